@@ -1,0 +1,63 @@
+// Which package may import which. The arrows of the design, one rule per layer; tests and benchmarks are free.
+const src = (...names) => `^packages/(${names.join("|")})/src/`
+const packages = (...names) => `^packages/(${names.join("|")})/`
+const others = (...allowed) => ({ path: "^packages/", pathNot: packages(...allowed) })
+
+const may = (name, ...allowed) => ({
+  name: `arrows-of-${name.replace(/\W+/g, "-")}`,
+  comment: `${name} may import only ${[name, ...allowed].join(", ")}`,
+  severity: "error",
+  from: { path: src(name) },
+  to: others(name, ...allowed)
+})
+
+module.exports = {
+  forbidden: [
+    { name: "no-cycle", severity: "error", from: {}, to: { circular: true, dependencyTypesNot: ["type-only"] } },
+    { name: "not-found", severity: "error", from: {}, to: { couldNotResolve: true } },
+    {
+      name: "no-test-code",
+      comment: "Nothing imports tests but tests",
+      severity: "error",
+      from: { pathNot: "/test/" },
+      to: { path: "^(packages|examples)/[^/]+/test/" }
+    },
+    may("proto"),
+    may("core", "proto"),
+    may("routing", "core", "proto"),
+    may("transport", "core", "proto"),
+    {
+      name: "arrows-of-transports",
+      comment: "A transport sees the ports, the core and proto, and no other transport",
+      severity: "error",
+      from: { path: "^packages/(transport-[^/]+)/src/" },
+      to: { path: "^packages/", pathNot: "^packages/($1|transport|core|proto)/" }
+    },
+    may("server", "transport", "core", "proto"),
+    may("client", "transport", "core", "proto", "routing"),
+    {
+      name: "arrows-of-testing",
+      comment: "testing may see all but the real transports, the command line and examples",
+      severity: "error",
+      from: { path: src("testing") },
+      to: { path: "^(packages/(transport-[^/]+|cli)|examples)/" }
+    },
+    {
+      name: "no-way-up",
+      comment: "Packages do not import examples or benchmarks",
+      severity: "error",
+      from: { path: "^packages/" },
+      to: { path: "^(examples|benchmarks)/" }
+    }
+  ],
+  options: {
+    doNotFollow: { path: ["node_modules", "^packages/proto/gen/"] },
+    exclude: { path: ["/dist/"] },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.base.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["@effect-xds/source", "import", "node", "types", "default"]
+    }
+  }
+}

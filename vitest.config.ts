@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config"
+import projects from "./vitest.workspace.ts"
+
+// Tests run on the sources of our packages: the condition is the first in each package's exports.
+const conditions = ["@effect-xds/source", "module", "node", "import", "default"]
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    projects,
+    reporters: ["default", "./scripts/SummaryReporter.mjs"],
+    server: { deps: { external: [/packages\/proto\/gen\//] } }
+  }
+})
