@@ -1,0 +1,323 @@
+/**
+ * The table of xDS resource types: their type URLs, services, families and order. Plain data: the message types
+ * themselves are loaded on demand.
+ *
+ * @since 0.1.0
+ */
+import type { DescMessage, Message } from "@bufbuild/protobuf"
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import type { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { TypedExtensionConfigSchema } from "@effect-xds/proto/envoy/config/core/v3/extension"
+import type { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import type { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import type { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import type { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
+import type { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import type { RuntimeSchema } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
+
+/**
+ * One resource type of the protocol ("xDS REST and gRPC protocol", section "Resource Types").
+ *
+ * @since 0.1.0
+ */
+export interface ResourceType<Desc extends DescMessage = DescMessage> {
+  /** `type.googleapis.com/` and the type name. */
+  readonly typeUrl: string
+  /** The full name of the message: `envoy.config.cluster.v3.Cluster`. */
+  readonly typeName: string
+  /** The name of its discovery service in short: `CDS`. */
+  readonly shortName: "LDS" | "RDS" | "SRDS" | "VHDS" | "CDS" | "EDS" | "SDS" | "RTDS" | "ECDS"
+  /** The property of the message that holds the resource's name: always field 1. */
+  readonly nameField: "name" | "clusterName"
+  /**
+   * What a state-of-the-world response means for resources that are not in it. `full-state`: they are deleted.
+   * `by-name`: they are unchanged.
+   */
+  readonly family: "full-state" | "by-name"
+  /** Where additions of this type stand among those of other types on one aggregated stream, lowest first. */
+  readonly order: number
+  /** Whether a first request without names subscribes to every resource of the type. */
+  readonly wildcardByDefault: boolean
+  /** The full name of the separate gRPC service. */
+  readonly service: string
+  /** Its state-of-the-world method; VHDS has none. */
+  readonly stream: string | undefined
+  /** Its incremental method. */
+  readonly delta: string
+  /** Its unary method; VHDS has none. */
+  readonly fetch: string | undefined
+  /** The HTTP path of the unary method; VHDS has none. */
+  readonly restPath: string | undefined
+  /** Imports the generated module and gives the message's descriptor. */
+  readonly load: () => Promise<Desc>
+}
+
+/**
+ * LDS: `envoy.config.listener.v3.Listener`.
+ *
+ * @since 0.1.0
+ */
+export const Listener: ResourceType<typeof ListenerSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener",
+  typeName: "envoy.config.listener.v3.Listener",
+  shortName: "LDS",
+  nameField: "name",
+  family: "full-state",
+  order: 5,
+  wildcardByDefault: true,
+  service: "envoy.service.listener.v3.ListenerDiscoveryService",
+  stream: "StreamListeners",
+  delta: "DeltaListeners",
+  fetch: "FetchListeners",
+  restPath: "/v3/discovery:listeners",
+  load: async () => (await import("@effect-xds/proto/envoy/config/listener/v3/listener")).ListenerSchema
+}
+
+/**
+ * RDS: `envoy.config.route.v3.RouteConfiguration`.
+ *
+ * @since 0.1.0
+ */
+export const RouteConfiguration: ResourceType<typeof RouteConfigurationSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+  typeName: "envoy.config.route.v3.RouteConfiguration",
+  shortName: "RDS",
+  nameField: "name",
+  family: "by-name",
+  order: 6,
+  wildcardByDefault: true,
+  service: "envoy.service.route.v3.RouteDiscoveryService",
+  stream: "StreamRoutes",
+  delta: "DeltaRoutes",
+  fetch: "FetchRoutes",
+  restPath: "/v3/discovery:routes",
+  load: async () => (await import("@effect-xds/proto/envoy/config/route/v3/route")).RouteConfigurationSchema
+}
+
+/**
+ * SRDS: `envoy.config.route.v3.ScopedRouteConfiguration`.
+ *
+ * @since 0.1.0
+ */
+export const ScopedRouteConfiguration: ResourceType<typeof ScopedRouteConfigurationSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
+  typeName: "envoy.config.route.v3.ScopedRouteConfiguration",
+  shortName: "SRDS",
+  nameField: "name",
+  family: "full-state",
+  order: 7,
+  wildcardByDefault: true,
+  service: "envoy.service.route.v3.ScopedRoutesDiscoveryService",
+  stream: "StreamScopedRoutes",
+  delta: "DeltaScopedRoutes",
+  fetch: "FetchScopedRoutes",
+  restPath: "/v3/discovery:scoped-routes",
+  load: async () =>
+    (await import("@effect-xds/proto/envoy/config/route/v3/scoped_route")).ScopedRouteConfigurationSchema
+}
+
+/**
+ * VHDS: `envoy.config.route.v3.VirtualHost`. The name of the resource is `<route configuration>/<host>`, which is not
+ * the name inside the message.
+ *
+ * @since 0.1.0
+ */
+export const VirtualHost: ResourceType<typeof VirtualHostSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+  typeName: "envoy.config.route.v3.VirtualHost",
+  shortName: "VHDS",
+  nameField: "name",
+  family: "by-name",
+  order: 8,
+  wildcardByDefault: false,
+  service: "envoy.service.route.v3.VirtualHostDiscoveryService",
+  stream: undefined,
+  delta: "DeltaVirtualHosts",
+  fetch: undefined,
+  restPath: undefined,
+  load: async () => (await import("@effect-xds/proto/envoy/config/route/v3/route_components")).VirtualHostSchema
+}
+
+/**
+ * CDS: `envoy.config.cluster.v3.Cluster`.
+ *
+ * @since 0.1.0
+ */
+export const Cluster: ResourceType<typeof ClusterSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+  typeName: "envoy.config.cluster.v3.Cluster",
+  shortName: "CDS",
+  nameField: "name",
+  family: "full-state",
+  order: 2,
+  wildcardByDefault: true,
+  service: "envoy.service.cluster.v3.ClusterDiscoveryService",
+  stream: "StreamClusters",
+  delta: "DeltaClusters",
+  fetch: "FetchClusters",
+  restPath: "/v3/discovery:clusters",
+  load: async () => (await import("@effect-xds/proto/envoy/config/cluster/v3/cluster")).ClusterSchema
+}
+
+/**
+ * EDS: `envoy.config.endpoint.v3.ClusterLoadAssignment`.
+ *
+ * @since 0.1.0
+ */
+export const ClusterLoadAssignment: ResourceType<typeof ClusterLoadAssignmentSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+  typeName: "envoy.config.endpoint.v3.ClusterLoadAssignment",
+  shortName: "EDS",
+  nameField: "clusterName",
+  family: "by-name",
+  order: 3,
+  wildcardByDefault: true,
+  service: "envoy.service.endpoint.v3.EndpointDiscoveryService",
+  stream: "StreamEndpoints",
+  delta: "DeltaEndpoints",
+  fetch: "FetchEndpoints",
+  restPath: "/v3/discovery:endpoints",
+  load: async () => (await import("@effect-xds/proto/envoy/config/endpoint/v3/endpoint")).ClusterLoadAssignmentSchema
+}
+
+/**
+ * SDS: `envoy.extensions.transport_sockets.tls.v3.Secret`.
+ *
+ * @since 0.1.0
+ */
+export const Secret: ResourceType<typeof SecretSchema> = {
+  typeUrl: "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+  typeName: "envoy.extensions.transport_sockets.tls.v3.Secret",
+  shortName: "SDS",
+  nameField: "name",
+  family: "by-name",
+  order: 1,
+  wildcardByDefault: true,
+  service: "envoy.service.secret.v3.SecretDiscoveryService",
+  stream: "StreamSecrets",
+  delta: "DeltaSecrets",
+  fetch: "FetchSecrets",
+  restPath: "/v3/discovery:secrets",
+  load: async () => (await import("@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret")).SecretSchema
+}
+
+/**
+ * RTDS: `envoy.service.runtime.v3.Runtime`.
+ *
+ * @since 0.1.0
+ */
+export const Runtime: ResourceType<typeof RuntimeSchema> = {
+  typeUrl: "type.googleapis.com/envoy.service.runtime.v3.Runtime",
+  typeName: "envoy.service.runtime.v3.Runtime",
+  shortName: "RTDS",
+  nameField: "name",
+  family: "by-name",
+  order: 0,
+  wildcardByDefault: true,
+  service: "envoy.service.runtime.v3.RuntimeDiscoveryService",
+  stream: "StreamRuntime",
+  delta: "DeltaRuntime",
+  fetch: "FetchRuntime",
+  restPath: "/v3/discovery:runtime",
+  load: async () => (await import("@effect-xds/proto/envoy/service/runtime/v3/rtds")).RuntimeSchema
+}
+
+/**
+ * ECDS: `envoy.config.core.v3.TypedExtensionConfig`.
+ *
+ * @since 0.1.0
+ */
+export const TypedExtensionConfig: ResourceType<typeof TypedExtensionConfigSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
+  typeName: "envoy.config.core.v3.TypedExtensionConfig",
+  shortName: "ECDS",
+  nameField: "name",
+  family: "by-name",
+  order: 4,
+  wildcardByDefault: true,
+  service: "envoy.service.extension.v3.ExtensionConfigDiscoveryService",
+  stream: "StreamExtensionConfigs",
+  delta: "DeltaExtensionConfigs",
+  fetch: "FetchExtensionConfigs",
+  restPath: "/v3/discovery:extension_configs",
+  load: async () => (await import("@effect-xds/proto/envoy/config/core/v3/extension")).TypedExtensionConfigSchema
+}
+
+/**
+ * Every resource type, in `order`.
+ *
+ * @since 0.1.0
+ */
+export const all: ReadonlyArray<ResourceType> = [
+  Runtime,
+  Secret,
+  Cluster,
+  ClusterLoadAssignment,
+  TypedExtensionConfig,
+  Listener,
+  RouteConfiguration,
+  ScopedRouteConfiguration,
+  VirtualHost
+]
+
+/**
+ * The aggregated discovery service (ADS): every type on one stream.
+ *
+ * @since 0.1.0
+ */
+export const aggregated = {
+  service: "envoy.service.discovery.v3.AggregatedDiscoveryService",
+  stream: "StreamAggregatedResources",
+  delta: "DeltaAggregatedResources"
+} as const
+
+const types: ReadonlyMap<string, ResourceType> = new Map(all.map((type) => [type.typeUrl, type]))
+
+/**
+ * The resource type with this type URL, `undefined` for one that is not in the table.
+ *
+ * @since 0.1.0
+ */
+export const byTypeUrl = (typeUrl: string): ResourceType | undefined => types.get(typeUrl)
+
+/**
+ * How a type is called in messages to people: `CDS`, or the name in the type URL for one that is not in the table.
+ *
+ * @since 0.1.0
+ */
+export const shortNameOf = (typeUrl: string): string =>
+  types.get(typeUrl)?.shortName ?? typeUrl.slice(typeUrl.lastIndexOf("/") + 1)
+
+/**
+ * The name in a resource of one of these types, `undefined` when the message is not of the type.
+ *
+ * @since 0.1.0
+ */
+export const nameOf = (type: ResourceType, message: Message): string | undefined => {
+  if (message.$typeName !== type.typeName) return undefined
+  const name: unknown = Reflect.get(message, type.nameField)
+  return typeof name === "string" ? name : undefined
+}
+
+/**
+ * The name in an encoded resource of any of these types, read from field 1 without loading the type. Empty when the
+ * field is not there, `undefined` when the bytes are not a protobuf message with a string in field 1.
+ *
+ * @since 0.1.0
+ */
+export const nameOfBytes = (bytes: Uint8Array): string | undefined => {
+  try {
+    const reader = new BinaryReader(bytes)
+    let name = ""
+    while (reader.pos < reader.len) {
+      const [field, wireType] = reader.tag()
+      if (field !== 1) reader.skip(wireType, field)
+      else if (wireType === WireType.LengthDelimited) name = reader.string(true)
+      else return undefined
+    }
+    return reader.pos === reader.len ? name : undefined
+  } catch {
+    return undefined
+  }
+}

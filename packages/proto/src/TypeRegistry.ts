@@ -1,0 +1,153 @@
+/**
+ * Descriptors of the generated types, loaded when they are first asked for. Loading all of them takes about a second
+ * and tens of megabytes; one resource type with what it imports takes a tenth of that.
+ *
+ * @since 0.1.0
+ */
+import type { DescFile, DescMessage, JsonValue, Message, Registry } from "@bufbuild/protobuf"
+import { createMutableRegistry, fromBinary, isMessage } from "@bufbuild/protobuf"
+import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
+import { reflect } from "@bufbuild/protobuf/reflect"
+import {
+  AnySchema,
+  file_google_protobuf_any,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers
+} from "@bufbuild/protobuf/wkt"
+import { files, types } from "#generated-types"
+
+// Descriptors never change, so one registry that only grows serves everyone.
+const loaded = createMutableRegistry(
+  file_google_protobuf_any,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers
+)
+
+const addFile = (file: DescFile): void => {
+  for (const message of file.messages) addMessage(message)
+  for (const value of file.enums) loaded.add(value)
+  for (const extension of file.extensions) loaded.add(extension)
+  for (const service of file.services) loaded.add(service)
+}
+
+const addMessage = (message: DescMessage): void => {
+  loaded.add(message)
+  for (const nested of message.nestedMessages) addMessage(nested)
+  for (const value of message.nestedEnums) loaded.add(value)
+  for (const extension of message.nestedExtensions) loaded.add(extension)
+}
+
+/**
+ * The type name in a type URL: what follows the last `/`. A type name is returned as it is.
+ *
+ * @since 0.1.0
+ */
+export const typeName = (typeNameOrUrl: string): string => typeNameOrUrl.slice(typeNameOrUrl.lastIndexOf("/") + 1)
+
+/**
+ * Whether the type is known, without loading it.
+ *
+ * @since 0.1.0
+ */
+export const has = (typeNameOrUrl: string): boolean => {
+  const name = typeName(typeNameOrUrl)
+  return types.has(name) || loaded.get(name) !== undefined
+}
+
+/**
+ * The descriptor of a message type given by name (`envoy.config.cluster.v3.Cluster`) or type URL
+ * (`type.googleapis.com/envoy.config.cluster.v3.Cluster`). Its module is imported at the first call. `undefined` when
+ * no generated or well-known message has that name.
+ *
+ * @since 0.1.0
+ */
+export const load = async (typeNameOrUrl: string): Promise<DescMessage | undefined> => {
+  const name = typeName(typeNameOrUrl)
+  const known = loaded.getMessage(name)
+  if (known !== undefined) return known
+  const index = types.get(name)
+  const file = index === undefined ? undefined : await files[index]?.()
+  if (file === undefined) return undefined
+  addFile(file)
+  return loaded.getMessage(name)
+}
+
+/**
+ * A registry that knows the type of every `google.protobuf.Any` inside the message, at any depth: what `toJson` needs.
+ * A type that is not known, or whose bytes do not parse, is left out; `toJson` then names it in its error.
+ *
+ * @example
+ * import { toJson } from "@bufbuild/protobuf"
+ * import type { Listener } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+ * import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+ * import { TypeRegistry } from "@effect-xds/proto"
+ *
+ * const toText = async (listener: Listener) =>
+ *   toJson(ListenerSchema, listener, { registry: await TypeRegistry.forMessage(ListenerSchema, listener) })
+ *
+ * @since 0.1.0
+ */
+export const forMessage = async (schema: DescMessage, message: Message): Promise<Registry> => {
+  // A list instead of recursion: an Any may nest as deep as its sender likes.
+  const pending: Array<ReflectMessage> = [reflect(schema, message)]
+  for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
+    if (isMessage(current.message, AnySchema)) {
+      const inner = await load(current.message.typeUrl)
+      const parsed = inner === undefined ? undefined : parse(inner, current.message.value)
+      if (parsed !== undefined) pending.push(parsed)
+    } else {
+      pushChildren(current, pending)
+    }
+  }
+  return loaded
+}
+
+const parse = (schema: DescMessage, bytes: Uint8Array): ReflectMessage | undefined => {
+  try {
+    return reflect(schema, fromBinary(schema, bytes))
+  } catch {
+    return undefined
+  }
+}
+
+const pushChildren = (message: ReflectMessage, pending: Array<ReflectMessage>): void => {
+  for (const field of message.fields) {
+    if (!message.isSet(field)) continue
+    if (field.fieldKind === "message") {
+      pending.push(message.get(field))
+    } else if (field.fieldKind === "list" && field.listKind === "message") {
+      for (const item of message.get(field)) if (isReflectMessage(item)) pending.push(item)
+    } else if (field.fieldKind === "map" && field.mapKind === "message") {
+      for (const item of message.get(field).values()) if (isReflectMessage(item)) pending.push(item)
+    }
+  }
+}
+
+const isReflectMessage = (value: unknown): value is ReflectMessage =>
+  typeof value === "object" && value !== null && "fields" in value && "desc" in value
+
+/**
+ * A registry that knows the type of every `@type` inside a JSON value, at any depth: what `fromJson` needs. Types that
+ * are not known are left out; `fromJson` then names them in its error.
+ *
+ * @since 0.1.0
+ */
+export const forJson = async (json: JsonValue): Promise<Registry> => {
+  const pending: Array<JsonValue> = [json]
+  for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
+    if (typeof current !== "object" || current === null) continue
+    for (const [key, value] of Object.entries(current)) {
+      if (key === "@type" && typeof value === "string") await load(value)
+      else pending.push(value)
+    }
+  }
+  return loaded
+}

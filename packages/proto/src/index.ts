@@ -1,0 +1,8 @@
+/**
+ * The Envoy v3 API as protobuf-es types. The generated modules are subpath imports that mirror the proto path:
+ * `@effect-xds/proto/envoy/config/cluster/v3/cluster`. Nothing generated is loaded by this module.
+ *
+ * @since 0.1.0
+ */
+export * as ResourceType from "./ResourceType.js"
+export * as TypeRegistry from "./TypeRegistry.js"
