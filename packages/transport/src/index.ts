@@ -1,0 +1,7 @@
+/**
+ * The ports between facades and transports.
+ *
+ * @since 0.1.0
+ */
+export * as ServerTransport from "./ServerTransport.js"
+export * as Status from "./Status.js"
