@@ -1,0 +1,194 @@
+/**
+ * The incremental (delta) variant, one type on one stream: what a request means, and what a response holds.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Incremental xDS"
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import type { IncrementalRequest } from "./Request.js"
+import type { Resource } from "./Resource.js"
+import * as ResourceSet from "./ResourceSet.js"
+import * as Response from "./Response.js"
+import * as SharedResponse from "./SharedResponse.js"
+import type { Flush, Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+
+/**
+ * Takes what a request subscribes to and unsubscribes from. Nonces do not matter here: a stale one changes nothing about
+ * the subscription.
+ *
+ * @since 0.1.0
+ */
+export const subscribe = (self: Subscription, request: IncrementalRequest, first: boolean): Subscription => {
+  const { initialResourceVersions, resourceNamesSubscribe, resourceNamesUnsubscribe } = request
+  let next = self
+  if (first) {
+    next = { ...next, initial: initialResourceVersions }
+    if (resourceNamesSubscribe.length === 0) next = { ...next, wildcard: "legacy" }
+  }
+  for (const name of resourceNamesSubscribe) {
+    if (name === "*") {
+      if (!first && next.wildcard === "explicit") next = { ...next, initial: new Map() }
+      next = Subscriptions.addWildcard(next)
+    } else {
+      // ★ A name that is held already is sent again: the client may have forgotten it.
+      next = Subscriptions.addName(next, name)
+      if (!first) next = { ...next, initial: Subscriptions.without(next.initial, [name]) }
+    }
+  }
+  // ★ A legacy wildcard became `*` by the first name that was subscribed to.
+  if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next = { ...next, wildcard: "explicit" }
+  for (const name of resourceNamesUnsubscribe) {
+    if (name === "*") {
+      // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
+      if (next.wildcard === "explicit") next = Subscriptions.dropWildcard(next)
+    } else if (Subscriptions.hasName(next, name)) {
+      next = Subscriptions.removeName(next, name)
+      // ★ The client cannot know whether the wildcard has it: tell.
+      if (next.wildcard !== "none") next = { ...next, forced: HashSet.add(next.forced, name) }
+    }
+  }
+  return next
+}
+
+/**
+ * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
+ * resources that are new to the client.
+ *
+ * @since 0.1.0
+ */
+export const flush = (
+  self: Subscription,
+  { changes, removals, set, ttl, updates }: Flush,
+  openers: ReadonlyArray<string>
+): readonly [Subscription, Response.Response | undefined, fresh: ReadonlyArray<Resource>] => {
+  const wild = Subscriptions.isWild(self)
+  const first = self.mark === undefined
+  const everything = wild && (first || self.resync)
+  const advanced = first || everything || updates
+  const changed = updates ? changes.changed : []
+
+  // What was asked for, and what the client already has of it from an earlier stream.
+  const included = new Map<string, Resource>()
+  const held: Array<Resource> = []
+  const missing: Array<string> = []
+  const has = (name: string, resource: Resource) =>
+    (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version
+  for (const name of self.forced) {
+    const resource = ResourceSet.find(set, name)
+    if (resource === undefined) missing.push(name)
+    else if (has(name, resource)) held.push(resource)
+    else included.set(resource.name, resource)
+  }
+  const gone: Array<string> = []
+  if (first)
+    for (const name of self.initial.keys()) if (wild && ResourceSet.get(set, name) === undefined) gone.push(name)
+
+  let resources: ReadonlyArray<Resource>
+  if (everything) {
+    const all = ResourceSet.all(set)
+    resources = self.initial.size === 0 ? all : all.filter((resource) => !has(resource.name, resource))
+  } else if (included.size === 0) {
+    resources = changed
+  } else {
+    for (const resource of changed) included.set(resource.name, resource)
+    resources = Array.from(included.values())
+  }
+
+  let { lingering } = self
+  if (lingering.size > 0 || (advanced && changes.gone.size > 0)) {
+    const leaving = new Map([...lingering, ...(advanced ? changes.gone : [])])
+    const back = Array.from(leaving.keys()).filter((name) => ResourceSet.find(set, name) !== undefined)
+    if (removals) {
+      const left = Subscriptions.without(leaving, back)
+      // The client may know it by the name it asked for or by its own: both are told.
+      for (const [name, resource] of left) gone.push(...(resource === undefined ? [] : [resource.name]), name)
+      lingering = new Map()
+    } else {
+      lingering = Subscriptions.without(leaving, advanced ? [...missing, ...back] : missing)
+    }
+  }
+  // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on
+  // `removed_resources` its HTTP request would hang.
+  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  const absent = isVirtualHost ? [...openers, ...missing] : []
+  // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds.
+  if (!isVirtualHost) gone.push(...missing)
+  const removed = gone.length > 1 ? Array.from(new Set(gone)) : gone
+
+  const names = wild
+    ? self.names
+    : Subscriptions.hold(Subscriptions.release(self.names, [...missing, ...(advanced ? changes.gone.keys() : [])]), [
+        ...resources,
+        ...held,
+        ...(advanced ? changes.returned.flatMap((name) => ResourceSet.find(set, name) ?? []) : [])
+      ])
+  const next: Subscription = {
+    ...self,
+    names,
+    mark: advanced ? set.mark : self.mark,
+    owed: false,
+    resync: false,
+    forced: HashSet.empty(),
+    initial: self.initial.size === 0 ? self.initial : new Map(),
+    lingering
+  }
+  if (!self.owed && resources.length === 0 && removed.length === 0 && absent.length === 0) return [next, undefined, []]
+
+  const make = () =>
+    Response.make({
+      protocol: "Incremental",
+      typeUrl: self.typeUrl,
+      version: set.version,
+      resources,
+      removed,
+      absent,
+      aliases: matchedAliases(self, resources),
+      ttl
+    })
+  // Alike for every stream: all there is, or the difference between two revisions, when this client asked for no names.
+  const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.forced) === 0
+  const response =
+    alike && everything && self.initial.size === 0
+      ? SharedResponse.of(set, set.mark, `delta full ${ttl}`, make)
+      : alike && !everything && self.mark !== undefined && self.lingering.size === 0
+        ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl}`, make)
+        : make()
+  return [next, response, resources]
+}
+
+/** The aliases under which a client asked for these resources. */
+const matchedAliases = (
+  self: Subscription,
+  resources: ReadonlyArray<Resource>
+): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const matched = new Map<string, ReadonlyArray<string>>()
+  if (HashMap.isEmpty(self.names)) return matched
+  for (const resource of resources) {
+    if (resource.aliases.length === 0) continue
+    const aliases = resource.aliases.filter((alias) => Subscriptions.hasName(self, alias))
+    if (aliases.length > 0) matched.set(resource.name, aliases)
+  }
+  return matched
+}
+
+/**
+ * A response that renews the TTLs of `due`: names, versions and TTLs without bodies.
+ *
+ * @since 0.1.0
+ */
+export const heartbeat = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  due: ReadonlyArray<Resource>
+): Response.Response =>
+  Response.make({
+    protocol: "Incremental",
+    typeUrl: self.typeUrl,
+    version: set.version,
+    heartbeats: due,
+    aliases: matchedAliases(self, due),
+    ttl: true
+  })

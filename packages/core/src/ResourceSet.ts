@@ -1,0 +1,346 @@
+/**
+ * All resources of one type in one group: an immutable set with a revision and a bounded log of changes.
+ *
+ * A stream that is caught up is a cursor into that log, its {@link Mark}; it holds no map of names and versions. The
+ * difference between a mark and a set is computed once and shared by every stream that crosses it. When the log no
+ * longer reaches back to a slow stream's mark, the two are compared by content instead.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import * as Digest from "./Digest.js"
+import type { Resource } from "./Resource.js"
+
+/**
+ * What a stream remembers of the set it was last brought up to: which contents had which names, but not the contents.
+ *
+ * @since 0.1.0
+ */
+export interface Mark {
+  /** Counts the changes of a set. */
+  readonly revision: number
+  /** Name → fingerprint of the content. */
+  readonly fingerprints: HashMap.HashMap<string, string>
+  /** Identity of this revision: revisions of unrelated sets have equal numbers. */
+  readonly token: object
+  /** Whether any of the resources had a TTL. */
+  readonly hasTtls: boolean
+}
+
+/**
+ * One change of a set: the names it touched and what was there before.
+ *
+ * @since 0.1.0
+ */
+export interface LogEntry {
+  /** The {@link Mark.token} of the revision that was changed. */
+  readonly from: object
+  readonly before: ReadonlyMap<string, Resource | undefined>
+}
+
+/**
+ * All resources of one type in one group.
+ *
+ * @since 0.1.0
+ */
+export interface ResourceSet {
+  readonly typeUrl: string
+  readonly resources: HashMap.HashMap<string, Resource>
+  /** Alias → name. */
+  readonly aliases: HashMap.HashMap<string, string>
+  /** Name → TTL in milliseconds, for those that have one. */
+  readonly ttls: HashMap.HashMap<string, number>
+  /** Sum of the members' digests. */
+  readonly digest: Digest.Digest
+  /** What clients are told as the version of the type. */
+  readonly version: string
+  readonly mark: Mark
+  /** Oldest first; the last entry leads to this revision. */
+  readonly log: ReadonlyArray<LogEntry>
+  /** Names in the log, for its bound. */
+  readonly logged: number
+}
+
+/**
+ * Two resources of a set that answer to one name.
+ *
+ * @since 0.1.0
+ */
+export class AliasConflict extends Data.TaggedError("AliasConflict")<{
+  readonly typeUrl: string
+  readonly alias: string
+  readonly name: string
+  readonly other: string
+}> {
+  override get message(): string {
+    return (
+      `${ResourceType.shortNameOf(this.typeUrl)}: alias ${JSON.stringify(this.alias)} of ${JSON.stringify(this.name)} ` +
+      `already belongs to ${JSON.stringify(this.other)}; a name can lead to one resource only`
+    )
+  }
+}
+
+/** Most changes a log keeps. At fifty changes a second a stream may lag for ten seconds before names are compared. */
+const maxLogEntries = 512
+/** Most names a log keeps, unless the last change alone has more. */
+const maxLoggedNames = 8192
+
+/**
+ * The set of a type that nothing was put into.
+ *
+ * @since 0.1.0
+ */
+export const empty = (typeUrl: string): ResourceSet => ({
+  typeUrl,
+  resources: HashMap.empty(),
+  aliases: HashMap.empty(),
+  ttls: HashMap.empty(),
+  digest: Digest.zero,
+  version: Digest.toHex(Digest.zero),
+  mark: { revision: 0, fingerprints: HashMap.empty(), token: {}, hasTtls: false },
+  log: [],
+  logged: 0
+})
+
+/**
+ * The resource of that very name.
+ *
+ * @since 0.1.0
+ */
+export const get = (self: ResourceSet, name: string): Resource | undefined =>
+  Option.getOrUndefined(HashMap.get(self.resources, name))
+
+/**
+ * The resource that a client means by a name: both names and aliases are looked at.
+ *
+ * @since 0.1.0
+ */
+export const find = (self: ResourceSet, nameOrAlias: string): Resource | undefined => {
+  const found = get(self, nameOrAlias)
+  if (found !== undefined || HashMap.isEmpty(self.aliases)) return found
+  const name = HashMap.get(self.aliases, nameOrAlias)
+  return Option.isSome(name) ? get(self, name.value) : undefined
+}
+
+/**
+ * The version of a set together with resources that are no longer in it: what a client has while deletions wait. A label of the
+ * caller stays what it is.
+ *
+ * @since 0.1.0
+ */
+export const versionWith = (self: ResourceSet, others: ReadonlyArray<Resource>): string =>
+  others.length === 0 || self.version !== Digest.toHex(self.digest)
+    ? self.version
+    : Digest.toHex(others.reduce((sum, resource) => Digest.add(sum, resource.digest), self.digest))
+
+/**
+ * How many resources there are.
+ *
+ * @since 0.1.0
+ */
+export const size = (self: ResourceSet): number => HashMap.size(self.resources)
+
+const allOf = new WeakMap<ResourceSet, ReadonlyArray<Resource>>()
+
+/**
+ * Every resource, in an order that depends on the content alone. The array is made once for a set.
+ *
+ * @since 0.1.0
+ */
+export const all = (self: ResourceSet): ReadonlyArray<Resource> => {
+  const known = allOf.get(self)
+  if (known !== undefined) return known
+  const made = Array.from(HashMap.values(self.resources))
+  allOf.set(self, made)
+  return made
+}
+
+/**
+ * What to do to a set, in one atomic step. A name that is in both is put in.
+ *
+ * @since 0.1.0
+ */
+export interface Change {
+  readonly upsert?: Iterable<Resource> | undefined
+  readonly remove?: Iterable<string> | undefined
+  /**
+   * The version clients are told for the type from now on; `undefined` leaves it to the content. A label is for
+   * clients only: what changed is found from the content.
+   */
+  readonly version?: string | undefined
+}
+
+/**
+ * Changes a set in time proportional to the change. Gives back the same set if nothing is different.
+ *
+ * @since 0.1.0
+ */
+export const update = (self: ResourceSet, change: Change): Either.Either<ResourceSet, AliasConflict> => {
+  const upserts = new Map<string, Resource>()
+  for (const resource of change.upsert ?? []) upserts.set(resource.name, resource)
+
+  const before = new Map<string, Resource | undefined>()
+  let relabelled = false
+  let { aliases, digest, resources, ttls } = self
+  let { fingerprints } = self.mark
+
+  const forget = (resource: Resource) => {
+    digest = Digest.subtract(digest, resource.digest)
+    for (const alias of resource.aliases) aliases = HashMap.remove(aliases, alias)
+    if (resource.ttl !== undefined) ttls = HashMap.remove(ttls, resource.name)
+  }
+
+  for (const name of change.remove ?? []) {
+    if (upserts.has(name) || before.has(name)) continue
+    const old = get(self, name)
+    if (old === undefined) continue
+    before.set(name, old)
+    forget(old)
+    resources = HashMap.remove(resources, name)
+    fingerprints = HashMap.remove(fingerprints, name)
+  }
+  for (const resource of upserts.values()) {
+    const old = get(self, resource.name)
+    if (old !== undefined && old.fingerprint === resource.fingerprint) {
+      // Equal content: at most the label is new, and that is no change for anyone who holds the resource.
+      if (old.version !== resource.version) {
+        relabelled = true
+        resources = HashMap.set(resources, resource.name, resource)
+      }
+      continue
+    }
+    before.set(resource.name, old)
+    if (old !== undefined) forget(old)
+    digest = Digest.add(digest, resource.digest)
+    resources = HashMap.set(resources, resource.name, resource)
+    fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
+    if (resource.ttl !== undefined) ttls = HashMap.set(ttls, resource.name, resource.ttl)
+  }
+  for (const name of before.keys()) {
+    // After all removals, so that an alias may move from one resource to another in one step.
+    const resource = upserts.get(name)
+    if (resource === undefined) continue
+    for (const alias of resource.aliases) {
+      const owner = HashMap.get(aliases, alias)
+      const other = Option.isSome(owner) ? owner.value : HashMap.has(resources, alias) ? alias : undefined
+      if (other !== undefined) return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias, name, other }))
+      aliases = HashMap.set(aliases, alias, name)
+    }
+    const owner = HashMap.get(aliases, name)
+    if (Option.isSome(owner))
+      return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias: name, name: owner.value, other: name }))
+  }
+
+  const version = change.version ?? Digest.toHex(digest)
+  if (before.size === 0 && !relabelled && version === self.version) return Either.right(self)
+  const next = { typeUrl: self.typeUrl, resources, aliases, ttls, digest, version }
+  if (before.size === 0) {
+    return Either.right({ ...next, mark: self.mark, log: self.log, logged: self.logged })
+  }
+  const log = [...self.log, { from: self.mark.token, before }]
+  let logged = self.logged + before.size
+  let drop = 0
+  while (log.length - drop > 1 && (log.length - drop > maxLogEntries || logged > maxLoggedNames)) {
+    logged -= log[drop]?.before.size ?? 0
+    drop++
+  }
+  return Either.right({
+    ...next,
+    mark: { revision: self.mark.revision + 1, fingerprints, token: {}, hasTtls: !HashMap.isEmpty(ttls) },
+    log: drop === 0 ? log : log.slice(drop),
+    logged
+  })
+}
+
+/**
+ * Makes a set hold exactly these resources. Revision and log go on, so that streams are sent only what is different.
+ *
+ * @since 0.1.0
+ */
+export const replace = (
+  self: ResourceSet,
+  resources: Iterable<Resource>,
+  version?: string
+): Either.Either<ResourceSet, AliasConflict> => {
+  const upsert = new Map<string, Resource>()
+  for (const resource of resources) upsert.set(resource.name, resource)
+  const remove: Array<string> = []
+  for (const name of HashMap.keys(self.resources)) if (!upsert.has(name)) remove.push(name)
+  return update(self, { upsert: upsert.values(), remove, version })
+}
+
+/**
+ * What is different in a set since a mark.
+ *
+ * @since 0.1.0
+ */
+export interface Difference {
+  /** New or with other content, as they are now. */
+  readonly changed: ReadonlyArray<Resource>
+  /** Gone. The value is what was there; `undefined` if the log no longer knows. */
+  readonly removed: ReadonlyMap<string, Resource | undefined>
+  /** Every name and alias, of before and of now, under which somebody may have asked for one of these. */
+  readonly touched: ReadonlySet<string>
+}
+
+const none: Difference = { changed: [], removed: new Map(), touched: new Set() }
+
+const differences = new WeakMap<ResourceSet, WeakMap<Mark, Difference>>()
+
+/**
+ * What changed in a set since a mark: from the log in time proportional to the changes, or, if the log does not reach
+ * back that far, by comparing contents. Computed once for a pair and shared. A resource that changed and changed back is not
+ * in it.
+ *
+ * @since 0.1.0
+ */
+export const difference = (self: ResourceSet, since: Mark): Difference => {
+  if (self.mark === since) return none
+  let known = differences.get(self)
+  if (known === undefined) {
+    known = new WeakMap()
+    differences.set(self, known)
+  }
+  const found = known.get(since)
+  if (found !== undefined) return found
+  const made = compare(self, since)
+  known.set(since, made)
+  return made
+}
+
+const compare = (self: ResourceSet, since: Mark): Difference => {
+  const changed: Array<Resource> = []
+  const removed = new Map<string, Resource | undefined>()
+  const touched = new Set<string>()
+  const see = (name: string, before: Resource | undefined) => {
+    const now = get(self, name)
+    const held = HashMap.get(since.fingerprints, name)
+    if (now === undefined) {
+      if (Option.isNone(held)) return
+      removed.set(name, before)
+    } else {
+      if (Option.isSome(held) && held.value === now.fingerprint) return
+      changed.push(now)
+      for (const alias of now.aliases) touched.add(alias)
+    }
+    touched.add(name)
+    for (const alias of before?.aliases ?? []) touched.add(alias)
+  }
+  const start = self.log.length - (self.mark.revision - since.revision)
+  const first = self.log[start]
+  if (first !== undefined && first.from === since.token) {
+    const oldest = new Map<string, Resource | undefined>()
+    for (let index = start; index < self.log.length; index++) {
+      for (const [name, before] of self.log[index]?.before ?? []) if (!oldest.has(name)) oldest.set(name, before)
+    }
+    for (const [name, before] of oldest) see(name, before)
+  } else {
+    for (const name of HashMap.keys(since.fingerprints)) if (!HashMap.has(self.resources, name)) see(name, undefined)
+    for (const name of HashMap.keys(self.resources)) see(name, undefined)
+  }
+  return { changed, removed, touched }
+}

@@ -1,0 +1,570 @@
+/**
+ * One stream of a server: the reducer that decides what is sent, in which order and when.
+ *
+ * A stream sends only on credit: a `Writable` input is good for one response. What waits is not queued; it is computed from the
+ * group's present state when there is credit, so fifty changes behind a slow client are one response.
+ *
+ * On an aggregated stream the order of types is part of the protocol: clusters before the endpoints they are warmed
+ * with, both before listeners and routes, deletions after everything that replaces what is deleted.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Heartbeat from "./Heartbeat.js"
+import * as Incremental from "./Incremental.js"
+import type { ErrorDetail, Protocol, Request } from "./Request.js"
+import type { Resource } from "./Resource.js"
+import type { ResourceGroup } from "./ResourceGroup.js"
+import * as ResourceGroups from "./ResourceGroup.js"
+import * as ResourceSet from "./ResourceSet.js"
+import type { Response } from "./Response.js"
+import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
+import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
+
+/**
+ * What does not change while a stream lasts.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly protocol: Protocol
+  /** The type of a separate service; `undefined`: the aggregated one. */
+  readonly typeUrl: string | undefined
+  /** Whether this client is given TTLs; see `Heartbeat.isGiven`. Default: false. */
+  readonly ttl: boolean
+  /** State of the world: heartbeats without bodies, as the specification has them and Envoy cannot use. Default: false. */
+  readonly bodylessHeartbeats: boolean
+  /** Type URLs whose wildcard is switched off. Default: VHDS. */
+  readonly wildcardOff: ReadonlySet<string>
+  /** Whether a phase of an update waits for the ACKs of the one before. Aggregated streams only. Default: true. */
+  readonly makeBeforeBreak: boolean
+  /** Milliseconds after which a phase goes out without those ACKs. Default: 5 000. */
+  readonly phaseDeadline: number
+  /** Names a client may subscribe to, for each type. Default: 100 000. */
+  readonly maxNames: number
+  /** Types a client may subscribe to. Default: 64. */
+  readonly maxTypes: number
+}
+
+/**
+ * The state of a stream. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ *
+ * @since 0.1.0
+ */
+export interface ServerStream {
+  readonly options: Options
+  readonly group: ResourceGroup | undefined
+  /** In the order of types. */
+  readonly subscriptions: ReadonlyArray<Subscription>
+  readonly credit: boolean
+  readonly ended: boolean
+  /** Nonces given so far. */
+  readonly nonces: number
+  /**
+   * Assignments of clusters that this stream brought to a reconnecting client before it subscribed to EDS: they must be
+   * sent then, even if the client says that it holds them. `all`: too many to remember.
+   */
+  readonly warming: HashSet.HashSet<string> | "all" | "none"
+  /** Since when listeners and routes are held back. */
+  readonly changesHeldSince: number | undefined
+  /** Since when deletions are held back by a missing ACK alone. */
+  readonly removalsHeldSince: number | undefined
+  /** Since when there is something to delete. */
+  readonly removalsSince: number | undefined
+  readonly deadline: number
+}
+
+/**
+ * What happens to a stream.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | { readonly _tag: "Request"; readonly request: Request }
+  /** What the client's group holds now; `undefined`: it was never set. */
+  | { readonly _tag: "Changed"; readonly group: ResourceGroup | undefined }
+  /** Credit for one response. */
+  | { readonly _tag: "Writable" }
+  /** The time of {@link deadline} has come. */
+  | { readonly _tag: "Deadline" }
+
+/**
+ * What a stream wants done, or known.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  /** To be sent. Uses up the credit; there is at most one in a step. */
+  | { readonly _tag: "Send"; readonly typeUrl: string; readonly nonce: string; readonly response: Response }
+  /** The client changed what it asks for. */
+  | { readonly _tag: "Subscribed"; readonly typeUrl: string; readonly wildcard: boolean; readonly names: number }
+  | { readonly _tag: "Acked"; readonly typeUrl: string; readonly nonce: string; readonly version: string }
+  | {
+      readonly _tag: "Nacked"
+      readonly typeUrl: string
+      readonly nonce: string
+      readonly version: string
+      readonly error: ErrorDetail
+    }
+  /** A request, or in incremental its ACK or NACK, that came too late to mean anything. */
+  | { readonly _tag: "Ignored"; readonly typeUrl: string; readonly nonce: string; readonly reason: "StaleNonce" }
+  /** A type was asked for and cannot be answered: the group was never set. */
+  | { readonly _tag: "Waiting"; readonly typeUrl: string }
+  /** The client broke the protocol or a limit: the stream is over and is to be ended with these words. */
+  | { readonly _tag: "Violation"; readonly reason: ViolationReason; readonly message: string }
+
+/**
+ * How a client broke the protocol or a limit.
+ *
+ * @since 0.1.0
+ */
+export type ViolationReason = "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "TooManyTypes"
+
+const never = Number.POSITIVE_INFINITY
+
+const vhdsOnly: ReadonlySet<string> = new Set(
+  ResourceType.all.filter((type) => !type.wildcardByDefault).map((type) => type.typeUrl)
+)
+
+/**
+ * A stream that was just opened: no group, no subscription, no credit.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Options>): ServerStream => ({
+  options: {
+    ttl: false,
+    bodylessHeartbeats: false,
+    wildcardOff: vhdsOnly,
+    makeBeforeBreak: true,
+    phaseDeadline: 5_000,
+    maxNames: 100_000,
+    maxTypes: 64,
+    ...options
+  },
+  group: undefined,
+  subscriptions: [],
+  credit: false,
+  ended: false,
+  nonces: 0,
+  warming: "none",
+  changesHeldSince: undefined,
+  removalsHeldSince: undefined,
+  removalsSince: undefined,
+  deadline: never
+})
+
+/**
+ * When the stream wants a `Deadline` input, in the time that `now` is given in (milliseconds); Infinity if never.
+ *
+ * @since 0.1.0
+ */
+export const deadline = (self: ServerStream): number => self.deadline
+
+/**
+ * One type on one stream, for people.
+ *
+ * @since 0.1.0
+ */
+export interface Status {
+  readonly typeUrl: string
+  readonly wildcard: Wildcard
+  readonly names: number
+  readonly sent: Sent | undefined
+  readonly acked: Sent | undefined
+  readonly nacked: Rejected | undefined
+  /** Nothing can be answered: the group was never set. */
+  readonly waiting: boolean
+}
+
+/**
+ * What the client asked for, what it was sent and what it said to it.
+ *
+ * @since 0.1.0
+ */
+export const status = (self: ServerStream): ReadonlyArray<Status> =>
+  self.subscriptions.map((subscription) => ({
+    typeUrl: subscription.typeUrl,
+    wildcard: subscription.wildcard,
+    names: HashMap.size(subscription.names),
+    sent: subscription.sent,
+    acked: subscription.acked,
+    nacked: subscription.nacked,
+    waiting: self.group === undefined
+  }))
+
+const none: ReadonlyArray<Output> = []
+
+/**
+ * Takes one input. Total: whatever a client sends, the outcome is a state and outputs.
+ *
+ * @param now milliseconds, never less than in the step before
+ * @since 0.1.0
+ */
+export const step = (self: ServerStream, input: Input, now: number): readonly [ServerStream, ReadonlyArray<Output>] => {
+  if (self.ended) return [self, none]
+  switch (input._tag) {
+    case "Request":
+      return onRequest(self, input.request, now)
+    case "Changed":
+      return self.group === input.group ? [self, none] : flush({ ...self, group: input.group }, none, now)
+    case "Writable":
+      return self.credit ? [self, none] : flush({ ...self, credit: true }, none, now)
+    case "Deadline":
+      return flush(self, none, now)
+  }
+}
+
+const onRequest = (
+  self: ServerStream,
+  request: Request,
+  now: number
+): readonly [ServerStream, ReadonlyArray<Output>] => {
+  const { options } = self
+  const violate = (reason: ViolationReason, message: string): readonly [ServerStream, ReadonlyArray<Output>] => [
+    { ...self, ended: true, deadline: never },
+    [{ _tag: "Violation", reason, message }]
+  ]
+  if (request._tag !== options.protocol) {
+    return violate("WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
+  }
+  const typeUrl = request.typeUrl === "" ? (options.typeUrl ?? "") : request.typeUrl
+  if (typeUrl === "")
+    return violate("TypeUrlMissing", "type_url is empty; on an aggregated stream it says what is asked for")
+  if (options.typeUrl !== undefined && typeUrl !== options.typeUrl) {
+    return violate("WrongType", `type_url ${typeUrl} was asked for on a service of ${options.typeUrl}`)
+  }
+
+  const known = find(self, typeUrl)
+  const first = known === undefined
+  if (first && self.subscriptions.length >= options.maxTypes) {
+    return violate("TooManyTypes", `more than ${options.maxTypes} types on one stream; the next would be ${typeUrl}`)
+  }
+  const before = known ?? Subscriptions.make(typeUrl, !options.wildcardOff.has(typeUrl))
+  const outputs: Array<Output> = []
+  const nonce = request.responseNonce
+
+  if (request._tag === "StateOfTheWorld" && StateOfTheWorld.isStale(before, request)) {
+    return [self, [{ _tag: "Ignored", typeUrl, nonce, reason: "StaleNonce" }]]
+  }
+  const [replied, reply] = Subscriptions.reply(before, nonce, request.errorDetail, now)
+  if (reply._tag === "Acked") {
+    outputs.push({ _tag: "Acked", typeUrl, nonce, version: reply.sent.version })
+  } else if (reply._tag === "Nacked" && request.errorDetail !== undefined) {
+    outputs.push({ _tag: "Nacked", typeUrl, nonce, version: reply.sent.version, error: request.errorDetail })
+  } else if (request._tag === "Incremental" && nonce !== "" && before.sent?.nonce !== nonce) {
+    outputs.push({ _tag: "Ignored", typeUrl, nonce, reason: "StaleNonce" })
+  }
+
+  let after =
+    request._tag === "StateOfTheWorld"
+      ? StateOfTheWorld.subscribe(replied, request, first)
+      : Incremental.subscribe(replied, request, first)
+  const names = HashMap.size(after.names)
+  if (names > options.maxNames) {
+    return violate("TooManyNames", `${names} names of ${typeUrl}; at most ${options.maxNames} are allowed`)
+  }
+  if (first || after.wildcard !== before.wildcard || after.names !== before.names) {
+    outputs.push({ _tag: "Subscribed", typeUrl, wildcard: after.wildcard !== "none", names })
+  }
+  if (first && self.group === undefined) outputs.push({ _tag: "Waiting", typeUrl })
+
+  let { warming } = self
+  if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && after.initial.size > 0) {
+    // The client warms these clusters, and asks for an assignment it holds only by naming it here.
+    if (warming === "all") after = { ...after, initial: new Map() }
+    else if (warming !== "none") after = { ...after, initial: Subscriptions.without(after.initial, warming) }
+    warming = "none"
+  }
+  if (after === known) return flush(self, outputs, now)
+  return flush({ ...self, warming, subscriptions: put(self.subscriptions, after) }, outputs, now)
+}
+
+/** Puts a subscription in its place, or in that of the one of the same type. */
+const put = (subscriptions: ReadonlyArray<Subscription>, next: Subscription): ReadonlyArray<Subscription> => {
+  const index = subscriptions.findIndex((subscription) => subscription.typeUrl === next.typeUrl)
+  if (index >= 0) return subscriptions.with(index, next)
+  const at = subscriptions.findIndex((subscription) => subscription.order > next.order)
+  return at < 0 ? [...subscriptions, next] : subscriptions.toSpliced(at, 0, next)
+}
+
+/** What a subscription has to send. */
+interface Need {
+  readonly set: ResourceSet.ResourceSet
+  readonly changes: Subscriptions.Changes
+  /** Something was asked for and is not answered yet. */
+  readonly reply: boolean
+  readonly update: boolean
+  readonly removal: boolean
+  /** When a TTL must be renewed. */
+  readonly renewAt: number
+  readonly openers: ReadonlyArray<string>
+}
+
+/** Finds what a subscription has to send, and brings it up to date where that is nothing. */
+const settle = (
+  self: ServerStream,
+  group: ResourceGroup,
+  subscription: Subscription
+): readonly [Subscription, Need] => {
+  const { options } = self
+  const set = ResourceGroups.set(group, subscription.typeUrl)
+  let current = subscription
+  let changes = Subscriptions.noChanges
+  if (current.mark !== undefined && current.mark !== set.mark) {
+    const incremental = options.protocol === "Incremental"
+    changes = Subscriptions.changes(current, set, incremental ? ResourceSet.find : ResourceSet.get)
+    const silent = !incremental && StateOfTheWorld.deletionsAreSilent(current)
+    // On a separate stream there is nothing that deletions would have to come after: they are an update.
+    if (changes.changed.length === 0 && (changes.gone.size === 0 || silent || options.typeUrl === undefined)) {
+      current = Subscriptions.absorb(current, set, changes, silent)
+      changes = Subscriptions.noChanges
+    }
+  }
+  const [settled, openers] = VirtualHostOpeners.due(current, group)
+  return [
+    settled,
+    {
+      set,
+      changes,
+      reply: settled.owed || HashSet.size(settled.forced) > 0 || openers.length > 0,
+      update: changes.changed.length > 0 || changes.gone.size > 0,
+      removal: settled.lingering.size > 0,
+      renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : never,
+      openers
+    }
+  ]
+}
+
+/** Clusters, their endpoints, and what those need: everything that listeners and routes refer to. */
+const isFirstPhase = (subscription: Subscription): boolean =>
+  subscription.order <= ResourceType.ClusterLoadAssignment.order
+
+const nothingHeld = { changesHeldSince: undefined, removalsHeldSince: undefined, removalsSince: undefined }
+
+/** Whether every subscription is up to date: seen at a glance, because most steps are the ACK of a client that is. */
+const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
+  for (const each of self.subscriptions) {
+    const set = ResourceGroups.set(group, each.typeUrl)
+    if (each.mark !== set.mark || each.owed || HashSet.size(each.forced) > 0 || each.lingering.size > 0) return false
+    if (self.options.ttl && set.mark.hasTtls) return false
+    if (!each.covered && each.wildcard !== "none") return false
+  }
+  return true
+}
+
+/**
+ * Finds what is due and sends the first of it, if there is credit. The order: answers and changes by type, deletions by
+ * type backwards, renewals of TTLs.
+ */
+const flush = (
+  before: ServerStream,
+  outputs: ReadonlyArray<Output>,
+  now: number
+): readonly [ServerStream, ReadonlyArray<Output>] => {
+  const { group, options } = before
+  if (!before.credit || group === undefined) {
+    // Without credit or a group there is nothing that time could bring about.
+    return [before.deadline === never ? before : { ...before, deadline: never }, outputs]
+  }
+  if (isQuiet(before, group)) {
+    const { changesHeldSince, removalsHeldSince, removalsSince } = before
+    const waits = changesHeldSince ?? removalsHeldSince ?? removalsSince ?? before.deadline
+    return [waits === never ? before : { ...before, ...nothingHeld, deadline: never }, outputs]
+  }
+  const needs: Array<Need> = []
+  let { subscriptions } = before
+  for (const [index, subscription] of subscriptions.entries()) {
+    const [settled, need] = settle(before, group, subscription)
+    if (settled !== subscription) subscriptions = subscriptions.with(index, settled)
+    needs.push(need)
+  }
+  const aggregated = options.typeUrl === undefined
+  const isAwaited = (subscription: Subscription) => aggregated && options.makeBeforeBreak && subscription.awaited !== ""
+  const hasPassed = (since: number | undefined, milliseconds: number) =>
+    since !== undefined && now >= since + milliseconds
+
+  const changesPending = subscriptions.some((each, index) => !isFirstPhase(each) && needs[index]?.update === true)
+  const firstPhaseAwaited = subscriptions.some((each) => isFirstPhase(each) && isAwaited(each))
+  const removalsPending = needs.some((need) => need.removal)
+  const updatesPending = needs.some((need) => need.update)
+  const changesOverdue = hasPassed(before.changesHeldSince, options.phaseDeadline)
+  const self: ServerStream = {
+    ...before,
+    subscriptions,
+    // Once overdue it stays so until all that was held back is out.
+    changesHeldSince:
+      changesPending && (firstPhaseAwaited || changesOverdue) ? (before.changesHeldSince ?? now) : undefined,
+    removalsHeldSince: removalsPending && !updatesPending ? (before.removalsHeldSince ?? now) : undefined,
+    removalsSince: removalsPending ? (before.removalsSince ?? now) : undefined,
+    deadline: never
+  }
+  const changesOpen = changesOverdue || !firstPhaseAwaited
+  // Under changes that never stop, deletions would never get their turn.
+  const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline)
+  const removalsOpen =
+    removalsOverdue ||
+    (!updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline) || !subscriptions.some(isAwaited)))
+
+  /** Deletions of one type may go out with its changes if no other type has anything that must come before. */
+  const mayRide = (index: number) =>
+    !aggregated ||
+    removalsOverdue ||
+    subscriptions.every((other, at) => at === index || (needs[at]?.update !== true && !isAwaited(other)))
+
+  const removals = () => subscriptions.findLastIndex((_, index) => needs[index]?.removal === true)
+  const changes = () =>
+    subscriptions.findIndex((subscription, index) => {
+      const need = needs[index]
+      return need !== undefined && (need.reply || (need.update && mayUpdate(subscription, need)))
+    })
+  // A heartbeat tells the version the client has, so what is held back goes out before a heartbeat is due.
+  const mayUpdate = (subscription: Subscription, need: Need) =>
+    isFirstPhase(subscription) || changesOpen || now >= need.renewAt
+
+  const overdue = removalsOverdue ? removals() : -1
+  const changed = overdue >= 0 ? -1 : changes()
+  const removed = overdue >= 0 ? overdue : changed < 0 && removalsOpen ? removals() : -1
+  const index = changed >= 0 ? changed : removed
+  const subscription = subscriptions[index]
+  const need = needs[index]
+  if (subscription !== undefined && need !== undefined) {
+    const updates = mayUpdate(subscription, need)
+    const [next, output] = respond(
+      self,
+      subscription,
+      need,
+      updates,
+      index === removed || (updates && mayRide(index)),
+      now
+    )
+    // Where there was nothing to say after all, the state moved on: what is next?
+    return output === undefined ? flush(next, outputs, now) : [next, [...outputs, output]]
+  }
+
+  for (const [at, each] of subscriptions.entries()) {
+    const set = needs[at]?.set
+    if (set === undefined || now < (needs[at]?.renewAt ?? never)) continue
+    const renewed = { ...each, renewedAt: now }
+    const due = Heartbeat.due(each, set, now)
+    if (due.length === 0) return flush({ ...self, subscriptions: subscriptions.with(at, renewed) }, outputs, now)
+    const response =
+      options.protocol === "StateOfTheWorld"
+        ? StateOfTheWorld.heartbeat(each, set, due, options.bodylessHeartbeats)
+        : Incremental.heartbeat(each, set, due)
+    const [next, output] = emit(self, renewed, response, false, now)
+    return [next, [...outputs, output]]
+  }
+
+  const after = (since: number | undefined, milliseconds: number) =>
+    since === undefined ? never : since + milliseconds
+  const next = Math.min(
+    after(self.changesHeldSince, options.phaseDeadline),
+    after(self.removalsHeldSince, options.phaseDeadline),
+    after(self.removalsSince, 2 * options.phaseDeadline),
+    ...needs.map((each) => each.renewAt)
+  )
+  return [{ ...self, deadline: next }, outputs]
+}
+
+/** Makes the response of one type; `undefined` if there was nothing to say after all. */
+const respond = (
+  self: ServerStream,
+  subscription: Subscription,
+  need: Need,
+  updates: boolean,
+  removals: boolean,
+  now: number
+): readonly [ServerStream, Output | undefined] => {
+  const { changes, openers, set } = need
+  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl: self.options.ttl }
+  const [flushed, response, fresh] =
+    self.options.protocol === "StateOfTheWorld"
+      ? StateOfTheWorld.flush(subscription, input)
+      : Incremental.flush(subscription, input, openers)
+  const next: Subscription = {
+    ...flushed,
+    opened: openers.reduce((opened, name) => HashSet.add(opened, name), flushed.opened),
+    // TTLs that come with this response are not due at once.
+    renewedAt: subscription.mark?.hasTtls === true ? subscription.renewedAt : now
+  }
+  if (response === undefined) return [{ ...self, subscriptions: put(self.subscriptions, next) }, undefined]
+  const [sent, output] = emit(self, next, response, updates && need.update, now)
+  return [follow(sent, subscription, fresh), output]
+}
+
+/** Sends a response: the next nonce, and the credit is used up. */
+const emit = (
+  self: ServerStream,
+  subscription: Subscription,
+  response: Response,
+  update: boolean,
+  now: number
+): readonly [ServerStream, Output] => {
+  const nonce = String(self.nonces + 1)
+  const sent = Subscriptions.send(subscription, { nonce, version: response.version, at: now }, update)
+  return [
+    { ...self, subscriptions: put(self.subscriptions, sent), nonces: self.nonces + 1, credit: false, deadline: never },
+    { _tag: "Send", typeUrl: subscription.typeUrl, nonce, response }
+  ]
+}
+
+/** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
+const maxWarming = 10_000
+
+/** What a response of one type makes due in another. */
+const follow = (self: ServerStream, before: Subscription, fresh: ReadonlyArray<Resource>): ServerStream => {
+  if (self.options.typeUrl !== undefined) return self
+  if (before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)
+  if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) return openAgain(self, fresh)
+  return self
+}
+
+/**
+ * ★ The ClusterLoadAssignment of a new or changed cluster is sent again after it, although unchanged: the client warms
+ * the cluster on it, and an incremental client does not even ask.
+ */
+const sendAssignments = (self: ServerStream, clusters: Subscription, fresh: ReadonlyArray<Resource>): ServerStream => {
+  const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
+  if (endpoints === undefined) {
+    // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
+    if (self.warming === "none" && clusters.initial.size === 0) return self
+    let warming = self.warming === "none" ? HashSet.empty<string>() : self.warming
+    for (const { assignment } of fresh) {
+      if (warming === "all") break
+      if (assignment !== undefined) warming = HashSet.add(warming, assignment)
+      if (HashSet.size(warming) > maxWarming) warming = "all"
+    }
+    return { ...self, warming }
+  }
+  // The first answer brings everything but what the client says it holds.
+  if (endpoints.mark === undefined && endpoints.initial.size === 0) return self
+  const wild = Subscriptions.isWild(endpoints)
+  const names: Array<string> = []
+  for (const { assignment } of fresh) {
+    if (assignment !== undefined && (wild || Subscriptions.hasName(endpoints, assignment))) names.push(assignment)
+  }
+  if (names.length === 0) return self
+  const forced = names.reduce((set, name) => HashSet.add(set, name), endpoints.forced)
+  const initial = Subscriptions.without(endpoints.initial, names)
+  return { ...self, subscriptions: put(self.subscriptions, { ...endpoints, forced, initial }) }
+}
+
+/** A route configuration that is sent again may belong to a new listener, which waits for its opener. */
+const openAgain = (self: ServerStream, fresh: ReadonlyArray<Resource>): ServerStream => {
+  const hosts = find(self, ResourceType.VirtualHost.typeUrl)
+  if (hosts === undefined || HashSet.size(hosts.opened) === 0) return self
+  let { opened } = hosts
+  for (const { name } of fresh) opened = HashSet.remove(opened, VirtualHostDiscovery.openerOf(name))
+  if (HashSet.size(opened) === HashSet.size(hosts.opened)) return self
+  return { ...self, subscriptions: put(self.subscriptions, { ...hosts, opened, openedMark: undefined }) }
+}
+
+const find = (self: ServerStream, typeUrl: string): Subscription | undefined =>
+  self.subscriptions.find((subscription) => subscription.typeUrl === typeUrl)

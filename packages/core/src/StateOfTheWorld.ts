@@ -1,0 +1,180 @@
+/**
+ * The state-of-the-world variant, one type on one stream: what a request means, and what a response holds.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import type { StateOfTheWorldRequest } from "./Request.js"
+import type { Resource } from "./Resource.js"
+import * as ResourceSet from "./ResourceSet.js"
+import * as Response from "./Response.js"
+import * as SharedResponse from "./SharedResponse.js"
+import type { Flush, Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+
+/**
+ * Whether a request is stale: it names a response that is not the last one, so its names may be older than what was
+ * answered since. It is ignored whole. A nonce on a stream that was sent nothing comes from an earlier stream and means
+ * nothing.
+ *
+ * @since 0.1.0
+ */
+export const isStale = (self: Subscription, request: StateOfTheWorldRequest): boolean =>
+  request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce
+
+const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
+  a === b || (a.length === b.length && a.every((name, index) => name === b[index]))
+
+/**
+ * Takes the names of a request that is not stale.
+ *
+ * @since 0.1.0
+ */
+export const subscribe = (self: Subscription, request: StateOfTheWorldRequest, first: boolean): Subscription => {
+  const { resourceNames } = request
+  if (first && resourceNames.length === 0) return { ...self, wildcard: "legacy" }
+  if (!first && sameList(self.listed, resourceNames)) return self
+  // Listed names differ, so at least one of the two lists is not empty: a legacy wildcard that goes on never gets here.
+  // ★ Names, also `*`, end the legacy wildcard for good; ★ an empty list after names is an unsubscription from all.
+  const wanted = new Set(resourceNames)
+  const star = wanted.delete("*")
+  let next: Subscription = { ...self, listed: resourceNames }
+  if (star) {
+    if (next.wildcard !== "explicit") next = Subscriptions.addWildcard(next)
+  } else {
+    next = Subscriptions.dropWildcard(next)
+  }
+  for (const name of HashMap.keys(self.names)) if (!wanted.has(name)) next = Subscriptions.removeName(next, name)
+  for (const name of wanted) if (!Subscriptions.hasName(self, name)) next = Subscriptions.addName(next, name)
+  return next
+}
+
+/**
+ * Whether deletions of this type are never told: the client drops such resources when nothing refers to them any more.
+ *
+ * @since 0.1.0
+ */
+export const deletionsAreSilent = (self: Subscription): boolean => self.family === "by-name"
+
+const unique = (resources: Iterable<Resource>): ReadonlyArray<Resource> => {
+  const byName = new Map<string, Resource>()
+  for (const resource of resources) byName.set(resource.name, resource)
+  return Array.from(byName.values())
+}
+
+const named = (set: ResourceSet.ResourceSet, names: Iterable<string>): Array<Resource> => {
+  const found: Array<Resource> = []
+  for (const name of names) {
+    const resource = ResourceSet.get(set, name)
+    if (resource !== undefined) found.push(resource)
+  }
+  return found
+}
+
+/**
+ * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
+ * resources that are new to the client.
+ *
+ * @since 0.1.0
+ */
+export const flush = (
+  self: Subscription,
+  flush: Flush
+): readonly [Subscription, Response.Response | undefined, fresh: ReadonlyArray<Resource>] =>
+  self.family === "full-state" ? flushFullState(self, flush) : flushByName(self, flush)
+
+/** Full state: what the response lacks, the client deletes. So each response has all that is subscribed to. */
+const flushFullState = (
+  self: Subscription,
+  { changes, removals, set, ttl }: Flush
+): readonly [Subscription, Response.Response | undefined, ReadonlyArray<Resource>] => {
+  const wild = Subscriptions.isWild(self)
+  const asked = named(set, self.forced)
+  const everything = self.mark === undefined || self.resync
+  const settled: Subscription = { ...self, mark: set.mark, owed: false, resync: false, forced: HashSet.empty() }
+  if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !removals) {
+    return [Subscriptions.absorb(settled, set, changes, false), undefined, []]
+  }
+  const base = wild ? ResourceSet.all(set) : named(set, HashMap.keys(self.names))
+  const kept: Array<Resource> = []
+  const lingering = new Map<string, Resource | undefined>()
+  if (!removals) {
+    for (const [name, resource] of [...self.lingering, ...changes.gone]) {
+      if (ResourceSet.get(set, name) !== undefined) continue
+      lingering.set(name, resource)
+      if (resource !== undefined) kept.push(resource)
+    }
+  }
+  const make = () =>
+    Response.make({
+      protocol: "StateOfTheWorld",
+      typeUrl: self.typeUrl,
+      version: ResourceSet.versionWith(set, kept),
+      resources: kept.length === 0 ? base : [...base, ...kept],
+      ttl
+    })
+  const response = wild && kept.length === 0 ? SharedResponse.of(set, set.mark, `sotw full ${ttl}`, make) : make()
+  const names = wild ? self.names : Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
+  return [{ ...settled, names, lingering }, response, everything ? base : unique([...changes.changed, ...asked])]
+}
+
+/** By name: what the response lacks is as it was. So each response has what changed or was asked for. */
+const flushByName = (
+  self: Subscription,
+  { changes, set, ttl, updates }: Flush
+): readonly [Subscription, Response.Response | undefined, ReadonlyArray<Resource>] => {
+  const first = self.mark === undefined
+  const wild = Subscriptions.isWild(self)
+  const asked = named(set, self.forced)
+  const everything = wild && (first || self.resync)
+  const resources = everything
+    ? ResourceSet.all(set)
+    : asked.length === 0 && updates
+      ? changes.changed
+      : unique([...(updates ? changes.changed : []), ...asked])
+  const advanced = first || everything || updates
+  const names = wild
+    ? self.names
+    : Subscriptions.hold(advanced ? Subscriptions.release(self.names, changes.gone.keys()) : self.names, resources)
+  const next: Subscription = {
+    ...self,
+    names,
+    mark: advanced ? set.mark : self.mark,
+    owed: false,
+    resync: false,
+    forced: HashSet.empty()
+  }
+  if (resources.length === 0 && !self.owed) return [next, undefined, []]
+  const make = () =>
+    Response.make({ protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version: set.version, resources, ttl })
+  const response = everything
+    ? SharedResponse.of(set, set.mark, `sotw full ${ttl}`, make)
+    : self.mark !== undefined && wild && asked.length === 0
+      ? SharedResponse.of(set, self.mark, `sotw changed ${ttl}`, make)
+      : make()
+  return [next, response, resources]
+}
+
+/**
+ * A response that renews the TTLs of `due`. ★ Envoy renews nothing on a resource without its body, and deletes what a
+ * full-state response lacks: so the resources themselves are sent again, for full-state types all of them. `bodyless`
+ * asks for the form of the specification.
+ *
+ * @since 0.1.0
+ */
+export const heartbeat = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  due: ReadonlyArray<Resource>,
+  bodyless: boolean
+): Response.Response => {
+  const kept = Array.from(self.lingering.values()).filter((resource) => resource !== undefined)
+  const version = ResourceSet.versionWith(set, kept)
+  const base = { protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version, ttl: true } as const
+  if (bodyless) return Response.make({ ...base, heartbeats: due })
+  if (self.family === "by-name") return Response.make({ ...base, resources: due })
+  const all = Subscriptions.isWild(self) ? ResourceSet.all(set) : named(set, HashMap.keys(self.names))
+  return Response.make({ ...base, resources: [...all, ...kept] })
+}

@@ -1,0 +1,412 @@
+/**
+ * What one stream asked for of one type, and what it was sent: the state both protocol variants share.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import type { ErrorDetail } from "./Request.js"
+import type { Resource } from "./Resource.js"
+import * as ResourceSet from "./ResourceSet.js"
+
+/**
+ * Whether everything is asked for. `legacy`: because no name was ever given on this stream for this type. `explicit`:
+ * by the name `*`.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "How the client specifies what resources to return"
+ * @since 0.1.0
+ */
+export type Wildcard = "none" | "legacy" | "explicit"
+
+/**
+ * A response that was sent.
+ *
+ * @since 0.1.0
+ */
+export interface Sent {
+  readonly nonce: string
+  readonly version: string
+  /** Milliseconds, as given to the reducer. */
+  readonly at: number
+}
+
+/**
+ * A response that was rejected, in the client's words.
+ *
+ * @since 0.1.0
+ */
+export interface Rejected extends Sent {
+  readonly error: ErrorDetail
+}
+
+/**
+ * The state of one type on one stream.
+ *
+ * @since 0.1.0
+ */
+export interface Subscription {
+  readonly typeUrl: string
+  /** What absence from a state-of-the-world response means; see the table of types. */
+  readonly family: "full-state" | "by-name"
+  /** Place among the types of an aggregated stream. */
+  readonly order: number
+  /** Whether the server has a wildcard of this type for this client. */
+  readonly covered: boolean
+  readonly wildcard: Wildcard
+  /**
+   * The names asked for, without `*`, and the fingerprint of what was sent under each; empty if nothing was, or if the
+   * client was told that there is nothing. While a wildcard is covered the fingerprints are not kept up: `mark` has them.
+   */
+  readonly names: HashMap.HashMap<string, string>
+  /** State of the world: the list as it came last, to see at a glance that an ACK changes nothing. */
+  readonly listed: ReadonlyArray<string>
+  /** The set that the client was last brought up to; `undefined` before the first answer. */
+  readonly mark: ResourceSet.Mark | undefined
+  /** An answer is owed even if there is nothing to say: the first request. */
+  readonly owed: boolean
+  /** Everything is to be sent again, whatever the client was sent before: it asked for `*`. */
+  readonly resync: boolean
+  /** Names that were asked for and are to be answered whatever the client was sent before. */
+  readonly forced: HashSet.HashSet<string>
+  /** Incremental, until the first answer: what the client holds from an earlier stream. */
+  readonly initial: ReadonlyMap<string, string>
+  /** Deleted resources that the client still has, because deletions go out last on an aggregated stream. */
+  readonly lingering: ReadonlyMap<string, Resource | undefined>
+  /** VHDS without a wildcard: route configurations whose listener was opened, and the set they were looked up in. */
+  readonly opened: HashSet.HashSet<string>
+  readonly openedMark: ResourceSet.Mark | undefined
+  /** When TTLs were last renewed, in milliseconds. */
+  readonly renewedAt: number
+  readonly sent: Sent | undefined
+  /** Sent and neither ACKed nor NACKed, oldest first; bounded. */
+  readonly open: ReadonlyArray<Sent>
+  readonly acked: Sent | undefined
+  readonly nacked: Rejected | undefined
+  /** Nonce of the latest update that later phases wait for; empty if there is none. */
+  readonly awaited: string
+}
+
+const noNames = HashMap.empty<string, string>()
+const noForced = HashSet.empty<string>()
+const noVersions: ReadonlyMap<string, string> = new Map()
+const nothingLingers: ReadonlyMap<string, Resource | undefined> = new Map()
+const noList: ReadonlyArray<string> = []
+
+/** Types that are not in the table come last: nothing the table knows refers to them. */
+const lastOrder = 100
+
+/**
+ * A type that was just heard of on a stream.
+ *
+ * @since 0.1.0
+ */
+export const make = (typeUrl: string, covered: boolean): Subscription => {
+  const type = ResourceType.byTypeUrl(typeUrl)
+  return {
+    typeUrl,
+    family: type?.family ?? "by-name",
+    order: type?.order ?? lastOrder,
+    covered,
+    wildcard: "none",
+    names: noNames,
+    listed: noList,
+    mark: undefined,
+    owed: true,
+    resync: false,
+    forced: noForced,
+    initial: noVersions,
+    lingering: nothingLingers,
+    opened: noForced,
+    openedMark: undefined,
+    renewedAt: Number.NEGATIVE_INFINITY,
+    sent: undefined,
+    open: [],
+    acked: undefined,
+    nacked: undefined,
+    awaited: ""
+  }
+}
+
+/**
+ * Whether the client is sent every resource of the type.
+ *
+ * @since 0.1.0
+ */
+export const isWild = (self: Subscription): boolean => self.covered && self.wildcard !== "none"
+
+/**
+ * Whether a name was asked for by name.
+ *
+ * @since 0.1.0
+ */
+export const hasName = (self: Subscription, name: string): boolean => HashMap.has(self.names, name)
+
+/**
+ * Asks for one more name; it is to be answered even if the client has it.
+ *
+ * @since 0.1.0
+ */
+export const addName = (self: Subscription, name: string): Subscription => ({
+  ...self,
+  names: HashMap.has(self.names, name) ? self.names : HashMap.set(self.names, name, ""),
+  forced: HashSet.add(self.forced, name)
+})
+
+/**
+ * No longer asks for a name. What was sent under it is forgotten: if it is asked for again, it is sent again.
+ *
+ * @since 0.1.0
+ */
+export const removeName = (self: Subscription, name: string): Subscription => ({
+  ...self,
+  names: HashMap.remove(self.names, name),
+  forced: HashSet.remove(self.forced, name),
+  lingering: isWild(self) ? self.lingering : without(self.lingering, [name])
+})
+
+/**
+ * No longer asks for everything. The names that remain keep what the wildcard brought under them.
+ *
+ * @since 0.1.0
+ */
+export const dropWildcard = (self: Subscription): Subscription => {
+  if (!isWild(self)) return { ...self, wildcard: "none" }
+  const held = self.mark
+  const names =
+    held === undefined
+      ? self.names
+      : HashMap.map(self.names, (_, name) => Option.getOrElse(HashMap.get(held.fingerprints, name), () => ""))
+  return {
+    ...self,
+    wildcard: "none",
+    names,
+    forced: HashSet.filter(self.forced, (name) => HashMap.has(names, name)),
+    lingering: new Map(Array.from(self.lingering).filter(([name]) => HashMap.has(names, name)))
+  }
+}
+
+/**
+ * Asks for everything. What was sent under names becomes the state that deletions are found from; from a legacy
+ * wildcard nothing changes for the client, and a `*` that is given again asks for everything again.
+ *
+ * @since 0.1.0
+ */
+export const addWildcard = (self: Subscription): Subscription => {
+  const next: Subscription = { ...self, wildcard: "explicit", opened: noForced, openedMark: undefined }
+  if (self.wildcard === "legacy" || self.mark === undefined) return next
+  if (self.wildcard === "explicit" || !self.covered) return { ...next, owed: true, resync: true }
+  const fingerprints = HashMap.filter(self.names, (fingerprint) => fingerprint !== "")
+  return { ...next, owed: true, resync: true, mark: { revision: -1, fingerprints, token: {}, hasTtls: false } }
+}
+
+/**
+ * A map without some keys; the same map if it has none of them.
+ *
+ * @since 0.1.0
+ */
+export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>): ReadonlyMap<string, A> => {
+  let copy: Map<string, A> | undefined
+  for (const name of names) if (map.has(name)) (copy ??= new Map(map)).delete(name)
+  return copy ?? map
+}
+
+/**
+ * What is different for this subscription since its mark.
+ *
+ * @since 0.1.0
+ */
+export interface Changes {
+  /** Resources that are new to the client or have another content. */
+  readonly changed: ReadonlyArray<Resource>
+  /** Names, as the client knows them, under which there was something and is nothing now. */
+  readonly gone: ReadonlyMap<string, Resource | undefined>
+  /** Names of lingering resources that came back just as the client has them. */
+  readonly returned: ReadonlyArray<string>
+}
+
+/**
+ * Nothing is different.
+ *
+ * @since 0.1.0
+ */
+export const noChanges: Changes = { changed: [], gone: new Map(), returned: [] }
+
+/**
+ * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for
+ * names those that the difference touches. Nothing else is looked at. `find` says what a name means: aliases are of
+ * incremental xDS only.
+ *
+ * @since 0.1.0
+ */
+export const changes = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  find: (set: ResourceSet.ResourceSet, name: string) => Resource | undefined
+): Changes => {
+  if (self.mark === undefined || self.mark === set.mark) return noChanges
+  const difference = ResourceSet.difference(set, self.mark)
+  const { lingering } = self
+  const came = (name: string, resource: Resource) => lingering.get(name)?.fingerprint === resource.fingerprint
+  if (isWild(self)) {
+    if (lingering.size === 0) return { changed: difference.changed, gone: difference.removed, returned: [] }
+    return {
+      changed: difference.changed.filter((resource) => !came(resource.name, resource)),
+      gone: difference.removed,
+      returned: difference.changed.filter((resource) => came(resource.name, resource)).map((resource) => resource.name)
+    }
+  }
+  const changed = new Map<string, Resource>()
+  const gone = new Map<string, Resource | undefined>()
+  const returned: Array<string> = []
+  const see = (name: string, held: string) => {
+    const now = find(set, name)
+    if (now === undefined) {
+      if (held !== "") gone.set(name, difference.removed.get(name))
+    } else if (now.fingerprint !== held) {
+      if (came(name, now)) returned.push(name)
+      else changed.set(now.name, now)
+    }
+  }
+  if (difference.touched.size < HashMap.size(self.names)) {
+    for (const name of difference.touched) {
+      const held = HashMap.get(self.names, name)
+      if (Option.isSome(held)) see(name, held.value)
+    }
+  } else {
+    for (const [name, held] of self.names) if (difference.touched.has(name)) see(name, held)
+  }
+  return { changed: Array.from(changed.values()), gone, returned }
+}
+
+/**
+ * Notes the fingerprints of resources under every name and alias by which they were asked for.
+ *
+ * @since 0.1.0
+ */
+export const hold = (
+  names: HashMap.HashMap<string, string>,
+  resources: Iterable<Resource>
+): HashMap.HashMap<string, string> => {
+  let next = names
+  for (const resource of resources) {
+    if (HashMap.has(next, resource.name)) next = HashMap.set(next, resource.name, resource.fingerprint)
+    for (const alias of resource.aliases)
+      if (HashMap.has(next, alias)) next = HashMap.set(next, alias, resource.fingerprint)
+  }
+  return next
+}
+
+/**
+ * Notes that nothing is held under these names.
+ *
+ * @since 0.1.0
+ */
+export const release = (
+  names: HashMap.HashMap<string, string>,
+  released: Iterable<string>
+): HashMap.HashMap<string, string> => {
+  let next = names
+  for (const name of released) if (HashMap.has(next, name)) next = HashMap.set(next, name, "")
+  return next
+}
+
+/**
+ * The outcome of an answer to a response.
+ *
+ * @since 0.1.0
+ */
+export type Reply =
+  | { readonly _tag: "Acked"; readonly sent: Sent }
+  | { readonly _tag: "Nacked"; readonly sent: Sent }
+  /** A nonce that is not the last one, or that was answered before. */
+  | { readonly _tag: "Unrelated" }
+
+/**
+ * Takes the ACK or NACK in a request. ★ A NACK is what has an `error_detail`: the version is only a hint. Nothing is
+ * sent for it; the next response goes out when something changes.
+ *
+ * @since 0.1.0
+ */
+export const reply = (
+  self: Subscription,
+  nonce: string,
+  error: ErrorDetail | undefined,
+  now: number
+): readonly [Subscription, Reply] => {
+  const index = nonce === "" ? -1 : self.open.findIndex((sent) => sent.nonce === nonce)
+  const sent = self.open[index]
+  if (sent === undefined) return [self, { _tag: "Unrelated" }]
+  // Responses are answered in order; Envoy answers only the last of several.
+  const open = self.open.slice(index + 1)
+  if (error !== undefined) {
+    return [
+      { ...self, open, nacked: { ...sent, at: now, error } },
+      { _tag: "Nacked", sent }
+    ]
+  }
+  const awaited = self.awaited !== "" && open.some((later) => later.nonce === self.awaited) ? self.awaited : ""
+  return [
+    { ...self, open, awaited, acked: { ...sent, at: now } },
+    { _tag: "Acked", sent }
+  ]
+}
+
+/** Most responses of a type whose answers are still told apart. */
+const maxOpen = 64
+
+/**
+ * Notes a response that goes out. `update`: it tells the client of a change, so that later phases wait for its ACK.
+ *
+ * @since 0.1.0
+ */
+export const send = (self: Subscription, sent: Sent, update: boolean): Subscription => ({
+  ...self,
+  sent,
+  open: [...(self.open.length < maxOpen ? self.open : self.open.slice(1)), sent],
+  awaited: update ? sent.nonce : self.awaited
+})
+
+/**
+ * What both variants know when they make a response.
+ *
+ * @since 0.1.0
+ */
+export interface Flush {
+  readonly set: ResourceSet.ResourceSet
+  readonly changes: Changes
+  /** Whether changes may go out, or only answers to what was asked. */
+  readonly updates: boolean
+  /** Whether deletions may go out. */
+  readonly removals: boolean
+  /** Whether this client is given TTLs. */
+  readonly ttl: boolean
+}
+
+/**
+ * Brings a subscription up to a set without sending anything, if all that happened is that resources went or came back
+ * unchanged. What went lingers until deletions go out, unless deletions of the type are never told (`silent`).
+ *
+ * @since 0.1.0
+ */
+export const absorb = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  changes: Changes,
+  silent: boolean
+): Subscription => {
+  let { lingering, names } = self
+  if (changes.returned.length > 0) {
+    lingering = without(lingering, changes.returned)
+    for (const name of changes.returned) {
+      const now = ResourceSet.find(set, name)
+      if (now !== undefined) names = hold(names, [now])
+    }
+  }
+  if (changes.gone.size > 0) {
+    if (!silent) lingering = new Map([...lingering, ...changes.gone])
+    names = release(names, changes.gone.keys())
+  }
+  return { ...self, mark: set.mark, lingering, names }
+}

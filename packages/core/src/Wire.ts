@@ -1,0 +1,105 @@
+/**
+ * The protobuf wire format, as far as a control plane needs it: writing responses from parts that are already encoded,
+ * and reading a few top-level fields of a message without decoding the rest.
+ *
+ * @see https://protobuf.dev/programming-guides/encoding/
+ * @since 0.1.0
+ */
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+
+const encoder = new TextEncoder()
+
+/**
+ * The UTF-8 bytes of a string.
+ *
+ * @since 0.1.0
+ */
+export const utf8 = (text: string): Uint8Array => encoder.encode(text)
+
+/**
+ * Bytes that an unsigned number takes as a varint. Exact up to 2^53 - 1.
+ *
+ * @since 0.1.0
+ */
+export const sizeOfVarint = (value: number): number => {
+  let size = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
+  return size
+}
+
+/**
+ * Bytes that a length-delimited field takes: tag, length and content.
+ *
+ * @since 0.1.0
+ */
+export const sizeOfField = (field: number, length: number): number =>
+  sizeOfVarint(field * 8) + sizeOfVarint(length) + length
+
+/**
+ * Writes into a buffer of a size that was computed beforehand: nothing is grown and nothing is copied twice.
+ *
+ * @since 0.1.0
+ */
+export class Writer {
+  private offset = 0
+  readonly bytes: Uint8Array
+
+  constructor(size: number) {
+    this.bytes = new Uint8Array(size)
+  }
+
+  varint(value: number): void {
+    let rest = value
+    while (rest >= 0x80) {
+      this.bytes[this.offset++] = (rest % 0x80) | 0x80
+      rest = Math.floor(rest / 0x80)
+    }
+    this.bytes[this.offset++] = rest
+  }
+
+  /** The tag and length of a length-delimited field. */
+  head(field: number, length: number): void {
+    this.varint(field * 8 + WireType.LengthDelimited)
+    this.varint(length)
+  }
+
+  raw(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.offset)
+    this.offset += bytes.byteLength
+  }
+
+  /** A whole length-delimited field. */
+  field(field: number, bytes: Uint8Array): void {
+    this.head(field, bytes.byteLength)
+    this.raw(bytes)
+  }
+}
+
+/**
+ * One whole length-delimited field in bytes of its own.
+ *
+ * @since 0.1.0
+ */
+export const fieldOf = (field: number, bytes: Uint8Array): Uint8Array => {
+  const writer = new Writer(sizeOfField(field, bytes.byteLength))
+  writer.field(field, bytes)
+  return writer.bytes
+}
+
+/**
+ * Calls `visit` for every top-level field. The visitor reads the field's value from the reader and returns `true`, or
+ * returns `false` and the value is skipped. Throws what protobuf-es throws for bytes that are not a message: callers
+ * turn that into their own error.
+ *
+ * @since 0.1.0
+ */
+export const fields = (
+  bytes: Uint8Array,
+  visit: (reader: BinaryReader, field: number, type: WireType) => boolean
+): void => {
+  const reader = new BinaryReader(bytes)
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag()
+    if (!visit(reader, field, type)) reader.skip(type, field)
+  }
+}
