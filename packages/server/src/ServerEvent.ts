@@ -1,0 +1,56 @@
+/**
+ * What happens to the clients of a server, as it happens.
+ *
+ * @since 0.1.0
+ */
+import type { Request } from "@effect-xds/core"
+import type { Client } from "./Client.js"
+
+/**
+ * An event of one client's stream.
+ *
+ * @since 0.1.0
+ */
+export type ServerEvent =
+  /** Its first request was accepted; its group is known. */
+  | { readonly _tag: "Connected"; readonly client: Client }
+  /** It changed what it asks for. */
+  | {
+      readonly _tag: "Subscribed"
+      readonly client: Client
+      readonly typeUrl: string
+      readonly wildcard: boolean
+      readonly names: number
+    }
+  | {
+      readonly _tag: "Sent"
+      readonly client: Client
+      readonly typeUrl: string
+      readonly nonce: string
+      readonly version: string
+      readonly resources: number
+      readonly removed: number
+      readonly bytes: number
+    }
+  | {
+      readonly _tag: "Acked"
+      readonly client: Client
+      readonly typeUrl: string
+      readonly nonce: string
+      readonly version: string
+    }
+  | {
+      readonly _tag: "Nacked"
+      readonly client: Client
+      readonly typeUrl: string
+      readonly nonce: string
+      /** The version that was rejected. */
+      readonly version: string
+      /** The client's words. */
+      readonly error: Request.ErrorDetail
+    }
+  /** It asked for a type of a group that was never set. */
+  | { readonly _tag: "Waiting"; readonly client: Client; readonly typeUrl: string; readonly group: string }
+  | { readonly _tag: "Ended"; readonly client: Client; readonly reason: string }
+  /** The subscriber was too slow: this many events are missing here. */
+  | { readonly _tag: "Lost"; readonly count: number }

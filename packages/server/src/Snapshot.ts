@@ -1,0 +1,554 @@
+/**
+ * What a user puts into a store: the resources that a group of nodes is to be served, as plain protobuf-es messages,
+ * `google.protobuf.Any`s or encoded bytes. A snapshot is only a list; its resources are encoded and checked when it
+ * enters a store.
+ *
+ * @since 0.1.0
+ */
+import type { DescMessage, Message } from "@bufbuild/protobuf"
+import { fromBinary, toBinary } from "@bufbuild/protobuf"
+import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Resource from "@effect-xds/core/Resource"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { TypedExtensionConfig } from "@effect-xds/proto/envoy/config/core/v3/extension"
+import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import type { Listener } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
+import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type { ScopedRouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
+import type { Secret } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import type { Runtime } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as EventLoop from "./internal/EventLoop.js"
+import * as References from "./internal/References.js"
+
+/**
+ * A resource that is already encoded. The name must be the one inside the bytes; for a VirtualHost it is
+ * `<route configuration>/<name>`.
+ *
+ * @since 0.1.0
+ */
+export interface Encoded {
+  /** With or without `type.googleapis.com/`. */
+  readonly typeUrl: string
+  readonly name: string
+  readonly value: Uint8Array
+}
+
+/**
+ * The forms in which a resource is given.
+ *
+ * @since 0.1.0
+ */
+export type Source<M extends Message = Message> = M | Any | Encoded
+
+/**
+ * What may be said of a resource beside its content.
+ *
+ * @since 0.1.0
+ */
+export interface ResourceOptions {
+  /**
+   * The resource's name where the message does not hold it: VirtualHost, and types that are no xDS resource types.
+   * Default: the name in the message.
+   */
+  readonly name?: string | undefined
+  /** The version clients are told. Default: a digest of the content, the same on every replica. */
+  readonly version?: string | undefined
+  /** The client drops the resource when nothing renews it for so long; the server renews it at half of it. */
+  readonly ttl?: Duration.DurationInput | undefined
+  /** Other names that incremental clients may ask for it by. */
+  readonly aliases?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * A resource with options, as {@link resource} and {@link virtualHost} make it.
+ *
+ * @since 0.1.0
+ */
+export interface Entry<out S extends Source = Source> {
+  readonly _tag: "Entry"
+  readonly source: S
+  readonly options: ResourceOptions
+}
+
+/**
+ * A resource, with or without options.
+ *
+ * @since 0.1.0
+ */
+export type Item<M extends Message = Message> = Source<M> | Entry<Source<M>>
+
+const slotTypes = {
+  clusters: ResourceType.Cluster,
+  endpoints: ResourceType.ClusterLoadAssignment,
+  listeners: ResourceType.Listener,
+  routes: ResourceType.RouteConfiguration,
+  scopedRoutes: ResourceType.ScopedRouteConfiguration,
+  virtualHosts: ResourceType.VirtualHost,
+  secrets: ResourceType.Secret,
+  runtimes: ResourceType.Runtime,
+  extensionConfigs: ResourceType.TypedExtensionConfig
+} as const
+
+/**
+ * The properties of an {@link Input} that hold resources of one type.
+ *
+ * @since 0.1.0
+ */
+export type Slot = keyof typeof slotTypes
+
+const slots: ReadonlyArray<Slot> = [
+  "clusters",
+  "endpoints",
+  "listeners",
+  "routes",
+  "scopedRoutes",
+  "virtualHosts",
+  "secrets",
+  "runtimes",
+  "extensionConfigs"
+]
+
+/**
+ * Labels for whole types: what clients are told as `version_info`, by slot or by type URL. Default: a digest of the
+ * type's content. A label is for clients and people; what changed is found from the content.
+ *
+ * @since 0.1.0
+ */
+export type Versions = { readonly [S in Slot]?: string | undefined } & {
+  readonly [typeUrl: `${string}/${string}`]: string
+}
+
+/**
+ * The resources of a group.
+ *
+ * @since 0.1.0
+ */
+export interface Input {
+  /** CDS */
+  readonly clusters?: Iterable<Item<Cluster>> | undefined
+  /** EDS */
+  readonly endpoints?: Iterable<Item<ClusterLoadAssignment>> | undefined
+  /** LDS */
+  readonly listeners?: Iterable<Item<Listener>> | undefined
+  /** RDS */
+  readonly routes?: Iterable<Item<RouteConfiguration>> | undefined
+  /** SRDS */
+  readonly scopedRoutes?: Iterable<Item<ScopedRouteConfiguration>> | undefined
+  /** VHDS; see {@link virtualHost} for their names. */
+  readonly virtualHosts?: Iterable<Item<VirtualHost>> | undefined
+  /** SDS */
+  readonly secrets?: Iterable<Item<Secret>> | undefined
+  /** RTDS */
+  readonly runtimes?: Iterable<Item<Runtime>> | undefined
+  /** ECDS */
+  readonly extensionConfigs?: Iterable<Item<TypedExtensionConfig>> | undefined
+  /** Resources of any type of the Envoy API, mixed. */
+  readonly resources?: Iterable<Item> | undefined
+  readonly versions?: Versions | undefined
+}
+
+/**
+ * Names of resources by slot, as {@link Input} holds the resources.
+ *
+ * @since 0.1.0
+ */
+export type Names = { readonly [S in Slot]?: Iterable<string> | undefined } & {
+  /** Resources of any type, mixed. */
+  readonly resources?: Iterable<ResourceGroup.ResourceKey> | undefined
+}
+
+/**
+ * What a group is to be served.
+ *
+ * @since 0.1.0
+ */
+export interface Snapshot {
+  /** Each with the type its slot wants, if it has one. */
+  readonly entries: ReadonlyArray<Entry & { readonly expected: ResourceType.ResourceType | undefined }>
+  /** By type URL. */
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/**
+ * A resource that cannot be served, and why.
+ *
+ * - `UnknownType`: the type is not part of the Envoy API
+ * - `WrongType`: a resource of another type than its slot's
+ * - `EmptyName`: no name, or for VHDS one without a route configuration
+ * - `NameMismatch`: a name beside the message that is not the one inside it, by which clients know it
+ * - `Undecodable`: the bytes are not a message of their type
+ * - `Unencodable`: a field of the message has a value that its type cannot hold
+ * - `Invalid`: version, TTL or aliases cannot be served
+ *
+ * @since 0.1.0
+ */
+export class SnapshotError extends Data.TaggedError("SnapshotError")<{
+  readonly reason:
+    "UnknownType" | "WrongType" | "EmptyName" | "NameMismatch" | "Undecodable" | "Unencodable" | "Invalid"
+  readonly typeUrl: string
+  /** Empty if it is not known. */
+  readonly name: string
+  /** What is wrong and what to do. */
+  readonly detail: string
+}> {
+  override get message(): string {
+    const name = this.name === "" ? "a resource" : `resource ${JSON.stringify(this.name)}`
+    return `${ResourceType.shortNameOf(this.typeUrl)}: ${name}: ${this.detail}`
+  }
+}
+
+const isEntry = (item: Item): item is Entry => "_tag" in item
+
+const entryOf = (item: Item): Entry => (isEntry(item) ? item : { _tag: "Entry", source: item, options: {} })
+
+const typeUrlOfSlot = (key: string): string =>
+  key === "clusters" ||
+  key === "endpoints" ||
+  key === "listeners" ||
+  key === "routes" ||
+  key === "scopedRoutes" ||
+  key === "virtualHosts" ||
+  key === "secrets" ||
+  key === "runtimes" ||
+  key === "extensionConfigs"
+    ? slotTypes[key].typeUrl
+    : key
+
+/**
+ * Version labels by type URL.
+ *
+ * @since 0.1.0
+ */
+export const versionsByTypeUrl = (versions: Versions): Readonly<Record<string, string>> => {
+  const labels: Record<string, string> = {}
+  for (const [key, label] of Object.entries(versions)) {
+    if (typeof label === "string") labels[typeUrlOfSlot(key)] = label
+  }
+  return labels
+}
+
+/**
+ * Names by slot as a list of keys.
+ *
+ * @since 0.1.0
+ */
+export const keys = (names: Names): ReadonlyArray<ResourceGroup.ResourceKey> => {
+  const found = Array.from(names.resources ?? [])
+  for (const slot of slots) {
+    for (const name of names[slot] ?? []) found.push({ typeUrl: slotTypes[slot].typeUrl, name })
+  }
+  return found
+}
+
+/**
+ * A snapshot. Nothing is checked or encoded yet; messages must not be changed until the store has taken it.
+ *
+ * @example
+ * import { create } from "@bufbuild/protobuf"
+ * import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+ * import { Snapshot } from "@effect-xds/server"
+ *
+ * const cluster = create(ClusterSchema, {
+ *   name: "backend",
+ *   clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS }
+ * })
+ *
+ * const snapshot = Snapshot.make({ clusters: [cluster], versions: { clusters: "release-7" } })
+ *
+ * @since 0.1.0
+ */
+export const make = (input: Input): Snapshot => {
+  const entries: Array<Snapshot["entries"][number]> = []
+  for (const slot of slots) {
+    for (const item of input[slot] ?? []) entries.push({ ...entryOf(item), expected: slotTypes[slot] })
+  }
+  for (const item of input.resources ?? []) entries.push({ ...entryOf(item), expected: undefined })
+  return { entries, versions: versionsByTypeUrl(input.versions ?? {}) }
+}
+
+/**
+ * A resource with a version, a TTL, aliases or a name of its own.
+ *
+ * @example
+ * import { create } from "@bufbuild/protobuf"
+ * import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+ * import { Snapshot } from "@effect-xds/server"
+ *
+ * const assignment = create(ClusterLoadAssignmentSchema, { clusterName: "backend" })
+ *
+ * const snapshot = Snapshot.make({ endpoints: [Snapshot.resource(assignment, { ttl: "30 seconds" })] })
+ *
+ * @since 0.1.0
+ */
+export const resource = <S extends Source>(source: S, options: ResourceOptions): Entry<S> => ({
+  _tag: "Entry",
+  source,
+  options
+})
+
+/**
+ * A virtual host for VHDS. Clients ask for `<route configuration>/<host>`: the resource is named
+ * `<route configuration>/<name of the virtual host>` and has one such alias for each of its domains. That name is also
+ * put into the message: by the name in the message Envoy finds the virtual host that it is told to remove.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
+ * @since 0.1.0
+ */
+export const virtualHost = (
+  routeConfigurationName: string,
+  message: VirtualHost,
+  options: Pick<ResourceOptions, "version" | "ttl"> = {}
+): Entry<VirtualHost> => {
+  const name = VirtualHostDiscovery.nameOf(routeConfigurationName, message.name)
+  const aliases = new Set(message.domains.map((domain) => VirtualHostDiscovery.nameOf(routeConfigurationName, domain)))
+  aliases.delete(name)
+  return resource({ ...message, name }, { ...options, name, aliases: Array.from(aliases) })
+}
+
+const isAny = (source: Source): source is Any => "$typeName" in source && source.$typeName === "google.protobuf.Any"
+
+/** The bytes of a source that is given as bytes. */
+const bytesOf = (source: Source): Uint8Array | undefined =>
+  isAny(source) ? source.value : "$typeName" in source ? undefined : source.value
+
+const typeUrlOf = (source: Source): string =>
+  `type.googleapis.com/${
+    isAny(source)
+      ? TypeRegistry.typeName(source.typeUrl)
+      : "$typeName" in source
+        ? source.$typeName
+        : TypeRegistry.typeName(source.typeUrl)
+  }`
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** The name inside a resource, of types that hold it in field 1 and are known by it. */
+const nameInside = (typeUrl: string, source: Source): string | undefined => {
+  const type = ResourceType.byTypeUrl(typeUrl)
+  if (type === undefined || type === ResourceType.VirtualHost) return undefined
+  const bytes = bytesOf(source)
+  if (bytes !== undefined) return ResourceType.nameOfBytes(bytes)
+  return "$typeName" in source ? ResourceType.nameOf(type, source) : undefined
+}
+
+const nameBeside = ({ options, source }: Entry): string | undefined =>
+  options.name ?? ("$typeName" in source ? undefined : source.name)
+
+const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, SnapshotError> => {
+  const beside = nameBeside(entry)
+  const inside = nameInside(typeUrl, entry.source)
+  const name = beside ?? inside ?? ""
+  const fail = (reason: SnapshotError["reason"], detail: string) =>
+    Either.left(new SnapshotError({ reason, typeUrl, name, detail }))
+  if (beside !== undefined && inside !== undefined && beside !== inside) {
+    return fail("NameMismatch", `the name inside the message is ${JSON.stringify(inside)}; clients go by that one`)
+  }
+  if (typeUrl === ResourceType.VirtualHost.typeUrl) {
+    return VirtualHostDiscovery.split(name) === undefined
+      ? fail("EmptyName", "a virtual host is asked for as <route configuration>/<host>; use Snapshot.virtualHost")
+      : Either.right(name)
+  }
+  if (name !== "") return Either.right(name)
+  return fail(
+    "EmptyName",
+    ResourceType.byTypeUrl(typeUrl) === undefined
+      ? "messages of this type hold no resource name; give one with Snapshot.resource(message, { name })"
+      : "the name is empty; give every resource a name"
+  )
+}
+
+/** Schemas never change; the table grows with the types that are used, all of them known ones. */
+const schemas = new Map<string, DescMessage>()
+
+const loadSchemas = (snapshot: Snapshot): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const missing = new Set<string>()
+    for (const { source } of snapshot.entries) {
+      const typeUrl = typeUrlOf(source)
+      if (!schemas.has(typeUrl)) missing.add(typeUrl)
+    }
+    return Effect.forEach(
+      missing,
+      (typeUrl) =>
+        Effect.promise(() => ResourceType.byTypeUrl(typeUrl)?.load() ?? TypeRegistry.load(typeUrl)).pipe(
+          Effect.tap((schema) => {
+            if (schema !== undefined) schemas.set(typeUrl, schema)
+          })
+        ),
+      { discard: true }
+    )
+  })
+
+const sameBytes = (left: Uint8Array, right: Uint8Array): boolean => {
+  if (left.byteLength !== right.byteLength) return false
+  for (let index = 0; index < left.byteLength; index++) if (left[index] !== right[index]) return false
+  return true
+}
+
+const sameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean =>
+  left.length === right.length && left.every((value, index) => value === right[index])
+
+/** The error is a value here: this runs for every resource of every snapshot. */
+const encodeEntry = (
+  entry: Snapshot["entries"][number],
+  held: ResourceGroup.ResourceGroup
+): Resource.Resource | SnapshotError => {
+  const { expected, options, source } = entry
+  const typeUrl = typeUrlOf(source)
+  const fail = (reason: SnapshotError["reason"], name: string, detail: string) =>
+    new SnapshotError({ reason, typeUrl, name, detail })
+
+  if (expected !== undefined && expected.typeUrl !== typeUrl) {
+    const name = nameBeside(entry) ?? nameInside(typeUrl, source) ?? ""
+    return fail("WrongType", name, `it stands where ${expected.typeName} is wanted; move it to its own property`)
+  }
+  const schema = schemas.get(typeUrl)
+  if (schema === undefined) {
+    const detail = `${typeUrl} is not a type of the Envoy v3 API; check the type URL`
+    return fail("UnknownType", nameBeside(entry) ?? "", detail)
+  }
+
+  const encoded = encodeSource(source, schema)
+  if (!(encoded instanceof Uint8Array)) {
+    const name = nameBeside(entry) ?? nameInside(typeUrl, source) ?? ""
+    return fail(encoded.reason, name, encoded.detail)
+  }
+  const resolved = resolveName(entry, typeUrl)
+  if (Either.isLeft(resolved)) return resolved.left
+  const name = resolved.right
+
+  const ttl = options.ttl === undefined ? undefined : Option.getOrUndefined(Duration.decodeUnknown(options.ttl))
+  if (options.ttl !== undefined && (ttl === undefined || !Duration.isFinite(ttl))) {
+    return fail("Invalid", name, `the TTL is not a finite duration; leave it out for a resource that stays`)
+  }
+  const made = {
+    aliases: options.aliases ?? [],
+    version: options.version,
+    ttl: ttl === undefined ? undefined : Duration.toMillis(ttl)
+  }
+  const old = ResourceGroup.get(held, { typeUrl, name })
+  if (
+    old !== undefined &&
+    old.ttl === made.ttl &&
+    old.version === (made.version ?? old.fingerprint) &&
+    sameList(old.aliases, made.aliases) &&
+    sameBytes(old.value, encoded)
+  ) {
+    return old
+  }
+  // A copy of what the caller gave as bytes: they are the caller's, and may be a view into something much larger.
+  const value = encoded === bytesOf(source) ? encoded.slice() : encoded
+  const resource = Resource.make({ typeUrl, name, value, ...made })
+  return Either.isRight(resource) ? resource.right : fail("Invalid", name, resource.left.reason)
+}
+
+const encodeSource = (
+  source: Source,
+  schema: DescMessage
+): Uint8Array | { readonly reason: SnapshotError["reason"]; readonly detail: string } => {
+  const given = bytesOf(source)
+  try {
+    if (given !== undefined) {
+      fromBinary(schema, given)
+      return given
+    }
+    if ("$typeName" in source) return toBinary(schema, source)
+    return { reason: "Unencodable", detail: "it is neither a message nor bytes" }
+  } catch (cause) {
+    return given === undefined
+      ? { reason: "Unencodable", detail: `it cannot be encoded: ${reasonOf(cause)}` }
+      : {
+          reason: "Undecodable",
+          detail: `${given.byteLength} bytes are not a message of type ${schema.typeName}: ${reasonOf(cause)}`
+        }
+  }
+}
+
+/**
+ * Encodes and checks every resource of a snapshot, as a store does when it takes one. Resources that `held` has with
+ * the same content are used again. A large snapshot is encoded in slices, so that the event loop is not blocked.
+ *
+ * @since 0.1.0
+ */
+export const encode = (
+  self: Snapshot,
+  held: ResourceGroup.ResourceGroup = ResourceGroup.empty
+): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> =>
+  Effect.gen(function* () {
+    yield* loadSchemas(self)
+    const resources: Array<Resource.Resource> = []
+    let slice = EventLoop.slice()
+    for (const entry of self.entries) {
+      const resource = encodeEntry(entry, held)
+      if (resource instanceof SnapshotError) return yield* resource
+      resources.push(resource)
+      if (!slice.isOver()) continue
+      yield* EventLoop.breathe
+      slice = EventLoop.slice()
+    }
+    return resources
+  })
+
+/**
+ * A reference to a resource that is not in the snapshot.
+ *
+ * @since 0.1.0
+ */
+export interface DanglingReference {
+  readonly from: ResourceGroup.ResourceKey
+  readonly to: ResourceGroup.ResourceKey
+  /** The path in words: `listener "ingress" → route "r1" is not in the snapshot`. */
+  readonly message: string
+}
+
+/**
+ * The references that lead nowhere: listener or scoped route to route configuration, route to cluster, cluster to its
+ * load assignment. What a resource holds inline, or is fetched from another server or a file, counts as present. A
+ * store takes such a snapshot all the same: clients ask and wait for what is missing. Resources that cannot be read are
+ * passed over here; a store refuses them.
+ *
+ * @since 0.1.0
+ */
+export const check = (self: Snapshot): Effect.Effect<ReadonlyArray<DanglingReference>> =>
+  Effect.gen(function* () {
+    yield* loadSchemas(self)
+    const present = new Set<string>()
+    const messages: Array<References.Named> = []
+    for (const entry of self.entries) {
+      const typeUrl = typeUrlOf(entry.source)
+      const name = Either.getOrUndefined(resolveName(entry, typeUrl))
+      if (name === undefined) continue
+      present.add(`${typeUrl} ${name}`)
+      const message = References.isReader(typeUrl) ? decodeSource(entry.source, schemas.get(typeUrl)) : undefined
+      if (message !== undefined) messages.push({ name, message })
+    }
+    const found = yield* Effect.promise(() => References.of(messages))
+    const dangling = new Map<string, DanglingReference>()
+    for (const { from, path, to } of found) {
+      if (present.has(`${to.typeUrl} ${to.name}`)) continue
+      const message = `${path} is not in the snapshot`
+      dangling.set(message, { from, to, message })
+    }
+    return Array.from(dangling.values())
+  })
+
+const decodeSource = (source: Source, schema: DescMessage | undefined): Message | undefined => {
+  const bytes = bytesOf(source)
+  if (bytes === undefined) return "$typeName" in source ? source : undefined
+  if (schema === undefined) return undefined
+  try {
+    return fromBinary(schema, bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,304 @@
+/**
+ * An xDS control plane: serves what a {@link SnapshotStore} holds, on the transport it is given.
+ *
+ * @since 0.1.0
+ */
+import type { Heartbeat } from "@effect-xds/core"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as Status from "@effect-xds/transport/Status"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as LogLevel from "effect/LogLevel"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { ClientStatus, Origin } from "./Client.js"
+import type { Environment, Group, Settings } from "./internal/Connection.js"
+import { Connection } from "./internal/Connection.js"
+import * as Deadlines from "./internal/Deadlines.js"
+import * as EventLoop from "./internal/EventLoop.js"
+import * as LogLimit from "./internal/LogLimit.js"
+import * as Subscribers from "./internal/Subscribers.js"
+import type { ServerEvent } from "./ServerEvent.js"
+import * as SnapshotStore from "./SnapshotStore.js"
+import * as XdsServerMetrics from "./XdsServerMetrics.js"
+
+/**
+ * Type URL → whether a first request without names, or `*`, subscribes to everything of the type.
+ *
+ * @since 0.1.0
+ */
+export type Wildcards = Readonly<Record<string, boolean>>
+
+/**
+ * What a server does and what it bounds.
+ *
+ * @since 0.1.0
+ */
+export interface Options<out R = never> {
+  /**
+   * Which group a node belongs to: the name under which its resources are in the store. Called once for a stream. If it
+   * throws, that stream ends with INTERNAL and the error is logged.
+   */
+  readonly group: (node: Node, origin: Origin) => string
+  /**
+   * Decides over a stream before it is served, with the group that `group` gave. Succeeds with the group to serve: the
+   * same or another one. Fails with the status to end the stream with. Default: everyone is served.
+   */
+  readonly authorize?:
+    ((node: Node, origin: Origin, group: string) => Effect.Effect<string, Status.Status, R>) | undefined
+  /** How long `authorize` may take; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
+  readonly authorizeTimeout?: Duration.DurationInput | undefined
+  /**
+   * To whom TTLs are given. `declared`: to clients that declare `xds.config.supports-resource-ttl`, and in state of the
+   * world also `xds.config.supports-resource-in-sotw`; Envoy declares neither but honours TTLs, so for Envoy say
+   * `always`. Default: `declared`.
+   */
+  readonly ttl?: Heartbeat.Mode | ((group: string) => Heartbeat.Mode) | undefined
+  /**
+   * State of the world: renew TTLs without repeating the resource, as the specification has it. Envoy's default client
+   * does not understand that, and loses listeners and clusters by it. Default: false.
+   */
+  readonly bodylessHeartbeats?: boolean | undefined
+  /** Default: every type has a wildcard but VHDS. Types that are not named keep the default. */
+  readonly wildcard?: Wildcards | ((group: string) => Wildcards) | undefined
+  /**
+   * On aggregated streams: listeners and routes wait until the clusters they need are ACKed, and deletions until all of
+   * that is. Default: true.
+   */
+  readonly makeBeforeBreak?: boolean | undefined
+  /** How long to wait for those ACKs. Default: 5 seconds. */
+  readonly phaseDeadline?: Duration.DurationInput | undefined
+  /** Names a client may subscribe to, for each type. Default: 100 000. */
+  readonly maxNames?: number | undefined
+  /** Types a client may subscribe to on one stream. Default: 64. */
+  readonly maxTypes?: number | undefined
+  /** Open streams. Default: 100 000. */
+  readonly maxStreams?: number | undefined
+  /** Open streams of one group. Default: 100 000. */
+  readonly maxStreamsPerGroup?: number | undefined
+  /** Requests of one stream that are kept while `authorize` runs. Default: 100. */
+  readonly maxEarlyRequests?: number | undefined
+  /** What responses name as `control_plane.identifier`. Default: nothing. */
+  readonly controlPlane?: string | undefined
+  /** How long a client may keep a stream open without a request. Default: 30 seconds. */
+  readonly firstRequestTimeout?: Duration.DurationInput | undefined
+  /**
+   * How long a unary request (Fetch…) waits for a group that was never set; then it is answered with UNAVAILABLE.
+   * Default: 5 seconds.
+   */
+  readonly fetchTimeout?: Duration.DurationInput | undefined
+  /** Events that are kept for one slow subscriber of `events`. Default: 1 024. */
+  readonly eventCapacity?: number | undefined
+}
+
+/**
+ * A server that serves.
+ *
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Where it serves: `127.0.0.1:18000`. */
+  readonly address: string
+  /** Every open stream: who it is, what it asked for, was sent, accepted and rejected. */
+  readonly status: Effect.Effect<ReadonlyArray<ClientStatus>>
+  /** What happens from now on. A subscriber that is too slow finds a `Lost` with the number of events it missed. */
+  readonly events: Stream.Stream<ServerEvent>
+}
+
+/**
+ * The tag of a server.
+ *
+ * @since 0.1.0
+ */
+export class XdsServer extends Context.Tag("@effect-xds/server/XdsServer")<XdsServer, Service>() {}
+
+const wildcardByDefault: Wildcards = Object.fromEntries(
+  ResourceType.all.map((type) => [type.typeUrl, type.wildcardByDefault])
+)
+
+const switchedOff = (wildcards: Wildcards): ReadonlySet<string> =>
+  new Set(
+    Object.entries({ ...wildcardByDefault, ...wildcards })
+      .filter(([, on]) => !on)
+      .map(([typeUrl]) => typeUrl)
+  )
+
+const settingsOf = <R>(options: Options<R>): Settings => {
+  const { ttl = "declared", wildcard = {} } = options
+  const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
+    duration === undefined ? otherwise : Duration.toMillis(duration)
+  const alwaysOff = typeof wildcard === "function" ? undefined : switchedOff(wildcard)
+  return {
+    group: options.group,
+    ttl: typeof ttl === "function" ? ttl : () => ttl,
+    bodylessHeartbeats: options.bodylessHeartbeats ?? false,
+    wildcardOff:
+      typeof wildcard === "function"
+        ? (group) => switchedOff(wildcard(group))
+        : () => alwaysOff ?? switchedOff(wildcard),
+    makeBeforeBreak: options.makeBeforeBreak ?? true,
+    phaseDeadline: millis(options.phaseDeadline, 5_000),
+    maxNames: options.maxNames ?? 100_000,
+    maxTypes: options.maxTypes ?? 64,
+    maxStreamsPerGroup: options.maxStreamsPerGroup ?? 100_000,
+    maxEarlyRequests: options.maxEarlyRequests ?? 100,
+    controlPlane: options.controlPlane,
+    firstRequestTimeout: millis(options.firstRequestTimeout, 30_000),
+    fetchTimeout: millis(options.fetchTimeout, 5_000)
+  }
+}
+
+/** What a stream that is refused at once is given. */
+const deaf: ServerTransport.StreamHandler = {
+  onRequest: () => undefined,
+  onWritable: () => undefined,
+  onEnd: () => undefined
+}
+
+/**
+ * A server that serves until the scope closes; then its streams are ended.
+ *
+ * @since 0.1.0
+ */
+export const make = <R = never>(
+  options: Options<R>
+): Effect.Effect<
+  Service,
+  ServerTransport.ServerTransportError,
+  SnapshotStore.SnapshotStore | ServerTransport.ServerTransport | Scope.Scope | R
+> =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.SnapshotStore
+    const transport = yield* ServerTransport.ServerTransport
+    const runtime = yield* Effect.runtime<R>()
+    const clock = yield* Effect.clock
+    const maxStreams = options.maxStreams ?? 100_000
+    const authorizeTimeout = options.authorizeTimeout ?? "10 seconds"
+    const connections = new Set<Connection>()
+    const groups = new Map<string, Group>()
+    const subscribers = Subscribers.make(options.eventCapacity ?? 1_024)
+    let lastId = 0
+
+    // Not the wall clock: it may go back, and the reducers' time must not.
+    const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+
+    const worker = EventLoop.worker<Connection>((connection) => {
+      connection.queued = false
+      connection.run()
+    })
+    const enqueue = (connection: Connection): void => {
+      if (connection.queued) return
+      connection.queued = true
+      worker.add(connection)
+    }
+    const deadlines = yield* Deadlines.make<Connection>(now, (due) => {
+      for (const connection of due) {
+        connection.markDue()
+        enqueue(connection)
+      }
+      worker.start()
+    })
+
+    const { authorize } = options
+    const environment: Environment = {
+      settings: settingsOf(options),
+      clock,
+      now,
+      deadline: deadlines.set,
+      join: (connection, name) => {
+        let group = groups.get(name)
+        if (group === undefined) {
+          group = { name, resources: store.unsafeGet(name), connections: new Set() }
+          groups.set(name, group)
+        }
+        group.connections.add(connection)
+        return group
+      },
+      leave: (connection) => {
+        if (connections.delete(connection)) XdsServerMetrics.streams.unsafeModify(-1, [])
+        const group = connection.groupOf()
+        if (group === undefined) return
+        group.connections.delete(connection)
+        if (group.connections.size === 0) groups.delete(group.name)
+      },
+      publish: subscribers.publish,
+      log: LogLimit.make(runtime, now),
+      span: (connection) => {
+        const { protocol, typeUrl } = connection.method()
+        const attributes = {
+          "xds.protocol": protocol,
+          "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
+        }
+        return Runtime.runSync(runtime)(
+          Effect.makeSpan("xds.stream", { attributes, root: true, kind: "server", captureStackTrace: false })
+        )
+      },
+      authorize:
+        authorize === undefined
+          ? undefined
+          : (node, origin, group, onExit) => {
+              const decision = Effect.suspend(() => authorize(node, origin, group)).pipe(
+                Effect.timeoutFail({
+                  duration: authorizeTimeout,
+                  onTimeout: () => Status.make("UNAVAILABLE", "the control plane took too long to authorize the stream")
+                })
+              )
+              const cancel = Runtime.runCallback(runtime)(decision, { onExit })
+              return () => cancel()
+            }
+    }
+
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        for (const connection of connections) connection.end(Status.make("UNAVAILABLE", "the control plane shuts down"))
+        worker.stop()
+      })
+    )
+    yield* store.listen((name, resources) => {
+      const group = groups.get(name)
+      if (group === undefined) return
+      group.resources = resources
+      for (const connection of group.connections) {
+        connection.markChanged()
+        enqueue(connection)
+      }
+      worker.start()
+    })
+    const address = yield* transport.serve((stream) => {
+      if (connections.size >= maxStreams) {
+        XdsServerMetrics.violations.unsafeUpdate(1, [])
+        environment.log(LogLevel.Warning, "maxStreams", `${maxStreams} streams are open; no more are accepted`)
+        stream.end(Status.make("RESOURCE_EXHAUSTED", `the control plane serves its ${maxStreams} streams already`))
+        return deaf
+      }
+      const connection = new Connection(environment, ++lastId, stream)
+      connections.add(connection)
+      XdsServerMetrics.streams.unsafeModify(1, [])
+      return connection
+    })
+    yield* Effect.logInfo(`xDS is served on ${address}`)
+
+    return {
+      address,
+      status: Effect.sync(() => Array.from(connections, (connection) => connection.status())),
+      events: subscribers.stream
+    }
+  })
+
+/**
+ * A server that serves for the life of the layer.
+ *
+ * @since 0.1.0
+ */
+export const layer = <R = never>(
+  options: Options<R>
+): Layer.Layer<
+  XdsServer,
+  ServerTransport.ServerTransportError,
+  SnapshotStore.SnapshotStore | ServerTransport.ServerTransport | R
+> => Layer.scoped(XdsServer, make(options))

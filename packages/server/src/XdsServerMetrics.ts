@@ -1,0 +1,149 @@
+/**
+ * All metrics of a server. They are Effect metrics: read them with `Metric.snapshot` or export them with
+ * `@effect/opentelemetry`. Those that are tagged with a type name it as people do: `type=CDS`; types that are not in the
+ * table count as `type=other`, so that clients cannot invent tags.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Metric from "effect/Metric"
+import * as MetricLabel from "effect/MetricLabel"
+
+/**
+ * Streams that are open.
+ *
+ * @since 0.1.0
+ */
+export const streams = Metric.gauge("xds_server_streams", { description: "Open streams" })
+
+/**
+ * Streams for which the server keeps a deadline: a TTL to renew, a phase that waits for ACKs, a first request to come.
+ *
+ * @since 0.1.0
+ */
+export const deadlines = Metric.gauge("xds_server_deadlines", { description: "Streams that wait for a point in time" })
+
+/**
+ * Streams that ended, for whatever reason.
+ *
+ * @since 0.1.0
+ */
+export const streamsEnded = Metric.counter("xds_server_streams_ended", {
+  description: "Streams that ended",
+  incremental: true
+})
+
+/**
+ * Streams that the server ended because the client broke the protocol or a limit, or was refused.
+ *
+ * @since 0.1.0
+ */
+export const violations = Metric.counter("xds_server_violations", {
+  description: "Streams ended because of what the client sent",
+  incremental: true
+})
+
+/**
+ * Responses that were sent, tagged with their type.
+ *
+ * @since 0.1.0
+ */
+export const responses = Metric.counter("xds_server_responses", {
+  description: "Responses sent",
+  incremental: true
+})
+
+/**
+ * Bytes of those responses, before compression and framing, tagged with their type.
+ *
+ * @since 0.1.0
+ */
+export const bytes = Metric.counter("xds_server_response_bytes", {
+  description: "Bytes of the responses sent",
+  incremental: true
+})
+
+/**
+ * Responses that clients accepted, tagged with their type.
+ *
+ * @since 0.1.0
+ */
+export const acks = Metric.counter("xds_server_acks", { description: "ACKs received", incremental: true })
+
+/**
+ * Responses that clients rejected, tagged with their type.
+ *
+ * @since 0.1.0
+ */
+export const nacks = Metric.counter("xds_server_nacks", { description: "NACKs received", incremental: true })
+
+/**
+ * Requests with a nonce that is not the last one sent, tagged with their type.
+ *
+ * @since 0.1.0
+ */
+export const stale = Metric.counter("xds_server_stale_requests", {
+  description: "Requests that were ignored because they answer a response that was superseded",
+  incremental: true
+})
+
+/**
+ * Changes that reached a stream while an earlier one still waited for it: they go out as one response.
+ *
+ * @since 0.1.0
+ */
+export const conflations = Metric.counter("xds_server_conflations", {
+  description: "Changes that were merged into one that still waited for a slow client",
+  incremental: true
+})
+
+/**
+ * Streams that wait for a group that was never set, tagged with the group. `XdsServer.status` names the clients. After
+ * the first hundred groups the tag is `other`.
+ *
+ * @since 0.1.0
+ */
+export const waiting = Metric.gauge("xds_server_waiting_streams", {
+  description: "Streams that wait for a group that was never set"
+})
+
+/**
+ * Events that a subscriber of `XdsServer.events` was too slow for.
+ *
+ * @since 0.1.0
+ */
+export const eventsLost = Metric.counter("xds_server_events_lost", {
+  description: "Events dropped for slow subscribers",
+  incremental: true
+})
+
+// The same array for the same tag every time: Effect finds a metric by it without a look-up by content.
+const known: ReadonlyMap<string, ReadonlyArray<MetricLabel.MetricLabel>> = new Map(
+  ResourceType.all.map((type) => [type.typeUrl, [MetricLabel.make("type", type.shortName)]])
+)
+const otherType = [MetricLabel.make("type", "other")]
+
+/**
+ * The tags of a resource type's metrics.
+ *
+ * @since 0.1.0
+ */
+export const typeTags = (typeUrl: string): ReadonlyArray<MetricLabel.MetricLabel> => known.get(typeUrl) ?? otherType
+
+const groups = new Map<string, ReadonlyArray<MetricLabel.MetricLabel>>()
+const maxGroups = 100
+const otherGroup = [MetricLabel.make("group", "other")]
+
+/**
+ * The tags of a group's metrics.
+ *
+ * @since 0.1.0
+ */
+export const groupTags = (group: string): ReadonlyArray<MetricLabel.MetricLabel> => {
+  const found = groups.get(group)
+  if (found !== undefined) return found
+  if (groups.size >= maxGroups) return otherGroup
+  const made = [MetricLabel.make("group", group)]
+  groups.set(group, made)
+  return made
+}

@@ -1,0 +1,11 @@
+/**
+ * An xDS control plane as an Effect service.
+ *
+ * @since 0.1.0
+ */
+export * as Client from "./Client.js"
+export * as ServerEvent from "./ServerEvent.js"
+export * as Snapshot from "./Snapshot.js"
+export * as SnapshotStore from "./SnapshotStore.js"
+export * as XdsServer from "./XdsServer.js"
+export * as XdsServerMetrics from "./XdsServerMetrics.js"

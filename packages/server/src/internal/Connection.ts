@@ -1,0 +1,443 @@
+/**
+ * The driver of one stream: it feeds the reducer and does what that says, synchronously and with no fiber of its own.
+ */
+import { fromBinary } from "@bufbuild/protobuf"
+import * as Heartbeat from "@effect-xds/core/Heartbeat"
+import type * as Request from "@effect-xds/core/Request"
+import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
+import * as Response from "@effect-xds/core/Response"
+import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as Status from "@effect-xds/transport/Status"
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import * as Exit from "effect/Exit"
+import * as LogLevel from "effect/LogLevel"
+import type * as Tracer from "effect/Tracer"
+import * as Client from "../Client.js"
+import type { ServerEvent } from "../ServerEvent.js"
+import * as XdsServerMetrics from "../XdsServerMetrics.js"
+import type { LogLimit } from "./LogLimit.js"
+
+/** What a server's options say, with defaults filled in and durations in milliseconds. */
+export interface Settings {
+  readonly group: (node: Node, origin: Client.Origin) => string
+  readonly ttl: (group: string) => Heartbeat.Mode
+  readonly bodylessHeartbeats: boolean
+  readonly wildcardOff: (group: string) => ReadonlySet<string>
+  readonly makeBeforeBreak: boolean
+  readonly phaseDeadline: number
+  readonly maxNames: number
+  readonly maxTypes: number
+  readonly maxStreamsPerGroup: number
+  readonly maxEarlyRequests: number
+  readonly controlPlane: string | undefined
+  readonly firstRequestTimeout: number
+  readonly fetchTimeout: number
+}
+
+/** The streams of one group, and what they are served. */
+export interface Group {
+  readonly name: string
+  /** `undefined`: never set. */
+  resources: ResourceGroup | undefined
+  readonly connections: Set<Connection>
+}
+
+/** What a connection needs from its server. */
+export interface Environment {
+  readonly settings: Settings
+  readonly clock: Clock.Clock
+  /** Milliseconds that never go back. */
+  readonly now: () => number
+  readonly deadline: (connection: Connection, at: number) => void
+  readonly join: (connection: Connection, group: string) => Group
+  readonly leave: (connection: Connection) => void
+  readonly publish: (make: () => ServerEvent) => void
+  readonly log: LogLimit
+  readonly span: (connection: Connection) => Tracer.Span
+  /** Starts the hook; the result stops it. `undefined`: there is no hook. */
+  readonly authorize:
+    | ((
+        node: Node,
+        origin: Client.Origin,
+        group: string,
+        onExit: (exit: Exit.Exit<string, Status.Status>) => void
+      ) => () => void)
+    | undefined
+}
+
+type Phase =
+  | { readonly _tag: "Opening" }
+  | { readonly _tag: "Authorizing"; readonly early: Array<Request.Request> }
+  | { readonly _tag: "Serving"; readonly group: Group }
+  | { readonly _tag: "Ended" }
+
+const ended: Phase = { _tag: "Ended" }
+
+/** A request without the node, which would pin the bytes it came in. */
+const withoutNode = (request: Request.Request): Request.Request =>
+  request.node === undefined ? request : { ...request, node: undefined }
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** One stream of one client. */
+export class Connection implements ServerTransport.StreamHandler {
+  private phase: Phase = { _tag: "Opening" }
+  private node: Client.NodeIdentity | undefined
+  private stream: ServerStream.ServerStream
+  private readonly inputs: Array<ServerStream.Input> = []
+  private stepping = false
+  /** Whether the transport takes another response. */
+  private credit = true
+  private waiting = false
+  /** The group changed and the reducer does not know yet. */
+  private changed = false
+  /** The reducer knows of a change that there was no credit for. */
+  private held = false
+  private due = false
+  /** Whether it is in the server's work queue. */
+  queued = false
+  /** When the stream ends if nothing came: its first request, or the answer of a unary call. */
+  private giveUpAt: number
+  private stopAuthorizing: (() => void) | undefined
+  private readonly connectedAt: number
+  private readonly span: Tracer.Span
+
+  constructor(
+    private readonly environment: Environment,
+    readonly id: number,
+    private readonly accepted: ServerTransport.AcceptedStream
+  ) {
+    const { protocol, typeUrl } = accepted.method
+    this.stream = ServerStream.make({ protocol, typeUrl })
+    this.connectedAt = environment.clock.unsafeCurrentTimeMillis()
+    this.giveUpAt = environment.now() + environment.settings.firstRequestTimeout
+    this.span = environment.span(this)
+    environment.deadline(this, this.giveUpAt)
+  }
+
+  // What the transport tells.
+
+  readonly onRequest = (request: Request.Request): void => {
+    switch (this.phase._tag) {
+      case "Opening":
+        return this.open(request)
+      case "Authorizing": {
+        const { early } = this.phase
+        const { maxEarlyRequests } = this.environment.settings
+        if (early.length < maxEarlyRequests) early.push(withoutNode(request))
+        else {
+          const message = `more than ${maxEarlyRequests} requests before the first was authorized`
+          this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
+        }
+        return
+      }
+      case "Serving":
+        this.inputs.push({ _tag: "Request", request: withoutNode(request) })
+        return this.run()
+      case "Ended":
+        return
+    }
+  }
+
+  readonly onWritable = (): void => {
+    this.credit = true
+    this.held = false
+    if (this.phase._tag !== "Serving") return
+    this.inputs.push({ _tag: "Writable" })
+    this.run()
+  }
+
+  readonly onEnd = (reason: string): void => this.finish(reason)
+
+  // What the server tells.
+
+  /** The group changed; {@link run} is yet to come. */
+  markChanged(): void {
+    if (this.changed || (this.held && !this.credit)) XdsServerMetrics.conflations.unsafeUpdate(1, [])
+    this.changed = true
+  }
+
+  /** The deadline has come; {@link run} is yet to come. */
+  markDue(): void {
+    this.due = true
+  }
+
+  /** Ends the stream with a status. */
+  end(status: Status.Status): void {
+    if (this.phase._tag === "Ended") return
+    this.finish(status.code === "OK" ? "answered" : `${status.code}: ${status.message}`)
+    this.accepted.end(status)
+  }
+
+  client(): Client.Client {
+    const group = this.phase._tag === "Serving" ? this.phase.group.name : undefined
+    return { id: this.id, node: this.node, group, peer: this.accepted.peer }
+  }
+
+  groupOf(): Group | undefined {
+    return this.phase._tag === "Serving" ? this.phase.group : undefined
+  }
+
+  method(): ServerTransport.Method {
+    return this.accepted.method
+  }
+
+  status(): Client.ClientStatus {
+    return {
+      ...this.client(),
+      method: this.accepted.method,
+      connectedAt: this.connectedAt,
+      waiting: this.waiting,
+      types: ServerStream.status(this.stream)
+    }
+  }
+
+  /** Ends the stream because of what the client did. */
+  private refuse(status: Status.Status): void {
+    XdsServerMetrics.violations.unsafeUpdate(1, [])
+    const subject = `${status.code} ${this.node?.id ?? this.accepted.peer.address}`
+    this.environment.log(LogLevel.Warning, subject, `${Client.format(this.client())}: ${status.message}; stream ended`)
+    this.end(status)
+  }
+
+  /** Ends the stream because of a mistake on the server's side: its user's, or ours. */
+  private fail(what: string, cause: unknown): void {
+    const message = `${what} failed for ${Client.format(this.client())}: ${reasonOf(cause)}; stream ended`
+    this.environment.log(LogLevel.Error, what, message, cause instanceof Error ? Cause.die(cause) : cause)
+    this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`))
+  }
+
+  private open(request: Request.Request): void {
+    const { authorize, settings } = this.environment
+    if (request.node === undefined) {
+      const message = "the first request of a stream must carry the node (field `node`): it says who asks"
+      return this.refuse(Status.make("INVALID_ARGUMENT", message))
+    }
+    let node: Node
+    try {
+      node = fromBinary(NodeSchema, request.node)
+    } catch (cause) {
+      const message = `the first request's node is not an envoy.config.core.v3.Node: ${reasonOf(cause)}`
+      return this.refuse(Status.make("INVALID_ARGUMENT", message))
+    }
+    this.node = Client.identityOf(node)
+    const { headers, method, peer } = this.accepted
+    const origin = { headers, method, peer }
+    let group: string
+    try {
+      group = settings.group(node, origin)
+    } catch (cause) {
+      return this.fail("the group function", cause)
+    }
+    const features = node.clientFeatures
+    const first = withoutNode(request)
+    if (authorize === undefined) return this.serve(group, features, [first])
+
+    const phase = { _tag: "Authorizing" as const, early: [first] }
+    this.phase = phase
+    this.giveUpAt = Number.POSITIVE_INFINITY
+    this.environment.deadline(this, this.giveUpAt)
+    this.stopAuthorizing = authorize(node, origin, group, (exit) => {
+      if (this.phase !== phase) return
+      if (Exit.isSuccess(exit)) return this.serve(exit.value, features, phase.early)
+      const refusal = Cause.failureOrCause(exit.cause)
+      if (refusal._tag === "Left") this.refuse(refusal.left)
+      else this.fail("the authorize hook", Cause.squash(refusal.right))
+    })
+  }
+
+  private serve(name: string, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {
+    const { settings } = this.environment
+    const { protocol, typeUrl, unary } = this.accepted.method
+    let group: Group
+    try {
+      this.stream = ServerStream.make({
+        protocol,
+        typeUrl,
+        ttl: Heartbeat.isGiven(settings.ttl(name), protocol, features),
+        bodylessHeartbeats: settings.bodylessHeartbeats,
+        wildcardOff: settings.wildcardOff(name),
+        makeBeforeBreak: settings.makeBeforeBreak,
+        phaseDeadline: settings.phaseDeadline,
+        maxNames: settings.maxNames,
+        maxTypes: settings.maxTypes
+      })
+      group = this.environment.join(this, name)
+    } catch (cause) {
+      return this.fail("the ttl or wildcard function or the store", cause)
+    }
+    this.phase = { _tag: "Serving", group }
+    if (group.connections.size > settings.maxStreamsPerGroup) {
+      const limit = `group ${JSON.stringify(name)} has its ${settings.maxStreamsPerGroup} streams already`
+      return this.refuse(Status.make("RESOURCE_EXHAUSTED", `${limit}; raise maxStreamsPerGroup of the server`))
+    }
+    this.giveUpAt = unary ? this.environment.now() + settings.fetchTimeout : Number.POSITIVE_INFINITY
+    this.span.attribute("xds.node.id", this.node?.id)
+    this.span.attribute("xds.group", name)
+    this.environment.publish(() => ({ _tag: "Connected", client: this.client() }))
+    this.changed = group.resources !== undefined
+    if (this.credit) this.inputs.push({ _tag: "Writable" })
+    for (const request of requests) this.inputs.push({ _tag: "Request", request })
+    this.run()
+  }
+
+  /** Feeds the reducer until there is nothing left. Whoever calls while it runs only leaves an input. */
+  run(): void {
+    if (this.stepping) return
+    const { environment } = this
+    if (this.due && environment.now() >= this.giveUpAt) return this.giveUp()
+    this.stepping = true
+    try {
+      for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
+        const [stream, outputs] = ServerStream.step(this.stream, input, environment.now())
+        this.stream = stream
+        for (const output of outputs) this.handle(output)
+      }
+    } catch (cause) {
+      // The reducer is total and transports do not throw; if one does, it is this stream's end and nobody else's.
+      this.fail("serving the stream", cause)
+    }
+    this.stepping = false
+    if (this.phase._tag !== "Ended") {
+      environment.deadline(this, Math.min(ServerStream.deadline(this.stream), this.giveUpAt))
+    }
+  }
+
+  private nextInput(): ServerStream.Input | undefined {
+    if (this.phase._tag !== "Serving") return undefined
+    if (this.changed) {
+      this.changed = false
+      if (!this.credit) this.held = true
+      const { resources } = this.phase.group
+      if (resources !== undefined) this.setWaiting(false)
+      return { _tag: "Changed", group: resources }
+    }
+    const input = this.inputs.shift()
+    if (input !== undefined || !this.due) return input
+    this.due = false
+    return { _tag: "Deadline" }
+  }
+
+  private giveUp(): void {
+    this.due = false
+    if (this.phase._tag === "Opening") {
+      const seconds = this.environment.settings.firstRequestTimeout / 1000
+      return this.refuse(Status.make("DEADLINE_EXCEEDED", `no request within ${seconds} s of opening the stream`))
+    }
+    const { fetchTimeout } = this.environment.settings
+    const group = this.groupOf()
+    const why =
+      group === undefined || group.resources !== undefined
+        ? "there was no answer"
+        : `group ${JSON.stringify(group.name)} was never set`
+    this.end(Status.make("UNAVAILABLE", `${why} within ${fetchTimeout / 1000} s`))
+  }
+
+  private handle(output: ServerStream.Output): void {
+    if (this.phase._tag !== "Serving") return
+    const { environment } = this
+    const { group } = this.phase
+    switch (output._tag) {
+      case "Send":
+        return this.send(output)
+      case "Subscribed":
+        environment.publish(() => ({ ...output, client: this.client() }))
+        return
+      case "Acked":
+        XdsServerMetrics.acks.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
+        environment.publish(() => ({ ...output, client: this.client() }))
+        return
+      case "Nacked": {
+        XdsServerMetrics.nacks.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
+        environment.publish(() => ({ ...output, client: this.client() }))
+        const type = ResourceType.shortNameOf(output.typeUrl)
+        environment.log(
+          LogLevel.Warning,
+          `NACK ${type} ${group.name} ${this.node?.id ?? ""}`,
+          `${Client.format(this.client())} rejected ${type} version ${output.version}: ${output.error.message}`
+        )
+        return
+      }
+      case "Ignored":
+        XdsServerMetrics.stale.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
+        return
+      case "Waiting":
+        this.setWaiting(true)
+        environment.publish(() => ({ ...output, group: group.name, client: this.client() }))
+        environment.log(
+          LogLevel.Warning,
+          `Waiting ${group.name}`,
+          `${Client.format(this.client())} waits for group ${JSON.stringify(group.name)}, which was never set; ` +
+            `SnapshotStore.set(${JSON.stringify(group.name)}, …) answers it`
+        )
+        return
+      case "Violation": {
+        const isLimit = output.reason === "TooManyNames" || output.reason === "TooManyTypes"
+        return this.refuse(Status.make(isLimit ? "RESOURCE_EXHAUSTED" : "INVALID_ARGUMENT", output.message))
+      }
+    }
+  }
+
+  private send({ nonce, response, typeUrl }: ServerStream.Output & { readonly _tag: "Send" }): void {
+    const { environment } = this
+    const body = Response.body(response)
+    const suffix = this.suffix(nonce)
+    const size = body.byteLength + suffix.byteLength
+    const tags = XdsServerMetrics.typeTags(typeUrl)
+    XdsServerMetrics.responses.unsafeUpdate(1, tags)
+    XdsServerMetrics.bytes.unsafeUpdate(size, tags)
+    environment.publish(() => ({
+      _tag: "Sent",
+      client: this.client(),
+      typeUrl,
+      nonce,
+      version: response.version,
+      resources: response.resources.length,
+      removed: response.removed.length,
+      bytes: size
+    }))
+    // Before the write: a transport may give credit back while it is being written to.
+    this.credit = false
+    const more = this.accepted.write({ body, suffix })
+    if (this.accepted.method.unary) this.end(Status.ok)
+    else if (more) this.onWritable()
+  }
+
+  private suffix(nonce: string): Uint8Array {
+    const { controlPlane } = this.environment.settings
+    const field = Response.nonceField(nonce)
+    if (controlPlane === undefined) return field
+    const name = Response.controlPlaneField(this.accepted.method.protocol, controlPlane)
+    const suffix = new Uint8Array(field.byteLength + name.byteLength)
+    suffix.set(field)
+    suffix.set(name, field.byteLength)
+    return suffix
+  }
+
+  private setWaiting(waiting: boolean): void {
+    if (waiting === this.waiting || this.phase._tag !== "Serving") return
+    this.waiting = waiting
+    XdsServerMetrics.waiting.unsafeModify(waiting ? 1 : -1, XdsServerMetrics.groupTags(this.phase.group.name))
+  }
+
+  private finish(reason: string): void {
+    if (this.phase._tag === "Ended") return
+    const client = this.client()
+    this.setWaiting(false)
+    if (this.phase._tag === "Authorizing") this.stopAuthorizing?.()
+    // Leaves while the group is still known.
+    this.environment.leave(this)
+    this.phase = ended
+    this.inputs.length = 0
+    this.environment.deadline(this, Number.POSITIVE_INFINITY)
+    XdsServerMetrics.streamsEnded.unsafeUpdate(1, [])
+    this.span.attribute("xds.end", reason)
+    this.span.end(this.environment.clock.unsafeCurrentTimeNanos(), Exit.void)
+    this.environment.publish(() => ({ _tag: "Ended", client, reason }))
+  }
+}

@@ -1,0 +1,36 @@
+/** Log lines for what clients do: one per subject in a minute, and a bounded number of them. */
+import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
+import * as Runtime from "effect/Runtime"
+
+const window = 60_000
+const maxLines = 100
+
+/** Logs a line unless one with the same subject was logged within the last minute. */
+export type LogLimit = (level: LogLevel.LogLevel, subject: string, message: string, cause?: unknown) => void
+
+export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLimit => {
+  const subjects = new Set<string>()
+  let began = Number.NEGATIVE_INFINITY
+  let left = 0
+  const log = (level: LogLevel.LogLevel, ...message: ReadonlyArray<unknown>) => {
+    Runtime.runFork(runtime)(Effect.logWithLevel(level, ...message))
+  }
+  return (level, subject, message, cause) => {
+    const time = now()
+    if (time - began >= window) {
+      if (left > 0) log(LogLevel.Warning, `${left} log lines about xDS clients were left out in the last minute`)
+      began = time
+      left = 0
+      subjects.clear()
+    }
+    if (subjects.has(subject)) return
+    if (subjects.size >= maxLines) {
+      left++
+      return
+    }
+    subjects.add(subject)
+    if (cause === undefined) log(level, message)
+    else log(level, message, cause)
+  }
+}

@@ -1,0 +1,49 @@
+/** Events for those who listen, in bounded memory. Nothing is made while nobody does. */
+import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
+import * as Stream from "effect/Stream"
+import type { ServerEvent } from "../ServerEvent.js"
+import * as XdsServerMetrics from "../XdsServerMetrics.js"
+
+interface Subscriber {
+  readonly mailbox: Mailbox.Mailbox<ServerEvent>
+  lost: number
+}
+
+export interface Subscribers {
+  /** The event is made only if somebody wants it. */
+  readonly publish: (make: () => ServerEvent) => void
+  readonly stream: Stream.Stream<ServerEvent>
+}
+
+/** `capacity`: events that wait for one subscriber; what does not fit is counted and told as `Lost`. */
+export const make = (capacity: number): Subscribers => {
+  const subscribers = new Set<Subscriber>()
+  const offer = (subscriber: Subscriber, event: ServerEvent): void => {
+    if (subscriber.lost > 0 && subscriber.mailbox.unsafeOffer({ _tag: "Lost", count: subscriber.lost })) {
+      subscriber.lost = 0
+    }
+    if (subscriber.lost > 0 || !subscriber.mailbox.unsafeOffer(event)) {
+      subscriber.lost++
+      XdsServerMetrics.eventsLost.unsafeUpdate(1, [])
+    }
+  }
+  return {
+    publish: (makeEvent) => {
+      if (subscribers.size === 0) return
+      const event = makeEvent()
+      for (const subscriber of subscribers) offer(subscriber, event)
+    },
+    stream: Stream.unwrapScoped(
+      Effect.gen(function* () {
+        const mailbox = yield* Mailbox.make<ServerEvent>({ capacity, strategy: "dropping" })
+        const subscriber: Subscriber = { mailbox, lost: 0 }
+        yield* Effect.acquireRelease(
+          Effect.sync(() => subscribers.add(subscriber)),
+          () => Effect.sync(() => subscribers.delete(subscriber))
+        )
+        return Mailbox.toStream(mailbox)
+      })
+    )
+  }
+}

@@ -1,0 +1,303 @@
+import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import { ResourceGroup } from "@effect-xds/core"
+import { ResourceType } from "@effect-xds/proto"
+import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
+import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
+import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import { Snapshot } from "@effect-xds/server"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Either } from "effect"
+
+const cluster = create(ClusterSchema, { name: "a" })
+const clusterBytes = toBinary(ClusterSchema, cluster)
+const virtualHost = create(VirtualHostSchema, { name: "web", domains: ["web", "web.example", "*.web.example"] })
+
+const encodeOne = (input: Snapshot.Input) =>
+  Effect.map(Snapshot.encode(Snapshot.make(input)), ([resource]) => {
+    if (resource === undefined) throw new Error("nothing was encoded")
+    return resource
+  })
+
+describe("Snapshot.encode", () => {
+  it.effect("takes messages, Any and bytes, and they are the same resource", () =>
+    Effect.gen(function* () {
+      const typeUrl = ResourceType.Cluster.typeUrl
+      const forms = [
+        yield* encodeOne({ clusters: [cluster] }),
+        yield* encodeOne({ clusters: [anyPack(ClusterSchema, cluster)] }),
+        yield* encodeOne({ clusters: [{ typeUrl, name: "a", value: clusterBytes }] }),
+        yield* encodeOne({
+          resources: [{ typeUrl: "envoy.config.cluster.v3.Cluster", name: "a", value: clusterBytes }]
+        }),
+        yield* encodeOne({ resources: [Snapshot.resource(cluster, {})] })
+      ]
+      for (const form of forms) expect(form).toEqual(forms[0])
+      expect(forms[0]).toMatchObject({ typeUrl, name: "a", value: clusterBytes })
+    })
+  )
+
+  it.effect("takes options", () =>
+    Effect.gen(function* () {
+      const options = { version: "7", ttl: "30 seconds", aliases: ["b"] } as const
+      expect(yield* encodeOne({ clusters: [Snapshot.resource(cluster, options)] })).toMatchObject({
+        version: "7",
+        ttl: 30_000,
+        aliases: ["b"]
+      })
+    })
+  )
+
+  it.effect("names virtual hosts by their route configuration, with an alias for each other domain", () =>
+    Effect.gen(function* () {
+      const resource = yield* encodeOne({ virtualHosts: [Snapshot.virtualHost("r/1", virtualHost)] })
+      expect(resource).toMatchObject({ name: "r/1/web", aliases: ["r/1/web.example", "r/1/*.web.example"] })
+      // Envoy looks for a removed virtual host by the name in the message.
+      expect(fromBinary(VirtualHostSchema, resource.value)).toEqual({ ...virtualHost, name: "r/1/web" })
+      expect(virtualHost.name).toBe("web")
+    })
+  )
+
+  it.effect("takes any type of the Envoy API under a name that is given", () =>
+    Effect.gen(function* () {
+      const router = create(RouterSchema)
+      const named = yield* encodeOne({ resources: [Snapshot.resource(router, { name: "router" })] })
+      expect(named.typeUrl).toBe("type.googleapis.com/envoy.extensions.filters.http.router.v3.Router")
+      const error = yield* Effect.flip(encodeOne({ resources: [router] }))
+      expect(error.message).toContain("give one with Snapshot.resource(message, { name })")
+    })
+  )
+
+  it.effect("uses a held resource again when nothing is different", () =>
+    Effect.gen(function* () {
+      const resource = yield* encodeOne({ clusters: [cluster] })
+      const held = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, [resource]))
+      const again = yield* Snapshot.encode(Snapshot.make({ clusters: [cluster] }), held)
+      expect(again[0]).toBe(resource)
+      for (const options of [{ ttl: "1 minute" }, { version: "1" }, { aliases: ["b"] }] as const) {
+        const entry = Snapshot.resource(cluster, options)
+        const other = yield* Snapshot.encode(Snapshot.make({ clusters: [entry] }), held)
+        expect(other[0]).not.toBe(resource)
+        expect(other[0]).not.toEqual(resource)
+      }
+    })
+  )
+
+  it.effect("keeps bytes of its own", () =>
+    Effect.gen(function* () {
+      const value = clusterBytes.slice()
+      const resource = yield* encodeOne({
+        clusters: [{ typeUrl: "envoy.config.cluster.v3.Cluster", name: "a", value }]
+      })
+      value.fill(0)
+      expect(resource.value).toEqual(clusterBytes)
+    })
+  )
+
+  const bytes = (typeUrl: string, name: string, value: Uint8Array) => ({ resources: [{ typeUrl, name, value }] })
+  // As a caller without types might give it.
+  const misplaced: Snapshot.Input = {}
+  Reflect.set(misplaced, "clusters", [create(ListenerSchema, { name: "l" })])
+
+  const cases: ReadonlyArray<readonly [string, Snapshot.Input, string, string]> = [
+    [
+      "an unknown type",
+      bytes("type.googleapis.com/acme.Thing", "x", clusterBytes),
+      "UnknownType",
+      'acme.Thing: resource "x": type.googleapis.com/acme.Thing is not a type of the Envoy v3 API; check the type URL'
+    ],
+    [
+      "a resource in the wrong slot",
+      misplaced,
+      "WrongType",
+      'LDS: resource "l": it stands where envoy.config.cluster.v3.Cluster is wanted; move it to its own property'
+    ],
+    [
+      "an empty name",
+      { clusters: [create(ClusterSchema)] },
+      "EmptyName",
+      "CDS: a resource: the name is empty; give every resource a name"
+    ],
+    [
+      "a virtual host without a route configuration",
+      { virtualHosts: [virtualHost] },
+      "EmptyName",
+      "VHDS: a resource: a virtual host is asked for as <route configuration>/<host>; use Snapshot.virtualHost"
+    ],
+    [
+      "a name that is not the one inside",
+      bytes(ResourceType.Cluster.typeUrl, "b", clusterBytes),
+      "NameMismatch",
+      'CDS: resource "b": the name inside the message is "a"; clients go by that one'
+    ],
+    [
+      "bytes that do not decode",
+      bytes(ResourceType.Cluster.typeUrl, "a", new Uint8Array([10, 1, 97, 34, 1, 255])),
+      "Undecodable",
+      'CDS: resource "a": 6 bytes are not a message of type envoy.config.cluster.v3.Cluster: '
+    ],
+    [
+      "a TTL that is no TTL",
+      { clusters: [Snapshot.resource(cluster, { ttl: "1 millis" })] },
+      "Invalid",
+      'CDS: resource "a": a TTL of 1 ms is too short: heartbeats go out at half of it; give at least 100 ms'
+    ],
+    [
+      "a field that cannot be encoded",
+      { clusters: [create(ClusterSchema, { name: "a", perConnectionBufferLimitBytes: -1 })] },
+      "Unencodable",
+      'CDS: resource "a": it cannot be encoded: cannot encode field google.protobuf.UInt32Value.value to binary: invalid uint32: -1'
+    ]
+  ]
+  for (const [what, input, reason, message] of cases) {
+    it.effect(`refuses ${what}`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(Snapshot.encode(Snapshot.make(input)))
+        expect(error.message).toContain(message)
+        expect(error.reason).toBe(reason)
+      })
+    )
+  }
+
+  it.effect("refuses bytes whose name cannot be read", () =>
+    Effect.gen(function* () {
+      const any = anyPack(ClusterSchema, cluster)
+      any.value = new Uint8Array([10, 200])
+      const error = yield* Effect.flip(encodeOne({ clusters: [any] }))
+      expect(error).toMatchObject({ reason: "Undecodable", name: "" })
+    })
+  )
+})
+
+describe("Snapshot.check", () => {
+  const manager = (routeSpecifier: NonNullable<Parameters<typeof create<typeof HttpConnectionManagerSchema>>[1]>) =>
+    anyPack(HttpConnectionManagerSchema, create(HttpConnectionManagerSchema, routeSpecifier))
+  const rds = (routeConfigName: string) =>
+    manager({ routeSpecifier: { case: "rds", value: { routeConfigName, configSource: {} } } })
+  const listenerWith = (name: string, ...managers: ReadonlyArray<ReturnType<typeof manager>>) =>
+    create(ListenerSchema, {
+      name,
+      filterChains: managers.map((value) => ({ filters: [{ configType: { case: "typedConfig" as const, value } }] }))
+    })
+  const route = (clusterName: string) => ({
+    action: { case: "route" as const, value: { clusterSpecifier: { case: "cluster" as const, value: clusterName } } }
+  })
+  const messages = (input: Snapshot.Input) =>
+    Effect.map(Snapshot.check(Snapshot.make(input)), (found) => found.map(({ message }) => message))
+
+  it.effect("follows listener → route → cluster → endpoints", () =>
+    Effect.gen(function* () {
+      const weighted = {
+        case: "weightedClusters" as const,
+        value: { clusters: [{ name: "a" }, { name: "gone" }] }
+      }
+      const input: Snapshot.Input = {
+        listeners: [
+          listenerWith("ingress", rds("r1")),
+          create(ListenerSchema, { name: "grpc", apiListener: { apiListener: rds("r2") } }),
+          create(ListenerSchema, {
+            name: "default",
+            defaultFilterChain: { filters: [{ configType: { case: "typedConfig", value: rds("r3") } }] }
+          })
+        ],
+        routes: [
+          create(RouteConfigurationSchema, {
+            name: "r2",
+            virtualHosts: [
+              {
+                name: "web",
+                requestMirrorPolicies: [{ cluster: "shadow" }],
+                routes: [
+                  route("a"),
+                  route("nowhere"),
+                  route("nowhere"),
+                  { action: { case: "route", value: { clusterSpecifier: weighted } } },
+                  { action: { case: "route", value: { clusterSpecifier: { case: "clusterHeader", value: "x" } } } }
+                ]
+              }
+            ]
+          })
+        ],
+        scopedRoutes: [create(ScopedRouteConfigurationSchema, { name: "s", routeConfigurationName: "r4" })],
+        virtualHosts: [
+          Snapshot.virtualHost("r2", create(VirtualHostSchema, { name: "v", domains: ["v"], routes: [route("b")] }))
+        ],
+        clusters: [
+          create(ClusterSchema, {
+            name: "a",
+            clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS }
+          }),
+          create(ClusterSchema, {
+            name: "svc",
+            clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
+            edsClusterConfig: { serviceName: "svc.v1" }
+          }),
+          create(ClusterSchema, { name: "static" })
+        ],
+        endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "a" })]
+      }
+      expect((yield* messages(input)).toSorted()).toEqual([
+        'cluster "svc" → endpoints "svc.v1" is not in the snapshot',
+        'listener "default" → route "r3" is not in the snapshot',
+        'listener "ingress" → route "r1" is not in the snapshot',
+        'route "r2" → virtual host "web" → cluster "gone" is not in the snapshot',
+        'route "r2" → virtual host "web" → cluster "nowhere" is not in the snapshot',
+        'route "r2" → virtual host "web" → mirror cluster "shadow" is not in the snapshot',
+        'scoped route "s" → route "r4" is not in the snapshot',
+        'virtual host "r2/v" → cluster "b" is not in the snapshot'
+      ])
+    })
+  )
+
+  it.effect("looks into what is inline, into bytes, and not at other sources or unknown types", () =>
+    Effect.gen(function* () {
+      const unknown = { typeUrl: "type.googleapis.com/acme.Filter", value: new Uint8Array([1]) }
+      const broken = rds("r")
+      broken.value = new Uint8Array([255])
+      const other = manager({
+        routeSpecifier: {
+          case: "rds",
+          value: {
+            routeConfigName: "elsewhere",
+            configSource: fromJson(ConfigSourceSchema, { pathConfigSource: { path: "/etc/r.yaml" } })
+          }
+        }
+      })
+      const inline = manager({
+        routeSpecifier: {
+          case: "routeConfig",
+          value: { name: "inline", virtualHosts: [{ name: "web", routes: [route("gone")] }] }
+        }
+      })
+      const listeners = [
+        listenerWith("inline", inline, other),
+        create(ListenerSchema, {
+          name: "odd",
+          filterChains: [
+            {
+              filters: [
+                { configType: { case: "typedConfig", value: unknown } },
+                { configType: { case: "typedConfig", value: broken } }
+              ]
+            }
+          ]
+        })
+      ]
+      expect(yield* messages({ listeners })).toEqual([
+        'listener "inline" → its own route → virtual host "web" → cluster "gone" is not in the snapshot'
+      ])
+      const packed = listeners.map((listener) => anyPack(ListenerSchema, listener))
+      expect(yield* messages({ listeners: packed, clusters: [create(ClusterSchema, { name: "gone" })] })).toEqual([])
+      expect(yield* messages({ resources: [{ typeUrl: "acme.Thing", name: "x", value: new Uint8Array() }] })).toEqual(
+        []
+      )
+      expect(yield* messages({})).toEqual([])
+    })
+  )
+})

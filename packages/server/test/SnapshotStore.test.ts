@@ -1,0 +1,182 @@
+import { create } from "@bufbuild/protobuf"
+import { ResourceGroup } from "@effect-xds/core"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { Snapshot, SnapshotStore } from "@effect-xds/server"
+import { describe, expect, it } from "@effect/vitest"
+import { Chunk, Effect, Fiber, Option, Stream, TestClock } from "effect"
+
+const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
+const clusters = (...names: ReadonlyArray<string>) => Snapshot.make({ clusters: names.map((name) => cluster(name)) })
+const namesOf = (group: ResourceGroup.ResourceGroup) =>
+  ResourceGroup.all(group)
+    .map(({ name }) => name)
+    .sort()
+const held = (group: string) =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.SnapshotStore
+    return Option.map(yield* store.get(group), namesOf)
+  })
+
+describe("SnapshotStore.layerMemory", () => {
+  it.effect("sets, updates, gets, lists and clears", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      expect(yield* held("edge")).toEqual(Option.none())
+      yield* store.set("edge", clusters("a", "b"))
+      yield* store.set("core", clusters())
+      yield* store.update("edge", { upsert: clusters("c"), remove: { clusters: ["a", "phantom"] } })
+      expect(yield* held("edge")).toEqual(Option.some(["b", "c"]))
+      expect(yield* held("core")).toEqual(Option.some([]))
+      expect(yield* store.groups).toEqual(["edge", "core"])
+      yield* store.clear("edge")
+      yield* store.clear("edge")
+      expect(yield* store.groups).toEqual(["core"])
+      expect(store.unsafeGet("edge")).toBeUndefined()
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("labels versions, and forgets a label when the content changes without one", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const version = (group: ResourceGroup.ResourceGroup) =>
+        ResourceGroup.set(group, "type.googleapis.com/envoy.config.cluster.v3.Cluster").version
+      const first = yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], versions: { clusters: "v1" } }))
+      expect(version(first)).toBe("v1")
+      const second = yield* store.update("edge", { upsert: clusters("b"), versions: { clusters: "v2" } })
+      expect(version(second)).toBe("v2")
+      expect(version(yield* store.set("edge", clusters("a")))).toMatch(/^[0-9a-f]{16}$/)
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("tells nobody of a set that changes nothing", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const seen: Array<string> = []
+      yield* store.listen((group) => void seen.push(group))
+      const first = yield* store.set("edge", clusters("a"))
+      const second = yield* store.set("edge", clusters("a"))
+      expect(second).toBe(first)
+      expect(seen).toEqual(["edge"])
+    }).pipe(Effect.scoped, Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("a refused set or update leaves the group as it was", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const before = yield* store.set("edge", clusters("a"))
+      const duplicate = yield* Effect.flip(store.set("edge", clusters("b", "b")))
+      expect(duplicate.message).toBe('CDS: the name "b" is given twice; a client would reject the whole response')
+      const conflict = yield* Effect.flip(
+        store.update("edge", {
+          upsert: Snapshot.make({ clusters: [Snapshot.resource(cluster("b"), { aliases: ["a"] })] })
+        })
+      )
+      expect(conflict).toMatchObject({ _tag: "AliasConflict", alias: "a", name: "b", other: "a" })
+      const empty = yield* Effect.flip(store.update("edge", { upsert: clusters("") }))
+      expect(empty._tag).toBe("SnapshotError")
+      expect(store.unsafeGet("edge")).toBe(before)
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("an update of a group that was never set is refused: it would delete the rest", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const error = yield* Effect.flip(store.update("edge", { upsert: clusters("a") }))
+      expect(error).toMatchObject({ _tag: "GroupNotSet", group: "edge" })
+      expect(yield* store.groups).toEqual([])
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("keeps its bounds", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a", "b"))
+      const large = yield* Effect.flip(store.update("edge", { upsert: clusters("c") }))
+      expect(large).toMatchObject({ _tag: "LimitExceeded", limit: "maxResourcesPerGroup", size: 3, maximum: 2 })
+      expect(yield* held("edge")).toEqual(Option.some(["a", "b"]))
+      const many = yield* Effect.flip(store.set("core", clusters()))
+      expect(many).toMatchObject({ _tag: "LimitExceeded", limit: "maxGroups", group: "core" })
+    }).pipe(Effect.provide(SnapshotStore.layerMemoryWith({ maxGroups: 1, maxResourcesPerGroup: 2 })))
+  )
+
+  it.effect("calls take effect in their order, however long each takes to encode", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      // Encoding the first takes several turns of the event loop, the others none.
+      const large = Array.from({ length: 5_000 }, (_, index) => `large-${index}`)
+      const calls = yield* Effect.all(
+        [
+          Effect.fork(store.set("edge", clusters(...large))),
+          Effect.fork(store.update("edge", { upsert: clusters("last") })),
+          Effect.fork(store.set("edge", clusters("gone"))),
+          Effect.fork(Effect.exit(store.set("edge", clusters("")))),
+          Effect.fork(store.update("edge", { upsert: clusters("a"), remove: { clusters: ["gone"] } }))
+        ] as const,
+        { concurrency: 1 }
+      )
+      const second = yield* Fiber.join(calls[1])
+      expect(namesOf(second)).toHaveLength(5_001)
+      yield* Fiber.join(calls[4])
+      expect(yield* held("edge")).toEqual(Option.some(["a"]))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("an interrupted call gives its turn up", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const large = Array.from({ length: 5_000 }, (_, index) => `large-${index}`)
+      const first = yield* Effect.fork(store.set("edge", clusters(...large)))
+      yield* Effect.yieldNow()
+      const second = yield* Effect.fork(store.set("edge", clusters("a")))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(first)
+      yield* Fiber.join(second)
+      expect(yield* held("edge")).toEqual(Option.some(["a"]))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("changes gives every group as it is now, one element for each however many changes it missed", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("early", clusters("x"))
+      const pulls = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const pull = yield* Stream.toPull(store.changes)
+          const take = Effect.map(pull, (chunk) =>
+            Chunk.toReadonlyArray(chunk).map(({ group, resources }) => [
+              group,
+              Option.getOrUndefined(Option.map(resources, namesOf))
+            ])
+          )
+          const first = yield* take
+          for (let count = 0; count < 100; count++) yield* store.set("edge", clusters(`${count}`))
+          yield* store.set("unseen", clusters("y"))
+          yield* store.clear("unseen")
+          yield* store.clear("early")
+          const second = yield* take
+          const waiting = yield* Effect.fork(take)
+          yield* TestClock.adjust(0)
+          yield* store.clear("edge")
+          return [first, second, yield* Fiber.join(waiting)]
+        })
+      )
+      expect(pulls).toEqual([
+        [["early", ["x"]]],
+        [
+          ["edge", ["99"]],
+          ["early", undefined]
+        ],
+        [["edge", undefined]]
+      ])
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("stores do not share anything", () =>
+    Effect.gen(function* () {
+      const one = yield* SnapshotStore.makeMemory()
+      const other = yield* SnapshotStore.makeMemory()
+      yield* one.set("edge", clusters("a"))
+      expect(yield* other.groups).toEqual([])
+    })
+  )
+})

@@ -1,0 +1,610 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import { Request } from "@effect-xds/core"
+import { ResourceType } from "@effect-xds/proto"
+import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { Client, Snapshot, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
+import type { ServerEvent } from "@effect-xds/server"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { ServerTransport, Status } from "@effect-xds/transport"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Logger, Metric, Stream, TestClock } from "effect"
+
+const CDS = ResourceType.Cluster.typeUrl
+const EDS = ResourceType.ClusterLoadAssignment.typeUrl
+const LDS = ResourceType.Listener.typeUrl
+
+const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
+const edsCluster = (name: string) =>
+  create(ClusterSchema, { name, clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS } })
+const assignment = (clusterName: string) => create(ClusterLoadAssignmentSchema, { clusterName })
+const listener = (name: string) => create(ListenerSchema, { name })
+const clusters = (...names: ReadonlyArray<string>) => Snapshot.make({ clusters: names.map((name) => cluster(name)) })
+
+const node = (group: string, id = "n1") =>
+  toBinary(
+    NodeSchema,
+    create(NodeSchema, {
+      id,
+      cluster: group,
+      userAgentName: "envoy",
+      userAgentVersionType: { case: "userAgentVersion", value: "1.33.0" },
+      clientFeatures: ["xds.config.supports-resource-ttl"]
+    })
+  )
+
+const first = (typeUrl: string, group = "edge", names: ReadonlyArray<string> = []) =>
+  Request.incremental({ typeUrl, node: node(group), resourceNamesSubscribe: names })
+const ack = ({ nonce, typeUrl }: MemoryClient.Received) => Request.incremental({ typeUrl, responseNonce: nonce })
+const nack = ({ nonce, typeUrl }: MemoryClient.Received, message: string) =>
+  Request.incremental({ typeUrl, responseNonce: nonce, errorDetail: { code: 13, message } })
+
+const logs: Array<{ readonly level: string; readonly text: string }> = []
+const capture = Logger.replace(
+  Logger.defaultLogger,
+  Logger.make(({ logLevel, message }) => {
+    logs.push({ level: logLevel.label, text: String(Array.isArray(message) ? message[0] : message) })
+  })
+)
+const linesWith = (words: string) => logs.filter(({ text }) => text.includes(words))
+
+const setup = <R = never>(options: Partial<XdsServer.Options<R>> = {}) =>
+  XdsServer.layer<R>({ group: ({ cluster }) => cluster, ...options }).pipe(
+    Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)),
+    Layer.provide(capture)
+  )
+
+const open = MemoryClient.open
+
+/** Lets the event loop turn once. */
+const turn = Effect.async<void>((resume) => {
+  setImmediate(() => resume(Effect.void))
+})
+
+describe("XdsServer", () => {
+  it.effect("is one layer: a store, a transport, a server", () =>
+    Effect.gen(function* () {
+      const Publish = Layer.effectDiscard(
+        Effect.gen(function* () {
+          const store = yield* SnapshotStore.SnapshotStore
+          yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], listeners: [listener("ingress")] }))
+        })
+      )
+      const Program = XdsServer.layer({ group: (node) => node.cluster }).pipe(
+        Layer.merge(Publish),
+        Layer.provide(SnapshotStore.layerMemory),
+        Layer.provideMerge(MemoryTransport.layer),
+        Layer.provide(capture)
+      )
+      yield* Effect.gen(function* () {
+        expect((yield* XdsServer.XdsServer).address).toBe("memory")
+        const client = yield* open()
+        client.send(first(CDS))
+        expect((yield* client.receive).names).toEqual(["a"])
+        client.send(Request.incremental({ typeUrl: LDS }))
+        expect((yield* client.receive).names).toEqual(["ingress"])
+      }).pipe(Effect.provide(Program))
+    })
+  )
+
+  it.effect("tells who waits for a group that was never set, and serves it the moment it appears", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      const client = yield* open()
+      client.send(first(CDS, "late"))
+      client.send(Request.incremental({ typeUrl: LDS }))
+      const second = yield* open()
+      second.send(first(CDS, "late"))
+
+      expect(client.unread()).toBe(0)
+      expect(yield* server.status).toMatchObject([
+        { node: { id: "n1", userAgentVersion: "1.33.0" }, group: "late", waiting: true },
+        { waiting: true }
+      ])
+      expect(linesWith("waits for group").map(({ text }) => text)).toEqual([
+        'node "n1" (cluster "late", envoy 1.33.0) at memory waits for group "late", which was never set; ' +
+          'SnapshotStore.set("late", …) answers it'
+      ])
+      const waiting = Metric.value(Metric.tagged(XdsServerMetrics.waiting, "group", "late"))
+      expect((yield* waiting).value).toBe(2)
+
+      yield* store.set("late", clusters("a"))
+      expect((yield* client.receive).names).toEqual(["a"])
+      expect((yield* client.receive).typeUrl).toBe(LDS)
+      expect((yield* second.receive).names).toEqual(["a"])
+      expect((yield* server.status).map(({ waiting }) => waiting)).toEqual([false, false])
+      expect((yield* waiting).value).toBe(0)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("sends an update to the groups and subscriptions it concerns, and to nobody else", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a", "b"))
+      yield* store.set("other", clusters("a", "b"))
+      const all = yield* open()
+      const onlyB = yield* open()
+      const other = yield* open()
+      all.send(first(CDS))
+      onlyB.send(first(CDS, "edge", ["b"]))
+      other.send(first(CDS, "other"))
+      for (const client of [all, onlyB, other]) client.send(ack(yield* client.receive))
+
+      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", "changed")] }) })
+      expect((yield* all.receive).names).toEqual(["a"])
+      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "changed"), cluster("b")] }))
+      expect([all.unread(), onlyB.unread(), other.unread()]).toEqual([0, 0, 0])
+
+      yield* store.update("edge", { remove: { clusters: ["b"] } })
+      expect((yield* onlyB.receive).removed).toEqual(["b"])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("fifty changes behind a slow client are one response", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const client = yield* open({ credit: 1 })
+      client.send(first(CDS))
+      client.send(ack(yield* client.receive))
+      const conflated = (yield* Metric.value(XdsServerMetrics.conflations)).count
+      for (let count = 0; count < 50; count++) {
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", `change ${count}`)] }) })
+      }
+      expect(client.unread()).toBe(0)
+      client.grant(10)
+      const response = yield* client.receive
+      expect(client.unread()).toBe(0)
+      expect(
+        JSON.stringify(response.message, (_, value: unknown) => (typeof value === "bigint" ? "" : value))
+      ).toContain(JSON.stringify(toBinary(ClusterSchema, cluster("a", "change 49"))))
+      expect((yield* Metric.value(XdsServerMetrics.conflations)).count - conflated).toBe(49)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a transport may call back while it is written to, and one that throws ends that stream only", () => {
+    let accept: ((stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler) | undefined
+    const Transport = Layer.succeed(ServerTransport.ServerTransport, {
+      serve: (accepts) =>
+        Effect.sync(() => {
+          accept = accepts
+          return "test"
+        })
+    })
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const connect = (write: (written: number, handler: ServerTransport.StreamHandler | undefined) => boolean) => {
+        const seen = { written: 0, ended: "" }
+        const handler: ServerTransport.StreamHandler | undefined = accept?.({
+          peer: { address: "test", identity: undefined },
+          method: { protocol: "Incremental", typeUrl: undefined, unary: false },
+          headers: {},
+          write: () => write(++seen.written, handler),
+          end: (status) => void (seen.ended = status.code)
+        })
+        handler?.onRequest(first(CDS))
+        handler?.onRequest(Request.incremental({ typeUrl: LDS }))
+        return seen
+      }
+      const eager = connect((_, handler) => {
+        handler?.onWritable()
+        return false
+      })
+      const broken = connect((written) => {
+        if (written === 2) throw new Error("the socket is gone")
+        return true
+      })
+      expect(eager).toEqual({ written: 2, ended: "" })
+      expect(broken).toEqual({ written: 2, ended: "INTERNAL" })
+      yield* store.set("edge", clusters("b"))
+      expect(eager).toEqual({ written: 3, ended: "" })
+      expect(broken.written).toBe(2)
+
+      // Each response is answered at once by a request that wants another one: a loop, not a recursion.
+      const chatty = connect((written, handler) => {
+        if (written < 10_000) handler?.onRequest(Request.incremental({ typeUrl: CDS, resourceNamesSubscribe: ["b"] }))
+        return true
+      })
+      expect(chatty.ended).toBe("")
+      expect(chatty.written).toBeGreaterThanOrEqual(10_000)
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, Transport)),
+          Layer.provide(capture)
+        )
+      )
+    )
+  })
+
+  it.effect("refuses a first request without a node, with words", () =>
+    Effect.gen(function* () {
+      const client = yield* open()
+      client.send(Request.incremental({ typeUrl: CDS }))
+      expect(yield* client.ended).toEqual({
+        code: "INVALID_ARGUMENT",
+        message: "the first request of a stream must carry the node (field `node`): it says who asks"
+      })
+      const broken = yield* open()
+      broken.send(Request.incremental({ typeUrl: CDS, node: new Uint8Array([255]) }))
+      expect((yield* broken.ended).message).toContain("is not an envoy.config.core.v3.Node")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a throwing group function ends that stream only", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const good = yield* open()
+      good.send(first(CDS))
+      yield* good.receive
+      const bad = yield* open()
+      bad.send(first(CDS, "bad"))
+      expect((yield* bad.ended).code).toBe("INTERNAL")
+      const lines = linesWith("the group function failed")
+      expect(lines).toMatchObject([{ level: "ERROR" }])
+      expect(lines[0]?.text).toContain("no such tenant")
+      yield* store.set("edge", clusters("a", "b"))
+      expect((yield* good.receive).names).toEqual(["b"])
+    }).pipe(
+      Effect.provide(
+        setup({
+          group: ({ cluster }) => {
+            if (cluster === "bad") throw new Error("no such tenant")
+            return cluster
+          }
+        })
+      )
+    )
+  )
+
+  it.effect("a refused set leaves what is held and served", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const client = yield* open()
+      client.send(first(CDS))
+      client.send(ack(yield* client.receive))
+      const error = yield* Effect.flip(store.set("edge", clusters("b", "")))
+      expect(error.message).toBe("CDS: a resource: the name is empty; give every resource a name")
+      expect(client.unread()).toBe(0)
+      yield* store.set("edge", clusters("a", "c"))
+      expect(yield* client.receive).toMatchObject({ names: ["c"], removed: [] })
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("renews a TTL at half of it, for clients that declare it", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const endpoints = [Snapshot.resource(assignment("a"), { ttl: "10 seconds" })]
+      yield* store.set("edge", Snapshot.make({ endpoints }))
+      const client = yield* open()
+      client.send(first(EDS, "edge", ["a"]))
+      client.send(ack(yield* client.receive))
+      yield* TestClock.adjust("4 seconds")
+      expect(client.unread()).toBe(0)
+      yield* TestClock.adjust("1 second")
+      const { message } = yield* client.receive
+      expect(message.resources).toMatchObject([{ name: "a", ttl: { seconds: 10n } }])
+      expect(message.resources[0]).not.toHaveProperty("resource")
+      yield* TestClock.adjust("10 seconds")
+      expect(client.unread()).toBe(2)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("does not give a TTL where the option says never", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const endpoints = [Snapshot.resource(assignment("a"), { ttl: "10 seconds" })]
+      yield* store.set("edge", Snapshot.make({ endpoints }))
+      const client = yield* open()
+      client.send(first(EDS, "edge", ["a"]))
+      yield* client.receive
+      yield* TestClock.adjust("1 minute")
+      expect(client.unread()).toBe(0)
+    }).pipe(Effect.provide(setup({ ttl: (group) => (group === "edge" ? "never" : "always") })))
+  )
+
+  it.effect("nothing is left of a stream that ended", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      const transport = yield* MemoryTransport.MemoryTransport
+      const streams = Effect.map(Metric.value(XdsServerMetrics.streams), ({ value }) => value)
+      const before = yield* streams
+      const deadlines = Effect.map(Metric.value(XdsServerMetrics.deadlines), ({ value }) => value)
+      const waitingFor = Metric.value(Metric.tagged(XdsServerMetrics.waiting, "group", "never"))
+      yield* store.set("edge", Snapshot.make({ endpoints: [Snapshot.resource(assignment("a"), { ttl: "1 second" })] }))
+      const client = yield* open()
+      client.send(first(EDS, "edge", ["a"]))
+      const waiting = yield* open()
+      waiting.send(first(CDS, "never"))
+      const silent = yield* open()
+      expect(yield* server.status).toHaveLength(3)
+      expect((yield* streams) - before).toBe(3)
+      expect(yield* deadlines).toBe(2)
+
+      const sent = Metric.value(Metric.tagged(XdsServerMetrics.responses, "type", "EDS"))
+      const count = (yield* sent).count
+      client.end()
+      waiting.end()
+      silent.end()
+      expect(yield* server.status).toEqual([])
+      expect(yield* streams).toBe(before)
+      expect((yield* waitingFor).value).toBe(0)
+      expect(yield* deadlines).toBe(0)
+      expect(transport.openStreams()).toBe(0)
+      yield* TestClock.adjust("1 minute")
+      yield* store.set("edge", clusters("a"))
+      expect((yield* sent).count).toBe(count)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("ends its streams and stops listening when the scope closes", () =>
+    Effect.gen(function* () {
+      const streams = Effect.map(Metric.value(XdsServerMetrics.streams), ({ value }) => value)
+      const before = yield* streams
+      const [client, store] = yield* Effect.gen(function* () {
+        const client = yield* open()
+        client.send(first(CDS))
+        expect((yield* streams) - before).toBe(1)
+        return [client, yield* SnapshotStore.SnapshotStore] as const
+      }).pipe(Effect.provide(setup()))
+      expect((yield* client.ended).code).toBe("UNAVAILABLE")
+      expect(yield* streams).toBe(before)
+      yield* store.set("edge", clusters("a"))
+      expect(client.unread()).toBe(0)
+    })
+  )
+
+  it.effect("tells what happens, and how much a slow subscriber missed", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      yield* store.set("edge", clusters("a"))
+      const seen: Array<ServerEvent.ServerEvent> = []
+      const gate = yield* Deferred.make<void>()
+      let subscribed = false
+      const fiber = yield* server.events.pipe(
+        Stream.tap((event) =>
+          Effect.gen(function* () {
+            subscribed = true
+            yield* Deferred.await(gate)
+            seen.push(event)
+          })
+        ),
+        Stream.takeUntil((event) => event._tag === "Ended" && event.reason === "done"),
+        Stream.runDrain,
+        Effect.fork
+      )
+      const isSubscribed = () => subscribed
+      while (!isSubscribed()) {
+        ;(yield* open()).end("warm-up")
+        yield* turn
+      }
+
+      const client = yield* open()
+      client.send(first(CDS))
+      client.send(nack(yield* client.receive, "no such field"))
+      for (let count = 0; count < 100; count++) {
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", `change ${count}`)] }) })
+      }
+      yield* Deferred.succeed(gate, undefined)
+      while (seen.length < 33) yield* turn
+      client.end("done")
+      yield* Fiber.join(fiber)
+
+      const events = seen.filter((event) => event._tag !== "Ended" || event.reason !== "warm-up")
+      expect(events.slice(0, 4)).toMatchObject([
+        { _tag: "Connected", client: { group: "edge", node: { id: "n1" } } },
+        { _tag: "Subscribed", typeUrl: CDS, wildcard: true },
+        { _tag: "Sent", typeUrl: CDS, nonce: "1", resources: 1 },
+        { _tag: "Nacked", nonce: "1", error: { code: 13, message: "no such field" } }
+      ])
+      expect(events.at(-1)).toMatchObject({ _tag: "Ended", reason: "done" })
+      const lost = events.flatMap((event) => (event._tag === "Lost" ? [event.count] : []))
+      expect(lost).toHaveLength(1)
+      expect(events.length - 1 + (lost[0] ?? 0)).toBe(105)
+    }).pipe(Effect.provide(setup({ eventCapacity: 32 })))
+  )
+
+  it.effect("status tells what each client ACKed and NACKed, with its words", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], versions: { clusters: "v1" } }))
+      const client = yield* open({ peer: { address: "10.0.0.1:4000" } })
+      client.send(first(CDS))
+      client.send(ack(yield* client.receive))
+      yield* store.set("edge", Snapshot.make({ clusters: [cluster("b")], versions: { clusters: "v2" } }))
+      client.send(nack(yield* client.receive, "b is bad"))
+      const [status] = yield* server.status
+      expect(status).toMatchObject({
+        group: "edge",
+        peer: { address: "10.0.0.1:4000" },
+        types: [
+          {
+            typeUrl: CDS,
+            acked: { nonce: "1", version: "v1" },
+            nacked: { nonce: "2", version: "v2", error: { message: "b is bad" } }
+          }
+        ]
+      })
+      expect(linesWith("rejected CDS version v2: b is bad")).toHaveLength(1)
+      expect(client.unread()).toBe(0)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a cleared group sends nothing, and goes on when it is set again", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a", "b"))
+      const client = yield* open()
+      client.send(first(CDS))
+      client.send(ack(yield* client.receive))
+      yield* store.clear("edge")
+      expect(client.unread()).toBe(0)
+      yield* store.set("edge", clusters("a", "b"))
+      expect(client.unread()).toBe(0)
+      yield* store.set("edge", clusters("a"))
+      expect((yield* client.receive).removed).toEqual(["b"])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("authorize decides over the group, refuses, or takes too long", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("tenant-edge", clusters("a"))
+      const client = yield* open({ headers: { "x-tenant": "tenant" } })
+      client.send(first(CDS))
+      client.send(Request.incremental({ typeUrl: LDS }))
+      expect((yield* client.receive).names).toEqual(["a"])
+      expect((yield* client.receive).typeUrl).toBe(LDS)
+
+      const stranger = yield* open()
+      stranger.send(first(CDS))
+      expect(yield* stranger.ended).toEqual({ code: "PERMISSION_DENIED", message: "no tenant" })
+
+      const slow = yield* open({ headers: { "x-tenant": "slow" } })
+      slow.send(first(CDS))
+      yield* TestClock.adjust("10 seconds")
+      expect((yield* slow.ended).code).toBe("UNAVAILABLE")
+
+      const flood = yield* open({ headers: { "x-tenant": "slow" } })
+      for (let count = 0; count < 101; count++) flood.send(first(CDS))
+      expect((yield* flood.ended).code).toBe("RESOURCE_EXHAUSTED")
+
+      const defect = yield* open({ headers: { "x-tenant": "defect" } })
+      defect.send(first(CDS))
+      expect((yield* defect.ended).code).toBe("INTERNAL")
+    }).pipe(
+      Effect.provide(
+        setup({
+          authorize: (_node, { headers }, group) => {
+            const tenant = headers["x-tenant"]
+            if (tenant === undefined) return Effect.fail(Status.make("PERMISSION_DENIED", "no tenant"))
+            if (tenant === "slow") return Effect.never
+            if (tenant === "defect") return Effect.die(new Error("the directory is down"))
+            return Effect.succeed(`${tenant}-${group}`)
+          }
+        })
+      )
+    )
+  )
+
+  it.effect("ends a stream whose first request never comes", () =>
+    Effect.gen(function* () {
+      const silent = yield* open()
+      yield* TestClock.adjust("31 seconds")
+      expect(yield* silent.ended).toEqual({
+        code: "DEADLINE_EXCEEDED",
+        message: "no request within 30 s of opening the stream"
+      })
+      const waits = yield* open()
+      waits.send(first(CDS, "never"))
+      yield* TestClock.adjust("1 hour")
+      expect(yield* Effect.flatMap(XdsServer.XdsServer, (server) => server.status)).toHaveLength(1)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("answers a unary call once, and gives up on a group that was never set", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const method = { protocol: "StateOfTheWorld", typeUrl: CDS, unary: true } as const
+      const call = yield* open({ method, credit: 1 })
+      call.send(Request.stateOfTheWorld({ typeUrl: CDS, node: node("edge") }))
+      expect((yield* call.receive).names).toEqual(["a"])
+      expect((yield* call.ended).code).toBe("OK")
+
+      const never = yield* open({ method, credit: 1 })
+      never.send(Request.stateOfTheWorld({ typeUrl: CDS, node: node("never") }))
+      yield* TestClock.adjust("5 seconds")
+      expect(yield* never.ended).toEqual({
+        code: "UNAVAILABLE",
+        message: 'group "never" was never set within 5 s'
+      })
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("bounds streams, streams of a group, names and types", () =>
+    Effect.gen(function* () {
+      const inGroup = yield* open()
+      inGroup.send(first(CDS))
+      const second = yield* open()
+      second.send(first(CDS))
+      expect((yield* second.ended).message).toContain('group "edge" has its 1 streams already')
+      inGroup.end()
+      const third = yield* open()
+      third.send(first(CDS))
+      expect(yield* Effect.flatMap(XdsServer.XdsServer, (server) => server.status)).toMatchObject([{ waiting: true }])
+      const names = yield* open()
+      names.send(first(CDS, "names", ["a", "b", "c"]))
+      expect((yield* names.ended).code).toBe("RESOURCE_EXHAUSTED")
+      const types = yield* open()
+      types.send(first(CDS, "types"))
+      types.send(Request.incremental({ typeUrl: LDS }))
+      expect((yield* types.ended).code).toBe("RESOURCE_EXHAUSTED")
+      yield* open()
+      const tooMany = yield* open()
+      expect((yield* tooMany.ended).message).toBe("the control plane serves its 2 streams already")
+    }).pipe(Effect.provide(setup({ maxStreams: 2, maxStreamsPerGroup: 1, maxNames: 2, maxTypes: 1 })))
+  )
+
+  it.effect("breaks of the protocol end the stream with the reason", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const client = yield* open()
+      client.send(first(""))
+      expect((yield* client.ended).code).toBe("INVALID_ARGUMENT")
+      const other = yield* open({ method: { typeUrl: LDS } })
+      other.send(first(CDS))
+      expect((yield* other.ended).message).toContain(CDS)
+      expect(linesWith("stream ended").length).toBeGreaterThan(0)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("names itself where it is told to, and wildcards can be switched off", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", Snapshot.make({ clusters: [edsCluster("a")], endpoints: [assignment("a")] }))
+      const client = yield* open()
+      client.send(first(CDS))
+      const { message } = yield* client.receive
+      expect(message.controlPlane?.identifier).toBe("cp-1")
+      client.send(Request.incremental({ typeUrl: EDS }))
+      expect((yield* client.receive).names).toEqual([])
+    }).pipe(Effect.provide(setup({ controlPlane: "cp-1", wildcard: { [EDS]: false } })))
+  )
+
+  it.effect("thousands of streams are told in slices, and the event loop turns in between", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const clients = yield* Effect.all(Array.from({ length: 2_000 }, () => open()))
+      for (const client of clients) client.send(first(CDS))
+      yield* store.update("edge", { upsert: clusters("b") })
+      let turns = 0
+      while (clients.some((client) => client.unread() < 2)) {
+        yield* turn
+        turns++
+      }
+      expect(clients.every((client) => client.unread() === 2)).toBe(true)
+      expect(turns).toBeGreaterThan(0)
+    }).pipe(Effect.provide(setup()))
+  )
+})
+
+describe("Client", () => {
+  it("is told in one line", () => {
+    const peer = { address: "10.0.0.1:4000", identity: undefined }
+    expect(Client.format({ id: 1, node: undefined, group: undefined, peer })).toBe("client at 10.0.0.1:4000")
+  })
+})

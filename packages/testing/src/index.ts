@@ -1,0 +1,7 @@
+export * as Arbitraries from "./Arbitraries.js"
+export * as Invariants from "./Invariants.js"
+export * as MemoryClient from "./MemoryClient.js"
+export * as MemoryTransport from "./MemoryTransport.js"
+export * as Peer from "./Peer.js"
+export * as ReferenceClient from "./ReferenceClient.js"
+export * as ReferenceModel from "./ReferenceModel.js"
