@@ -95,7 +95,10 @@ export interface StreamHandler {
   readonly onRequest: (request: Request.Request) => void
   /** There is credit again. Called once for every `write` that said `false`. */
   readonly onWritable: () => void
-  /** The peer ended the stream, or it was lost, or the transport refused what it sent; the reason is for people. */
+  /**
+   * The peer ended the stream, or it was lost, or the transport refused what it sent or is shutting down, or a unary
+   * stream was answered; the reason is for people.
+   */
   readonly onEnd: (reason: string) => void
 }
 
@@ -136,7 +139,4 @@ export interface Service {
  *
  * @since 0.1.0
  */
-export class ServerTransport extends Context.Tag("@effect-xds/transport/ServerTransport")<
-  ServerTransport,
-  Service
->() {}
+export class ServerTransport extends Context.Tag("@effect-xds/transport/ServerTransport")<ServerTransport, Service>() {}

@@ -1,0 +1,495 @@
+/**
+ * Serves xDS on one port: gRPC, gRPC-Web and Connect, over HTTP/2 and HTTP/1.1, in the clear or with TLS.
+ *
+ * gRPC streams, which is what Envoy and gRPC open, are served on bare HTTP/2 streams; everything else goes through
+ * Connect. Which protocol a cleartext connection speaks is seen from its first bytes.
+ *
+ * Timers here are real ones and not of Effect's `Clock`: they guard real sockets.
+ *
+ * @since 0.1.0
+ */
+import { ServerTransport, Status } from "@effect-xds/transport"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import * as Http1 from "node:http"
+import * as Http2 from "node:http2"
+import * as Net from "node:net"
+import * as Tls from "node:tls"
+import * as ConnectServerMetrics from "./ConnectServerMetrics.js"
+import { Calls } from "./internal/Calls.js"
+import * as ConnectRoutes from "./internal/ConnectRoutes.js"
+import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
+import * as MethodTable from "./internal/MethodTable.js"
+import * as Peers from "./internal/Peers.js"
+import * as TlsCredentials from "./internal/TlsCredentials.js"
+
+/**
+ * The server's certificate, and what it wants of its clients.
+ *
+ * @since 0.1.0
+ */
+export interface TlsOptions {
+  /** The private key: PEM text, or the path of a PEM file. Files are read once, when the server starts. */
+  readonly key: string
+  /** The certificate and its chain: PEM text or a path. */
+  readonly cert: string
+  /**
+   * The authorities that sign client certificates: PEM text or a path. With it clients are asked for a certificate, and
+   * one that verifies becomes `peer.identity`.
+   */
+  readonly ca?: string
+  /** Refuses connections without a certificate that verifies. Default `false`. */
+  readonly requireClientCertificate?: boolean
+}
+
+/**
+ * Pings, by which connections that are lost without a word are found.
+ *
+ * @since 0.1.0
+ */
+export interface KeepaliveOptions {
+  /** Milliseconds between pings. Default 30 000. */
+  readonly interval?: number
+  /** Milliseconds until an unanswered ping ends the connection. Default 10 000. */
+  readonly timeout?: number
+}
+
+/**
+ * How to serve. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * The address to listen on. Default `127.0.0.1`: what is served may hold secrets, and without TLS everyone who
+   * reaches the port can read it. `0.0.0.0` or `::` for every interface.
+   */
+  readonly host?: string
+  /** The port. Default 0: any free one. */
+  readonly port?: number
+  /** Serves with TLS 1.2 or newer. Default: in the clear. */
+  readonly tls?: TlsOptions
+  /** The largest request in bytes, also after decompression. Default 4 194 304, which is gRPC's; an Envoy's first one has 60 KB. */
+  readonly maxRequestBytes?: number
+  /** Connections at a time; more are closed at once. Default 10 000. */
+  readonly maxConnections?: number
+  /** Streams at a time on one connection (SETTINGS_MAX_CONCURRENT_STREAMS): clients wait or connect again. Default 1000. */
+  readonly maxConnectionStreams?: number
+  /** Streams and calls at a time of all clients; more are answered with RESOURCE_EXHAUSTED. Default 50 000. */
+  readonly maxStreams?: number
+  /** Streams and calls at a time from one IP address. Default: as `maxStreams`. */
+  readonly maxStreamsPerPeer?: number
+  /**
+   * Bytes that may wait in a stream's buffer before `write` says that there is no credit. Default and least value is
+   * 16 384, Node's own; a stream holds at most this and one response.
+   */
+  readonly writeBufferBytes?: number
+  readonly keepalive?: KeepaliveOptions
+  /** Milliseconds that a new connection has for its TLS handshake and its first bytes, and HTTP/1.1 for a request. Default 10 000. */
+  readonly handshakeTimeout?: number
+  /** Milliseconds that clients have to read the end of their streams before they are cut off. Default 5000. */
+  readonly shutdownGrace?: number
+}
+
+/**
+ * The transport. Each `serve` listens for itself, on the address of the options; its failures are a port that is in use
+ * or not allowed and TLS files that cannot be used.
+ *
+ * When the scope closes, no connection is accepted any more, every stream ends with UNAVAILABLE, connections are told
+ * to go away (GOAWAY), and what is left after `shutdownGrace` is destroyed.
+ *
+ * What clients see of refusals: UNIMPLEMENTED for a path that is no discovery method or a compression other than gzip,
+ * RESOURCE_EXHAUSTED for too many streams or a message over the limit, INTERNAL for bytes that are not a request.
+ *
+ * Requests in JSON may not hold a `google.protobuf.Any` of a type that was never loaded; responses may. A deadline of a
+ * gRPC stream (`grpc-timeout`) is left to the client, which ends the stream when it has passed.
+ *
+ * The headers of a stream are those of the HTTP request without pseudo headers, but `:authority` is given as `host`.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): ServerTransport.Service => ({
+  serve: (accept) =>
+    Effect.gen(function* () {
+      const runtime = yield* Effect.runtime()
+      const host = options.host ?? "127.0.0.1"
+      const wanted = Peers.formatAddress(host, options.port ?? 0)
+      const fail = (reason: string, cause: unknown): ServerTransport.ServerTransportError =>
+        new ServerTransport.ServerTransportError({ address: wanted, reason, cause })
+      const credentials =
+        options.tls === undefined
+          ? undefined
+          : yield* Effect.mapError(TlsCredentials.load(options.tls), ({ reason, cause }) => fail(reason, cause))
+      const server = yield* Effect.acquireRelease(
+        Effect.sync(() => new Server(options, credentials, accept, runtime)),
+        (server) => Effect.promise(() => server.close())
+      )
+      const port = yield* Effect.mapError(server.listen(host, options.port ?? 0), (cause) =>
+        fail(listenReason(cause), cause)
+      )
+      return Peers.formatAddress(host, port)
+    })
+})
+
+/**
+ * The transport as a layer.
+ *
+ * @example
+ * import { ConnectServer } from "@effect-xds/transport-connect"
+ *
+ * const transport = ConnectServer.layer({ host: "0.0.0.0", port: 18000 })
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<ServerTransport.ServerTransport> =>
+  Layer.succeed(ServerTransport.ServerTransport, make(options))
+
+const listenReason = (cause: Error): string => {
+  const code: unknown = Reflect.get(cause, "code")
+  switch (code) {
+    case "EADDRINUSE":
+      return "the port is in use by another server; choose another one or end that server"
+    case "EADDRNOTAVAIL":
+      return "this machine has no such address"
+    case "EACCES":
+      return "this user may not listen on that port"
+    case "ENOTFOUND":
+      return "the host name is not known"
+    default:
+      return cause.message
+  }
+}
+
+/** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
+const preface = Buffer.from("PRI")
+
+const isGrpc = (contentType: string | undefined): boolean =>
+  contentType !== undefined && /^application\/grpc(?:\+proto)?(?:;|$)/.test(contentType)
+
+const only = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  value === undefined || typeof value === "string" ? value : value.join(", ")
+
+/** The headers as the port wants them. */
+const plainHeaders = (headers: Http1.IncomingHttpHeaders): Record<string, string> => {
+  const entries: Array<readonly [string, string]> = []
+  const authority = only(headers[":authority"])
+  if (authority !== undefined && headers.host === undefined) entries.push(["host", authority])
+  for (const [name, value] of Object.entries(headers)) {
+    const text = only(value)
+    if (text !== undefined && !name.startsWith(":")) entries.push([name, text])
+  }
+  return Object.fromEntries(entries)
+}
+
+interface Http1Connection {
+  readonly peer: ServerTransport.Peer
+  readonly onRequest: (request: Http1.IncomingMessage, response: Http1.ServerResponse) => void
+}
+
+class Server {
+  readonly #sockets = new Set<Net.Socket>()
+  /** Sockets that nothing is under way on: before their first bytes, and HTTP/1.1 between requests. */
+  readonly #idle = new Set<Net.Socket>()
+  readonly #sessions = new Set<Http2.ServerHttp2Session>()
+  readonly #peers = new WeakMap<Http2.Http2Session, ServerTransport.Peer>()
+  readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
+  #closing = false
+  readonly #calls: Calls
+  readonly #shared: Shared
+  readonly #listener: Net.Server
+  readonly #http2: Http2.Http2Server
+  readonly #http1: Http1.Server
+  readonly #connect: ConnectRoutes.Serve
+  readonly #handshakeTimeout: number
+  readonly #shutdownGrace: number
+  readonly #pingInterval: number
+  readonly #pingTimeout: number
+  readonly #fork: (effect: Effect.Effect<void>) => void
+
+  constructor(
+    options: Options,
+    credentials: Tls.TlsOptions | undefined,
+    accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler,
+    runtime: Runtime.Runtime<never>
+  ) {
+    const maxStreams = options.maxStreams ?? 50_000
+    this.#handshakeTimeout = options.handshakeTimeout ?? 10_000
+    this.#shutdownGrace = options.shutdownGrace ?? 5000
+    this.#pingInterval = options.keepalive?.interval ?? 30_000
+    this.#pingTimeout = options.keepalive?.timeout ?? 10_000
+    const runFork = Runtime.runFork(runtime)
+    this.#fork = (effect) => void runFork(effect)
+    this.#calls = new Calls({ maxStreams, maxStreamsPerPeer: options.maxStreamsPerPeer ?? maxStreams })
+    this.#shared = {
+      calls: this.#calls,
+      maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
+      writeBufferBytes: options.writeBufferBytes ?? 16_384,
+      shutdownGrace: this.#shutdownGrace,
+      accept,
+      onRefused: this.#onRefused,
+      onDefect: this.#onDefect
+    }
+    this.#connect = ConnectRoutes.make(this.#shared)
+    this.#http2 = Http2.createServer({
+      settings: { maxConcurrentStreams: options.maxConnectionStreams ?? 1000 },
+      // Node counts a shared response once for each stream and refuses streams above 10 MB. What is queued is bounded
+      // by the credit of each stream already.
+      maxSessionMemory: 64 * 1024
+    })
+    this.#http2.on("session", this.#onSession)
+    this.#http2.on("stream", this.#onStream)
+    // Sessions with an error are closed by Node; the error itself is only worth a line.
+    this.#http2.on("sessionError", (error, session) => {
+      this.#debug("connection failed", { peer: this.#peers.get(session)?.address, reason: error.message })
+    })
+    this.#http1 = Http1.createServer({ keepAliveTimeout: this.#handshakeTimeout })
+    this.#http1.on("request", this.#onHttp1Request)
+    if (credentials === undefined) {
+      this.#listener = Net.createServer({ noDelay: true })
+      this.#listener.on("connection", this.#onCleartext)
+    } else {
+      const listener = Tls.createServer({ ...credentials, handshakeTimeout: this.#handshakeTimeout })
+      listener.on("connection", (socket: Net.Socket) => {
+        socket.setNoDelay(true)
+        this.#track(socket)
+      })
+      listener.on("secureConnection", this.#onSecure)
+      listener.on("tlsClientError", (error, socket) => {
+        this.#warn("TLS handshake failed", { peer: Peers.ofSocket(socket).address, reason: error.message })
+      })
+      this.#listener = listener
+    }
+    this.#listener.maxConnections = options.maxConnections ?? 10_000
+    this.#listener.on("drop", (data) => {
+      this.#warn("connection refused", {
+        peer: Peers.formatAddress(data?.remoteAddress ?? "unknown", data?.remotePort ?? 0),
+        reason: `this server has ${this.#listener.maxConnections} connections, its limit`
+      })
+    })
+  }
+
+  listen(host: string, port: number): Effect.Effect<number, Error> {
+    return Effect.async((resume) => {
+      this.#listener.once("error", (error) => resume(Effect.fail(error)))
+      this.#listener.listen({ host, port }, () => {
+        // Errors from here on are of single connections that could not be accepted.
+        this.#listener.on("error", (error) => this.#warn("connection not accepted", { reason: error.message }))
+        const address = this.#listener.address()
+        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port))
+      })
+    })
+  }
+
+  /** Resolves when nothing is left: no socket, no timer. Never rejects. */
+  async close(): Promise<void> {
+    this.#closing = true
+    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()))
+    this.#calls.shutdown()
+    for (const session of this.#sessions) session.close()
+    for (const socket of this.#idle) socket.destroy()
+    const timer = setTimeout(() => {
+      for (const session of this.#sessions) session.destroy()
+      for (const socket of this.#sockets) socket.destroy()
+    }, this.#shutdownGrace)
+    await closed
+    clearTimeout(timer)
+  }
+
+  #track(socket: Net.Socket): void {
+    this.#sockets.add(socket)
+    ConnectServerMetrics.connections.unsafeUpdate(1, [])
+    // Whatever goes wrong with a socket, "close" follows.
+    socket.on("error", () => undefined)
+    socket.once("close", () => {
+      this.#sockets.delete(socket)
+      ConnectServerMetrics.connections.unsafeUpdate(-1, [])
+    })
+  }
+
+  readonly #onCleartext = (socket: Net.Socket): void => {
+    this.#track(socket)
+    const expected = this.#expectBytes(socket)
+    let seen: Buffer | undefined
+    const onData = (chunk: Buffer): void => {
+      const bytes = seen === undefined ? chunk : Buffer.concat([seen, chunk])
+      const length = Math.min(bytes.length, preface.length)
+      const http2 = bytes.compare(preface, 0, length, 0, length) === 0
+      if (http2 && length < preface.length) {
+        seen = bytes
+        return
+      }
+      expected()
+      socket.removeListener("data", onData)
+      socket.pause()
+      socket.unshift(bytes)
+      if (http2) this.#http2.emit("connection", socket)
+      else this.#onHttp1(socket)
+    }
+    socket.on("data", onData)
+  }
+
+  readonly #onSecure = (socket: Tls.TLSSocket): void => {
+    // The socket below it is the one that is tracked.
+    socket.on("error", () => undefined)
+    if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket)
+    else this.#onHttp1(socket)
+  }
+
+  /** Destroys a socket that does not bring what it should in time; the function it returns says that it did. */
+  #expectBytes(socket: Net.Socket): () => void {
+    const timer = setTimeout(() => socket.destroy(), this.#handshakeTimeout)
+    let expected = true
+    const stop = (): void => {
+      if (!expected) return
+      expected = false
+      clearTimeout(timer)
+      this.#idle.delete(socket)
+      socket.removeListener("close", stop)
+    }
+    this.#idle.add(socket)
+    socket.once("close", stop)
+    return stop
+  }
+
+  #onHttp1(socket: Net.Socket): void {
+    const peer = Peers.ofSocket(socket)
+    this.#debug("connection opened", { peer: peer.address, protocol: "HTTP/1.1" })
+    // A connection that does not bring a whole request in time is ended, whatever it trickles.
+    let requested = this.#expectBytes(socket)
+    this.#http1Connections.set(socket, {
+      peer,
+      onRequest: (request, response) => {
+        this.#idle.delete(socket)
+        const arrived = requested
+        request.once("end", arrived)
+        response.once("close", () => {
+          arrived()
+          if (this.#closing) socket.destroySoon()
+          else if (!socket.destroyed) requested = this.#expectBytes(socket)
+        })
+      }
+    })
+    this.#http1.emit("connection", socket)
+    socket.resume()
+  }
+
+  readonly #onHttp1Request = (request: Http1.IncomingMessage, response: Http1.ServerResponse): void => {
+    const connection = this.#http1Connections.get(request.socket)
+    connection?.onRequest(request, response)
+    this.#serveConnect(request, response, connection?.peer ?? Peers.ofSocket(request.socket))
+  }
+
+  readonly #onSession = (session: Http2.ServerHttp2Session): void => {
+    const socket = session.socket
+    const peer = Peers.ofSocket(socket)
+    this.#peers.set(session, peer)
+    this.#sessions.add(session)
+    if (this.#closing) session.close()
+    this.#debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
+    const stopPings = this.#keepAlive(session, peer)
+    session.once("close", () => {
+      stopPings()
+      this.#sessions.delete(session)
+      this.#debug("connection closed", { peer: peer.address })
+    })
+  }
+
+  /** Pings until the function it returns is called, and destroys a session that does not answer. */
+  #keepAlive(session: Http2.ServerHttp2Session, peer: ServerTransport.Peer): () => void {
+    let timeout: NodeJS.Timeout | undefined
+    // Node 20 never comes back from destroy() within an event of a stream; in a timer, as here, it does.
+    const onTimeout = (): void => {
+      this.#warn("connection lost", { peer: peer.address, reason: `no answer to a ping in ${this.#pingTimeout} ms` })
+      session.destroy()
+    }
+    const interval = setInterval(() => {
+      if (timeout !== undefined || session.destroyed) return
+      timeout = setTimeout(onTimeout, this.#pingTimeout)
+      session.ping(() => {
+        clearTimeout(timeout)
+        timeout = undefined
+      })
+    }, this.#pingInterval)
+    return () => {
+      clearInterval(interval)
+      clearTimeout(timeout)
+    }
+  }
+
+  readonly #onStream = (
+    stream: Http2.ServerHttp2Stream,
+    headers: Http2.IncomingHttpHeaders,
+    _flags: number,
+    rawHeaders: ReadonlyArray<string>
+  ): void => {
+    const session = stream.session
+    // Reset by the client before we came to it.
+    if (stream.destroyed || stream.closed || session === undefined) return
+    const path = headers[":path"] ?? ""
+    const peer = this.#peers.get(session) ?? Peers.ofSocket(session.socket)
+    const method = MethodTable.find(path)
+    const grpc = isGrpc(headers["content-type"])
+    if (headers[":method"] === "POST" && grpc && !(method?.unary ?? false))
+      this.#acceptGrpc(stream, headers, path, method, peer)
+    else
+      this.#serveConnect(
+        new Http2.Http2ServerRequest(stream, headers, {}, rawHeaders),
+        new Http2.Http2ServerResponse(stream),
+        peer
+      )
+  }
+
+  #acceptGrpc(
+    stream: Http2.ServerHttp2Stream,
+    headers: Http2.IncomingHttpHeaders,
+    path: string,
+    method: ServerTransport.Method | undefined,
+    peer: ServerTransport.Peer
+  ): void {
+    const refused = (reason: ConnectServerMetrics.RefusalReason, status: Status.Status): void => {
+      this.#onRefused(path, peer, reason, status.message)
+      refuse(stream, status)
+    }
+    if (method === undefined)
+      return refused("unknown method", Status.make("UNIMPLEMENTED", `${path} is not a method of this server`))
+    const encoding = only(headers["grpc-encoding"])
+    if (encoding !== undefined && encoding !== "gzip" && encoding !== "identity")
+      return refused(
+        "unsupported encoding",
+        Status.make("UNIMPLEMENTED", `grpc-encoding ${encoding} is not supported; identity and gzip are`)
+      )
+    const refusal = this.#calls.refusal(peer)
+    if (refusal !== undefined) return refused(refusal.reason, refusal.status)
+    new GrpcStream(this.#shared, stream, path, encoding, method, peer, plainHeaders(headers)).start()
+  }
+
+  #serveConnect(
+    request: ConnectRoutes.HttpRequest,
+    response: ConnectRoutes.HttpResponse,
+    peer: ServerTransport.Peer
+  ): void {
+    const path = (request.url ?? "").split("?", 1)[0] ?? ""
+    const incoming = { path, method: MethodTable.find(path), peer, headers: plainHeaders(request.headers) }
+    this.#connect(incoming, request, response)
+  }
+
+  readonly #onRefused: Shared["onRefused"] = (method, peer, reason, message) => {
+    ConnectServerMetrics.refusedStreams(reason).unsafeUpdate(1, [])
+    this.#warn("stream refused", { method, peer: peer.address, reason, message })
+  }
+
+  readonly #onDefect: Shared["onDefect"] = (method, peer, defect) => {
+    const annotations = { method, peer: peer.address }
+    this.#fork(Effect.annotateLogs(Effect.logError("server failed on a stream", Cause.die(defect)), annotations))
+  }
+
+  #debug(message: string, annotations: Record<string, unknown>): void {
+    this.#fork(Effect.annotateLogs(Effect.logDebug(message), annotations))
+  }
+
+  #warn(message: string, annotations: Record<string, unknown>): void {
+    this.#fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
+  }
+}

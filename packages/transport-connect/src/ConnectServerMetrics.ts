@@ -1,0 +1,71 @@
+/**
+ * What a {@link ConnectServer} counts.
+ *
+ * @since 0.1.0
+ */
+import * as Metric from "effect/Metric"
+import type * as MetricKeyType from "effect/MetricKeyType"
+
+/**
+ * Connections that are open now.
+ *
+ * @since 0.1.0
+ */
+export const connections = Metric.counter("xds_server_connections", { description: "Open connections" })
+
+/**
+ * Calls that are open now, streams and unary ones.
+ *
+ * @since 0.1.0
+ */
+export const streams = Metric.counter("xds_server_streams", { description: "Open streams" })
+
+/**
+ * Bytes of requests, with their framing. gRPC streams only.
+ *
+ * @since 0.1.0
+ */
+export const receivedBytes = Metric.counter("xds_server_received_bytes", {
+  description: "Bytes of requests received",
+  incremental: true
+})
+
+/**
+ * Bytes of responses, with their framing. gRPC streams only.
+ *
+ * @since 0.1.0
+ */
+export const sentBytes = Metric.counter("xds_server_sent_bytes", {
+  description: "Bytes of responses sent",
+  incremental: true
+})
+
+/**
+ * Why a call was refused before a server saw it, or ended by the transport because of what its client sent.
+ *
+ * @since 0.1.0
+ */
+export type RefusalReason =
+  | "unknown method"
+  | "unsupported content type"
+  | "unsupported encoding"
+  | "not POST"
+  | "too many streams"
+  | "shutting down"
+  | "message too large"
+  | "malformed message"
+
+const refusals = Metric.counter("xds_server_refused_streams", {
+  description: "Streams refused, or ended for what their client sent",
+  incremental: true
+})
+
+/**
+ * Calls that were refused, by reason: a counter with the tag `reason`.
+ *
+ * @since 0.1.0
+ */
+export const refusedStreams = (
+  reason: RefusalReason
+): Metric.Metric<MetricKeyType.MetricKeyType.Counter<number>, number, { readonly count: number }> =>
+  Metric.tagged(refusals, "reason", reason)

@@ -1,0 +1,7 @@
+/**
+ * xDS over gRPC, gRPC-Web and Connect on one port.
+ *
+ * @since 0.1.0
+ */
+export * as ConnectServer from "./ConnectServer.js"
+export * as ConnectServerMetrics from "./ConnectServerMetrics.js"

@@ -1,0 +1,268 @@
+/**
+ * Everything that is not a gRPC stream over HTTP/2: unary calls, gRPC-Web and Connect, of any HTTP version, by Connect.
+ */
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodBiDiStreaming,
+  DescMethodUnary,
+  DescService,
+  Message
+} from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { BinaryReader } from "@bufbuild/protobuf/wire"
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
+import { createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect"
+import { compressionGzip, universalRequestFromNodeRequest } from "@connectrpc/connect-node"
+import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol"
+import { TypeRegistry } from "@effect-xds/proto"
+import type { ServerTransport } from "@effect-xds/transport"
+import { Status } from "@effect-xds/transport"
+import type * as Http1 from "node:http"
+import * as Http2 from "node:http2"
+import type { Call } from "./ConnectStream.js"
+import { ConnectStream, toError } from "./ConnectStream.js"
+import type { Shared } from "./GrpcStream.js"
+import { closeSoon } from "./GrpcStream.js"
+
+export type HttpRequest = Http1.IncomingMessage | Http2.Http2ServerRequest
+export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
+
+type Handlers = ReadonlyMap<string, UniversalHandler>
+
+const callKey = createContextKey<Call | undefined>(undefined)
+
+const callOf = (context: HandlerContext): Call => {
+  const call = context.values.get(callKey)
+  // Every request is given one below.
+  if (call === undefined) throw toError(Status.make("INTERNAL", "internal error"))
+  return call
+}
+
+/** The generated services; imported at the first call, since most servers never see one. */
+const loadServices = async (): Promise<ReadonlyArray<DescService>> => {
+  const [ads, cds, eds, extensions, lds, rds, srds, rtds, sds] = await Promise.all([
+    import("@effect-xds/proto/envoy/service/discovery/v3/ads"),
+    import("@effect-xds/proto/envoy/service/cluster/v3/cds"),
+    import("@effect-xds/proto/envoy/service/endpoint/v3/eds"),
+    import("@effect-xds/proto/envoy/service/extension/v3/config_discovery"),
+    import("@effect-xds/proto/envoy/service/listener/v3/lds"),
+    import("@effect-xds/proto/envoy/service/route/v3/rds"),
+    import("@effect-xds/proto/envoy/service/route/v3/srds"),
+    import("@effect-xds/proto/envoy/service/runtime/v3/rtds"),
+    import("@effect-xds/proto/envoy/service/secret/v3/sds")
+  ])
+  return [
+    ads.AggregatedDiscoveryService,
+    cds.ClusterDiscoveryService,
+    eds.EndpointDiscoveryService,
+    extensions.ExtensionConfigDiscoveryService,
+    lds.ListenerDiscoveryService,
+    rds.RouteDiscoveryService,
+    rds.VirtualHostDiscoveryService,
+    srds.ScopedRoutesDiscoveryService,
+    rtds.RuntimeDiscoveryService,
+    sds.SecretDiscoveryService
+  ]
+}
+
+const concat = ({ body, suffix }: ServerTransport.Outgoing): Uint8Array => {
+  const bytes = new Uint8Array(body.length + suffix.length)
+  bytes.set(body)
+  bytes.set(suffix, body.length)
+  return bytes
+}
+
+/** A message whose fields are all unknown, so that its encoding is these bytes as they are. */
+const preEncoded = (schema: DescMessage, bytes: Uint8Array): Message => {
+  const message = create(schema)
+  if (bytes.length === 0) return message
+  const reader = new BinaryReader(bytes)
+  const [no, wireType] = reader.tag()
+  // What follows the first tag is written after it without being looked at, whether it is one field or all of them.
+  message.$unknown = [{ no, wireType, data: bytes.subarray(reader.pos) }]
+  return message
+}
+
+const toMessage = async (
+  schema: DescMessage,
+  response: ServerTransport.Outgoing,
+  context: HandlerContext
+): Promise<Message> => {
+  const bytes = concat(response)
+  if (!isJson(context.requestHeader.get("content-type"))) return preEncoded(schema, bytes)
+  const message = fromBinary(schema, bytes)
+  // Connect writes JSON without waiting for anything: the types inside must be loaded before.
+  await TypeRegistry.forMessage(schema, message)
+  return message
+}
+
+const isJson = (contentType: string | null): boolean => /^application\/(?:\S+\+)?json/.test(contentType ?? "")
+
+async function* encoded(schema: DescMessage, messages: AsyncIterable<Message>): AsyncGenerator<Uint8Array> {
+  for await (const message of messages) yield toBinary(schema, message)
+}
+
+const isStream = (method: DescMethod): method is DescMethodBiDiStreaming => method.methodKind === "bidi_streaming"
+const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary"
+
+const addStream = (router: ConnectRouter, shared: Shared, method: DescMethodBiDiStreaming): void => {
+  router.rpc(method, async function* (requests: AsyncIterable<Message>, context) {
+    const stream = new ConnectStream(shared, callOf(context), context.signal)
+    stream.start()
+    void stream.readAll(encoded(method.input, requests))
+    for await (const response of stream.responses()) yield await toMessage(method.output, response, context)
+  })
+}
+
+const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary): void => {
+  router.rpc(method, async (request: Message, context) => {
+    const stream = new ConnectStream(shared, callOf(context), context.signal)
+    stream.start()
+    stream.request(toBinary(method.input, request))
+    for await (const response of stream.responses()) return await toMessage(method.output, response, context)
+    throw toError(Status.make("INTERNAL", "the server gave no response"))
+  })
+}
+
+const load = async (shared: Shared): Promise<Handlers> => {
+  const router = createConnectRouter({
+    readMaxBytes: shared.maxRequestBytes,
+    acceptCompression: [compressionGzip],
+    jsonOptions: { registry: await TypeRegistry.forJson(null) }
+  })
+  for (const { methods } of await loadServices()) {
+    for (const method of methods) {
+      if (isUnary(method)) addUnary(router, shared, method)
+      else if (isStream(method)) addStream(router, shared, method)
+    }
+  }
+  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
+}
+
+/** Streams answer with headers before there is a first response, as gRPC ones do. */
+const isStreaming = (contentType: string): boolean => /^application\/(?:grpc|connect\+)/.test(contentType)
+
+const compressionHeaders = ["grpc-accept-encoding", "connect-accept-encoding"]
+
+const drained = (response: HttpResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      response.removeListener("drain", done)
+      response.removeListener("close", done)
+      resolve()
+    }
+    response.on("drain", done)
+    response.on("close", done)
+  })
+
+const send = async (answer: UniversalServerResponse, response: HttpResponse): Promise<void> => {
+  if (!response.headersSent) response.writeHead(answer.status, Object.fromEntries(answer.header ?? []))
+  for await (const chunk of answer.body ?? []) {
+    if (!(response instanceof Http2.Http2ServerResponse ? response.write(chunk) : response.write(chunk)))
+      await drained(response)
+    if (response.destroyed || response.closed) return
+  }
+  if (answer.trailer !== undefined) response.addTrailers(Object.fromEntries(answer.trailer))
+  response.end()
+}
+
+const plain = (response: HttpResponse, status: number, text: string, headers: Record<string, string> = {}): void => {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers })
+  if (!(response instanceof Http2.Http2ServerResponse)) return void response.end(`${text}\n`)
+  // Whatever the client still sends is of no interest.
+  const { stream } = response
+  response.end(`${text}\n`, () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
+}
+
+/** What was asked for, and of whom. */
+interface Incoming {
+  readonly path: string
+  readonly method: ServerTransport.Method | undefined
+  readonly peer: ServerTransport.Peer
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Serves a request, whatever it is. Never throws. */
+export type Serve = (incoming: Incoming, request: HttpRequest, response: HttpResponse) => void
+
+/** Lets what is left of a call time to be read, once it has ended. */
+const lifetime = (
+  request: HttpRequest,
+  response: HttpResponse,
+  grace: number
+): { readonly onEnd: () => void; readonly destroy: () => void } => {
+  let timer: NodeJS.Timeout | undefined
+  let closed = false
+  const destroy = (): void => {
+    if (response instanceof Http2.Http2ServerResponse) closeSoon(response.stream, Http2.constants.NGHTTP2_CANCEL)
+    else request.socket.destroy()
+  }
+  response.once("close", () => {
+    closed = true
+    clearTimeout(timer)
+  })
+  const onEnd = (): void => {
+    if (!closed) timer ??= setTimeout(destroy, grace)
+  }
+  return { onEnd, destroy }
+}
+
+export const make = (shared: Shared): Serve => {
+  let loading: Promise<Handlers> | undefined
+
+  const call = async (
+    incoming: Incoming & { readonly method: ServerTransport.Method },
+    universal: UniversalServerRequest,
+    response: HttpResponse
+  ): Promise<void> => {
+    const { method, path, peer } = incoming
+    const contentType = universal.header.get("content-type") ?? ""
+    const handler = (await (loading ??= load(shared))).get(path)
+    if (handler?.supportedContentType(contentType) !== true || /^application\/grpc-web-text/.test(contentType)) {
+      const reason = `${path} is not served with content type ${contentType === "" ? "(none)" : contentType}`
+      shared.onRefused(path, peer, "unsupported content type", reason)
+      return plain(response, 415, reason)
+    }
+    if (response instanceof Http2.Http2ServerResponse && isStreaming(contentType) && !method.unary) {
+      // A compression would have to be named in the headers; it is not worth waiting for.
+      for (const name of compressionHeaders) universal.header.delete(name)
+      response.writeHead(200, { "content-type": contentType })
+      const { stream } = response
+      stream.once("wantTrailers", () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
+    }
+    await send(await handler(universal), response)
+  }
+
+  return (incoming, request, response) => {
+    const ignore = (): void => undefined
+    // What happens to a connection is seen by the abort signal.
+    request.on("error", ignore)
+    response.on("error", ignore)
+    const { method, path, peer, headers } = incoming
+    if (method === undefined) {
+      const reason = `${path} is not a method of this server`
+      shared.onRefused(path, peer, "unknown method", reason)
+      return plain(response, 404, reason)
+    }
+    if (request.method !== "POST") {
+      const reason = `${path} is served with POST, not ${request.method ?? "nothing"}`
+      shared.onRefused(path, peer, "not POST", reason)
+      return plain(response, 405, reason, { allow: "POST" })
+    }
+    const { destroy, onEnd } = lifetime(request, response, shared.shutdownGrace)
+    const values = createContextValues().set(callKey, { path, method, peer, headers, onEnd })
+    let universal: UniversalServerRequest
+    try {
+      universal = universalRequestFromNodeRequest(request, response, undefined, values)
+    } catch {
+      shared.onRefused(path, peer, "malformed message", "the host of the request is missing or malformed")
+      return plain(response, 400, "the host of the request is missing or malformed")
+    }
+    call({ ...incoming, method }, universal, response).catch((cause: unknown) => {
+      // An aborted call ends like this too.
+      if (!universal.signal.aborted) shared.onDefect(path, peer, cause)
+      destroy()
+    })
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * A call that came through Connect, as the port wants it: responses are pulled, one at a time.
+ */
+import { Code, ConnectError } from "@connectrpc/connect"
+import { Request } from "@effect-xds/core"
+import type { ServerTransport } from "@effect-xds/transport"
+import { Status } from "@effect-xds/transport"
+import * as Either from "effect/Either"
+import * as Struct from "effect/Struct"
+import type * as ConnectServerMetrics from "../ConnectServerMetrics.js"
+import type { Shared } from "./GrpcStream.js"
+
+/** Which HTTP request a call is. */
+export interface Call {
+  readonly path: string
+  readonly method: ServerTransport.Method
+  readonly peer: ServerTransport.Peer
+  readonly headers: Readonly<Record<string, string>>
+  /** Called when the call has ended, though perhaps not everything was read. */
+  readonly onEnd: () => void
+}
+
+const codes: Record<Status.Code, Code | undefined> = {
+  OK: undefined,
+  CANCELLED: Code.Canceled,
+  UNKNOWN: Code.Unknown,
+  INVALID_ARGUMENT: Code.InvalidArgument,
+  DEADLINE_EXCEEDED: Code.DeadlineExceeded,
+  NOT_FOUND: Code.NotFound,
+  PERMISSION_DENIED: Code.PermissionDenied,
+  RESOURCE_EXHAUSTED: Code.ResourceExhausted,
+  FAILED_PRECONDITION: Code.FailedPrecondition,
+  ABORTED: Code.Aborted,
+  UNIMPLEMENTED: Code.Unimplemented,
+  INTERNAL: Code.Internal,
+  UNAVAILABLE: Code.Unavailable,
+  UNAUTHENTICATED: Code.Unauthenticated
+}
+
+/** A status that is not OK as the error that Connect puts on the wire. */
+export const toError = ({ code, message }: Status.Status): ConnectError => new ConnectError(message, codes[code])
+
+const codeOf = (code: Code): Status.Code => {
+  for (const name of Struct.keys(codes)) if (codes[name] === code) return name
+  return "UNKNOWN"
+}
+
+const fromError = (cause: unknown): Status.Status => {
+  const error = ConnectError.from(cause)
+  return Status.make(codeOf(error.code), error.rawMessage)
+}
+
+export class ConnectStream implements ServerTransport.AcceptedStream {
+  readonly method: ServerTransport.Method
+  readonly peer: ServerTransport.Peer
+  readonly headers: Readonly<Record<string, string>>
+  #handler: ServerTransport.StreamHandler | undefined
+  #open = true
+  #next: ServerTransport.Outgoing | undefined
+  #status: Status.Status = Status.ok
+  #wake: () => void = () => undefined
+
+  constructor(
+    private readonly shared: Shared,
+    private readonly call: Call,
+    private readonly signal: AbortSignal
+  ) {
+    this.method = call.method
+    this.peer = call.peer
+    this.headers = call.headers
+  }
+
+  /** Hands the call to the server. Throws the error to answer with if there is no room for it. */
+  start(): void {
+    const refusal = this.shared.calls.refusal(this.peer)
+    if (refusal !== undefined) {
+      this.shared.onRefused(this.call.path, this.peer, refusal.reason, refusal.status.message)
+      throw toError(refusal.status)
+    }
+    this.shared.calls.add(this, this.peer)
+    // The signal is the only word of a client that went away while nothing was being written.
+    this.signal.addEventListener("abort", this.#onAbort)
+    this.#guard(() => {
+      this.#handler = this.shared.accept(this)
+    })
+    if (this.signal.aborted) this.#onAbort()
+  }
+
+  readonly write = (response: ServerTransport.Outgoing): boolean => {
+    if (!this.#open) return false
+    this.#next = response
+    this.#wake()
+    // There is credit again when this one was pulled and the client has read enough for another one to be.
+    return false
+  }
+
+  readonly end = (status: Status.Status): void => {
+    if (!this.#open) return
+    this.#open = false
+    this.#handler = undefined
+    this.#status = status
+    this.shared.calls.delete(this)
+    this.signal.removeEventListener("abort", this.#onAbort)
+    this.call.onEnd()
+    this.#wake()
+  }
+
+  readonly shutdown = (status: Status.Status): void => this.#finish(status, status.message)
+
+  /** A request, re-encoded. Says whether the server wants more. */
+  request(bytes: Uint8Array): boolean {
+    const request = Request.decode(this.method.protocol, bytes)
+    if (Either.isLeft(request)) this.refuse("malformed message", Status.make("INTERNAL", request.left.message))
+    else this.#guard(() => this.#handler?.onRequest(request.right))
+    return this.#open
+  }
+
+  /** Takes every request of a stream. Never rejects. */
+  async readAll(requests: AsyncIterable<Uint8Array>): Promise<void> {
+    try {
+      for await (const bytes of requests) if (!this.request(bytes)) return
+    } catch (cause) {
+      if (!this.signal.aborted) {
+        const status = fromError(cause)
+        const reason = status.code === "RESOURCE_EXHAUSTED" ? "message too large" : "malformed message"
+        return this.refuse(reason, status)
+      }
+    }
+    // A client's cancel looks like the end of its requests here.
+    if (this.signal.aborted) this.#onAbort()
+    else this.#finish(Status.ok, "the client ended the stream")
+  }
+
+  /** What was written, each pulled when there is room for it. Throws the status the stream ends with, unless OK. */
+  async *responses(): AsyncGenerator<ServerTransport.Outgoing, void, undefined> {
+    try {
+      for (;;) {
+        const next = this.#next
+        if (next !== undefined) {
+          this.#next = undefined
+          yield next
+          this.#guard(() => this.#handler?.onWritable())
+        } else if (this.#open) {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve
+          })
+        } else if (this.#status.code === "OK") {
+          return
+        } else {
+          throw toError(this.#status)
+        }
+      }
+    } finally {
+      this.#finish(Status.ok, this.method.unary ? "the call was answered" : "the connection was lost")
+    }
+  }
+
+  refuse(reason: ConnectServerMetrics.RefusalReason, status: Status.Status): void {
+    if (!this.#open) return
+    this.shared.onRefused(this.call.path, this.peer, reason, status.message)
+    this.#finish(status, status.message)
+  }
+
+  #finish(status: Status.Status, reason: string): void {
+    if (!this.#open) return
+    const handler = this.#handler
+    this.end(status)
+    this.#guard(() => handler?.onEnd(reason))
+  }
+
+  #guard(callServer: () => void): void {
+    try {
+      callServer()
+    } catch (defect) {
+      this.shared.onDefect(this.call.path, this.peer, defect)
+      this.#finish(Status.make("INTERNAL", "internal error"), "internal error")
+    }
+  }
+
+  readonly #onAbort = (): void => {
+    this.#next = undefined
+    const status = fromError(this.signal.reason)
+    if (status.code === "DEADLINE_EXCEEDED") this.#finish(status, "the client's deadline passed")
+    else this.#finish(Status.make("CANCELLED", "cancelled"), "the client cancelled the stream")
+  }
+}

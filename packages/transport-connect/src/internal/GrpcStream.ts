@@ -1,0 +1,266 @@
+/**
+ * A gRPC stream on a bare HTTP/2 stream: what every Envoy and gRPC client opens, so this path is short. Plain
+ * synchronous code from the socket to the server and back.
+ *
+ * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+ */
+import { Request } from "@effect-xds/core"
+import type { ServerTransport } from "@effect-xds/transport"
+import { Status } from "@effect-xds/transport"
+import * as Either from "effect/Either"
+import type { Buffer } from "node:buffer"
+import type { Http2Session, ServerHttp2Stream } from "node:http2"
+import { constants } from "node:http2"
+import { gunzipSync } from "node:zlib"
+import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
+import type { Calls } from "./Calls.js"
+import * as GrpcStatus from "./GrpcStatus.js"
+import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
+
+/** What the streams of a server share. */
+export interface Shared {
+  readonly calls: Calls
+  readonly maxRequestBytes: number
+  readonly writeBufferBytes: number
+  /** Milliseconds that an ended stream has to be read to its end before it is destroyed. */
+  readonly shutdownGrace: number
+  readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
+  readonly onRefused: (
+    method: string,
+    peer: ServerTransport.Peer,
+    reason: ConnectServerMetrics.RefusalReason,
+    message: string
+  ) => void
+  /** A defect of the server behind the port, which must not take the process with it. */
+  readonly onDefect: (method: string, peer: ServerTransport.Peer, defect: unknown) => void
+}
+
+const replyHeaders = { ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "identity,gzip" }
+
+/** Any error of a stream is followed by its "close", where it is dealt with. */
+const ignoreError = (): void => undefined
+
+/**
+ * Resets a stream, always from a turn of its own. Within an event of HTTP/2, Node 20 sends a reset before the trailers
+ * that were handed over already, and may never come back from it when other streams are open.
+ */
+export const closeSoon = (stream: ServerHttp2Stream, code: number): void => {
+  setImmediate(() => {
+    if (!stream.destroyed) stream.close(code)
+  })
+}
+
+/** Ends a stream that was not accepted: a response of headers only. */
+export const refuse = (stream: ServerHttp2Stream, status: Status.Status): void => {
+  stream.on("error", ignoreError)
+  stream.respond({ ...replyHeaders, ...GrpcStatus.trailers(status) }, { endStream: true })
+  // What the client still sends is of no interest.
+  closeSoon(stream, constants.NGHTTP2_NO_ERROR)
+}
+
+/** Why a stream was closed without an end, for people. */
+const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefined): string => {
+  if (session === undefined || session.destroyed) return "the connection was lost"
+  return stream.rstCode === constants.NGHTTP2_CANCEL || stream.rstCode === constants.NGHTTP2_NO_ERROR
+    ? "the client cancelled the stream"
+    : `the stream was reset with HTTP/2 error code ${stream.rstCode}`
+}
+
+export class GrpcStream implements ServerTransport.AcceptedStream {
+  readonly #reader: LengthPrefixedMessage.Reader
+  /** A stream that was closed does not know it any more. */
+  readonly #session: Http2Session | undefined
+  #handler: ServerTransport.StreamHandler | undefined
+  #open = true
+  #waiting = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(
+    private readonly shared: Shared,
+    private readonly stream: ServerHttp2Stream,
+    private readonly path: string,
+    private readonly encoding: string | undefined,
+    readonly method: ServerTransport.Method,
+    readonly peer: ServerTransport.Peer,
+    readonly headers: Readonly<Record<string, string>>
+  ) {
+    this.#session = stream.session
+    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage)
+  }
+
+  /** Answers with headers and hands the stream to the server. */
+  start(): void {
+    const { shared, stream } = this
+    shared.calls.add(this, this.peer)
+    stream.on("error", ignoreError)
+    stream.on("close", this.#onClose)
+    stream.on("drain", this.#onDrain)
+    stream.respond(replyHeaders, { waitForTrailers: true })
+    try {
+      this.#handler = shared.accept(this)
+    } catch (defect) {
+      this.#defect(defect)
+    }
+    if (!this.#open) return
+    stream.on("data", this.#onData)
+    stream.on("end", this.#onPeerEnd)
+  }
+
+  readonly write = ({ body, suffix }: ServerTransport.Outgoing): boolean => {
+    if (!this.#open) return false
+    const { stream } = this
+    const bytes = body.length + suffix.length
+    if (bytes <= LengthPrefixedMessage.copyLimit) {
+      stream.write(LengthPrefixedMessage.encode(body, suffix))
+    } else {
+      stream.cork()
+      stream.write(LengthPrefixedMessage.encodeHead(body.length, suffix))
+      stream.write(body)
+      stream.uncork()
+    }
+    ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefixedMessage.prefixBytes + bytes, [])
+    // Without `writableNeedDrain` there is no "drain" to come.
+    if (!stream.writableNeedDrain || stream.writableLength < this.shared.writeBufferBytes) return true
+    this.#waiting = true
+    return false
+  }
+
+  readonly end = (status: Status.Status): void => {
+    if (!this.#open) return
+    this.#close()
+    const { stream } = this
+    if (stream.destroyed) return
+    stream.once("wantTrailers", () => {
+      stream.sendTrailers(GrpcStatus.trailers(status))
+      // The client may not have ended its side, and need not any more.
+      closeSoon(stream, constants.NGHTTP2_NO_ERROR)
+    })
+    stream.end()
+    // A client that does not read keeps everything that was written to it.
+    this.#timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), this.shared.shutdownGrace)
+  }
+
+  readonly shutdown = (status: Status.Status): void => this.#finish(status, status.message)
+
+  /** Ends the stream on the transport's part: the server is told, the client too. */
+  #finish(status: Status.Status, reason: string): void {
+    if (!this.#open) return
+    const handler = this.#handler
+    this.end(status)
+    this.#notifyEnd(handler, reason)
+  }
+
+  #close(): void {
+    this.#open = false
+    this.#handler = undefined
+    this.shared.calls.delete(this)
+    // The rest of what the client sends is read and dropped, so that its end is seen.
+    this.stream.removeListener("data", this.#onData)
+    this.stream.removeListener("end", this.#onPeerEnd)
+    this.stream.resume()
+  }
+
+  #notifyEnd(handler: ServerTransport.StreamHandler | undefined, reason: string): void {
+    try {
+      handler?.onEnd(reason)
+    } catch (defect) {
+      this.shared.onDefect(this.path, this.peer, defect)
+    }
+  }
+
+  #refuse(reason: ConnectServerMetrics.RefusalReason, status: Status.Status): void {
+    this.shared.onRefused(this.path, this.peer, reason, status.message)
+    this.#finish(status, status.message)
+  }
+
+  #defect(defect: unknown): void {
+    this.shared.onDefect(this.path, this.peer, defect)
+    this.#finish(Status.make("INTERNAL", "internal error"), "internal error")
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    ConnectServerMetrics.receivedBytes.unsafeUpdate(chunk.length, [])
+    const problem = this.#reader.read(chunk)
+    if (problem === undefined) return
+    switch (problem._tag) {
+      case "TooLarge":
+        return this.#refuse("message too large", this.#tooLarge(`of ${problem.bytes} bytes`))
+      case "BadFlag":
+        return this.#refuse(
+          "malformed message",
+          Status.make("INTERNAL", `a gRPC message begins with a byte 0 or 1, not ${problem.flag}`)
+        )
+    }
+  }
+
+  #tooLarge(size: string): Status.Status {
+    return Status.make(
+      "RESOURCE_EXHAUSTED",
+      `a request ${size} is larger than this server's limit of ${this.shared.maxRequestBytes} bytes`
+    )
+  }
+
+  readonly #onMessage = (message: Uint8Array, compressed: boolean): boolean => {
+    const bytes = compressed ? this.#inflate(message) : message
+    if (bytes === undefined) return false
+    const request = Request.decode(this.method.protocol, bytes)
+    if (Either.isLeft(request)) {
+      // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
+      this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
+      return false
+    }
+    try {
+      this.#handler?.onRequest(request.right)
+    } catch (defect) {
+      this.#defect(defect)
+    }
+    return this.#open
+  }
+
+  #inflate(message: Uint8Array): Uint8Array | undefined {
+    if (this.encoding !== "gzip") {
+      const text = "a message is flagged as compressed, but the stream has no grpc-encoding"
+      this.#refuse("malformed message", Status.make("INTERNAL", text))
+      return undefined
+    }
+    try {
+      return gunzipSync(message, { maxOutputLength: this.shared.maxRequestBytes })
+    } catch (cause) {
+      if (cause instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
+      else {
+        const reason = cause instanceof Error ? cause.message : String(cause)
+        this.#refuse("malformed message", Status.make("INTERNAL", `a message is not gzip: ${reason}`))
+      }
+      return undefined
+    }
+  }
+
+  readonly #onDrain = (): void => {
+    if (!this.#waiting || !this.#open) return
+    this.#waiting = false
+    try {
+      this.#handler?.onWritable()
+    } catch (defect) {
+      this.#defect(defect)
+    }
+  }
+
+  readonly #onPeerEnd = (): void => {
+    // Node shows a reset as an end too, and closes the stream after it.
+    if (this.stream.closed) return
+    if (this.#reader.incomplete) {
+      const status = Status.make("INTERNAL", "the client ended the stream inside a message")
+      this.#refuse("malformed message", status)
+    } else {
+      this.#finish(Status.ok, "the client ended the stream")
+    }
+  }
+
+  readonly #onClose = (): void => {
+    clearTimeout(this.#timer)
+    if (!this.#open) return
+    const handler = this.#handler
+    this.#close()
+    this.#notifyEnd(handler, closeReason(this.stream, this.#session))
+  }
+}

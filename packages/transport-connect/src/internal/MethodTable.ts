@@ -1,0 +1,23 @@
+/**
+ * Every method of the aggregated and the separate discovery services, by its path.
+ */
+import { ResourceType } from "@effect-xds/proto"
+import type { ServerTransport } from "@effect-xds/transport"
+
+const methods = new Map<string, ServerTransport.Method>()
+
+const add = (service: string, name: string | undefined, method: ServerTransport.Method): void => {
+  if (name !== undefined) methods.set(`/${service}/${name}`, method)
+}
+
+const { service, stream, delta } = ResourceType.aggregated
+add(service, stream, { protocol: "StateOfTheWorld", typeUrl: undefined, unary: false })
+add(service, delta, { protocol: "Incremental", typeUrl: undefined, unary: false })
+for (const { typeUrl, service, stream, delta, fetch } of ResourceType.all) {
+  add(service, stream, { protocol: "StateOfTheWorld", typeUrl, unary: false })
+  add(service, delta, { protocol: "Incremental", typeUrl, unary: false })
+  add(service, fetch, { protocol: "StateOfTheWorld", typeUrl, unary: true })
+}
+
+/** The method with this path (`/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters`). */
+export const find = (path: string): ServerTransport.Method | undefined => methods.get(path)

@@ -1,0 +1,48 @@
+/**
+ * Who is at the other end of a socket.
+ */
+import type { ServerTransport } from "@effect-xds/transport"
+import type { Socket } from "node:net"
+import { TLSSocket } from "node:tls"
+
+/** `127.0.0.1:18000`, `[::1]:18000`. */
+export const formatAddress = (host: string, port: number): string =>
+  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
+
+// What Node gives is `DNS:a.example, URI:spiffe://b`; a value that holds a separator is a JSON string.
+const name = /(?:^|, )([^:,]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
+
+const unquote = (value: string): string => {
+  if (!value.startsWith('"')) return value
+  try {
+    const parsed: unknown = JSON.parse(value)
+    return typeof parsed === "string" ? parsed : value
+  } catch {
+    return value
+  }
+}
+
+/** The alternative names of a certificate one by one, with their kinds. */
+export const splitSubjectAltNames = (names: string | undefined): ReadonlyArray<string> =>
+  Array.from((names ?? "").matchAll(name), ([, kind = "", value = ""]) => `${kind}:${unquote(value)}`)
+
+const identityOf = (socket: TLSSocket): ServerTransport.Identity | undefined => {
+  // A certificate that was not verified says nothing.
+  if (!socket.authorized) return undefined
+  const certificate = socket.getPeerCertificate()
+  // Resumed sessions and clients without a certificate give an empty object.
+  if (typeof certificate.fingerprint256 !== "string") return undefined
+  const commonName: unknown = certificate.subject.CN
+  const first: unknown = Array.isArray(commonName) ? commonName[0] : commonName
+  return {
+    commonName: typeof first === "string" ? first : undefined,
+    subjectAltNames: splitSubjectAltNames(certificate.subjectaltname),
+    fingerprint: certificate.fingerprint256
+  }
+}
+
+/** The peer of a connected socket. */
+export const ofSocket = (socket: Socket): ServerTransport.Peer => ({
+  address: formatAddress(socket.remoteAddress ?? "unknown", socket.remotePort ?? 0),
+  identity: socket instanceof TLSSocket ? identityOf(socket) : undefined
+})

@@ -1,0 +1,182 @@
+import { ConnectServer } from "@effect-xds/transport-connect"
+import { describe, expect, it } from "@effect/vitest"
+import * as Grpc from "@grpc/grpc-js"
+import { Effect } from "effect"
+import { X509Certificate } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import * as Https from "node:https"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Tls from "node:tls"
+import { generate } from "selfsigned"
+import { vi } from "vitest"
+import { splitSubjectAltNames } from "../src/internal/Peers.js"
+import * as GrpcClient from "./GrpcClient.js"
+import { answering, request, serve } from "./RecordingServer.js"
+
+const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
+const eventually = (assertion: () => void) =>
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 4000, interval: 2 }))
+
+const authority = await generate([{ name: "commonName", value: "test authority" }], {
+  keyType: "ec",
+  algorithm: "sha256",
+  extensions: [
+    { name: "basicConstraints", cA: true, critical: true },
+    { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
+  ]
+})
+const certificate = (
+  commonName: string,
+  altNames: ReadonlyArray<{ readonly type: 1 | 2 | 6 | 7; readonly value?: string; readonly ip?: string }>
+) =>
+  generate([{ name: "commonName", value: commonName }], {
+    keyType: "ec",
+    algorithm: "sha256",
+    ca: { key: authority.private, cert: authority.cert },
+    extensions: [{ name: "subjectAltName", altNames: [...altNames] }]
+  })
+const server = await certificate("xds", [
+  { type: 2, value: "localhost" },
+  { type: 7, ip: "127.0.0.1" }
+])
+const client = await certificate("node one", [
+  { type: 6, value: "spiffe://test/node-1" },
+  { type: 2, value: "node-1.test" }
+])
+const stranger = await generate([{ name: "commonName", value: "stranger" }], { keyType: "ec", algorithm: "sha256" })
+
+const tls = { key: server.private, cert: server.cert, ca: authority.cert }
+/** gRPC warns of addresses as names. */
+const named = { "grpc.ssl_target_name_override": "localhost" }
+const credentials = (own?: { readonly private: string; readonly cert: string }) =>
+  own === undefined
+    ? Grpc.credentials.createSsl(Buffer.from(authority.cert))
+    : Grpc.credentials.createSsl(Buffer.from(authority.cert), Buffer.from(own.private), Buffer.from(own.cert))
+
+describe("TLS", () => {
+  it.scopedLive("gives the identity of a client whose certificate verifies", () =>
+    Effect.gen(function* () {
+      const { address, streams } = yield* serve({ tls: { ...tls, requireClientCertificate: true } }, answering)
+      const grpc = yield* GrpcClient.connect(address, credentials(client), named)
+      const call = GrpcClient.open(grpc)
+      call.stream.write(request("a"))
+      yield* eventually(() => expect(call.messages.length).toBe(1))
+      expect(streams[0]?.stream.peer.identity).toEqual({
+        commonName: "node one",
+        subjectAltNames: ["URI:spiffe://test/node-1", "DNS:node-1.test"],
+        fingerprint: new X509Certificate(client.cert).fingerprint256
+      })
+    })
+  )
+
+  it.scopedLive("gives no identity without one, or with one of another authority", () =>
+    Effect.gen(function* () {
+      const { address, streams } = yield* serve({ tls }, answering)
+      for (const own of [undefined, stranger]) {
+        const grpc = yield* GrpcClient.connect(address, credentials(own), named)
+        const call = GrpcClient.open(grpc)
+        yield* wait(call.metadata)
+      }
+      expect(streams.map(({ stream }) => stream.peer.identity)).toEqual([undefined, undefined])
+    })
+  )
+
+  it.scopedLive("lets nobody in without a certificate when one is required", () =>
+    Effect.gen(function* () {
+      const { address, logs, streams } = yield* serve({ tls: { ...tls, requireClientCertificate: true } })
+      for (const own of [undefined, stranger]) {
+        const grpc = yield* GrpcClient.connect(address, credentials(own), named)
+        expect((yield* wait(GrpcClient.open(grpc).status)).code).toBe(14)
+      }
+      expect(streams).toEqual([])
+      expect(logs.filter(({ level }) => level === "WARN").map(({ message }) => message)).toContain(
+        "TLS handshake failed"
+      )
+    })
+  )
+
+  it.scopedLive("gives the identity of a client that resumes its session", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ tls: { ...tls, requireClientCertificate: true } }, answering)
+      const options = {
+        port,
+        host: "127.0.0.1",
+        ca: authority.cert,
+        key: client.private,
+        cert: client.cert,
+        ALPNProtocols: ["http/1.1"]
+      }
+      const post = (session: Buffer | undefined) =>
+        Effect.async<{ readonly session: Buffer | undefined; readonly resumed: boolean }>((resume) => {
+          const socket = Tls.connect({ ...options, ...(session === undefined ? {} : { session }) })
+          let ticket: Buffer | undefined
+          let resumed = false
+          socket.on("session", (bytes) => (ticket = bytes))
+          socket.on("data", () => {
+            resumed = socket.isSessionReused()
+            socket.destroy()
+          })
+          socket.on("close", () => resume(Effect.succeed({ session: ticket, resumed })))
+          socket.write(
+            "POST /envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+          )
+        })
+      const first = yield* post(undefined)
+      const second = yield* post(first.session)
+      expect([first.resumed, second.resumed]).toEqual([false, true])
+      expect(streams.map(({ stream }) => stream.peer.identity?.commonName)).toEqual(["node one", "node one"])
+    })
+  )
+
+  it.scopedLive("serves HTTP/1.1 too", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ tls }, answering)
+      const status = yield* Effect.async<number | undefined>((resume) => {
+        const path = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters"
+        const headers = { "content-type": "application/json" }
+        Https.request(
+          { port, host: "127.0.0.1", ca: authority.cert, method: "POST", path, headers, agent: false },
+          (reply) => {
+            reply.resume()
+            resume(Effect.succeed(reply.statusCode))
+          }
+        ).end("{}")
+      })
+      expect(status).toBe(200)
+    })
+  )
+
+  it.scopedLive("reads files, and says which one it cannot use", () =>
+    Effect.gen(function* () {
+      const directory = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "tls-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+      )
+      const key = join(directory, "key.pem")
+      writeFileSync(key, server.private)
+      const { address } = yield* serve({ tls: { ...tls, key } })
+      const grpc = yield* GrpcClient.connect(address, credentials(), named)
+      yield* wait(GrpcClient.open(grpc).metadata)
+      const fail = (options: ConnectServer.TlsOptions) =>
+        Effect.map(
+          Effect.flip(ConnectServer.make({ tls: options }).serve(() => expect.unreachable())),
+          ({ reason }) => reason
+        )
+      expect(yield* fail({ ...tls, cert: join(directory, "none.pem") })).toMatch(
+        /^tls\.cert cannot be read: ENOENT.*none\.pem/
+      )
+      expect(yield* fail({ ...tls, key: stranger.private })).toMatch(/^tls cannot be used: .*mismatch/)
+    })
+  )
+
+  it("takes alternative names apart", () => {
+    expect(splitSubjectAltNames('DNS:a, IP Address:127.0.0.1, URI:"http://a/?b, DNS:evil", email:x@y')).toEqual([
+      "DNS:a",
+      "IP Address:127.0.0.1",
+      "URI:http://a/?b, DNS:evil",
+      "email:x@y"
+    ])
+    expect(splitSubjectAltNames(undefined)).toEqual([])
+  })
+})
