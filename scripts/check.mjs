@@ -42,7 +42,9 @@ const worker = async () => {
     const { ok, output } = await check()
     if (!ok) failed.push(name)
     const line = `check: ${name.padEnd(10)} ${ok ? "ok" : "FAILED"}, ${((performance.now() - start) / 1000).toFixed(1)} s`
-    process.stdout.write(ok ? `${line}\n` : `${line}\n${output.trimEnd()}\n\n`)
+    // A check that has something to say though all is well begins that line with its name.
+    const note = output.split("\n").find((text) => text.startsWith(`${name}: `)) ?? ""
+    process.stdout.write(ok ? `${line}${note.slice(name.length)}\n` : `${line}\n${output.trimEnd()}\n\n`)
   }
 }
 await Promise.all([worker(), worker()])

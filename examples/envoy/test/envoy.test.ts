@@ -1,0 +1,508 @@
+import { create } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import { NodeContext } from "@effect/platform-node"
+import { it } from "@effect/vitest"
+import { ResourceType } from "@effect-xds/proto"
+import { type Cluster, Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
+import { OnDemandSchema } from "@effect-xds/proto/envoy/extensions/filters/http/on_demand/v3/on_demand"
+import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import type { ServerEvent } from "@effect-xds/server"
+import { Snapshot } from "@effect-xds/server"
+import { Peer } from "@effect-xds/testing"
+import { Duration, Effect, Logger, LogLevel, type Scope } from "effect"
+import { performance } from "node:perf_hooks"
+import { describe, expect } from "vitest"
+import * as Bootstrap from "../src/Bootstrap.js"
+import * as ControlPlaneProcess from "../src/ControlPlaneProcess.js"
+import * as Edge from "../src/Edge.js"
+import * as Envoy from "../src/Envoy.js"
+import * as Http from "../src/Http.js"
+import * as Resources from "../src/Resources.js"
+import * as Wait from "../src/Wait.js"
+import * as ControlPlane from "./ControlPlane.js"
+
+const peer = Peer.forTest("envoy")
+const node = { id: "ingress-1", cluster: "edge" }
+
+/** A test with a real Envoy, skipped where there is none. */
+const test = (name: string, run: Effect.Effect<void, unknown, NodeContext.NodeContext | Scope.Scope>) =>
+  it.scopedLive.skipIf(peer._tag === "Missing")(
+    Peer.title(name, peer),
+    () => Logger.withMinimumLogLevel(Effect.provide(run, NodeContext.layer), LogLevel.Error),
+    30_000
+  )
+
+const startEnvoy = (variant: Bootstrap.Variant, address: string) =>
+  Effect.suspend(() => Envoy.start({ path: peer._tag === "Present" ? peer.path : "", variant, node, address }))
+
+type Events = ReadonlyArray<ServerEvent.ServerEvent>
+
+const show = (events: Events) =>
+  Effect.sync(() =>
+    events
+      .slice(-20)
+      .map((event) =>
+        [
+          event._tag,
+          "typeUrl" in event ? ResourceType.shortNameOf(event.typeUrl) : "",
+          "nonce" in event ? event.nonce : ""
+        ].join(" ")
+      )
+      .join("; ")
+  )
+
+/** Waits for an event from a position on, and gives it. */
+const heard = <T extends ServerEvent.ServerEvent["_tag"]>(
+  events: Events,
+  tag: T,
+  type: ResourceType.ResourceType,
+  from = 0
+) =>
+  Wait.until({
+    what: `${tag} of ${type.shortName}`,
+    check: Effect.sync(() =>
+      events
+        .slice(from)
+        .find(
+          (event): event is Extract<ServerEvent.ServerEvent, { readonly _tag: T }> =>
+            event._tag === tag && "typeUrl" in event && event.typeUrl === type.typeUrl
+        )
+    ),
+    seen: show(events)
+  })
+
+/** Waits for an answer that is right and gives the milliseconds since the start of the wait. */
+const answered = (
+  options: { readonly url: string; readonly headers?: Readonly<Record<string, string>> },
+  isRight: (answer: Http.Answer) => boolean
+) =>
+  Effect.gen(function* () {
+    const agent = yield* Http.agent
+    const start = performance.now()
+    let last: Http.Answer = { status: 0, body: "no request was sent" }
+    yield* Wait.until({
+      what: `the right answer from ${options.url}`,
+      check: Effect.map(Http.get(agent, options), (answer) => {
+        last = answer
+        return isRight(answer) ? true : undefined
+      }),
+      seen: Effect.sync(() => `the last one was ${last.status} ${last.body}`)
+    })
+    return performance.now() - start
+  })
+
+const is = (body: string) => (answer: Http.Answer) => answer.status === 200 && answer.body === body
+
+/** Waits until so many more requests were sent. */
+const more = (requests: Http.Requests, count: number) =>
+  Effect.suspend(() => {
+    const goal = requests.total + count
+    return Wait.until({
+      what: `${count} more requests`,
+      check: Effect.sync(() => (requests.total >= goal ? true : undefined)),
+      seen: Effect.sync(() => requests.describe())
+    })
+  })
+
+/** Waits until only these answer, for 50 requests in a row. */
+const onlyFrom = (requests: Http.Requests, names: ReadonlyArray<string>) =>
+  Effect.suspend(() => {
+    let from = { ...requests.answers }
+    const news = () => Object.entries(requests.answers).filter(([name, count]) => count > (from[name] ?? 0))
+    return Wait.until({
+      what: `only ${names.join(" and ")} to answer`,
+      check: Effect.sync(() => {
+        const seen = news()
+        if (seen.some(([name]) => !names.includes(name))) from = { ...requests.answers }
+        return seen.reduce((sum, [name, count]) => sum + count - (from[name] ?? 0), 0) >= 50 ? true : undefined
+      }),
+      seen: Effect.sync(() => requests.describe())
+    })
+  })
+
+const edge = (
+  variant: Bootstrap.Variant,
+  weights: Readonly<Record<string, number>>,
+  clusters: Readonly<Record<string, ReadonlyArray<string>>>
+) => Edge.resources(variant, { weights, clusters })
+
+/** A control plane and an Envoy that proxies to `one`; `two` is there too. */
+const running = (variant: Bootstrap.Variant, options?: Parameters<typeof ControlPlane.serve>[0]) =>
+  Effect.gen(function* () {
+    const one = yield* Http.upstream("one")
+    const two = yield* Http.upstream("two")
+    const plane = yield* ControlPlane.serve(options)
+    const input = edge(variant, { one: 1 }, { one: [one], two: [two] })
+    yield* plane.store.set("edge", Snapshot.make(input))
+    const envoy = yield* startEnvoy(variant, plane.address)
+    const port = yield* envoy.listenerPort("ingress")
+    const url = `http://127.0.0.1:${port}/`
+    yield* answered({ url }, is("one"))
+    const milliseconds = performance.now() - envoy.startedAt
+    return { plane, envoy, url, one, two, input, milliseconds }
+  })
+
+const aggregated = [Bootstrap.stateOfTheWorld, Bootstrap.incremental]
+
+describe.each(Bootstrap.variants)("Envoy, $name", (variant) => {
+  test(
+    "gets listener, route, cluster and endpoint, and changes of them",
+    Effect.gen(function* () {
+      const { envoy, milliseconds, plane, two, url } = yield* running(variant)
+      console.log(`${variant.name}: the first request succeeded ${milliseconds.toFixed(0)} ms after Envoy's start`)
+      expect(milliseconds).toBeLessThan(1000)
+      const requests = yield* Http.requests({ url })
+      yield* onlyFrom(requests, ["one"])
+
+      yield* plane.store.update("edge", { upsert: Snapshot.make({ routes: [Resources.route("main", { two: 1 })] }) })
+      yield* onlyFrom(requests, ["two"])
+
+      const three = yield* Http.upstream("three")
+      yield* plane.store.update("edge", {
+        upsert: Snapshot.make({ endpoints: [Resources.assignment("two", [two, three])] })
+      })
+      yield* Wait.until({
+        what: "three to answer",
+        check: Effect.sync(() => requests.answers["three"]),
+        seen: Effect.sync(() => requests.describe())
+      })
+      yield* plane.store.update("edge", {
+        upsert: Snapshot.make({ endpoints: [Resources.assignment("two", [three])] })
+      })
+      yield* onlyFrom(requests, ["three"])
+      expect(requests.failed, requests.describe()).toBe(0)
+      expect((yield* envoy.endpoints)["two"]).toEqual([three])
+      expect(plane.events.filter((event) => event._tag === "Nacked")).toEqual([])
+    })
+  )
+})
+
+describe.each(aggregated)("Envoy, $name", (variant) => {
+  test(
+    "rejects a listener: its words are in the status, and traffic goes on",
+    Effect.gen(function* () {
+      const { envoy, plane, url } = yield* running(variant)
+      const requests = yield* Http.requests({ url })
+      const nameless = create(HttpConnectionManagerSchema, { ...Resources.manager(variant, "main"), statPrefix: "" })
+      yield* plane.store.update("edge", {
+        upsert: Snapshot.make({ listeners: [Resources.listener("ingress", nameless)] })
+      })
+      const nacked = yield* heard(plane.events, "Nacked", ResourceType.Listener)
+      expect(nacked.error.message).toContain("StatPrefix")
+      const [client] = yield* plane.status
+      const status = client?.types.find(({ typeUrl }) => typeUrl === ResourceType.Listener.typeUrl)
+      expect(status?.nacked?.error.message).toBe(nacked.error.message)
+      expect(status?.acked?.version).not.toBe(nacked.version)
+      yield* more(requests, 100)
+      expect(requests.failed, requests.describe()).toBe(0)
+      // And what is accepted afterwards takes effect.
+      const from = plane.events.length
+      yield* plane.store.update("edge", {
+        upsert: Snapshot.make({
+          listeners: [Resources.listener("ingress", Resources.manager(variant, "main"))],
+          routes: [Resources.route("main", { two: 1 })]
+        })
+      })
+      yield* onlyFrom(requests, ["two"])
+      yield* heard(plane.events, "Acked", ResourceType.Listener, from)
+      expect(yield* envoy.stat("listener_manager.lds.update_rejected")).toBe(1)
+    })
+  )
+
+  test(
+    "takes a changed EDS cluster within a second and loses no request",
+    Effect.gen(function* () {
+      const { envoy, plane, url } = yield* running(variant)
+      const requests = yield* Http.requests({ url })
+      yield* more(requests, 50)
+      const change = (name: string, cluster: Cluster, shows: string) =>
+        Effect.gen(function* () {
+          const start = performance.now()
+          yield* plane.store.update("edge", { upsert: Snapshot.make({ clusters: [cluster] }) })
+          yield* Wait.until({
+            what: `the cluster with ${name} to be active`,
+            check: Effect.map(envoy.admin("/config_dump?resource=dynamic_active_clusters"), (dump) =>
+              JSON.stringify(dump).includes(shows) ? true : undefined
+            ),
+            seen: Effect.zipWith(
+              Effect.map(envoy.configured("dynamic_warming_clusters"), (names) => `warming: ${names.join(", ")}`),
+              show(plane.events),
+              (warming, events) => `${warming}; ${events}`
+            ),
+            limit: "20 seconds"
+          })
+          const took = performance.now() - start
+          console.log(`${variant.name}: ${name} active after ${took.toFixed(0)} ms`)
+          expect(took).toBeLessThan(1000)
+        })
+      yield* change("a connect timeout of 7 s", Resources.cluster(variant, "one", 7), '"connect_timeout":"7s"')
+      const least = { ...Resources.cluster(variant, "one", 7), lbPolicy: Cluster_LbPolicy.LEAST_REQUEST }
+      yield* change("another policy", least, '"lb_policy":"LEAST_REQUEST"')
+      yield* more(requests, 100)
+      expect(requests.failed, requests.describe()).toBe(0)
+      expect(yield* envoy.configured("dynamic_warming_clusters")).toEqual([])
+      // Not from what it had cached: from what the server sent again.
+      expect(yield* envoy.stat("cluster.one.assignment_use_cached")).toBe(0)
+    })
+  )
+
+  test(
+    "moves to a new cluster while the old one goes in the same update, and loses no request",
+    Effect.gen(function* () {
+      const { envoy, input, plane, two, url } = yield* running(variant)
+      const requests = yield* Http.requests({ url })
+      yield* more(requests, 50)
+      yield* plane.store.set(
+        "edge",
+        Snapshot.make({
+          ...input,
+          routes: [Resources.route("main", { new: 1 })],
+          clusters: [Resources.cluster(variant, "new")],
+          endpoints: [Resources.assignment("new", [two])]
+        })
+      )
+      yield* onlyFrom(requests, ["two"])
+      yield* Wait.until({
+        what: "the old clusters to go",
+        check: Effect.map(envoy.configured("dynamic_active_clusters"), (names) =>
+          names.join() === "new" ? true : undefined
+        ),
+        seen: Effect.map(envoy.configured("dynamic_active_clusters"), (names) => names.join())
+      })
+      expect(requests.failed, requests.describe()).toBe(0)
+    })
+  )
+
+  test(
+    "keeps two scopes of three when the third changes",
+    Effect.gen(function* () {
+      const scope = (name: string, routeConfigurationName: string) =>
+        create(ScopedRouteConfigurationSchema, {
+          name,
+          routeConfigurationName,
+          key: { fragments: [{ type: { case: "stringKey", value: name } }] }
+        })
+      const answers = (name: string) =>
+        create(RouteConfigurationSchema, {
+          name,
+          virtualHosts: [
+            {
+              name,
+              domains: ["*"],
+              routes: [
+                {
+                  match: { pathSpecifier: { case: "prefix", value: "/" } },
+                  action: {
+                    case: "directResponse",
+                    value: { status: 200, body: { specifier: { case: "inlineString", value: name } } }
+                  }
+                }
+              ]
+            }
+          ]
+        })
+      const manager = create(HttpConnectionManagerSchema, {
+        statPrefix: "edge",
+        httpFilters: [Resources.router],
+        routeSpecifier: {
+          case: "scopedRoutes",
+          value: {
+            name: "scopes",
+            scopeKeyBuilder: {
+              fragments: [
+                {
+                  type: {
+                    case: "headerValueExtractor",
+                    value: { name: "x-scope", extractType: { case: "index", value: 0 } }
+                  }
+                }
+              ]
+            },
+            rdsConfigSource: Resources.source(variant),
+            configSpecifier: { case: "scopedRds", value: { scopedRdsConfigSource: Resources.source(variant) } }
+          }
+        }
+      })
+      const plane = yield* ControlPlane.serve()
+      yield* plane.store.set(
+        "edge",
+        Snapshot.make({
+          listeners: [Resources.listener("ingress", manager)],
+          scopedRoutes: [scope("a", "first"), scope("b", "second"), scope("c", "third")],
+          routes: ["first", "second", "third", "fourth"].map(answers)
+        })
+      )
+      const envoy = yield* startEnvoy(variant, plane.address)
+      const url = `http://127.0.0.1:${yield* envoy.listenerPort("ingress")}/`
+      const ask = (name: string, body: string) => answered({ url, headers: { "x-scope": name } }, is(body))
+      yield* ask("a", "first")
+      yield* ask("b", "second")
+      yield* ask("c", "third")
+      const a = yield* Http.requests({ url, headers: { "x-scope": "a" }, interval: 10 })
+      const c = yield* Http.requests({ url, headers: { "x-scope": "c" }, interval: 10 })
+      yield* plane.store.update("edge", { upsert: Snapshot.make({ scopedRoutes: [scope("b", "fourth")] }) })
+      yield* ask("b", "fourth")
+      yield* more(a, 30)
+      yield* more(c, 30)
+      expect(a.answers, a.describe()).toEqual({ first: a.total })
+      expect(c.answers, c.describe()).toEqual({ third: c.total })
+      // Removed, and the others stay.
+      yield* plane.store.update("edge", { remove: { scopedRoutes: ["b"] } })
+      yield* answered({ url, headers: { "x-scope": "b" } }, ({ status }) => status === 404)
+      yield* more(a, 30)
+      expect(a.failed + c.failed).toBe(0)
+    })
+  )
+
+  test(
+    "sends a first response that is rejected once only",
+    Effect.gen(function* () {
+      const one = yield* Http.upstream("one")
+      const plane = yield* ControlPlane.serve()
+      const input = edge(variant, { one: 1 }, { one: [one] })
+      const bad = Resources.cluster(variant, "bad")
+      bad.lbPolicy = Cluster_LbPolicy.CLUSTER_PROVIDED
+      yield* plane.store.set("edge", Snapshot.make({ ...input, clusters: [bad] }))
+      const envoy = yield* startEnvoy(variant, plane.address)
+      yield* heard(plane.events, "Nacked", ResourceType.Cluster)
+      yield* heard(plane.events, "Acked", ResourceType.Listener)
+      // Time for a second one: another exchange, from the store to Envoy and back.
+      const from = plane.events.length
+      yield* plane.store.update("edge", { upsert: Snapshot.make({ routes: [Resources.route("main", { one: 2 })] }) })
+      yield* heard(plane.events, "Acked", ResourceType.RouteConfiguration, from)
+      const sent = plane.events.filter(
+        (event) => event._tag === "Sent" && event.typeUrl === ResourceType.Cluster.typeUrl
+      )
+      expect(sent).toHaveLength(1)
+      expect(yield* envoy.stat("cluster_manager.cds.update_rejected")).toBe(1)
+      // Corrected, it is sent and accepted.
+      yield* plane.store.set("edge", Snapshot.make(input))
+      const port = yield* envoy.listenerPort("ingress")
+      yield* answered({ url: `http://127.0.0.1:${port}/` }, is("one"))
+    })
+  )
+})
+
+describe("Envoy, incremental", () => {
+  test(
+    "does not wait for a cluster's endpoints that are not there",
+    Effect.gen(function* () {
+      const variant = Bootstrap.incremental
+      const plane = yield* ControlPlane.serve()
+      yield* plane.store.set("edge", Snapshot.make({ ...edge(variant, { one: 1 }, { one: [] }), endpoints: [] }))
+      const envoy = yield* startEnvoy(variant, plane.address)
+      const port = yield* envoy.listenerPort("ingress")
+      yield* answered(
+        { url: `http://127.0.0.1:${port}/` },
+        ({ body, status }) => status === 503 && body.includes("no healthy upstream")
+      )
+      const took = performance.now() - envoy.startedAt
+      console.log(`a cluster without endpoints: the listener serves ${took.toFixed(0)} ms after Envoy's start`)
+      expect(took).toBeLessThan(1000)
+      // They come later.
+      const one = yield* Http.upstream("one")
+      yield* plane.store.update("edge", { upsert: Snapshot.make({ endpoints: [Resources.assignment("one", [one])] }) })
+      yield* answered({ url: `http://127.0.0.1:${port}/` }, is("one"))
+    })
+  )
+})
+
+describe.each(aggregated)("Envoy, $name", (variant) => {
+  test(
+    "survives a control plane that is killed, and is sent what it lacks afterwards",
+    Effect.gen(function* () {
+      const one = yield* Http.upstream("one")
+      const two = yield* Http.upstream("two")
+      const plane = yield* ControlPlaneProcess.make(variant)
+      const clusters = { one: [one], two: [two] }
+      yield* plane.publish({ weights: { one: 1 }, clusters })
+      const address = yield* plane.start
+      const envoy = yield* startEnvoy(variant, address)
+      const url = `http://127.0.0.1:${yield* envoy.listenerPort("ingress")}/`
+      yield* answered({ url }, is("one"))
+      const requests = yield* Http.requests({ url })
+
+      yield* plane.kill
+      yield* more(requests, 100)
+      yield* plane.start
+      for (const type of ["CDS", "EDS", "LDS", "RDS"]) {
+        yield* plane.line(`that ${type} is subscribed`, new RegExp(`^subscribed ${type}$`))
+      }
+      yield* more(requests, 100)
+      const resent = plane.lines().filter((line) => /^sent \S+ ([1-9]|0 [1-9])/.test(line))
+      // State of the world has no way to say what a client holds but the version of a type.
+      if (variant.apiType === "DELTA_GRPC") expect(resent).toEqual([])
+
+      yield* plane.publish({ weights: { two: 1 }, clusters })
+      yield* onlyFrom(requests, ["two"])
+      expect(requests.failed, requests.describe()).toBe(0)
+      if (variant.apiType === "DELTA_GRPC") {
+        expect(plane.lines().filter((line) => /^sent \S+ ([1-9]|0 [1-9])/.test(line))).toEqual(["sent RDS 1 0"])
+      }
+    })
+  )
+})
+
+describe("Envoy, VHDS", () => {
+  test(
+    "fetches a host with its first request and is told at once of those that are not there",
+    Effect.gen(function* () {
+      const variant = Bootstrap.incremental
+      const one = yield* Http.upstream("one")
+      const plane = yield* ControlPlane.serve()
+      const host = (name: string) => Snapshot.virtualHost("main", Resources.virtualHost(name, [name], { one: 1 }))
+      const onDemand = {
+        name: "on_demand",
+        configType: { case: "typedConfig", value: anyPack(OnDemandSchema, create(OnDemandSchema)) }
+      } as const
+      yield* plane.store.set(
+        "edge",
+        Snapshot.make({
+          ...edge(variant, { one: 1 }, { one: [one] }),
+          listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [onDemand]))],
+          routes: [
+            create(RouteConfigurationSchema, { name: "main", vhds: { configSource: Resources.source(variant) } })
+          ],
+          virtualHosts: [host("known.example"), host("other.example")]
+        })
+      )
+      const envoy = yield* startEnvoy(variant, plane.address)
+      const port = yield* envoy.listenerPort("ingress")
+      const opened = performance.now() - envoy.startedAt
+      console.log(`VHDS: the listener opens ${opened.toFixed(0)} ms after Envoy's start`)
+      expect(opened).toBeLessThan(1000)
+      const url = `http://127.0.0.1:${port}/`
+      const agent = yield* Http.agent
+      const ask = (name: string) =>
+        Effect.map(Effect.timed(Http.get(agent, { url, headers: { host: name } })), ([duration, answer]) => ({
+          ...answer,
+          took: Duration.toMillis(duration)
+        }))
+
+      // The listener is there before it accepts.
+      yield* answered({ url, headers: { host: "unknown.example" } }, ({ status }) => status === 404)
+      expect(yield* ask("known.example")).toMatchObject({ status: 200, body: "one" })
+      const sent = plane.events.filter(
+        (event) => event._tag === "Sent" && event.typeUrl === ResourceType.VirtualHost.typeUrl
+      )
+      expect(sent.length).toBeGreaterThan(0)
+      expect(JSON.stringify(yield* envoy.admin("/config_dump?resource=dynamic_route_configs"))).not.toContain(
+        "other.example"
+      )
+
+      const missing = yield* ask("missing.example")
+      console.log(`VHDS: an unknown host is answered ${missing.status} after ${missing.took.toFixed(0)} ms`)
+      expect(missing.status).toBe(404)
+      expect(missing.took).toBeLessThan(100)
+
+      // Asked for and not there, then made, then removed.
+      yield* plane.store.update("edge", { upsert: Snapshot.make({ virtualHosts: [host("missing.example")] }) })
+      yield* answered({ url, headers: { host: "missing.example" } }, is("one"))
+      yield* plane.store.update("edge", { remove: { virtualHosts: ["main/missing.example"] } })
+      yield* answered({ url, headers: { host: "missing.example" } }, ({ status }) => status === 404)
+      expect(yield* ask("known.example")).toMatchObject({ status: 200, body: "one" })
+    })
+  )
+})
