@@ -45,7 +45,7 @@ export const subscribe = (self: Subscription, request: IncrementalRequest, first
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
       if (next.wildcard === "explicit") next = Subscriptions.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
-      next = Subscriptions.removeName(next, name)
+      next = { ...Subscriptions.removeName(next, name), initial: Subscriptions.without(next.initial, [name]) }
       // ★ The client cannot know whether the wildcard has it: tell.
       if (next.wildcard !== "none") next = { ...next, forced: HashSet.add(next.forced, name) }
     }
@@ -70,31 +70,20 @@ export const flush = (
   const advanced = first || everything || updates
   const changed = updates ? changes.changed : []
 
-  // What was asked for, and what the client already has of it from an earlier stream.
-  const included = new Map<string, Resource>()
-  const held: Array<Resource> = []
-  const missing: Array<string> = []
-  const has = (name: string, resource: Resource) =>
-    (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version
-  for (const name of self.forced) {
-    const resource = ResourceSet.find(set, name)
-    if (resource === undefined) missing.push(name)
-    else if (has(name, resource)) held.push(resource)
-    else included.set(resource.name, resource)
-  }
-  const gone: Array<string> = []
-  if (first)
-    for (const name of self.initial.keys()) if (wild && ResourceSet.get(set, name) === undefined) gone.push(name)
+  const { included, held, lost, missing } = answers(self, set)
+  const gone = [...lost]
+  if (first) for (const name of self.initial.keys()) if (ResourceSet.get(set, name) === undefined) gone.push(name)
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
     const all = ResourceSet.all(set)
-    resources = self.initial.size === 0 ? all : all.filter((resource) => !has(resource.name, resource))
+    resources = self.initial.size === 0 ? all : all.filter((resource) => !holds(self, resource.name, resource))
   } else if (included.size === 0) {
     resources = changed
   } else {
-    for (const resource of changed) included.set(resource.name, resource)
-    resources = Array.from(included.values())
+    const byName = new Map(included)
+    for (const resource of changed) byName.set(resource.name, resource)
+    resources = Array.from(byName.values())
   }
 
   let { lingering } = self
@@ -104,18 +93,23 @@ export const flush = (
     if (removals) {
       const left = Subscriptions.without(leaving, back)
       // The client may know it by the name it asked for or by its own: both are told.
-      for (const [name, resource] of left) gone.push(...(resource === undefined ? [] : [resource.name]), name)
+      gone.push(...left.keys())
       lingering = new Map()
     } else {
-      lingering = Subscriptions.without(leaving, advanced ? [...missing, ...back] : missing)
+      // What is sent now is what the client has from now on.
+      const sent = resources.flatMap(({ aliases, name }) => [name, ...aliases])
+      lingering = Subscriptions.without(leaving, [...missing, ...sent, ...(advanced ? back : [])])
     }
   }
   // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on
   // `removed_resources` its HTTP request would hang.
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
-  const absent = isVirtualHost ? [...openers, ...missing] : []
+  const hosts = isVirtualHost ? missing.filter((name) => Subscriptions.hasName(self, name)) : []
+  // One that the client still holds is taken away first: a name must not be in a response twice.
+  const absent = isVirtualHost ? [...openers, ...hosts.filter((name) => !gone.includes(name))] : []
+  const later = hosts.filter((name) => gone.includes(name))
   // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds.
-  if (!isVirtualHost) gone.push(...missing)
+  for (const name of missing) if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)
   const removed = gone.length > 1 ? Array.from(new Set(gone)) : gone
 
   const names = wild
@@ -128,11 +122,11 @@ export const flush = (
   const next: Subscription = {
     ...self,
     names,
-    mark: advanced ? set.mark : self.mark,
+    mark: advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, missing),
     owed: false,
     resync: false,
-    forced: HashSet.empty(),
-    initial: self.initial.size === 0 ? self.initial : new Map(),
+    forced: later.length === 0 ? Subscriptions.noForced : HashSet.fromIterable(later),
+    initial: Subscriptions.noVersions,
     lingering
   }
   if (!self.owed && resources.length === 0 && removed.length === 0 && absent.length === 0) return [next, undefined, []]
@@ -157,6 +151,48 @@ export const flush = (
         ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl}`, make)
         : make()
   return [next, response, resources]
+}
+
+/** Whether the client said, when it subscribed, that it holds a resource as it is. */
+const holds = (self: Subscription, name: string, resource: Resource): boolean =>
+  (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version
+
+interface Answers {
+  readonly included: ReadonlyMap<string, Resource>
+  /** What the client has from an earlier stream. */
+  readonly held: ReadonlyArray<Resource>
+  readonly missing: ReadonlyArray<string>
+  /** What the client may hold and must not hold any more. */
+  readonly lost: ReadonlyArray<string>
+}
+
+const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [] }
+
+/** What there is under the names that are to be answered. */
+const answers = (self: Subscription, set: ResourceSet.ResourceSet): Answers => {
+  if (HashSet.size(self.forced) === 0) return noAnswers
+  const included = new Map<string, Resource>()
+  const held: Array<Resource> = []
+  const missing: Array<string> = []
+  const lost: Array<string> = []
+  const isAsked = ({ aliases, name }: Resource) =>
+    Subscriptions.isWild(self) ||
+    Subscriptions.hasName(self, name) ||
+    aliases.some((alias) => Subscriptions.hasName(self, alias))
+  for (const name of self.forced) {
+    const resource = ResourceSet.find(set, name)
+    if (resource === undefined) {
+      missing.push(name)
+      // Asked for by an alias: the client may hold it by its own name.
+      const own = self.mark === undefined ? name : ResourceSet.nameAt(self.mark, name)
+      if (own !== name && !HashSet.has(self.forced, own) && ResourceSet.get(set, own) === undefined) lost.push(own)
+    }
+    // Given up under a `*` that is switched off: there is no wildcard that would have it.
+    else if (!isAsked(resource)) lost.push(name, resource.name)
+    else if (holds(self, name, resource)) held.push(resource)
+    else included.set(resource.name, resource)
+  }
+  return { included, held, missing, lost }
 }
 
 /** The aliases under which a client asked for these resources. */

@@ -25,10 +25,42 @@ export interface Mark {
   readonly revision: number
   /** Name → fingerprint of the content. */
   readonly fingerprints: HashMap.HashMap<string, string>
+  /** Alias → name. */
+  readonly aliases: HashMap.HashMap<string, string>
   /** Identity of this revision: revisions of unrelated sets have equal numbers. */
   readonly token: object
   /** Whether any of the resources had a TTL. */
   readonly hasTtls: boolean
+}
+
+/**
+ * The name of the resource that a client had under a name or alias; the name itself if it had none.
+ *
+ * @since 0.1.0
+ */
+export const nameAt = (self: Mark, nameOrAlias: string): string =>
+  HashMap.isEmpty(self.aliases) || HashMap.has(self.fingerprints, nameOrAlias)
+    ? nameOrAlias
+    : Option.getOrElse(HashMap.get(self.aliases, nameOrAlias), () => nameOrAlias)
+
+/**
+ * The mark of a client that was sent some resources ahead of the other changes of a set, or was told that some names do
+ * not exist. Without that, a resource that changes back, or goes, before the rest is sent would leave it with the wrong one.
+ *
+ * @since 0.1.0
+ */
+export const ahead = (self: Mark, sent: Iterable<Resource>, missing: Iterable<string>): Mark => {
+  let { aliases, fingerprints } = self
+  for (const resource of sent) {
+    if (Option.contains(HashMap.get(fingerprints, resource.name), resource.fingerprint)) continue
+    fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
+    for (const alias of resource.aliases) aliases = HashMap.set(aliases, alias, resource.name)
+  }
+  for (const name of missing) {
+    // Not removed: an alias of it may still have to be told.
+    if (HashMap.has(fingerprints, name)) fingerprints = HashMap.set(fingerprints, name, "")
+  }
+  return fingerprints === self.fingerprints ? self : { ...self, fingerprints, aliases, token: {} }
 }
 
 /**
@@ -101,7 +133,7 @@ export const empty = (typeUrl: string): ResourceSet => ({
   ttls: HashMap.empty(),
   digest: Digest.zero,
   version: Digest.toHex(Digest.zero),
-  mark: { revision: 0, fingerprints: HashMap.empty(), token: {}, hasTtls: false },
+  mark: { revision: 0, fingerprints: HashMap.empty(), aliases: HashMap.empty(), token: {}, hasTtls: false },
   log: [],
   logged: 0
 })
@@ -250,7 +282,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
   }
   return Either.right({
     ...next,
-    mark: { revision: self.mark.revision + 1, fingerprints, token: {}, hasTtls: !HashMap.isEmpty(ttls) },
+    mark: { revision: self.mark.revision + 1, fingerprints, aliases, token: {}, hasTtls: !HashMap.isEmpty(ttls) },
     log: drop === 0 ? log : log.slice(drop),
     logged
   })
@@ -341,6 +373,7 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
   } else {
     for (const name of HashMap.keys(since.fingerprints)) if (!HashMap.has(self.resources, name)) see(name, undefined)
     for (const name of HashMap.keys(self.resources)) see(name, undefined)
+    for (const [alias, name] of since.aliases) if (touched.has(name)) touched.add(alias)
   }
   return { changed, removed, touched }
 }

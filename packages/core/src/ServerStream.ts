@@ -378,56 +378,72 @@ const flush = (
     const waits = changesHeldSince ?? removalsHeldSince ?? removalsSince ?? before.deadline
     return [waits === never ? before : { ...before, ...nothingHeld, deadline: never }, outputs]
   }
-  const needs: Array<Need> = []
-  let { subscriptions } = before
-  for (const [index, subscription] of subscriptions.entries()) {
-    const [settled, need] = settle(before, group, subscription)
-    if (settled !== subscription) subscriptions = subscriptions.with(index, settled)
-    needs.push(need)
-  }
   const aggregated = options.typeUrl === undefined
   const isAwaited = (subscription: Subscription) => aggregated && options.makeBeforeBreak && subscription.awaited !== ""
   const hasPassed = (since: number | undefined, milliseconds: number) =>
     since !== undefined && now >= since + milliseconds
 
-  const changesPending = subscriptions.some((each, index) => !isFirstPhase(each) && needs[index]?.update === true)
-  const firstPhaseAwaited = subscriptions.some((each) => isFirstPhase(each) && isAwaited(each))
-  const removalsPending = needs.some((need) => need.removal)
-  const updatesPending = needs.some((need) => need.update)
+  const needs: Array<Need> = []
+  let { subscriptions } = before
+  let updatesPending = false
+  let changesPending = false
+  let removalsPending = false
+  let firstPhaseAwaited = false
+  let anyAwaited = false
+  for (let index = 0; index < before.subscriptions.length; index++) {
+    const subscription = before.subscriptions[index]
+    if (subscription === undefined) continue
+    const [settled, need] = settle(before, group, subscription)
+    if (settled !== subscription) subscriptions = subscriptions.with(index, settled)
+    needs.push(need)
+    const first = isFirstPhase(subscription)
+    updatesPending ||= need.update
+    changesPending ||= need.update && !first
+    removalsPending ||= need.removal
+    if (isAwaited(subscription)) {
+      anyAwaited = true
+      firstPhaseAwaited ||= first
+    }
+  }
+
   const changesOverdue = hasPassed(before.changesHeldSince, options.phaseDeadline)
+  // Once overdue it stays so until all that was held back is out.
+  const changesHeldSince =
+    changesPending && (firstPhaseAwaited || changesOverdue) ? (before.changesHeldSince ?? now) : undefined
+  const removalsHeldSince = removalsPending && !updatesPending ? (before.removalsHeldSince ?? now) : undefined
+  const removalsSince = removalsPending ? (before.removalsSince ?? now) : undefined
   const self: ServerStream = {
     ...before,
     subscriptions,
-    // Once overdue it stays so until all that was held back is out.
-    changesHeldSince:
-      changesPending && (firstPhaseAwaited || changesOverdue) ? (before.changesHeldSince ?? now) : undefined,
-    removalsHeldSince: removalsPending && !updatesPending ? (before.removalsHeldSince ?? now) : undefined,
-    removalsSince: removalsPending ? (before.removalsSince ?? now) : undefined,
+    changesHeldSince,
+    removalsHeldSince,
+    removalsSince,
     deadline: never
   }
   const changesOpen = changesOverdue || !firstPhaseAwaited
   // Under changes that never stop, deletions would never get their turn.
-  const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline)
+  const removalsOverdue = hasPassed(removalsSince, 2 * options.phaseDeadline)
   const removalsOpen =
-    removalsOverdue ||
-    (!updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline) || !subscriptions.some(isAwaited)))
+    removalsOverdue || (!updatesPending && (hasPassed(removalsHeldSince, options.phaseDeadline) || !anyAwaited))
 
+  // A heartbeat tells the version the client has, so what is held back goes out before a heartbeat is due.
+  const mayUpdate = (subscription: Subscription, need: Need) =>
+    isFirstPhase(subscription) || changesOpen || now >= need.renewAt
   /** Deletions of one type may go out with its changes if no other type has anything that must come before. */
   const mayRide = (index: number) =>
     !aggregated ||
     removalsOverdue ||
-    subscriptions.every((other, at) => at === index || (needs[at]?.update !== true && !isAwaited(other)))
+    subscriptions.every(
+      (other, at) =>
+        at === index || (needs[at]?.update !== true && !isAwaited(other) && (at < index || needs[at]?.removal !== true))
+    )
 
-  const removals = () => subscriptions.findLastIndex((_, index) => needs[index]?.removal === true)
+  const removals = () => needs.findLastIndex((need) => need.removal)
   const changes = () =>
     subscriptions.findIndex((subscription, index) => {
       const need = needs[index]
       return need !== undefined && (need.reply || (need.update && mayUpdate(subscription, need)))
     })
-  // A heartbeat tells the version the client has, so what is held back goes out before a heartbeat is due.
-  const mayUpdate = (subscription: Subscription, need: Need) =>
-    isFirstPhase(subscription) || changesOpen || now >= need.renewAt
-
   const overdue = removalsOverdue ? removals() : -1
   const changed = overdue >= 0 ? -1 : changes()
   const removed = overdue >= 0 ? overdue : changed < 0 && removalsOpen ? removals() : -1
@@ -436,41 +452,49 @@ const flush = (
   const need = needs[index]
   if (subscription !== undefined && need !== undefined) {
     const updates = mayUpdate(subscription, need)
-    const [next, output] = respond(
-      self,
-      subscription,
-      need,
-      updates,
-      index === removed || (updates && mayRide(index)),
-      now
-    )
+    const alsoRemovals = index === removed || (updates && mayRide(index))
+    const [responded, output] = respond(self, subscription, need, updates, alsoRemovals, now)
+    // When the last deletion is out, the next one has a time of its own.
+    const isRest = responded.subscriptions.some((each) => each.lingering.size > 0)
+    const next = isRest ? responded : { ...responded, removalsHeldSince: undefined, removalsSince: undefined }
     // Where there was nothing to say after all, the state moved on: what is next?
     return output === undefined ? flush(next, outputs, now) : [next, [...outputs, output]]
   }
+  return renew(self, needs, outputs, now)
+}
 
-  for (const [at, each] of subscriptions.entries()) {
-    const set = needs[at]?.set
-    if (set === undefined || now < (needs[at]?.renewAt ?? never)) continue
-    const renewed = { ...each, renewedAt: now }
-    const due = Heartbeat.due(each, set, now)
-    if (due.length === 0) return flush({ ...self, subscriptions: subscriptions.with(at, renewed) }, outputs, now)
+/** Renews the TTLs that are due; else finds the time at which something will be. */
+const renew = (
+  self: ServerStream,
+  needs: ReadonlyArray<Need>,
+  outputs: ReadonlyArray<Output>,
+  now: number
+): readonly [ServerStream, ReadonlyArray<Output>] => {
+  const { bodylessHeartbeats, phaseDeadline, protocol } = self.options
+  for (const [index, { renewAt, set }] of needs.entries()) {
+    const subscription = self.subscriptions[index]
+    if (subscription === undefined || now < renewAt) continue
+    const renewed = { ...subscription, renewedAt: now }
+    const due = Heartbeat.due(subscription, set, now)
+    if (due.length === 0) {
+      return flush({ ...self, subscriptions: self.subscriptions.with(index, renewed) }, outputs, now)
+    }
     const response =
-      options.protocol === "StateOfTheWorld"
-        ? StateOfTheWorld.heartbeat(each, set, due, options.bodylessHeartbeats)
-        : Incremental.heartbeat(each, set, due)
+      protocol === "StateOfTheWorld"
+        ? StateOfTheWorld.heartbeat(subscription, set, due, bodylessHeartbeats)
+        : Incremental.heartbeat(subscription, set, due)
     const [next, output] = emit(self, renewed, response, false, now)
     return [next, [...outputs, output]]
   }
-
   const after = (since: number | undefined, milliseconds: number) =>
     since === undefined ? never : since + milliseconds
-  const next = Math.min(
-    after(self.changesHeldSince, options.phaseDeadline),
-    after(self.removalsHeldSince, options.phaseDeadline),
-    after(self.removalsSince, 2 * options.phaseDeadline),
-    ...needs.map((each) => each.renewAt)
+  const deadline = Math.min(
+    after(self.changesHeldSince, phaseDeadline),
+    after(self.removalsHeldSince, phaseDeadline),
+    after(self.removalsSince, 2 * phaseDeadline),
+    ...needs.map((need) => need.renewAt)
   )
-  return [{ ...self, deadline: next }, outputs]
+  return [{ ...self, deadline }, outputs]
 }
 
 /** Makes the response of one type; `undefined` if there was nothing to say after all. */
@@ -488,11 +512,11 @@ const respond = (
     self.options.protocol === "StateOfTheWorld"
       ? StateOfTheWorld.flush(subscription, input)
       : Incremental.flush(subscription, input, openers)
-  const next: Subscription = {
-    ...flushed,
-    opened: openers.reduce((opened, name) => HashSet.add(opened, name), flushed.opened),
-    // TTLs that come with this response are not due at once.
-    renewedAt: subscription.mark?.hasTtls === true ? subscription.renewedAt : now
+  let next = flushed
+  // TTLs that come with this response are not due at once.
+  if (self.options.ttl && subscription.mark?.hasTtls !== true) next = { ...next, renewedAt: now }
+  if (openers.length > 0) {
+    next = { ...next, opened: openers.reduce((opened, name) => HashSet.add(opened, name), next.opened) }
   }
   if (response === undefined) return [{ ...self, subscriptions: put(self.subscriptions, next) }, undefined]
   const [sent, output] = emit(self, next, response, updates && need.update, now)

@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import type { StateOfTheWorldRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -41,14 +40,11 @@ export const subscribe = (self: Subscription, request: StateOfTheWorldRequest, f
   const wanted = new Set(resourceNames)
   const star = wanted.delete("*")
   let next: Subscription = { ...self, listed: resourceNames }
-  if (star) {
-    if (next.wildcard !== "explicit") next = Subscriptions.addWildcard(next)
-  } else {
-    next = Subscriptions.dropWildcard(next)
-  }
+  if (star && next.wildcard !== "explicit") next = Subscriptions.addWildcard(next)
   for (const name of HashMap.keys(self.names)) if (!wanted.has(name)) next = Subscriptions.removeName(next, name)
   for (const name of wanted) if (!Subscriptions.hasName(self, name)) next = Subscriptions.addName(next, name)
-  return next
+  // Last, so that also new names keep what the wildcard brought: if that is deleted, the client must be told.
+  return star ? next : Subscriptions.dropWildcard(next)
 }
 
 /**
@@ -93,8 +89,9 @@ const flushFullState = (
   const wild = Subscriptions.isWild(self)
   const asked = named(set, self.forced)
   const everything = self.mark === undefined || self.resync
-  const settled: Subscription = { ...self, mark: set.mark, owed: false, resync: false, forced: HashSet.empty() }
-  if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !removals) {
+  const settled: Subscription = { ...self, mark: set.mark, owed: false, resync: false, forced: Subscriptions.noForced }
+  const deletes = removals && self.lingering.size + changes.gone.size > 0
+  if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !deletes) {
     return [Subscriptions.absorb(settled, set, changes, false), undefined, []]
   }
   const base = wild ? ResourceSet.all(set) : named(set, HashMap.keys(self.names))
@@ -103,8 +100,10 @@ const flushFullState = (
   if (!removals) {
     for (const [name, resource] of [...self.lingering, ...changes.gone]) {
       if (ResourceSet.get(set, name) !== undefined) continue
+      // What the log no longer knows cannot be kept: this response deletes it.
+      if (resource === undefined) continue
       lingering.set(name, resource)
-      if (resource !== undefined) kept.push(resource)
+      kept.push(resource)
     }
   }
   const make = () =>
@@ -141,10 +140,10 @@ const flushByName = (
   const next: Subscription = {
     ...self,
     names,
-    mark: advanced ? set.mark : self.mark,
+    mark: advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, []),
     owed: false,
     resync: false,
-    forced: HashSet.empty()
+    forced: Subscriptions.noForced
   }
   if (resources.length === 0 && !self.owed) return [next, undefined, []]
   const make = () =>

@@ -89,8 +89,20 @@ export interface Subscription {
 }
 
 const noNames = HashMap.empty<string, string>()
-const noForced = HashSet.empty<string>()
-const noVersions: ReadonlyMap<string, string> = new Map()
+/**
+ * Nothing is to be answered.
+ *
+ * @since 0.1.0
+ */
+export const noForced = HashSet.empty<string>()
+
+/**
+ * The client holds nothing from an earlier stream.
+ *
+ * @since 0.1.0
+ */
+export const noVersions: ReadonlyMap<string, string> = new Map()
+
 const nothingLingers: ReadonlyMap<string, Resource | undefined> = new Map()
 const noList: ReadonlyArray<string> = []
 
@@ -172,12 +184,16 @@ export const removeName = (self: Subscription, name: string): Subscription => ({
  * @since 0.1.0
  */
 export const dropWildcard = (self: Subscription): Subscription => {
-  if (!isWild(self)) return { ...self, wildcard: "none" }
+  if (!isWild(self)) {
+    return { ...self, wildcard: "none", forced: HashSet.filter(self.forced, (name) => HashMap.has(self.names, name)) }
+  }
   const held = self.mark
   const names =
     held === undefined
       ? self.names
-      : HashMap.map(self.names, (_, name) => Option.getOrElse(HashMap.get(held.fingerprints, name), () => ""))
+      : HashMap.map(self.names, (_, name) =>
+          Option.getOrElse(HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name)), () => "")
+        )
   return {
     ...self,
     wildcard: "none",
@@ -196,9 +212,16 @@ export const dropWildcard = (self: Subscription): Subscription => {
 export const addWildcard = (self: Subscription): Subscription => {
   const next: Subscription = { ...self, wildcard: "explicit", opened: noForced, openedMark: undefined }
   if (self.wildcard === "legacy" || self.mark === undefined) return next
-  if (self.wildcard === "explicit" || !self.covered) return { ...next, owed: true, resync: true }
-  const fingerprints = HashMap.filter(self.names, (fingerprint) => fingerprint !== "")
-  return { ...next, owed: true, resync: true, mark: { revision: -1, fingerprints, token: {}, hasTtls: false } }
+  if (self.wildcard === "explicit" || !self.covered) {
+    // The client may have forgotten also what lingers: if that comes back, it is sent.
+    const lingering = new Map(Array.from(self.lingering.keys(), (name) => [name, undefined]))
+    return { ...next, owed: true, resync: true, lingering }
+  }
+  let fingerprints = noNames
+  for (const [name, fingerprint] of self.names) {
+    if (fingerprint !== "") fingerprints = HashMap.set(fingerprints, ResourceSet.nameAt(self.mark, name), fingerprint)
+  }
+  return { ...next, owed: true, resync: true, mark: { ...self.mark, revision: -1, fingerprints, token: {} } }
 }
 
 /**
@@ -260,10 +283,16 @@ export const changes = (
   const changed = new Map<string, Resource>()
   const gone = new Map<string, Resource | undefined>()
   const returned: Array<string> = []
+  const { mark } = self
   const see = (name: string, held: string) => {
     const now = find(set, name)
     if (now === undefined) {
-      if (held !== "") gone.set(name, difference.removed.get(name))
+      if (held === "") return
+      // The client may know it by the name it asked for or by its own: both are gone.
+      const own = ResourceSet.nameAt(mark, name)
+      const before = difference.removed.get(own)
+      gone.set(name, before)
+      if (difference.removed.has(own)) gone.set(own, before)
     } else if (now.fingerprint !== held) {
       if (came(name, now)) returned.push(name)
       else changed.set(now.name, now)

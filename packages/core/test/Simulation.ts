@@ -1,0 +1,267 @@
+/** One client on one stream of the real server, driven by a script; in lockstep with the reference server where that applies. */
+import * as Request from "@effect-xds/core/Request"
+import type { Resource } from "@effect-xds/core/Resource"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ServerStream from "@effect-xds/core/ServerStream"
+import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import type { Arbitraries } from "@effect-xds/testing"
+import { aliasOf, toResource } from "@effect-xds/testing/Arbitraries"
+import * as Invariants from "@effect-xds/testing/Invariants"
+import * as ReferenceClient from "@effect-xds/testing/ReferenceClient"
+import * as ReferenceModel from "@effect-xds/testing/ReferenceModel"
+import * as Either from "effect/Either"
+
+type Send = Extract<ServerStream.Output, { readonly _tag: "Send" }>
+
+export interface Ended {
+  readonly client: ReferenceClient.ReferenceClient
+  readonly group: ResourceGroup.ResourceGroup
+  /** What went wrong, in words. */
+  readonly problems: ReadonlyArray<string>
+}
+
+export type Options = Pick<ServerStream.Options, "protocol" | "typeUrl"> & Partial<ServerStream.Options>
+
+const describe = (answer: Pick<ReferenceModel.Answer, "resources" | "removed" | "absent">): string =>
+  JSON.stringify({
+    resources: answer.resources.map((resource) => `${resource.name} ${resource.fingerprint}`).sort(),
+    // Whether a name that is gone is told by its alias, too, or later, is seen from where the client ends.
+    removed: answer.removed.filter((name) => !name.endsWith("-alias")).sort(),
+    absent: answer.absent.filter((name) => !name.endsWith("-alias")).sort()
+  })
+
+const manyNames = (typeUrl: string): ReadonlyArray<Resource> => {
+  const known = floods.get(typeUrl)
+  if (known !== undefined) return known
+  const made = Array.from({ length: 3_000 }, (_, n) => toResource({ typeUrl, name: `flood ${n}`, content: n }))
+  floods.set(typeUrl, made)
+  return made
+}
+const floods = new Map<string, ReadonlyArray<Resource>>()
+
+/** Runs a script to its end, then lets everything come to rest. */
+export const run = (
+  options: Options,
+  script: ReadonlyArray<Arbitraries.Operation>,
+  how: {
+    /** Compare every response with the reference server's: separate streams without TTLs. */
+    readonly lockstep: boolean
+    readonly except?: ReadonlyArray<Invariants.Invariant>
+  }
+): Ended => {
+  const problems: Array<string> = []
+  let now = 0
+  let group: ResourceGroup.ResourceGroup | undefined
+  let client = ReferenceClient.make(options.protocol)
+  let server = ServerStream.make(options)
+  let model = ReferenceModel.make(options.protocol, server.options.wildcardOff)
+  let steps: Array<Invariants.Step> = []
+  let wire: Array<Send> = []
+  let answered = new Set<string>()
+  let isCreditGiven = true
+
+  const step = (input: ServerStream.Input): void => {
+    const [next, outputs] = ServerStream.step(server, input, now)
+    server = next
+    steps.push({ now, input, outputs, status: ServerStream.status(server), deadline: ServerStream.deadline(server) })
+    const sends = outputs.filter((output) => output._tag === "Send")
+    const violation = outputs.find((output) => output._tag === "Violation")
+    if (violation !== undefined) problems.push(`Violation: ${violation.message}`)
+    if (how.lockstep && input._tag !== "Deadline") {
+      const resources = group === undefined ? undefined : ResourceGroup.all(group)
+      const [after, expected] = ReferenceModel.step(
+        model,
+        input._tag === "Changed" ? { _tag: "Changed", resources } : input
+      )
+      model = after
+      const wanted = expected === undefined ? "nothing" : `${expected.nonce} ${describe(expected)}`
+      const got = sends.map(({ nonce, response }) => `${nonce} ${describe(response)}`).join("; ")
+      if ((got === "" ? "nothing" : got) !== wanted) {
+        problems.push(
+          `step ${steps.length - 1}: ${show(input)} was answered with ${got}; the reference sends ${wanted}`
+        )
+      }
+    }
+    for (const send of sends) {
+      wire.push(send)
+      answered.add(send.typeUrl)
+      if (isCreditGiven) step({ _tag: "Writable" })
+    }
+  }
+  const request = (made: Request.Request) => step({ _tag: "Request", request: made })
+  const set = (next: ResourceGroup.ResourceGroup | undefined) => {
+    group = next
+    step({ _tag: "Changed", group })
+  }
+  const changed = (change: Arbitraries.StoreChange) =>
+    Either.getOrThrow(
+      ResourceGroup.update(group ?? ResourceGroup.empty, { ...change, upsert: change.upsert.map(toResource) })
+    )
+  const receive = (nack: boolean): void => {
+    const send = wire.shift()
+    if (send === undefined) return
+    const errorDetail = nack ? { code: 13, message: "no" } : undefined
+    const forget = !wire.some(({ typeUrl }) => typeUrl === send.typeUrl)
+    const [next, answer] = ReferenceClient.receive(client, send.response, send.nonce, { errorDetail, forget })
+    client = next
+    request(answer)
+  }
+  const endStream = () => {
+    problems.push(...Invariants.broken({ options: server.options, steps }, how.except))
+    steps = []
+  }
+  const waitUntil = (time: number) => {
+    while (ServerStream.deadline(server) <= time) {
+      now = Math.max(now, ServerStream.deadline(server))
+      step({ _tag: "Deadline" })
+      if (steps.length > 100_000) {
+        problems.push("the deadline is always now")
+        return
+      }
+    }
+    now = time
+  }
+
+  const perform = (operation: Arbitraries.Operation): void => {
+    switch (operation._tag) {
+      case "Ask": {
+        const { subscribe, typeUrl, unsubscribe } = operation
+        // A response on its way makes a request stale, so a client that forgot at once might never be sent it again.
+        const forget = !wire.some((send) => send.typeUrl === typeUrl)
+        // Nothing tells a client that a response on its way is older than what it gave up and asked for again by
+        // another name: `*` or an alias.
+        const another = unsubscribe.some(
+          (name) => name === "*" || name.endsWith("-alias") || aliasOf(name) !== undefined
+        )
+        if (options.protocol === "Incremental" && another) while (wire.length > 0) receive(false)
+        const [next, asked] = ReferenceClient.ask(client, typeUrl, subscribe, unsubscribe, { forget })
+        client = next
+        return request(asked)
+      }
+      case "Receive":
+        return receive(operation.nack)
+      case "Stale": {
+        const { names, typeUrl } = operation
+        if (!answered.has(typeUrl)) return
+        const stale = { typeUrl, responseNonce: "stale" }
+        return request(
+          options.protocol === "Incremental"
+            ? Request.incremental(stale)
+            : Request.stateOfTheWorld({ ...stale, resourceNames: names })
+        )
+      }
+      case "Repeat": {
+        const { nonce, typeUrl } = operation
+        if (!client.interests.has(typeUrl)) return
+        if (options.protocol === "Incremental") return request(Request.incremental({ typeUrl, responseNonce: nonce }))
+        const [, repeated] = ReferenceClient.ask(client, typeUrl, [])
+        return request({ ...repeated, responseNonce: nonce })
+      }
+      case "Change":
+        return set(changed(operation.change))
+      case "Branch": {
+        const [one, other] = [changed(operation.one), changed(operation.other)]
+        set(one)
+        return set(other)
+      }
+      case "Clear":
+        return set(undefined)
+      case "Flood": {
+        const { kind, typeUrl } = operation
+        let next = group ?? ResourceGroup.empty
+        const apply = (change: Parameters<typeof ResourceGroup.update>[1]) => {
+          next = Either.getOrThrow(ResourceGroup.update(next, change))
+        }
+        if (kind === "many changes") {
+          for (let n = 0; n < 600; n++) apply({ upsert: [toResource({ typeUrl, name: "b", content: n % 5 })] })
+        } else {
+          const resources = manyNames(typeUrl)
+          for (let n = 0; n < 2; n++) {
+            apply({ upsert: resources })
+            apply({ remove: resources })
+          }
+        }
+        return set(next)
+      }
+      case "Credit":
+        isCreditGiven = operation.given
+        return isCreditGiven ? step({ _tag: "Writable" }) : undefined
+      case "Wait":
+        return waitUntil(now + operation.milliseconds)
+      case "Reconnect": {
+        endStream()
+        wire = []
+        answered = new Set()
+        server = ServerStream.make(options)
+        model = ReferenceModel.make(options.protocol, server.options.wildcardOff)
+        step({ _tag: "Changed", group })
+        if (isCreditGiven) step({ _tag: "Writable" })
+        const [next, requests] = ReferenceClient.reconnect(client, operation)
+        client = next
+        for (const first of requests) request(first)
+        return
+      }
+    }
+  }
+
+  step({ _tag: "Writable" })
+  for (const operation of script) {
+    if (problems.length > 0) break
+    perform(operation)
+  }
+  if (group === undefined) set(ResourceGroup.empty)
+  perform({ _tag: "Credit", given: true })
+  const end = now + 3 * server.options.phaseDeadline + 30_000
+  for (let limit = 2_000; wire.length > 0 || ServerStream.deadline(server) <= end; limit--) {
+    if (limit === 0) {
+      problems.push("it never becomes quiet")
+      break
+    }
+    if (wire.length > 0) receive(false)
+    else waitUntil(Math.min(end, ServerStream.deadline(server)))
+  }
+  endStream()
+  const rest = group ?? ResourceGroup.empty
+  problems.push(...Invariants.unsettled(client, rest, server.options.wildcardOff))
+  return { client, group: rest, problems }
+}
+
+const show = (input: ServerStream.Input): string => {
+  if (input._tag !== "Request") return input._tag
+  const { request } = input
+  return `Request ${JSON.stringify(
+    request._tag === "Incremental"
+      ? { ...request, initialResourceVersions: Array.from(request.initialResourceVersions) }
+      : request
+  )}`
+}
+
+/** An operation in a few words. */
+export const describeOperation = (operation: Arbitraries.Operation): string => {
+  switch (operation._tag) {
+    case "Ask": {
+      const { subscribe, typeUrl, unsubscribe } = operation
+      return ["Ask", shortNameOf(typeUrl), ...subscribe.map((n) => `+${n}`), ...unsubscribe.map((n) => `-${n}`)].join(
+        " "
+      )
+    }
+    case "Change":
+      return `Change ${describeChange(operation.change)}`
+    case "Branch":
+      return `Branch ${describeChange(operation.one)} | ${describeChange(operation.other)}`
+    default: {
+      const { _tag, ...rest } = operation
+      return `${_tag} ${Object.values(rest).map(String).map(shortNameOf).join(" ")}`
+    }
+  }
+}
+
+const describeChange = ({ remove, upsert, versions }: Arbitraries.StoreChange): string =>
+  [
+    ...upsert.map(({ assignment, content, name, ttl, typeUrl, version }) => {
+      const extra = [assignment && "eds", ttl && `ttl ${ttl}`, version].filter((each) => each !== undefined)
+      return `${shortNameOf(typeUrl)} ${name}=${content}${extra.length > 0 ? ` (${extra.join(", ")})` : ""}`
+    }),
+    ...remove.map(({ name, typeUrl }) => `${shortNameOf(typeUrl)} -${name}`),
+    ...Object.entries(versions).map(([typeUrl, label]) => `${shortNameOf(typeUrl)} version ${label}`)
+  ].join(", ")

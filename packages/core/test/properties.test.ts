@@ -1,0 +1,530 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { AnySchema } from "@bufbuild/protobuf/wkt"
+import * as Digest from "@effect-xds/core/Digest"
+import * as EdsCluster from "@effect-xds/core/EdsCluster"
+import * as Request from "@effect-xds/core/Request"
+import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as Response from "@effect-xds/core/Response"
+import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import {
+  DeltaDiscoveryRequestSchema,
+  DeltaDiscoveryResponseSchema,
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+  ResourceSchema
+} from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { Arbitraries, Invariants } from "@effect-xds/testing"
+import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
+import * as fc from "fast-check"
+import { assert, describe, it } from "vitest"
+import * as Simulation from "./Simulation.js"
+
+// XDS_SEED repeats a run.
+const seed = Number(process.env["XDS_SEED"] ?? Date.now() % 2 ** 31)
+console.log(`properties: XDS_SEED=${seed}`)
+
+const { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration, ScopedRouteConfiguration, VirtualHost } =
+  ResourceType
+
+const check = <A>(arbitrary: fc.Arbitrary<A>, numRuns: number, property: (value: A) => void): void =>
+  fc.assert(fc.property(arbitrary, property), { seed, numRuns })
+
+/** Runs scripts of at least 200 operations; the first that fails is cut down to the operations it takes to fail. */
+const checkScripts = (
+  script: fc.Arbitrary<ReadonlyArray<Arbitraries.Operation>>,
+  numRuns: number,
+  problemsOf: (script: ReadonlyArray<Arbitraries.Operation>) => ReadonlyArray<string>
+): void => {
+  const { counterexample } = fc.check(
+    fc.property(script, (each) => problemsOf(each).length === 0),
+    { seed, numRuns, endOnFailure: true }
+  )
+  if (counterexample === null) return
+  let [short] = counterexample
+  for (let size = short.length >> 1; size > 0; size = size > 1 ? size >> 1 : 0) {
+    for (let at = 0; at < short.length;) {
+      const without = [...short.slice(0, at), ...short.slice(at + size)]
+      if (problemsOf(without).length > 0) short = without
+      else at += size
+    }
+  }
+  const lines = short.map(Simulation.describeOperation).join("\n  ")
+  assert.fail(`XDS_SEED=${seed}\n  ${lines}\n${problemsOf(short).slice(0, 5).join("\n")}`)
+}
+
+const protocols = ["StateOfTheWorld", "Incremental"] as const
+
+describe("a stream and its client, whatever happens", () => {
+  for (const protocol of protocols) {
+    const isIncremental = protocol === "Incremental"
+    // Aliases are of incremental xDS; beside a wildcard a client could not tell what it is sent for which reason.
+    const askings = isIncremental
+      ? [
+          { by: "name and `*`", aliases: false, wildcard: true },
+          { by: "name and alias", aliases: true, wildcard: false }
+        ]
+      : [{ by: "name and `*`", aliases: false, wildcard: true }]
+    const separate = [Cluster, RouteConfiguration, isIncremental ? VirtualHost : ScopedRouteConfiguration]
+    const typeUrls = [Cluster, ClusterLoadAssignment, Listener, RouteConfiguration].map((type) => type.typeUrl)
+    if (isIncremental) typeUrls.push(VirtualHost.typeUrl)
+    // No deadline comes in the way of the order.
+    const phaseDeadline = 100_000
+    const except = [Invariants.typesInOrder]
+
+    for (const { by, ...asking } of askings) {
+      // By alias a client may know a resource under names that it gave up: only where it ends is compared.
+      const lockstep = asking.wildcard
+      for (const { shortName, typeUrl } of separate) {
+        const claim = lockstep
+          ? "every response is the reference server's"
+          : "the client ends with what the store holds"
+        it(`${protocol}, separate ${shortName}, by ${by}: ${claim}`, () =>
+          checkScripts(
+            Arbitraries.script({ typeUrls: [typeUrl], ...asking }),
+            25,
+            (script) => Simulation.run({ protocol, typeUrl }, script, { lockstep }).problems
+          ))
+      }
+      for (const makeBeforeBreak of [true, false]) {
+        const phases = makeBeforeBreak ? "make before break" : "no phases"
+        it(`${protocol}, aggregated, ${phases}, by ${by}: the client ends with what the store holds, in order`, () =>
+          checkScripts(
+            Arbitraries.script({ typeUrls, ...asking, unrelated: false }),
+            25,
+            (script) =>
+              Simulation.run({ protocol, typeUrl: undefined, makeBeforeBreak, phaseDeadline }, script, {
+                lockstep: false
+              }).problems
+          ))
+      }
+      it(`${protocol}, aggregated, by ${by}, a store that is cleared or goes another way, phases that end: the same`, () =>
+        checkScripts(
+          Arbitraries.script({ typeUrls, ...asking }),
+          25,
+          (script) => Simulation.run({ protocol, typeUrl: undefined }, script, { lockstep: false, except }).problems
+        ))
+    }
+    it(`${protocol}, separate, with the wildcard switched off: every response is the reference server's`, () =>
+      checkScripts(Arbitraries.script({ typeUrls: [Cluster.typeUrl] }), 20, (script) => {
+        const wildcardOff = new Set([Cluster.typeUrl])
+        return Simulation.run({ protocol, typeUrl: Cluster.typeUrl, wildcardOff }, script, { lockstep: true }).problems
+      }))
+    it(`${protocol}, separate, the log of changes overflows: every response is the reference server's`, () =>
+      checkScripts(
+        Arbitraries.script({ typeUrls: [Cluster.typeUrl], floods: true }),
+        4,
+        (script) => Simulation.run({ protocol, typeUrl: Cluster.typeUrl }, script, { lockstep: true }).problems
+      ))
+    it(`${protocol}, aggregated, the log of changes overflows: the client ends with what the store holds`, () =>
+      checkScripts(
+        Arbitraries.script({ typeUrls, floods: true }),
+        4,
+        (script) => Simulation.run({ protocol, typeUrl: undefined }, script, { lockstep: false, except }).problems
+      ))
+    it(`${protocol}, aggregated, with TTLs: heartbeats change nothing`, () =>
+      checkScripts(
+        Arbitraries.script({ typeUrls, ttl: true }),
+        15,
+        (script) =>
+          Simulation.run({ protocol, typeUrl: undefined, ttl: true }, script, { lockstep: false, except }).problems
+      ))
+  }
+  it("state of the world and incremental end with the same resources", () =>
+    checkScripts(
+      Arbitraries.script({ typeUrls: [Cluster, ClusterLoadAssignment, Listener].map((type) => type.typeUrl) }),
+      30,
+      (script) => {
+        const [one, other] = protocols.map((protocol) =>
+          Simulation.run({ protocol, typeUrl: undefined }, script, {
+            lockstep: false,
+            except: [Invariants.typesInOrder]
+          })
+        )
+        assert(one !== undefined && other !== undefined)
+        return [...one.problems, ...other.problems, ...Invariants.disagreements(one.client, other.client, one.group)]
+      }
+    ))
+})
+
+describe("ResourceSet", () => {
+  const typeUrl = RouteConfiguration.typeUrl
+  const changes = fc.array(
+    fc.record({
+      upsert: fc.array(Arbitraries.resourceSpec(typeUrl), { maxLength: 3 }),
+      remove: fc.array(fc.constantFrom(...Arbitraries.names), { maxLength: 2 }),
+      /** The set that is changed: the newest, or an older one. */
+      base: fc.option(fc.nat(), { nil: undefined, freq: 3 })
+    }),
+    { minLength: 1, maxLength: 30 }
+  )
+  const grow = (
+    steps: typeof changes extends fc.Arbitrary<infer A> ? A : never
+  ): ReadonlyArray<ResourceSet.ResourceSet> => {
+    const sets = [ResourceSet.empty(typeUrl)]
+    for (const { base, remove, upsert } of steps) {
+      const from = sets[base === undefined ? sets.length - 1 : base % sets.length]
+      assert(from !== undefined)
+      sets.push(Either.getOrThrow(ResourceSet.update(from, { upsert: upsert.map(Arbitraries.toResource), remove })))
+    }
+    return sets
+  }
+  const contents = (set: ResourceSet.ResourceSet) =>
+    new Map(ResourceSet.all(set).map((resource) => [resource.name, resource.fingerprint]))
+
+  it("the difference between any two sets is that of their contents, along the log or across branches", () =>
+    check(changes, 200, (steps) => {
+      const sets = grow(steps)
+      for (const before of sets) {
+        for (const after of sets) {
+          const [old, now] = [contents(before), contents(after)]
+          const difference = ResourceSet.difference(after, before.mark)
+          assert.deepStrictEqual(
+            difference.changed.map((resource) => resource.name).sort(),
+            Array.from(now.keys())
+              .filter((name) => old.get(name) !== now.get(name))
+              .sort()
+          )
+          assert.deepStrictEqual(
+            Array.from(difference.removed.keys()).sort(),
+            Array.from(old.keys())
+              .filter((name) => !now.has(name))
+              .sort()
+          )
+          for (const each of difference.changed) assert.strictEqual(each, ResourceSet.get(after, each.name))
+          for (const each of difference.changed) assert(difference.touched.has(each.name))
+          for (const name of difference.removed.keys()) assert(difference.touched.has(name))
+        }
+      }
+    }))
+
+  it("the difference is right when the log does not reach back: 512 changes, 8192 names", () => {
+    const spec = (name: string, content: number) => Arbitraries.toResource({ typeUrl, name, content })
+    const update = (set: ResourceSet.ResourceSet, change: ResourceSet.Change) =>
+      Either.getOrThrow(ResourceSet.update(set, change))
+    const start = update(ResourceSet.empty(typeUrl), { upsert: [spec("a", 0), spec("b", 0), spec("c", 0)] })
+    const many = Array.from({ length: 3_000 }, (_, n) => spec(`n${n}`, n))
+    for (const [changeCount, flood] of [
+      [511, false],
+      [512, false],
+      [513, false],
+      [2_000, false],
+      [10, true]
+    ] as const) {
+      let set = update(start, { remove: ["c"], upsert: [spec("d", 0)] })
+      for (let n = 2; n <= changeCount; n++) set = update(set, { upsert: [spec("a", n % 2)] })
+      if (flood) {
+        for (let n = 0; n < 2; n++)
+          set = update(update(set, { upsert: many }), { remove: many.map((each) => each.name) })
+      }
+      assert(set.log.length <= 512)
+      assert(set.logged <= 8_192)
+      const difference = ResourceSet.difference(set, start.mark)
+      const isOdd = ResourceSet.get(set, "a")?.fingerprint === spec("a", 1).fingerprint
+      assert.deepStrictEqual(difference.changed.map((each) => each.name).sort(), isOdd ? ["a", "d"] : ["d"])
+      assert.deepStrictEqual(Array.from(difference.removed.keys()), ["c"])
+    }
+  })
+
+  it("names and aliases lead where the resources say", () =>
+    check(changes, 200, (steps) => {
+      for (const set of grow(steps)) {
+        const all = ResourceSet.all(set)
+        assert.strictEqual(ResourceSet.size(set), all.length)
+        for (const name of Arbitraries.names) {
+          const alias = Arbitraries.aliasOf(name)
+          const resource = all.find((each) => each.name === name)
+          assert.strictEqual(ResourceSet.find(set, name), resource)
+          if (alias !== undefined) assert.strictEqual(ResourceSet.find(set, alias), resource)
+        }
+        assert.strictEqual(HashMap.size(set.aliases), all.flatMap((each) => each.aliases).length)
+      }
+    }))
+
+  it("the version depends on the content alone, not on the way to it", () =>
+    check(fc.tuple(changes, fc.array(fc.nat())), 200, ([steps]) => {
+      const set = grow(steps).at(-1)
+      assert(set !== undefined)
+      const fresh = Either.getOrThrow(
+        ResourceSet.replace(ResourceSet.empty(typeUrl), [...ResourceSet.all(set)].reverse())
+      )
+      assert.strictEqual(fresh.version, set.version)
+      assert.deepStrictEqual(contents(fresh), contents(set))
+    }))
+})
+
+describe("Digest", () => {
+  const digest = fc.uint8Array({ maxLength: 8 }).map((bytes) => Digest.ofParts([bytes]))
+  it("a sum does not depend on the order, and taking away undoes adding", () =>
+    check(
+      fc
+        .array(digest, { minLength: 1 })
+        .chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
+      200,
+      ([all, shuffled]) => {
+        const sum = all.reduce(Digest.add, Digest.zero)
+        assert.deepStrictEqual(shuffled.reduce(Digest.add, Digest.zero), sum)
+        assert.deepStrictEqual(shuffled.reduce(Digest.subtract, sum), Digest.zero)
+        assert.match(Digest.toHex(sum), /^[0-9a-f]{16}$/)
+      }
+    ))
+  it("moving a byte from one part to the next gives another digest", () =>
+    check(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 8 }), fc.nat(), fc.nat()), 200, ([bytes, one, other]) => {
+      const split = (at: number) => Digest.ofParts([bytes.slice(0, at), bytes.slice(at)])
+      const [first, second] = [one % (bytes.length + 1), other % (bytes.length + 1)]
+      assert.strictEqual(Digest.toHex(split(first)) === Digest.toHex(split(second)), first === second)
+    }))
+})
+
+describe("Response", () => {
+  const typeUrl = ClusterLoadAssignment.typeUrl
+  const resources = fc
+    .uniqueArray(Arbitraries.resourceSpec(typeUrl, { ttl: true }), { selector: (spec) => spec.name })
+    .map((specs) => specs.map(Arbitraries.toResource))
+  const text = fc.string({ unit: "grapheme", maxLength: 8 })
+  const response = (protocol: Request.Protocol): fc.Arbitrary<Response.Response> =>
+    fc
+      .record({
+        version: text,
+        ttl: fc.boolean(),
+        all: resources,
+        isHeartbeat: fc.infiniteStream(fc.boolean()),
+        removed: fc.array(text),
+        absent: fc.array(text)
+      })
+      .map(({ absent, all, isHeartbeat, removed, ttl, version }) => {
+        const heartbeats = all.filter((resource) => resource.ttl !== undefined && ttl && isHeartbeat.next().value)
+        const incremental = {
+          removed,
+          absent,
+          aliases: new Map(all.filter(({ aliases }) => aliases.length > 0).map(({ aliases, name }) => [name, aliases]))
+        }
+        return Response.make({
+          protocol,
+          typeUrl,
+          version,
+          ttl,
+          resources: all.filter((resource) => !heartbeats.includes(resource)),
+          heartbeats,
+          ...(protocol === "Incremental" ? incremental : {})
+        })
+      })
+  const duration = (milliseconds: number | undefined) =>
+    milliseconds === undefined
+      ? undefined
+      : { seconds: BigInt(Math.floor(milliseconds / 1000)), nanos: Math.round((milliseconds % 1000) * 1e6) }
+  const plain = (ttl: { readonly seconds: bigint; readonly nanos: number } | undefined) =>
+    ttl === undefined ? undefined : { seconds: ttl.seconds, nanos: ttl.nanos }
+
+  it("of the state of the world: its bytes decode to the same content", () =>
+    check(fc.tuple(response("StateOfTheWorld"), text), 200, ([made, nonce]) => {
+      const decoded = fromBinary(DiscoveryResponseSchema, Response.encode(made, nonce))
+      assert.deepStrictEqual([decoded.typeUrl, decoded.versionInfo, decoded.nonce], [typeUrl, made.version, nonce])
+      assert.strictEqual(decoded.resources.length, made.resources.length + made.heartbeats.length)
+      made.resources.forEach((resource, index) => {
+        const any = decoded.resources[index]
+        assert(any !== undefined)
+        if (made.ttl && resource.ttl !== undefined) {
+          assert.strictEqual(any.typeUrl, "type.googleapis.com/envoy.service.discovery.v3.Resource")
+          const wrapped = fromBinary(ResourceSchema, any.value)
+          assert.deepStrictEqual([wrapped.name, wrapped.version], [resource.name, resource.version])
+          assert.deepStrictEqual(plain(wrapped.ttl), duration(resource.ttl))
+          assert.deepStrictEqual(wrapped.resource?.value, resource.value)
+          assert.strictEqual(wrapped.resource?.typeUrl, typeUrl)
+        } else {
+          assert.deepStrictEqual(any, create(AnySchema, { typeUrl, value: resource.value }))
+        }
+      })
+      made.heartbeats.forEach((resource, index) => {
+        const wrapped = fromBinary(
+          ResourceSchema,
+          decoded.resources[made.resources.length + index]?.value ?? new Uint8Array()
+        )
+        assert.deepStrictEqual([wrapped.name, wrapped.version], [resource.name, resource.version])
+        assert.isUndefined(wrapped.resource)
+        assert.deepStrictEqual(plain(wrapped.ttl), duration(resource.ttl))
+      })
+    }))
+
+  it("of incremental: its bytes decode to the same content", () =>
+    check(fc.tuple(response("Incremental"), text), 200, ([made, nonce]) => {
+      const decoded = fromBinary(DeltaDiscoveryResponseSchema, Response.encode(made, nonce))
+      assert.deepStrictEqual(
+        [decoded.typeUrl, decoded.systemVersionInfo, decoded.nonce],
+        [typeUrl, made.version, nonce]
+      )
+      assert.deepStrictEqual(decoded.removedResources, made.removed)
+      const found = decoded.resources.map((resource) => ({
+        name: resource.name,
+        version: resource.version,
+        aliases: resource.aliases,
+        body: resource.resource === undefined ? undefined : [resource.resource.typeUrl, resource.resource.value],
+        ttl: plain(resource.ttl)
+      }))
+      const expected = [
+        ...made.resources.map((resource) => ({
+          name: resource.name,
+          version: resource.version,
+          aliases: [...resource.aliases],
+          body: [typeUrl, resource.value],
+          ttl: made.ttl ? duration(resource.ttl) : undefined
+        })),
+        ...made.heartbeats.map((resource) => ({
+          name: resource.name,
+          version: resource.version,
+          aliases: [...resource.aliases],
+          body: undefined,
+          ttl: duration(resource.ttl)
+        })),
+        ...made.absent.map((name) => ({
+          name,
+          version: "",
+          aliases: [name].filter((each) => each !== ""),
+          body: undefined,
+          ttl: undefined
+        }))
+      ]
+      assert.deepStrictEqual(found, expected)
+    }))
+})
+
+describe("Request", () => {
+  const status = (error: Request.ErrorDetail | undefined) =>
+    error === undefined ? {} : { errorDetail: { code: error.code, message: error.message } }
+
+  it("of the state of the world: decoded as protobuf-es decodes it", () =>
+    check(Arbitraries.stateOfTheWorldRequest, 200, (request) => {
+      const { resourceNames, responseNonce, typeUrl, versionInfo } = request
+      const message = create(DiscoveryRequestSchema, {
+        typeUrl,
+        versionInfo,
+        responseNonce,
+        resourceNames: [...resourceNames],
+        ...status(request.errorDetail),
+        ...(request.node === undefined ? {} : { node: { id: "n", cluster: "edge" } })
+      })
+      const decoded = Either.getOrThrow(Request.decode("StateOfTheWorld", toBinary(DiscoveryRequestSchema, message)))
+      assert.deepStrictEqual({ ...decoded, node: undefined }, { ...request, node: undefined })
+      assert.strictEqual(decoded.node === undefined, request.node === undefined)
+    }))
+
+  it("of incremental: decoded as protobuf-es decodes it", () =>
+    check(Arbitraries.incrementalRequest, 200, (request) => {
+      const message = create(DeltaDiscoveryRequestSchema, {
+        typeUrl: request.typeUrl,
+        responseNonce: request.responseNonce,
+        resourceNamesSubscribe: [...request.resourceNamesSubscribe],
+        resourceNamesUnsubscribe: [...request.resourceNamesUnsubscribe],
+        ...status(request.errorDetail)
+      })
+      for (const [name, version] of request.initialResourceVersions) {
+        Object.defineProperty(message.initialResourceVersions, name, {
+          value: version,
+          enumerable: true,
+          configurable: true,
+          writable: true
+        })
+      }
+      const decoded = Either.getOrThrow(Request.decode("Incremental", toBinary(DeltaDiscoveryRequestSchema, message)))
+      assert(decoded._tag === "Incremental")
+      const sorted = (versions: ReadonlyMap<string, string>) =>
+        Array.from(versions).sort(([a], [b]) => (a < b ? -1 : 1))
+      assert.deepStrictEqual(
+        { ...decoded, node: undefined, initialResourceVersions: sorted(decoded.initialResourceVersions) },
+        { ...request, node: undefined, initialResourceVersions: sorted(request.initialResourceVersions) }
+      )
+    }))
+
+  it("decoding is total: any bytes, and any message cut short, give a request or a reason", () =>
+    check(
+      fc.tuple(fc.uint8Array({ maxLength: 64 }), Arbitraries.stateOfTheWorldRequest, fc.nat()),
+      500,
+      ([bytes, request, at]) => {
+        const message = toBinary(
+          DiscoveryRequestSchema,
+          create(DiscoveryRequestSchema, { typeUrl: request.typeUrl, resourceNames: [...request.resourceNames] })
+        )
+        for (const protocol of protocols) {
+          for (const input of [bytes, message.slice(0, at % (message.length + 1))]) {
+            const decoded = Request.decode(protocol, input)
+            if (Either.isLeft(decoded)) assert.include(decoded.left.message, `${input.length} bytes`)
+          }
+        }
+      }
+    ))
+
+  it("fields may come twice and in any order: the last one counts, names add up", () =>
+    check(fc.tuple(Arbitraries.stateOfTheWorldRequest, Arbitraries.stateOfTheWorldRequest), 200, (pair) => {
+      const bytes = pair.map(({ resourceNames, responseNonce, typeUrl, versionInfo }) =>
+        toBinary(
+          DiscoveryRequestSchema,
+          create(DiscoveryRequestSchema, { typeUrl, versionInfo, responseNonce, resourceNames: [...resourceNames] })
+        )
+      )
+      const both = Uint8Array.from(bytes.flatMap((each) => Array.from(each)))
+      const theirs = fromBinary(DiscoveryRequestSchema, both)
+      const ours = Either.getOrThrow(Request.decode("StateOfTheWorld", both))
+      assert(ours._tag === "StateOfTheWorld")
+      assert.deepStrictEqual(
+        [ours.typeUrl, ours.versionInfo, ours.responseNonce, ours.resourceNames],
+        [theirs.typeUrl, theirs.versionInfo, theirs.responseNonce, theirs.resourceNames]
+      )
+    }))
+})
+
+describe("EdsCluster", () => {
+  it("finds the assignment that the decoded message names", () =>
+    check(
+      fc.record({
+        name: fc.string(),
+        discovery: fc.oneof(
+          fc.integer({ min: 0, max: 4 }).map((value) => ({ case: "type" as const, value })),
+          fc.constant({ case: "clusterType" as const, value: { name: "custom" } }),
+          fc.constant({ case: undefined })
+        ),
+        serviceName: fc.option(fc.string(), { nil: undefined })
+      }),
+      200,
+      ({ discovery, name, serviceName }) => {
+        const cluster = create(ClusterSchema, {
+          name,
+          clusterDiscoveryType: discovery,
+          ...(serviceName === undefined ? {} : { edsClusterConfig: { serviceName } })
+        })
+        const bytes = toBinary(ClusterSchema, cluster)
+        const isEds = discovery.case === "type" && discovery.value === 3
+        assert.strictEqual(
+          EdsCluster.assignmentName(name, bytes),
+          isEds ? (serviceName === undefined || serviceName === "" ? name : serviceName) : undefined
+        )
+      }
+    ))
+  it("is total", () =>
+    check(fc.uint8Array({ maxLength: 32 }), 500, (bytes) => {
+      EdsCluster.assignmentName("a", bytes)
+      VirtualHostDiscovery.isRequestedBy(bytes)
+    }))
+})
+
+describe("VirtualHostDiscovery", () => {
+  it("splits at the last slash", () =>
+    check(
+      fc.tuple(
+        fc.string(),
+        fc.string().map((host) => host.replaceAll("/", ""))
+      ),
+      200,
+      ([routeConfiguration, host]) => {
+        const name = VirtualHostDiscovery.nameOf(routeConfiguration, host)
+        assert.deepStrictEqual(VirtualHostDiscovery.split(name), { routeConfiguration, host })
+      }
+    ))
+  it("a name without a slash is no virtual host's", () =>
+    check(
+      fc.string().map((name) => name.replaceAll("/", "")),
+      100,
+      (name) => assert.isUndefined(VirtualHostDiscovery.split(name))
+    ))
+})

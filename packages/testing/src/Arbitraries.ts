@@ -1,0 +1,295 @@
+/**
+ * Random resources, store changes, requests and whole scripts, for property tests with fast-check.
+ *
+ * Names come from a small alphabet, so that scripts meet the same name again and again.
+ *
+ * @since 0.1.0
+ */
+import type { ErrorDetail, IncrementalRequest, Request, StateOfTheWorldRequest } from "@effect-xds/core/Request"
+import { incremental, stateOfTheWorld } from "@effect-xds/core/Request"
+import * as Resource from "@effect-xds/core/Resource"
+import { fieldOf, utf8 } from "@effect-xds/core/Wire"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Either from "effect/Either"
+import * as fc from "fast-check"
+
+/**
+ * A resource in a few words: its content is a number, so that tests can say which content they mean.
+ *
+ * @since 0.1.0
+ */
+export interface ResourceSpec {
+  readonly typeUrl: string
+  readonly name: string
+  readonly content: number | string
+  readonly aliases?: ReadonlyArray<string> | undefined
+  /** A Cluster: it is of type EDS with this assignment. */
+  readonly assignment?: string | undefined
+  /** A RouteConfiguration: it fetches its virtual hosts by VHDS. */
+  readonly onDemandVirtualHosts?: boolean | undefined
+  /** The version that clients are told; default: a digest of the content. */
+  readonly version?: string | undefined
+  /** Milliseconds. */
+  readonly ttl?: number | undefined
+}
+
+/** A field number no resource type uses, so that the content is legal in all of them. */
+const CONTENT = 1000
+/** envoy.config.cluster.v3.Cluster: `type: EDS`, a varint. */
+const TYPE_EDS = Uint8Array.of(2 * 8, 3)
+const EDS_CLUSTER_CONFIG = 3
+const SERVICE_NAME = 2
+/** envoy.config.route.v3.RouteConfiguration */
+const VHDS = 9
+
+const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => Array.from(part)))
+
+/**
+ * The resource of a spec. Its bytes parse as a message of its type.
+ *
+ * @since 0.1.0
+ */
+export const toResource = (spec: ResourceSpec): Resource.Resource => {
+  const { aliases, assignment, content, name, onDemandVirtualHosts, ttl, typeUrl, version } = spec
+  const parts = [fieldOf(1, utf8(name)), fieldOf(CONTENT, utf8(String(content)))]
+  if (assignment !== undefined) {
+    parts.push(TYPE_EDS, fieldOf(EDS_CLUSTER_CONFIG, fieldOf(SERVICE_NAME, utf8(assignment))))
+  }
+  if (onDemandVirtualHosts === true) parts.push(fieldOf(VHDS, new Uint8Array()))
+  return Either.getOrThrow(Resource.make({ typeUrl, name, value: concat(parts), aliases, version, ttl }))
+}
+
+/**
+ * Names that may exist.
+ *
+ * @since 0.1.0
+ */
+export const names = ["a", "b", "c", "d", "e"] as const
+
+/**
+ * The alias of those resources that have one; always the same, for a name.
+ *
+ * @since 0.1.0
+ */
+export const aliasOf = (name: string): string | undefined =>
+  name === "a" || name === "c" ? `${name}-alias` : undefined
+
+/**
+ * Specs of one type. Clusters are often of type EDS; labels, if any, are different for different contents.
+ *
+ * @since 0.1.0
+ */
+export const resourceSpec = (typeUrl: string, options: { readonly ttl?: boolean } = {}): fc.Arbitrary<ResourceSpec> =>
+  fc
+    .record({
+      name: fc.constantFrom(...names),
+      content: fc.integer({ min: 1, max: 4 }),
+      isEds: fc.boolean(),
+      label: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined, freq: 4 }),
+      ttl: options.ttl === true ? fc.option(fc.constantFrom(2_000, 10_000), { nil: undefined }) : fc.constant(undefined)
+    })
+    .map(({ content, isEds, label, name, ttl }) => {
+      const alias = aliasOf(name)
+      return {
+        typeUrl,
+        name,
+        content,
+        aliases: alias === undefined ? [] : [alias],
+        assignment: isEds && typeUrl === ResourceType.Cluster.typeUrl ? name : undefined,
+        version: label === undefined ? undefined : `label ${content}${isEds ? "e" : ""}${ttl ?? ""}.${label}`,
+        ttl
+      }
+    })
+
+/**
+ * One atomic change of a store.
+ *
+ * @since 0.1.0
+ */
+export interface StoreChange {
+  readonly upsert: ReadonlyArray<ResourceSpec>
+  readonly remove: ReadonlyArray<{ readonly typeUrl: string; readonly name: string }>
+  /** Labels of whole types. */
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/**
+ * Changes that touch up to four resources and sometimes label a type.
+ *
+ * @since 0.1.0
+ */
+export const storeChange = (
+  typeUrls: ReadonlyArray<string>,
+  options: { readonly ttl?: boolean } = {}
+): fc.Arbitrary<StoreChange> => {
+  const typeUrl = fc.constantFrom(...typeUrls)
+  return fc.record({
+    upsert: fc.uniqueArray(
+      typeUrl.chain((url) => resourceSpec(url, options)),
+      { maxLength: 4, selector: (spec) => `${spec.typeUrl} ${spec.name}` }
+    ),
+    remove: fc.array(fc.record({ typeUrl, name: fc.constantFrom(...names) }), { maxLength: 2 }),
+    versions: fc.dictionary(typeUrl, fc.constantFrom("red", "blue"), { maxKeys: 1, noNullPrototype: true })
+  })
+}
+
+/**
+ * One thing that happens in a script. What it means in detail depends on the state of client and stream, so that every
+ * script makes sense and any part of it can be left out.
+ *
+ * @since 0.1.0
+ */
+export type Operation =
+  /** The client asks for names and gives names up. */
+  | {
+      readonly _tag: "Ask"
+      readonly typeUrl: string
+      readonly subscribe: ReadonlyArray<string>
+      readonly unsubscribe: ReadonlyArray<string>
+    }
+  /** The client takes the oldest response on its way and ACKs or NACKs it. */
+  | { readonly _tag: "Receive"; readonly nack: boolean }
+  /** A request with a nonce that is not the last one. */
+  | { readonly _tag: "Stale"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
+  /** The client's current list again, with the nonce of another stream or none. */
+  | { readonly _tag: "Repeat"; readonly typeUrl: string; readonly nonce: "" | "foreign" }
+  | { readonly _tag: "Change"; readonly change: StoreChange }
+  /** Two changes of the same state, one after the other: the second takes the first back. */
+  | { readonly _tag: "Branch"; readonly one: StoreChange; readonly other: StoreChange }
+  /** The store is cleared; the next change sets it anew. */
+  | { readonly _tag: "Clear" }
+  /** So many changes that a log of them overflows. */
+  | { readonly _tag: "Flood"; readonly typeUrl: string; readonly kind: "many changes" | "many names" }
+  | { readonly _tag: "Credit"; readonly given: boolean }
+  | { readonly _tag: "Wait"; readonly milliseconds: number }
+  | { readonly _tag: "Reconnect"; readonly remembers: boolean }
+
+/**
+ * Scripts of operations on these types.
+ *
+ * @since 0.1.0
+ */
+export const script = (options: {
+  readonly typeUrls: ReadonlyArray<string>
+  readonly minLength?: number
+  readonly maxLength?: number
+  /** Whether clients ask by alias, too: incremental only. */
+  readonly aliases?: boolean
+  readonly ttl?: boolean
+  readonly floods?: boolean
+  /** Whether clients ask for everything by `*`. Default: true. */
+  readonly wildcard?: boolean
+  /** Whether the store is also cleared, or goes another way from an earlier state. Default: true. */
+  readonly unrelated?: boolean
+}): fc.Arbitrary<ReadonlyArray<Operation>> => {
+  const { floods = false, maxLength = 240, minLength = 200, typeUrls, unrelated = true } = options
+  const typeUrl = fc.constantFrom(...typeUrls)
+  const aliases = names.flatMap((name) => aliasOf(name) ?? [])
+  const known = options.aliases === true ? [...names, ...aliases] : names
+  const name = fc.oneof(
+    { weight: 10, arbitrary: fc.constantFrom(...known) },
+    { weight: 1, arbitrary: fc.constant("unknown") },
+    { weight: options.wildcard === false ? 0 : 2, arbitrary: fc.constant("*") }
+  )
+  const change = storeChange(typeUrls, options)
+  const ask = fc
+    .record({
+      typeUrl,
+      // A first request without names would be a wildcard, too.
+      subscribe: fc.uniqueArray(name, { minLength: options.wildcard === false ? 1 : 0, maxLength: 3 }),
+      unsubscribe: fc.uniqueArray(name, { maxLength: 3 })
+    })
+    .map(({ subscribe, typeUrl, unsubscribe }): Operation => ({
+      _tag: "Ask",
+      typeUrl,
+      subscribe,
+      unsubscribe: unsubscribe.filter((each) => !subscribe.includes(each))
+    }))
+  const operation: fc.Arbitrary<Operation> = fc.oneof(
+    { weight: 20, arbitrary: ask },
+    {
+      weight: 30,
+      arbitrary: fc.record({ _tag: fc.constant("Receive" as const), nack: fc.nat(9).map((n) => n === 0) })
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        _tag: fc.constant("Stale" as const),
+        typeUrl,
+        names: fc.uniqueArray(name, { maxLength: 3 })
+      })
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        _tag: fc.constant("Repeat" as const),
+        typeUrl,
+        nonce: fc.constantFrom("" as const, "foreign" as const)
+      })
+    },
+    { weight: 30, arbitrary: fc.record({ _tag: fc.constant("Change" as const), change }) },
+    {
+      weight: unrelated ? 2 : 0,
+      arbitrary: fc.record({ _tag: fc.constant("Branch" as const), one: change, other: change })
+    },
+    { weight: unrelated ? 1 : 0, arbitrary: fc.constant<Operation>({ _tag: "Clear" }) },
+    {
+      weight: floods ? 1 : 0,
+      arbitrary: fc.record({
+        _tag: fc.constant("Flood" as const),
+        typeUrl,
+        kind: fc.constantFrom("many changes" as const, "many names" as const)
+      })
+    },
+    { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Credit" as const), given: fc.boolean() }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        _tag: fc.constant("Wait" as const),
+        milliseconds: fc.constantFrom(10, 1_000, 5_000, 11_000)
+      })
+    },
+    { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Reconnect" as const), remembers: fc.boolean() }) }
+  )
+  return fc.array(operation, { minLength, maxLength, size: "max" })
+}
+
+const text = fc.string({ unit: "grapheme", maxLength: 12 })
+const errorDetail: fc.Arbitrary<ErrorDetail | undefined> = fc.option(fc.record({ code: fc.integer(), message: text }), {
+  nil: undefined
+})
+const node = fc.option(fc.uint8Array({ maxLength: 20 }), { nil: undefined })
+
+/**
+ * Any state-of-the-world request; the node is any bytes.
+ *
+ * @since 0.1.0
+ */
+export const stateOfTheWorldRequest: fc.Arbitrary<StateOfTheWorldRequest> = fc
+  .record({ typeUrl: text, versionInfo: text, responseNonce: text, resourceNames: fc.array(text), errorDetail, node })
+  .map((request) => stateOfTheWorld(request))
+
+/**
+ * Any incremental request; the node is any bytes.
+ *
+ * @since 0.1.0
+ */
+export const incrementalRequest: fc.Arbitrary<IncrementalRequest> = fc
+  .record({
+    typeUrl: text,
+    responseNonce: text,
+    resourceNamesSubscribe: fc.array(text),
+    resourceNamesUnsubscribe: fc.array(text),
+    initialResourceVersions: fc.array(fc.tuple(text, text)).map((entries) => new Map(entries)),
+    errorDetail,
+    node
+  })
+  .map((request) => incremental(request))
+
+/**
+ * Any request.
+ *
+ * @since 0.1.0
+ */
+export const request: fc.Arbitrary<Request> = fc.oneof(stateOfTheWorldRequest, incrementalRequest)

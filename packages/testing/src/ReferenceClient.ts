@@ -1,0 +1,225 @@
+/**
+ * A naive client: takes what responses say, holds resources in plain maps and answers with the requests a correct
+ * client sends. It validates nothing and keeps no timers.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+ * @since 0.1.0
+ */
+import type { ErrorDetail, Protocol, Request } from "@effect-xds/core/Request"
+import { incremental, stateOfTheWorld } from "@effect-xds/core/Request"
+import type { Resource } from "@effect-xds/core/Resource"
+import type { Response } from "@effect-xds/core/Response"
+import { byTypeUrl, Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+
+/**
+ * What the client wants of one type and what it has.
+ *
+ * @since 0.1.0
+ */
+export interface Interest {
+  /** `legacy`: it asks without names. */
+  readonly wildcard: "none" | "legacy" | "explicit"
+  /** Names and aliases, without `*`. */
+  readonly names: ReadonlySet<string>
+  readonly held: ReadonlyMap<string, Resource>
+  /** Incremental: names it was told do not exist. */
+  readonly missing: ReadonlySet<string>
+  /** The version of the last response. */
+  readonly version: string
+  /** The nonce of the last response of this stream. */
+  readonly nonce: string
+}
+
+/**
+ * The client side of one stream and, across reconnects, of those that follow it.
+ *
+ * @since 0.1.0
+ */
+export interface ReferenceClient {
+  readonly protocol: Protocol
+  /** By type URL: only types that were asked for. */
+  readonly interests: ReadonlyMap<string, Interest>
+  /** Names of assignments that new or changed clusters wait for. */
+  readonly warming: ReadonlySet<string>
+}
+
+/**
+ * A client that wants nothing yet.
+ *
+ * @since 0.1.0
+ */
+export const make = (protocol: Protocol): ReferenceClient => ({ protocol, interests: new Map(), warming: new Set() })
+
+const isNamed = (names: ReadonlySet<string>, { aliases, name }: Pick<Resource, "name" | "aliases">): boolean =>
+  names.has(name) || aliases.some((alias) => names.has(alias))
+
+const nothing: Interest = {
+  wildcard: "legacy",
+  names: new Set(),
+  held: new Map(),
+  missing: new Set(),
+  version: "",
+  nonce: ""
+}
+
+/**
+ * Whether the client wants a resource: by wildcard, name or alias.
+ *
+ * @since 0.1.0
+ */
+export const wants = (interest: Interest, resource: Pick<Resource, "name" | "aliases">): boolean =>
+  interest.wildcard !== "none" || isNamed(interest.names, resource)
+
+const wanted = (interest: Interest): ReadonlyMap<string, Resource> =>
+  new Map(Array.from(interest.held).filter(([, resource]) => wants(interest, resource)))
+
+const list = (interest: Interest): Array<string> => [
+  ...(interest.wildcard === "explicit" ? ["*"] : []),
+  ...interest.names
+]
+
+const withInterest = (self: ReferenceClient, typeUrl: string, interest: Interest): ReferenceClient => ({
+  ...self,
+  interests: new Map(self.interests).set(typeUrl, interest)
+})
+
+/**
+ * Asks for names and gives names up; `*` is the wildcard. A first request without names is the legacy wildcard. In
+ * incremental xDS a name that is asked for again counts as forgotten: the client drops what it holds.
+ *
+ * @since 0.1.0
+ */
+export const ask = (
+  self: ReferenceClient,
+  typeUrl: string,
+  subscribe: ReadonlyArray<string>,
+  unsubscribe: ReadonlyArray<string> = [],
+  options: {
+    /** State of the world: drops at once what is not wanted any more. A client does so only when no response is on its way. */
+    readonly forget?: boolean
+  } = {}
+): readonly [ReferenceClient, Request] => {
+  const before = self.interests.get(typeUrl)
+  const { held, missing, names: old, nonce, version, wildcard: was } = before ?? nothing
+  const isNew = (name: string) => subscribe.includes(name)
+  const names = new Set(
+    [...old, ...subscribe].filter((name) => name !== "*" && (isNew(name) || !unsubscribe.includes(name)))
+  )
+  if (self.protocol === "StateOfTheWorld") {
+    const neverNamed = was === "legacy" && subscribe.length === 0
+    const keepsAll = was === "explicit" && !unsubscribe.includes("*")
+    const wildcard = neverNamed ? "legacy" : isNew("*") || keepsAll ? "explicit" : "none"
+    const next: Interest = { wildcard, names, held, missing, version, nonce }
+    return [
+      withInterest(self, typeUrl, options.forget === true ? { ...next, held: wanted(next) } : next),
+      stateOfTheWorld({ typeUrl, resourceNames: list(next), versionInfo: version, responseNonce: nonce })
+    ]
+  }
+  // The first name on a stream that began without any leaves the wildcard as it was: as `*`.
+  const now = was === "legacy" && subscribe.length > 0 ? (before === undefined ? "none" : "explicit") : was
+  const wildcard = isNew("*") ? "explicit" : now === "explicit" && unsubscribe.includes("*") ? "none" : now
+  const forgotten = (resource: Resource): boolean => {
+    const known = [resource.name, ...resource.aliases].filter((name) => names.has(name))
+    return known.length > 0 ? known.every(isNew) : isNew("*") && was === "explicit"
+  }
+  const next: Interest = {
+    wildcard,
+    names,
+    held: new Map(Array.from(held).filter(([, resource]) => !forgotten(resource))),
+    missing: new Set(Array.from(missing).filter((name) => names.has(name) && !isNew(name))),
+    version,
+    nonce
+  }
+  return [
+    withInterest(self, typeUrl, { ...next, held: wanted(next) }),
+    incremental({ typeUrl, resourceNamesSubscribe: subscribe, resourceNamesUnsubscribe: unsubscribe })
+  ]
+}
+
+/**
+ * Takes a response and gives back the ACK, or the NACK if there is an error. A NACKed response is taken too, as Envoy
+ * takes the good part of it: servers must not send it again, so nothing else would make both sides agree.
+ *
+ * @since 0.1.0
+ */
+export const receive = (
+  self: ReferenceClient,
+  response: Response,
+  nonce: string,
+  options: {
+    /** Rejects the response. */
+    readonly errorDetail?: ErrorDetail | undefined
+    /** State of the world: drops what is not wanted any more; see {@link ask}. */
+    readonly forget?: boolean
+  } = {}
+): readonly [ReferenceClient, Request] => {
+  const { typeUrl } = response
+  const { errorDetail, forget = false } = options
+  const before = self.interests.get(typeUrl) ?? nothing
+  const held = new Map(before.held)
+  const missing = new Set(before.missing)
+  const warming = new Set(self.warming)
+  if (response.protocol === "StateOfTheWorld" && byTypeUrl(typeUrl)?.family === "full-state") {
+    const present = new Set([...response.resources, ...response.heartbeats].map((resource) => resource.name))
+    for (const name of held.keys()) if (!present.has(name)) held.delete(name)
+  }
+  for (const resource of response.resources) {
+    // In state of the world the server may not know yet that the resource is not wanted.
+    if (!wants(before, resource) && (forget || self.protocol === "Incremental")) continue
+    const isChanged = held.get(resource.name)?.fingerprint !== resource.fingerprint
+    if (typeUrl === Cluster.typeUrl && isChanged && resource.assignment !== undefined) warming.add(resource.assignment)
+    if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
+    held.set(resource.name, resource)
+    for (const name of [resource.name, ...resource.aliases]) missing.delete(name)
+  }
+  for (const name of [...response.removed, ...response.absent]) {
+    for (const each of [name, ...(held.get(name)?.aliases ?? [])]) if (before.names.has(each)) missing.add(each)
+    held.delete(name)
+  }
+  const version = errorDetail === undefined ? response.version : before.version
+  const next: Interest = { ...before, held, missing, version, nonce }
+  const about = { typeUrl, responseNonce: nonce, errorDetail }
+  return [
+    { ...withInterest(self, typeUrl, forget ? { ...next, held: wanted(next) } : next), warming },
+    self.protocol === "Incremental"
+      ? incremental(about)
+      : stateOfTheWorld({ ...about, resourceNames: list(next), versionInfo: version })
+  ]
+}
+
+/**
+ * Opens a new stream: what it says first, one request for each type that has interest.
+ *
+ * @since 0.1.0
+ */
+export const reconnect = (
+  self: ReferenceClient,
+  options: {
+    /** Whether the client still has what it held, and says so. */
+    readonly remembers: boolean
+  }
+): readonly [ReferenceClient, ReadonlyArray<Request>] => {
+  const interests = new Map<string, Interest>()
+  const requests: Array<Request> = []
+  for (const [typeUrl, old] of self.interests) {
+    if (old.wildcard === "none" && old.names.size === 0) continue
+    const kept = options.remembers ? { held: wanted(old), version: old.version } : { held: new Map(), version: "" }
+    const interest: Interest = { ...old, ...kept, missing: new Set(), nonce: "" }
+    interests.set(typeUrl, interest)
+    requests.push(
+      self.protocol === "StateOfTheWorld"
+        ? stateOfTheWorld({ typeUrl, resourceNames: list(interest), versionInfo: interest.version })
+        : incremental({
+            typeUrl,
+            resourceNamesSubscribe: list(interest),
+            // What it waits for it does not name.
+            initialResourceVersions: new Map(
+              Array.from(interest.held.values())
+                .filter(({ name }) => typeUrl !== ClusterLoadAssignment.typeUrl || !self.warming.has(name))
+                .map((each) => [each.name, each.version])
+            )
+          })
+    )
+  }
+  return [{ ...self, interests, warming: options.remembers ? self.warming : new Set() }, requests]
+}
