@@ -31,7 +31,11 @@ import * as TlsCredentials from "./internal/TlsCredentials.js"
  * @since 0.1.0
  */
 export interface TlsOptions {
-  /** The private key: PEM text, or the path of a PEM file. Files are read once, when the server starts. */
+  /**
+   * The private key: PEM text, or the path of a PEM file. Files are read again when they change, also when they are
+   * exchanged by a link: new connections get what is there then, those that are open keep what they have. If it is of no
+   * use, the old credentials stay and a warning says why.
+   */
   readonly key: string
   /** The certificate and its chain: PEM text or a path. */
   readonly cert: string
@@ -126,6 +130,13 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
         Effect.sync(() => new Server(options, credentials, accept, runtime)),
         (server) => Effect.promise(() => server.close())
       )
+      if (options.tls !== undefined && credentials !== undefined) {
+        const { tls } = options
+        yield* Effect.acquireRelease(
+          Effect.sync(() => TlsCredentials.watch(tls, credentials, server.reload)),
+          (stop) => Effect.sync(stop)
+        )
+      }
       const port = yield* Effect.mapError(server.listen(host, options.port ?? 0), (cause) =>
         fail(listenReason(cause), cause)
       )
@@ -268,6 +279,17 @@ class Server {
         reason: `this server has ${this.#listener.maxConnections} connections, its limit`
       })
     })
+  }
+
+  /** New credentials for new connections. */
+  readonly reload: TlsCredentials.Reload = {
+    onChange: ({ ca, cert, key }) => {
+      if (!(this.#listener instanceof Tls.Server)) return
+      this.#listener.setSecureContext({ key, cert, ca })
+      ConnectServerMetrics.tlsReloads.unsafeUpdate(1, [])
+      this.#fork(Effect.logInfo("TLS files changed and are in use"))
+    },
+    onUnusable: ({ reason }) => this.#warn("TLS files changed and cannot be used; the old ones stay", { reason })
   }
 
   listen(host: string, port: number): Effect.Effect<number, Error> {

@@ -41,6 +41,16 @@ export const sentBytes = Metric.counter("xds_server_sent_bytes", {
 })
 
 /**
+ * Times that changed TLS files were taken into use.
+ *
+ * @since 0.1.0
+ */
+export const tlsReloads = Metric.counter("xds_server_tls_reloads", {
+  description: "Times that changed TLS files were taken into use",
+  incremental: true
+})
+
+/**
  * Why a call was refused before a server saw it, or ended by the transport because of what its client sent.
  *
  * @since 0.1.0

@@ -248,6 +248,23 @@ describe("the same port", () => {
     })
   )
 
+  it.scopedLive("ends a call that its client gave up while it waited", () =>
+    Effect.gen(function* () {
+      const { address, streams } = yield* serve()
+      const baseUrl = `http://${address}`
+      const client = createClient(
+        ClusterDiscoveryService,
+        ConnectNode.createConnectTransport({ baseUrl, httpVersion: "2" })
+      )
+      const abort = new AbortController()
+      const error = client.fetchClusters({}, { signal: abort.signal }).then(() => undefined, ConnectError.from)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
+      abort.abort()
+      expect((yield* wait(error))?.code).toBe(Code.Canceled)
+      yield* eventually(() => expect(streams[0]?.ends).toEqual(["the client cancelled the stream"]))
+    })
+  )
+
   it.scopedLive("stops a deadline's call", () =>
     Effect.gen(function* () {
       const { address, streams } = yield* serve()

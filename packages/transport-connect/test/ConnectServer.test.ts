@@ -427,6 +427,21 @@ describe("credit", () => {
     })
   )
 
+  it.scopedLive("is not given twice when it never ran out", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ writeBufferBytes: 1_000_000 })
+      const session = yield* Http2Client.connect(port)
+      const call = Http2Client.open(session)
+      yield* wait(call.headers)
+      const outgoing = { body: Buffer.alloc(100_000), suffix: Buffer.alloc(0) }
+      expect(streams[0]?.stream.write(outgoing)).toBe(true)
+      expect(streams[0]?.stream.write(outgoing)).toBe(true)
+      yield* eventually(() => expect(call.chunks.reduce((sum, chunk) => sum + chunk.length, 0)).toBe(200_010))
+      yield* Effect.async<void>((resume) => void session.ping(() => resume(Effect.void)))
+      expect(streams[0]?.writable).toBe(0)
+    })
+  )
+
   it.scopedLive("does not stop a connection that has much to read", () =>
     Effect.gen(function* () {
       const body = Buffer.alloc(30_000_000, 1)

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
 import { Effect } from "effect"
 import { X509Certificate } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import * as Https from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -168,6 +168,59 @@ describe("TLS", () => {
       )
       expect(yield* fail({ ...tls, key: stranger.private })).toMatch(/^tls cannot be used: .*mismatch/)
     })
+  )
+
+  it.scopedLive(
+    "takes changed files into use without a restart, also by a link, and keeps the old ones if they are bad",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* Effect.acquireRelease(
+          Effect.sync(() => mkdtempSync(join(tmpdir(), "tls-"))),
+          (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+        )
+        // As a Kubernetes secret is mounted: files that lead through a link, which is exchanged.
+        const put = (version: string, own: { readonly private: string; readonly cert: string }) => {
+          mkdirSync(join(directory, version))
+          writeFileSync(join(directory, version, "key.pem"), own.private)
+          writeFileSync(join(directory, version, "cert.pem"), own.cert)
+          symlinkSync(version, join(directory, "new"))
+          renameSync(join(directory, "new"), join(directory, "..data"))
+        }
+        put("one", server)
+        for (const name of ["key.pem", "cert.pem"]) symlinkSync(join("..data", name), join(directory, name))
+        const key = join(directory, "key.pem")
+        const cert = join(directory, "cert.pem")
+        const { address, logs, port, streams } = yield* serve({ tls: { ...tls, key, cert } }, answering)
+        const served = () =>
+          new Promise<string>((resolve, reject) => {
+            const socket = Tls.connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => {
+              resolve(String(socket.getPeerCertificate().subject.CN))
+              socket.destroy()
+            })
+            socket.on("error", reject)
+          })
+        const serves = (name: string) =>
+          wait(vi.waitFor(async () => expect(await served()).toBe(name), { timeout: 8000, interval: 20 }))
+        yield* serves("xds")
+        const grpc = yield* GrpcClient.connect(address, credentials(), named)
+        const open = GrpcClient.open(grpc)
+        yield* wait(open.metadata)
+
+        const next = yield* wait(certificate("xds two", [{ type: 2, value: "localhost" }]))
+        put("two", next)
+        yield* serves("xds two")
+        // A key of another certificate is of no use; what was good stays.
+        put("three", { private: stranger.private, cert: next.cert })
+        yield* eventually(() => expect(logs.map(({ message }) => message).join()).toContain("cannot be used"))
+        const last = yield* wait(certificate("xds four", [{ type: 2, value: "localhost" }]))
+        expect(yield* wait(served())).toBe("xds two")
+        put("four", last)
+        yield* serves("xds four")
+        // The stream that was open before is still served.
+        expect(streams[0]?.ends).toEqual([])
+        open.stream.write(request("late"))
+        yield* eventually(() => expect(open.messages).toHaveLength(1))
+      })
   )
 
   it("takes alternative names apart", () => {

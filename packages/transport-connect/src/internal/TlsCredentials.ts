@@ -2,7 +2,11 @@
  * Keys and certificates, from PEM text or from files.
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { FSWatcher } from "node:fs"
+import { watch as watchDirectory } from "node:fs"
 import { readFile } from "node:fs/promises"
+import { dirname } from "node:path"
 import type { SecureContextOptions, TlsOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
 
@@ -26,8 +30,10 @@ const unusable =
     cause
   })
 
+const isText = (value: string): boolean => value.includes("-----BEGIN ")
+
 const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
-  value.includes("-----BEGIN ")
+  isText(value)
     ? Effect.succeed(value)
     : Effect.tryPromise({ try: () => readFile(value, "utf8"), catch: unusable(`tls.${name} cannot be read`) })
 
@@ -48,3 +54,70 @@ export const load = (credentials: Credentials): Effect.Effect<TlsOptions, Unusab
       rejectUnauthorized: requireClientCertificate
     }
   })
+
+/** How often files are looked at without being told of a change, in milliseconds: some file systems tell of none. */
+const pollInterval = 60_000
+
+/** Milliseconds from the first sign of a change until the files are read: key and certificate seldom change as one. */
+const settling = 100
+
+/** What becomes of files that changed. */
+export interface Reload {
+  readonly onChange: (options: TlsOptions) => void
+  /** What was read is of no use; the old credentials stay. */
+  readonly onUnusable: (unusable: Unusable) => void
+}
+
+/**
+ * Reads the files again when they change, until the result is called. The directories are watched and not the files:
+ * files are replaced by renaming, and mounted secrets by exchanging a link beside them.
+ */
+export const watch = (credentials: Credentials, current: TlsOptions, reload: Reload): (() => void) => {
+  const { ca, cert, key } = credentials
+  const files = [key, cert, ...(ca === undefined ? [] : [ca])].filter((value) => !isText(value))
+  if (files.length === 0) return () => undefined
+  const textOf = ({ ca, cert, key }: TlsOptions) => JSON.stringify([key, cert, ca])
+  let known = textOf(current)
+  let problem = ""
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+
+  const look = async (): Promise<void> => {
+    timer = undefined
+    const read = await Effect.runPromise(Effect.either(load(credentials)))
+    if (stopped) return
+    if (Either.isLeft(read)) {
+      // Said once: the same file may be looked at many times.
+      if (read.left.reason !== problem) reload.onUnusable(read.left)
+      problem = read.left.reason
+      return
+    }
+    problem = ""
+    const text = textOf(read.right)
+    if (text === known) return
+    known = text
+    reload.onChange(read.right)
+  }
+  const lookSoon = (): void => {
+    timer ??= setTimeout(() => void look(), settling)
+  }
+  const watchers: Array<FSWatcher> = []
+  for (const directory of new Set(files.map((file) => dirname(file)))) {
+    try {
+      const watcher = watchDirectory(directory, { persistent: false }, lookSoon)
+      // A directory that goes away is no longer watched; then there is the poll.
+      watcher.on("error", lookSoon)
+      watchers.push(watcher)
+    } catch {
+      // Not every file system can be watched; then there is the poll.
+    }
+  }
+  const poll = setInterval(lookSoon, pollInterval)
+  poll.unref()
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+    clearInterval(poll)
+    for (const watcher of watchers) watcher.close()
+  }
+}
