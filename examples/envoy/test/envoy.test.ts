@@ -248,6 +248,51 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
     })
   )
 
+  /** Moves all traffic to a new cluster and takes the old one away, in one update, again and again. */
+  const moves = (options: Parameters<typeof ControlPlane.serve>[0], isEnough: (requests: Http.Requests) => boolean) =>
+    Effect.gen(function* () {
+      const { one, plane, url } = yield* running(variant, options)
+      const loops = yield* Effect.all(Array.from({ length: 4 }, () => Http.requests({ url, interval: 2 })))
+      const sum = new Http.Requests()
+      const count = () => {
+        sum.total = loops.reduce((total, each) => total + each.total, 0)
+        sum.failed = loops.reduce((failed, each) => failed + each.failed, 0)
+        sum.failure = loops.find((each) => each.failure !== undefined)?.failure
+        return sum
+      }
+      let moved = 0
+      while (!isEnough(count()) && moved < 100) {
+        moved++
+        const name = `generation-${moved}`
+        yield* plane.store.set("edge", Snapshot.make(edge(variant, { [name]: 1 }, { [name]: [one] })))
+        const target = count().total + 60
+        yield* Wait.until({
+          what: "60 more requests",
+          check: Effect.sync(() => (count().total >= target ? true : undefined)),
+          seen: Effect.sync(() => count().describe())
+        })
+      }
+      console.log(`${variant.name}: ${moved} moves; ${count().total} requests, ${count().failed} failed`)
+      return count()
+    })
+
+  test(
+    "loses none of 2 000 requests while traffic moves from cluster to cluster, make before break",
+    Effect.gen(function* () {
+      const requests = yield* moves({}, ({ total }) => total >= 2_000)
+      expect(requests.total).toBeGreaterThanOrEqual(2_000)
+      expect(requests.failed, requests.describe()).toBe(0)
+    })
+  )
+
+  test(
+    "loses requests in the same moves where make before break is switched off",
+    Effect.gen(function* () {
+      const requests = yield* moves({ makeBeforeBreak: false }, ({ failed }) => failed > 0)
+      expect(requests.failed).toBeGreaterThan(0)
+    })
+  )
+
   test(
     "moves to a new cluster while the old one goes in the same update, and loses no request",
     Effect.gen(function* () {
