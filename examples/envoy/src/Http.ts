@@ -87,6 +87,9 @@ export class Requests {
   }
 }
 
+/** Most requests without an answer: when everything stands still, more of them would only fill the backlogs. */
+const maxOpen = 16
+
 /** Sends a request every few milliseconds until the scope closes. */
 export const requests = (options: {
   readonly url: string
@@ -97,8 +100,17 @@ export const requests = (options: {
   Effect.gen(function* () {
     const connections = yield* agent
     const requests = new Requests()
+    let open = 0
+    const send = () => {
+      if (open >= maxOpen) return
+      open++
+      request(connections, options, (answer) => {
+        open--
+        requests.count(answer)
+      })
+    }
     yield* Effect.acquireRelease(
-      Effect.sync(() => setInterval(() => request(connections, options, requests.count), options.interval ?? 3)),
+      Effect.sync(() => setInterval(send, options.interval ?? 3)),
       (timer) => Effect.sync(() => clearInterval(timer))
     )
     return requests

@@ -119,7 +119,7 @@ export const route = (name: string, weights: Readonly<Record<string, number>>): 
   create(RouteConfigurationSchema, { name, virtualHosts: [virtualHost("all", ["*"], weights)] })
 
 /** A cluster that gets its endpoints by EDS. */
-export const cluster = (variant: Bootstrap.Variant, name: string, connectTimeoutSeconds = 1): Cluster =>
+export const cluster = (variant: Bootstrap.Variant, name: string, connectTimeoutSeconds = 5): Cluster =>
   create(ClusterSchema, {
     name,
     clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
