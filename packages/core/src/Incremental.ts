@@ -30,12 +30,13 @@ export const subscribe = (self: Subscription, request: IncrementalRequest, first
   }
   for (const name of resourceNamesSubscribe) {
     if (name === "*") {
-      if (!first && next.wildcard === "explicit") next = { ...next, initial: new Map() }
-      next = Subscriptions.addWildcard(next)
+      // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
+      const again = !first && next.mark === undefined && next.wildcard !== "legacy"
+      next = Subscriptions.addWildcard(again ? { ...next, resync: true } : next)
     } else {
       // ★ A name that is held already is sent again: the client may have forgotten it.
       next = Subscriptions.addName(next, name)
-      if (!first) next = { ...next, initial: Subscriptions.without(next.initial, [name]) }
+      if (!first) next = Subscriptions.insist(next, [name])
     }
   }
   // ★ A legacy wildcard became `*` by the first name that was subscribed to.
@@ -45,7 +46,7 @@ export const subscribe = (self: Subscription, request: IncrementalRequest, first
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
       if (next.wildcard === "explicit") next = Subscriptions.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
-      next = { ...Subscriptions.removeName(next, name), initial: Subscriptions.without(next.initial, [name]) }
+      next = Subscriptions.insist(Subscriptions.removeName(next, name), [name])
       // ★ The client cannot know whether the wildcard has it: tell.
       if (next.wildcard !== "none") next = { ...next, forced: HashSet.add(next.forced, name) }
     }
@@ -72,12 +73,21 @@ export const flush = (
 
   const { included, held, lost, missing } = answers(self, set)
   const gone = [...lost]
-  if (first) for (const name of self.initial.keys()) if (ResourceSet.get(set, name) === undefined) gone.push(name)
+  if (first) {
+    for (const name of self.initial.keys()) {
+      // What was asked for again, or given up, is answered by name. But under a wildcard only this tells the client.
+      const isAnswered = HashSet.has(self.insisted, name) && (!wild || Subscriptions.hasName(self, name))
+      if (!isAnswered && ResourceSet.get(set, name) === undefined) gone.push(name)
+    }
+  }
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
     const all = ResourceSet.all(set)
-    resources = self.initial.size === 0 ? all : all.filter((resource) => !holds(self, resource.name, resource))
+    resources =
+      self.initial.size === 0
+        ? all
+        : all.filter((resource) => included.has(resource.name) || !holds(self, resource.name, resource))
   } else if (included.size === 0) {
     resources = changed
   } else {
@@ -98,7 +108,7 @@ export const flush = (
     } else {
       // What is sent now is what the client has from now on.
       const sent = resources.flatMap(({ aliases, name }) => [name, ...aliases])
-      lingering = Subscriptions.without(leaving, [...missing, ...sent, ...(advanced ? back : [])])
+      lingering = Subscriptions.without(leaving, [...missing, ...lost, ...sent, ...(advanced ? back : [])])
     }
   }
   // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on
@@ -114,19 +124,24 @@ export const flush = (
 
   const names = wild
     ? self.names
-    : Subscriptions.hold(Subscriptions.release(self.names, [...missing, ...(advanced ? changes.gone.keys() : [])]), [
-        ...resources,
-        ...held,
-        ...(advanced ? changes.returned.flatMap((name) => ResourceSet.find(set, name) ?? []) : [])
-      ])
+    : Subscriptions.hold(
+        Subscriptions.release(self.names, [...missing, ...lost, ...(advanced ? changes.gone.keys() : [])]),
+        [
+          ...resources,
+          ...held,
+          ...(advanced ? changes.returned.flatMap((name) => ResourceSet.find(set, name) ?? []) : [])
+        ]
+      )
   const next: Subscription = {
     ...self,
     names,
-    mark: advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, missing),
+    mark:
+      advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost]),
     owed: false,
     resync: false,
     forced: later.length === 0 ? Subscriptions.noForced : HashSet.fromIterable(later),
     initial: Subscriptions.noVersions,
+    insisted: Subscriptions.noForced,
     lingering
   }
   if (!self.owed && resources.length === 0 && removed.length === 0 && absent.length === 0) return [next, undefined, []]
@@ -155,7 +170,9 @@ export const flush = (
 
 /** Whether the client said, when it subscribed, that it holds a resource as it is. */
 const holds = (self: Subscription, name: string, resource: Resource): boolean =>
-  (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version
+  (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version &&
+  !self.resync &&
+  !HashSet.has(self.insisted, name)
 
 interface Answers {
   readonly included: ReadonlyMap<string, Resource>

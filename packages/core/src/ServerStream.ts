@@ -278,8 +278,8 @@ const onRequest = (
   let { warming } = self
   if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && after.initial.size > 0) {
     // The client warms these clusters, and asks for an assignment it holds only by naming it here.
-    if (warming === "all") after = { ...after, initial: new Map() }
-    else if (warming !== "none") after = { ...after, initial: Subscriptions.without(after.initial, warming) }
+    if (warming === "all") after = { ...after, resync: true }
+    else if (warming !== "none") after = Subscriptions.insist(after, warming)
     warming = "none"
   }
   if (after === known) return flush(self, outputs, now)
@@ -322,7 +322,10 @@ const settle = (
     changes = Subscriptions.changes(current, set, incremental ? ResourceSet.find : ResourceSet.get)
     const silent = !incremental && StateOfTheWorld.deletionsAreSilent(current)
     // On a separate stream there is nothing that deletions would have to come after: they are an update.
-    if (changes.changed.length === 0 && (changes.gone.size === 0 || silent || options.typeUrl === undefined)) {
+    const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
+    // What was asked for by an alias is looked up in the mark, so that stays until it is answered.
+    const asked = incremental && HashSet.size(current.forced) > 0
+    if (changes.changed.length === 0 && lingers && !asked) {
       current = Subscriptions.absorb(current, set, changes, silent)
       changes = Subscriptions.noChanges
     }
@@ -451,7 +454,8 @@ const flush = (
   const subscription = subscriptions[index]
   const need = needs[index]
   if (subscription !== undefined && need !== undefined) {
-    const updates = mayUpdate(subscription, need)
+    // A deletion that goes first takes the changes of its type along: what came back meanwhile is one of them.
+    const updates = overdue >= 0 || mayUpdate(subscription, need)
     const alsoRemovals = index === removed || (updates && mayRide(index))
     const [responded, output] = respond(self, subscription, need, updates, alsoRemovals, now)
     // When the last deletion is out, the next one has a time of its own.
@@ -558,7 +562,8 @@ const sendAssignments = (self: ServerStream, clusters: Subscription, fresh: Read
   const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
   if (endpoints === undefined) {
     // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
-    if (self.warming === "none" && clusters.initial.size === 0) return self
+    if (self.options.protocol !== "Incremental") return self
+    if (clusters.mark === undefined && clusters.initial.size === 0) return { ...self, warming: "all" }
     let warming = self.warming === "none" ? HashSet.empty<string>() : self.warming
     for (const { assignment } of fresh) {
       if (warming === "all") break
@@ -576,8 +581,7 @@ const sendAssignments = (self: ServerStream, clusters: Subscription, fresh: Read
   }
   if (names.length === 0) return self
   const forced = names.reduce((set, name) => HashSet.add(set, name), endpoints.forced)
-  const initial = Subscriptions.without(endpoints.initial, names)
-  return { ...self, subscriptions: put(self.subscriptions, { ...endpoints, forced, initial }) }
+  return { ...self, subscriptions: put(self.subscriptions, Subscriptions.insist({ ...endpoints, forced }, names)) }
 }
 
 /** A route configuration that is sent again may belong to a new listener, which waits for its opener. */

@@ -41,7 +41,9 @@ export const subscribe = (self: Subscription, request: StateOfTheWorldRequest, f
   const star = wanted.delete("*")
   let next: Subscription = { ...self, listed: resourceNames }
   if (star && next.wildcard !== "explicit") next = Subscriptions.addWildcard(next)
-  for (const name of HashMap.keys(self.names)) if (!wanted.has(name)) next = Subscriptions.removeName(next, name)
+  const dropped = Array.from(HashMap.keys(self.names)).filter((name) => !wanted.has(name))
+  for (const name of dropped) next = Subscriptions.removeName(next, name)
+  if (!star) next = { ...next, lingering: Subscriptions.without(next.lingering, dropped) }
   for (const name of wanted) if (!Subscriptions.hasName(self, name)) next = Subscriptions.addName(next, name)
   // Last, so that also new names keep what the wildcard brought: if that is deleted, the client must be told.
   return star ? next : Subscriptions.dropWildcard(next)
@@ -127,6 +129,7 @@ const flushByName = (
   const first = self.mark === undefined
   const wild = Subscriptions.isWild(self)
   const asked = named(set, self.forced)
+  const missing = Array.from(self.forced).filter((name) => ResourceSet.get(set, name) === undefined)
   const everything = wild && (first || self.resync)
   const resources = everything
     ? ResourceSet.all(set)
@@ -140,7 +143,7 @@ const flushByName = (
   const next: Subscription = {
     ...self,
     names,
-    mark: advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, []),
+    mark: advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, missing),
     owed: false,
     resync: false,
     forced: Subscriptions.noForced

@@ -72,6 +72,8 @@ export interface Subscription {
   readonly forced: HashSet.HashSet<string>
   /** Incremental, until the first answer: what the client holds from an earlier stream. */
   readonly initial: ReadonlyMap<string, string>
+  /** Names that are sent even if `initial` says that the client holds them. */
+  readonly insisted: HashSet.HashSet<string>
   /** Deleted resources that the client still has, because deletions go out last on an aggregated stream. */
   readonly lingering: ReadonlyMap<string, Resource | undefined>
   /** VHDS without a wildcard: route configurations whose listener was opened, and the set they were looked up in. */
@@ -129,6 +131,7 @@ export const make = (typeUrl: string, covered: boolean): Subscription => {
     resync: false,
     forced: noForced,
     initial: noVersions,
+    insisted: noForced,
     lingering: nothingLingers,
     opened: noForced,
     openedMark: undefined,
@@ -174,8 +177,7 @@ export const addName = (self: Subscription, name: string): Subscription => ({
 export const removeName = (self: Subscription, name: string): Subscription => ({
   ...self,
   names: HashMap.remove(self.names, name),
-  forced: HashSet.remove(self.forced, name),
-  lingering: isWild(self) ? self.lingering : without(self.lingering, [name])
+  forced: HashSet.remove(self.forced, name)
 })
 
 /**
@@ -233,6 +235,18 @@ export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>)
   let copy: Map<string, A> | undefined
   for (const name of names) if (map.has(name)) (copy ??= new Map(map)).delete(name)
   return copy ?? map
+}
+
+/**
+ * Wants names answered even if the client said that it holds them.
+ *
+ * @since 0.1.0
+ */
+export const insist = (self: Subscription, names: Iterable<string>): Subscription => {
+  if (self.initial.size === 0) return self
+  let { insisted } = self
+  for (const name of names) insisted = HashSet.add(insisted, name)
+  return { ...self, insisted }
 }
 
 /**

@@ -22,12 +22,15 @@ export interface Ended {
 
 export type Options = Pick<ServerStream.Options, "protocol" | "typeUrl"> & Partial<ServerStream.Options>
 
-const describe = (answer: Pick<ReferenceModel.Answer, "resources" | "removed" | "absent">): string =>
+const describe = (
+  answer: Pick<ReferenceModel.Answer, "resources" | "removed" | "absent">,
+  /** Whether it matters to the client that a name is gone. */
+  matters: (name: string) => boolean
+): string =>
   JSON.stringify({
     resources: answer.resources.map((resource) => `${resource.name} ${resource.fingerprint}`).sort(),
-    // Whether a name that is gone is told by its alias, too, or later, is seen from where the client ends.
-    removed: answer.removed.filter((name) => !name.endsWith("-alias")).sort(),
-    absent: answer.absent.filter((name) => !name.endsWith("-alias")).sort()
+    removed: answer.removed.filter(matters).sort(),
+    absent: [...answer.absent].sort()
   })
 
 const manyNames = (typeUrl: string): ReadonlyArray<Resource> => {
@@ -74,8 +77,10 @@ export const run = (
         input._tag === "Changed" ? { _tag: "Changed", resources } : input
       )
       model = after
-      const wanted = expected === undefined ? "nothing" : `${expected.nonce} ${describe(expected)}`
-      const got = sends.map(({ nonce, response }) => `${nonce} ${describe(response)}`).join("; ")
+      const matters = (name: string) =>
+        Array.from(client.interests.values()).some(({ held, names }) => names.has(name) || held.has(name))
+      const wanted = expected === undefined ? "nothing" : `${expected.nonce} ${describe(expected, matters)}`
+      const got = sends.map(({ nonce, response }) => `${nonce} ${describe(response, matters)}`).join("; ")
       if ((got === "" ? "nothing" : got) !== wanted) {
         problems.push(
           `step ${steps.length - 1}: ${show(input)} was answered with ${got}; the reference sends ${wanted}`
@@ -125,7 +130,11 @@ export const run = (
   const perform = (operation: Arbitraries.Operation): void => {
     switch (operation._tag) {
       case "Ask": {
-        const { subscribe, typeUrl, unsubscribe } = operation
+        const { typeUrl, unsubscribe } = operation
+        // What it has just quoted a client does not ask for again before it has an answer.
+        const interest = client.interests.get(typeUrl)
+        const isQuoted = (name: string) => interest?.nonce === "" && (interest.names.has(name) || name === "*")
+        const subscribe = operation.subscribe.filter((name) => !isQuoted(name))
         // A response on its way makes a request stale, so a client that forgot at once might never be sent it again.
         const forget = !wire.some((send) => send.typeUrl === typeUrl)
         // Nothing tells a client that a response on its way is older than what it gave up and asked for again by

@@ -234,6 +234,12 @@ export const nothingWithoutReason: Invariant = {
     })
 }
 
+const isOwed = (model: ReferenceModel.ReferenceModel, typeUrl: string, name: string): boolean => {
+  const owed = model.subscriptions.get(typeUrl)?.owed ?? new Set()
+  const resource = model.resources?.find((each) => each.typeUrl === typeUrl && each.name === name)
+  return owed.has(name) || resource?.aliases.some((alias) => owed.has(alias)) === true
+}
+
 /**
  * Make before break, on aggregated streams.
  *
@@ -270,9 +276,8 @@ export const typesInOrder: Invariant = {
             if (typeUrl === send.typeUrl) continue
             // What was just asked for is an answer, too.
             if (model.subscriptions.get(typeUrl)?.unanswered === true) continue
-            const owed = model.subscriptions.get(typeUrl)?.owed ?? new Set()
             const pending = ReferenceModel.pending(model, typeUrl)
-            const other = { ...pending, updates: pending.updates.filter((name) => !owed.has(name)) }
+            const other = { ...pending, updates: pending.updates.filter((name) => !isOwed(model, typeUrl, name)) }
             const [one, two] = [shortNameOf(send.typeUrl), shortNameOf(typeUrl)]
             if (other.updates.length > 0 && order(typeUrl) < order(send.typeUrl)) return `${one} before ${two}`
             if (removes && other.updates.length > 0) return `${one} deletes before ${two} is up to date`

@@ -120,6 +120,8 @@ export const ask = (
   const wildcard = isNew("*") ? "explicit" : now === "explicit" && unsubscribe.includes("*") ? "none" : now
   const forgotten = (resource: Resource): boolean => {
     const known = [resource.name, ...resource.aliases].filter((name) => names.has(name))
+    // Nothing is forgotten that was just quoted.
+    if (nonce === "") return false
     return known.length > 0 ? known.every(isNew) : isNew("*") && was === "explicit"
   }
   const next: Interest = {
@@ -203,7 +205,10 @@ export const reconnect = (
   const requests: Array<Request> = []
   for (const [typeUrl, old] of self.interests) {
     if (old.wildcard === "none" && old.names.size === 0) continue
-    const kept = options.remembers ? { held: wanted(old), version: old.version } : { held: new Map(), version: "" }
+    // What it waits for it does not hold.
+    const isHeld = (name: string) => typeUrl !== ClusterLoadAssignment.typeUrl || !self.warming.has(name)
+    const held = new Map(Array.from(wanted(old)).filter(([name]) => isHeld(name)))
+    const kept = options.remembers ? { held, version: old.version } : { held: new Map(), version: "" }
     const interest: Interest = { ...old, ...kept, missing: new Set(), nonce: "" }
     interests.set(typeUrl, interest)
     requests.push(
@@ -212,11 +217,8 @@ export const reconnect = (
         : incremental({
             typeUrl,
             resourceNamesSubscribe: list(interest),
-            // What it waits for it does not name.
             initialResourceVersions: new Map(
-              Array.from(interest.held.values())
-                .filter(({ name }) => typeUrl !== ClusterLoadAssignment.typeUrl || !self.warming.has(name))
-                .map((each) => [each.name, each.version])
+              Array.from(interest.held.values()).map((each) => [each.name, each.version])
             )
           })
     )

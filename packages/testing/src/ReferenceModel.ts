@@ -172,7 +172,7 @@ const edited = (
   const subscribe = new Set(request.resourceNamesSubscribe)
   if (wildcard === "legacy" && subscribe.size > 0) wildcard = before !== undefined ? "explicit" : "none"
   else if (subscribe.has("*")) {
-    if (wildcard === "explicit") for (const [name, { identity }] of sent) if (isQuoted(identity)) sent.delete(name)
+    for (const [name, { identity }] of sent) if (isQuoted(identity)) sent.set(name, doubted)
     owed.add("*")
     unanswered = true
   }
@@ -211,6 +211,9 @@ const edited = (
 
 /** Whether the client only said that it holds the resource: then it is not sent if the version is right. */
 const isQuoted = (identity: string | undefined): boolean => identity?.startsWith("version ") === true
+
+/** What the client said that it holds, but may have forgotten: no resource has an empty version. */
+const doubted: Sent = { identity: "version ", aliases: [] }
 
 interface Due {
   readonly worthSending: boolean
