@@ -135,8 +135,7 @@ export const flush = (
   const next: Subscription = {
     ...self,
     names,
-    mark:
-      advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost]),
+    mark: advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost]),
     owed: false,
     resync: false,
     forced: later.length === 0 ? Subscriptions.noForced : HashSet.fromIterable(later),

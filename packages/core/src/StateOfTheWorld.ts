@@ -143,7 +143,7 @@ const flushByName = (
   const next: Subscription = {
     ...self,
     names,
-    mark: advanced || self.mark === undefined ? set.mark : ResourceSet.ahead(self.mark, resources, missing),
+    mark: advanced ? set.mark : ResourceSet.ahead(self.mark, resources, missing),
     owed: false,
     resync: false,
     forced: Subscriptions.noForced

@@ -58,7 +58,7 @@ export const sections = (text: string): ReadonlyArray<Section> => {
 
 const isOutput = (line: string): boolean => /^(<|!|=|\(silent\))/.test(line)
 
-const typeUrls = new Map(ResourceType.all.map((type) => [type.shortName as string, type.typeUrl]))
+const typeUrls = new Map<string, string>(ResourceType.all.map((type) => [type.shortName, type.typeUrl]))
 const typeUrlOf = (name: string): string => typeUrls.get(name) ?? name
 
 const milliseconds = (text: string): number => {

@@ -19,7 +19,7 @@ import { Arbitraries, Invariants } from "@effect-xds/testing"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
 import * as fc from "fast-check"
-import { assert, describe, it } from "vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Simulation from "./Simulation.js"
 
 // The same scripts in every run; XDS_SEED=<number> tries others, XDS_SEED=random any.
@@ -85,7 +85,7 @@ describe("a stream and its client, whatever happens", () => {
         it(`${protocol}, separate ${shortName}, by ${by}: ${claim}`, () =>
           checkScripts(
             Arbitraries.script({ typeUrls: [typeUrl], ...asking }),
-            25,
+            18,
             (script) => Simulation.run({ protocol, typeUrl }, script, { lockstep }).problems
           ))
       }
@@ -94,7 +94,7 @@ describe("a stream and its client, whatever happens", () => {
         it(`${protocol}, aggregated, ${phases}, by ${by}: the client ends with what the store holds, in order`, () =>
           checkScripts(
             Arbitraries.script({ typeUrls, ...asking, unrelated: false }),
-            25,
+            18,
             (script) =>
               Simulation.run({ protocol, typeUrl: undefined, makeBeforeBreak, phaseDeadline }, script, {
                 lockstep: false
@@ -104,7 +104,7 @@ describe("a stream and its client, whatever happens", () => {
       it(`${protocol}, aggregated, by ${by}, a store that is cleared or goes another way, phases that end: the same`, () =>
         checkScripts(
           Arbitraries.script({ typeUrls, ...asking }),
-          25,
+          18,
           (script) => Simulation.run({ protocol, typeUrl: undefined }, script, { lockstep: false, except }).problems
         ))
     }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it } from "vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Trace from "./Trace.js"
 
 // UPDATE_TRACES=1 writes what the stream puts out into the files, to be read and judged. Never in CI.
