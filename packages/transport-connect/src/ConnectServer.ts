@@ -87,7 +87,7 @@ export interface Options {
   readonly maxStreamsPerPeer?: number
   /**
    * Bytes that may wait in a stream's buffer before `write` says that there is no credit. Default and least value is
-   * 16 384, Node's own; a stream holds at most this and one response.
+   * Node's own, 16 384 and from Node 22 on 65 536; a stream holds at most this and one response.
    */
   readonly writeBufferBytes?: number
   readonly keepalive?: KeepaliveOptions
