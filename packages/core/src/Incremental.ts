@@ -109,6 +109,8 @@ export const flush = (
       // What is sent now is what the client has from now on.
       const sent = resources.flatMap(({ aliases, name }) => [name, ...aliases])
       lingering = Subscriptions.without(leaving, [...missing, ...lost, ...sent, ...(advanced ? back : [])])
+      // What came back after the client asked for everything again is sent, even if it is as it was.
+      if (self.resync) lingering = new Map(Array.from(lingering.keys(), (name) => [name, undefined]))
     }
   }
   // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on

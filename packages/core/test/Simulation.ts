@@ -139,7 +139,7 @@ export const run = (
         const forget = !wire.some((send) => send.typeUrl === typeUrl)
         // Nothing tells a client that a response on its way is older than what it gave up and asked for again by
         // another name: `*` or an alias.
-        const another = unsubscribe.some(
+        const another = [...subscribe, ...unsubscribe].some(
           (name) => name === "*" || name.endsWith("-alias") || aliasOf(name) !== undefined
         )
         if (options.protocol === "Incremental" && another) while (wire.length > 0) receive(false)
@@ -231,7 +231,9 @@ export const run = (
   }
   endStream()
   const rest = group ?? ResourceGroup.empty
-  problems.push(...Invariants.unsettled(client, rest, server.options.wildcardOff))
+  // A client of state of the world keeps what it gave up beside a `*`: that the wildcard is off it cannot know.
+  const isMisled = options.protocol === "StateOfTheWorld" && options.wildcardOff !== undefined
+  if (!isMisled) problems.push(...Invariants.unsettled(client, rest, server.options.wildcardOff))
   return { client, group: rest, problems }
 }
 

@@ -6,7 +6,7 @@ import * as Request from "@effect-xds/core/Request"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
 import * as Response from "@effect-xds/core/Response"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   DeltaDiscoveryRequestSchema,
   DeltaDiscoveryResponseSchema,
@@ -476,32 +476,36 @@ describe("Request", () => {
 })
 
 describe("EdsCluster", () => {
-  it("finds the assignment that the decoded message names", () =>
-    check(
-      fc.record({
-        name: fc.string(),
-        discovery: fc.oneof(
-          fc.integer({ min: 0, max: 4 }).map((value) => ({ case: "type" as const, value })),
-          fc.constant({ case: "clusterType" as const, value: { name: "custom" } }),
-          fc.constant({ case: undefined })
-        ),
-        serviceName: fc.option(fc.string(), { nil: undefined })
-      }),
-      200,
-      ({ discovery, name, serviceName }) => {
-        const cluster = create(ClusterSchema, {
-          name,
+  const cluster = fc
+    .record({
+      discovery: fc.oneof(
+        fc.integer({ min: 0, max: 4 }).map((value) => ({ case: "type" as const, value })),
+        fc.constant({ case: "type" as const, value: 3 }),
+        fc.constant({ case: "clusterType" as const, value: { name: "custom" } }),
+        fc.constant({ case: undefined })
+      ),
+      serviceName: fc.option(fc.string(), { nil: undefined })
+    })
+    .map(({ discovery, serviceName }) =>
+      toBinary(
+        ClusterSchema,
+        create(ClusterSchema, {
           clusterDiscoveryType: discovery,
           ...(serviceName === undefined ? {} : { edsClusterConfig: { serviceName } })
         })
-        const bytes = toBinary(ClusterSchema, cluster)
-        const isEds = discovery.case === "type" && discovery.value === 3
-        assert.strictEqual(
-          EdsCluster.assignmentName(name, bytes),
-          isEds ? (serviceName === undefined || serviceName === "" ? name : serviceName) : undefined
-        )
-      }
-    ))
+      )
+    )
+  it("finds the assignment that the decoded message names, also in a message in two parts", () =>
+    check(fc.tuple(fc.string(), fc.array(cluster, { minLength: 1, maxLength: 2 })), 300, ([name, parts]) => {
+      const bytes = Uint8Array.from(parts.flatMap((part) => Array.from(part)))
+      const { clusterDiscoveryType, edsClusterConfig } = fromBinary(ClusterSchema, bytes)
+      const isEds = clusterDiscoveryType.case === "type" && clusterDiscoveryType.value === Cluster_DiscoveryType.EDS
+      const serviceName = edsClusterConfig?.serviceName ?? ""
+      assert.strictEqual(
+        EdsCluster.assignmentName(name, bytes),
+        isEds ? (serviceName === "" ? name : serviceName) : undefined
+      )
+    }))
   it("is total", () =>
     check(fc.uint8Array({ maxLength: 32 }), 500, (bytes) => {
       EdsCluster.assignmentName("a", bytes)

@@ -87,7 +87,7 @@ export const resourceSpec = (typeUrl: string, options: { readonly ttl?: boolean 
       content: fc.integer({ min: 1, max: 4 }),
       isEds: fc.boolean(),
       label: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined, freq: 4 }),
-      ttl: options.ttl === true ? fc.option(fc.constantFrom(2_000, 10_000), { nil: undefined }) : fc.constant(undefined)
+      ttl: options.ttl === true ? fc.option(fc.constantFrom(2_500, 10_000), { nil: undefined }) : fc.constant(undefined)
     })
     .map(({ content, isEds, label, name, ttl }) => {
       const alias = aliasOf(name)

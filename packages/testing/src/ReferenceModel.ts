@@ -132,7 +132,7 @@ export const step = (
       const before = self.subscriptions.get(request.typeUrl)
       const after =
         request._tag === "StateOfTheWorld"
-          ? replaced(before, request)
+          ? replaced(before, request, self.wildcardOff.has(request.typeUrl))
           : edited(before, request, self.wildcardOff.has(request.typeUrl))
       return flush({ ...self, subscriptions: new Map(self.subscriptions).set(request.typeUrl, after) })
     }
@@ -140,7 +140,11 @@ export const step = (
 }
 
 /** State of the world: a request replaces the list of names, unless its nonce is stale. */
-const replaced = (before: Subscription | undefined, request: StateOfTheWorldRequest): Subscription => {
+const replaced = (
+  before: Subscription | undefined,
+  request: StateOfTheWorldRequest,
+  isWildcardOff: boolean
+): Subscription => {
   const self = before ?? fresh
   const { resourceNames, responseNonce } = request
   if (self.lastNonce !== "" && responseNonce !== "" && responseNonce !== self.lastNonce) return self
@@ -151,7 +155,7 @@ const replaced = (before: Subscription | undefined, request: StateOfTheWorldRequ
   for (const name of names) if (!self.names.has(name)) owed.add(name)
   for (const name of owed) if (name !== "*" && !names.has(name)) owed.delete(name)
   const sent = new Map(self.sent)
-  if (wildcard === "none") for (const name of sent.keys()) if (!names.has(name)) sent.delete(name)
+  if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!names.has(name)) sent.delete(name)
   const isWidened = wildcard !== "none" && self.wildcard === "none"
   if (isWidened) owed.add("*")
   return { ...self, names, wildcard, owed, sent, unanswered: self.unanswered || isWidened }
