@@ -23,36 +23,40 @@ import * as Subscriptions from "./Subscription.js"
  */
 export const subscribe = (self: Subscription, request: IncrementalRequest, first: boolean): Subscription => {
   const { initialResourceVersions, resourceNamesSubscribe, resourceNamesUnsubscribe } = request
-  let next = self
+  if (!first && resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0) return self
+  const next = Subscriptions.draft(self)
   if (first) {
-    next = { ...next, initial: initialResourceVersions }
-    if (resourceNamesSubscribe.length === 0) next = { ...next, wildcard: "legacy" }
+    next.initial = initialResourceVersions
+    if (resourceNamesSubscribe.length === 0) next.wildcard = "legacy"
   }
   for (const name of resourceNamesSubscribe) {
     if (name === "*") {
       // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
-      const again = !first && next.mark === undefined && next.wildcard !== "legacy"
-      next = Subscriptions.addWildcard(again ? { ...next, resync: true } : next)
+      if (!first && next.mark === undefined && next.wildcard !== "legacy") next.resync = true
+      Subscriptions.addWildcard(next)
     } else {
       // ★ A name that is held already is sent again: the client may have forgotten it.
-      next = Subscriptions.addName(next, name)
-      if (!first) next = Subscriptions.insist(next, [name])
+      Subscriptions.addName(next, name)
+      if (!first) Subscriptions.insist(next, [name])
     }
   }
   // ★ A legacy wildcard became `*` by the first name that was subscribed to.
-  if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next = { ...next, wildcard: "explicit" }
+  if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next.wildcard = "explicit"
   for (const name of resourceNamesUnsubscribe) {
     if (name === "*") {
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
-      if (next.wildcard === "explicit") next = Subscriptions.dropWildcard(next)
+      if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
-      next = Subscriptions.insist(Subscriptions.removeName(next, name), [name])
+      Subscriptions.removeName(next, name)
+      Subscriptions.insist(next, [name])
       // ★ The client cannot know whether the wildcard has it: tell.
-      if (next.wildcard !== "none") next = { ...next, forced: HashSet.add(next.forced, name) }
+      if (next.wildcard !== "none") next.forced = HashSet.add(next.forced, name)
     }
   }
   return next
 }
+
+const noNames: ReadonlyArray<string> = []
 
 /**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
@@ -64,7 +68,7 @@ export const flush = (
   self: Subscription,
   { changes, removals, set, ttl, updates }: Flush,
   openers: ReadonlyArray<string>
-): readonly [Subscription, Response.Response | undefined, fresh: ReadonlyArray<Resource>] => {
+): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] => {
   const wild = Subscriptions.isWild(self)
   const first = self.mark === undefined
   const everything = wild && (first || self.resync)
@@ -103,7 +107,7 @@ export const flush = (
     if (removals) {
       const left = Subscriptions.without(leaving, back)
       // The client may know it by the name it asked for or by its own: both are told.
-      gone.push(...left.keys())
+      for (const name of left.keys()) gone.push(name)
       lingering = new Map()
     } else {
       // What is sent now is what the client has from now on.
@@ -113,38 +117,38 @@ export const flush = (
       if (self.resync) lingering = new Map(Array.from(lingering.keys(), (name) => [name, undefined]))
     }
   }
-  // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on
-  // `removed_resources` its HTTP request would hang.
-  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
-  const hosts = isVirtualHost ? missing.filter((name) => Subscriptions.hasName(self, name)) : []
-  // One that the client still holds is taken away first: a name must not be in a response twice.
-  const absent = isVirtualHost ? [...openers, ...hosts.filter((name) => !gone.includes(name))] : []
-  const later = hosts.filter((name) => gone.includes(name))
-  // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds.
-  for (const name of missing) if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)
+  let absent: ReadonlyArray<string> = noNames
+  let later: ReadonlyArray<string> = noNames
+  if (self.typeUrl === ResourceType.VirtualHost.typeUrl) {
+    // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on
+    // `removed_resources` its HTTP request would hang.
+    const isGone = new Set(gone)
+    const hosts = missing.filter((name) => Subscriptions.hasName(self, name))
+    // One that the client still holds is taken away first: a name must not be in a response twice.
+    absent = [...openers, ...hosts.filter((name) => !isGone.has(name))]
+    later = hosts.filter((name) => isGone.has(name))
+    for (const name of missing) if (!Subscriptions.hasName(self, name)) gone.push(name)
+  } else {
+    // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds.
+    for (const name of missing) gone.push(name)
+  }
   const removed = gone.length > 1 ? Array.from(new Set(gone)) : gone
 
-  const names = wild
-    ? self.names
-    : Subscriptions.hold(
-        Subscriptions.release(self.names, [...missing, ...lost, ...(advanced ? changes.gone.keys() : [])]),
-        [
-          ...resources,
-          ...held,
-          ...(advanced ? changes.returned.flatMap((name) => ResourceSet.find(set, name) ?? []) : [])
-        ]
-      )
-  const next: Subscription = {
-    ...self,
-    names,
-    mark: advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost]),
-    owed: false,
-    resync: false,
-    forced: later.length === 0 ? Subscriptions.noForced : HashSet.fromIterable(later),
-    initial: Subscriptions.noVersions,
-    insisted: Subscriptions.noForced,
-    lingering
+  const next = Subscriptions.draft(self)
+  if (!wild) {
+    const returned = advanced ? changes.returned.flatMap((name) => ResourceSet.find(set, name) ?? []) : []
+    next.names = Subscriptions.hold(
+      Subscriptions.release(self.names, [...missing, ...lost, ...(advanced ? changes.gone.keys() : [])]),
+      [...resources, ...held, ...returned]
+    )
   }
+  next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost])
+  next.owed = false
+  next.resync = false
+  next.forced = later.length === 0 ? Subscriptions.noForced : HashSet.fromIterable(later)
+  next.initial = Subscriptions.noVersions
+  next.insisted = Subscriptions.noForced
+  next.lingering = lingering
   if (!self.owed && resources.length === 0 && removed.length === 0 && absent.length === 0) return [next, undefined, []]
 
   const make = () =>

@@ -160,6 +160,23 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   deadline: never
 })
 
+type Draft = { -readonly [Key in keyof ServerStream]: ServerStream[Key] }
+
+/** A copy to change within one step; why it is written out, see `Subscription.draft`. */
+const draft = (self: ServerStream): Draft => ({
+  options: self.options,
+  group: self.group,
+  subscriptions: self.subscriptions,
+  credit: self.credit,
+  ended: self.ended,
+  nonces: self.nonces,
+  warming: self.warming,
+  changesHeldSince: self.changesHeldSince,
+  removalsHeldSince: self.removalsHeldSince,
+  removalsSince: self.removalsSince,
+  deadline: self.deadline
+})
+
 /**
  * When the stream wants a `Deadline` input, in the time that `now` is given in (milliseconds); Infinity if never.
  *
@@ -209,16 +226,17 @@ const none: ReadonlyArray<Output> = []
  */
 export const step = (self: ServerStream, input: Input, now: number): readonly [ServerStream, ReadonlyArray<Output>] => {
   if (self.ended) return [self, none]
-  switch (input._tag) {
-    case "Request":
-      return onRequest(self, input.request, now)
-    case "Changed":
-      return self.group === input.group ? [self, none] : flush({ ...self, group: input.group }, none, now)
-    case "Writable":
-      return self.credit ? [self, none] : flush({ ...self, credit: true }, none, now)
-    case "Deadline":
-      return flush(self, none, now)
+  if (input._tag === "Request") return onRequest(self, input.request, now)
+  const next = draft(self)
+  if (input._tag === "Changed") {
+    if (self.group === input.group) return [self, none]
+    next.group = input.group
+  } else if (input._tag === "Writable") {
+    if (self.credit) return [self, none]
+    next.credit = true
   }
+  const output = flush(next, now)
+  return [next, output === undefined ? none : [output]]
 }
 
 const onRequest = (
@@ -227,10 +245,12 @@ const onRequest = (
   now: number
 ): readonly [ServerStream, ReadonlyArray<Output>] => {
   const { options } = self
-  const violate = (reason: ViolationReason, message: string): readonly [ServerStream, ReadonlyArray<Output>] => [
-    { ...self, ended: true, deadline: never },
-    [{ _tag: "Violation", reason, message }]
-  ]
+  const violate = (reason: ViolationReason, message: string): readonly [ServerStream, ReadonlyArray<Output>] => {
+    const next = draft(self)
+    next.ended = true
+    next.deadline = never
+    return [next, [{ _tag: "Violation", reason, message }]]
+  }
   if (request._tag !== options.protocol) {
     return violate("WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
   }
@@ -262,28 +282,33 @@ const onRequest = (
     outputs.push({ _tag: "Ignored", typeUrl, nonce, reason: "StaleNonce" })
   }
 
-  let after =
+  const asked =
     request._tag === "StateOfTheWorld"
       ? StateOfTheWorld.subscribe(replied, request, first)
       : Incremental.subscribe(replied, request, first)
-  const names = HashMap.size(after.names)
+  const names = HashMap.size(asked.names)
   if (names > options.maxNames) {
     return violate("TooManyNames", `${names} names of ${typeUrl}; at most ${options.maxNames} are allowed`)
   }
-  if (first || after.wildcard !== before.wildcard || after.names !== before.names) {
-    outputs.push({ _tag: "Subscribed", typeUrl, wildcard: after.wildcard !== "none", names })
+  if (first || asked.wildcard !== before.wildcard || asked.names !== before.names) {
+    outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
   if (first && self.group === undefined) outputs.push({ _tag: "Waiting", typeUrl })
 
-  let { warming } = self
-  if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && after.initial.size > 0) {
+  const next = draft(self)
+  let after = asked
+  if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && asked.initial.size > 0) {
     // The client warms these clusters, and asks for an assignment it holds only by naming it here.
-    if (warming === "all") after = { ...after, resync: true }
-    else if (warming !== "none") after = Subscriptions.insist(after, warming)
-    warming = "none"
+    const insistent = Subscriptions.draft(asked)
+    if (self.warming === "all") insistent.resync = true
+    else if (self.warming !== "none") Subscriptions.insist(insistent, self.warming)
+    after = insistent
+    next.warming = "none"
   }
-  if (after === known) return flush(self, outputs, now)
-  return flush({ ...self, warming, subscriptions: put(self.subscriptions, after) }, outputs, now)
+  if (after !== known) next.subscriptions = put(self.subscriptions, after)
+  const output = flush(next, now)
+  if (output !== undefined) outputs.push(output)
+  return [next, outputs]
 }
 
 /** Puts a subscription in its place, or in that of the one of the same type. */
@@ -349,8 +374,6 @@ const settle = (
 const isFirstPhase = (subscription: Subscription): boolean =>
   subscription.order <= ResourceType.ClusterLoadAssignment.order
 
-const nothingHeld = { changesHeldSince: undefined, removalsHeldSince: undefined, removalsSince: undefined }
-
 /** Whether every subscription is up to date: seen at a glance, because most steps are the ACK of a client that is. */
 const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
   for (const each of self.subscriptions) {
@@ -366,20 +389,16 @@ const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
  * Finds what is due and sends the first of it, if there is credit. The order: answers and changes by type, deletions by
  * type backwards, renewals of TTLs.
  */
-const flush = (
-  before: ServerStream,
-  outputs: ReadonlyArray<Output>,
-  now: number
-): readonly [ServerStream, ReadonlyArray<Output>] => {
-  const { group, options } = before
-  if (!before.credit || group === undefined) {
-    // Without credit or a group there is nothing that time could bring about.
-    return [before.deadline === never ? before : { ...before, deadline: never }, outputs]
-  }
-  if (isQuiet(before, group)) {
-    const { changesHeldSince, removalsHeldSince, removalsSince } = before
-    const waits = changesHeldSince ?? removalsHeldSince ?? removalsSince ?? before.deadline
-    return [waits === never ? before : { ...before, ...nothingHeld, deadline: never }, outputs]
+const flush = (self: Draft, now: number): Output | undefined => {
+  const { group, options } = self
+  self.deadline = never
+  // Without credit or a group there is nothing that time could bring about.
+  if (!self.credit || group === undefined) return undefined
+  if (isQuiet(self, group)) {
+    self.changesHeldSince = undefined
+    self.removalsHeldSince = undefined
+    self.removalsSince = undefined
+    return undefined
   }
   const aggregated = options.typeUrl === undefined
   const isAwaited = (subscription: Subscription) => aggregated && options.makeBeforeBreak && subscription.awaited !== ""
@@ -387,17 +406,14 @@ const flush = (
     since !== undefined && now >= since + milliseconds
 
   const needs: Array<Need> = []
-  let { subscriptions } = before
   let updatesPending = false
   let changesPending = false
   let removalsPending = false
   let firstPhaseAwaited = false
   let anyAwaited = false
-  for (let index = 0; index < before.subscriptions.length; index++) {
-    const subscription = before.subscriptions[index]
-    if (subscription === undefined) continue
-    const [settled, need] = settle(before, group, subscription)
-    if (settled !== subscription) subscriptions = subscriptions.with(index, settled)
+  for (const [index, subscription] of self.subscriptions.entries()) {
+    const [settled, need] = settle(self, group, subscription)
+    if (settled !== subscription) self.subscriptions = self.subscriptions.with(index, settled)
     needs.push(need)
     const first = isFirstPhase(subscription)
     updatesPending ||= need.update
@@ -408,26 +424,19 @@ const flush = (
       firstPhaseAwaited ||= first
     }
   }
+  const { subscriptions } = self
 
-  const changesOverdue = hasPassed(before.changesHeldSince, options.phaseDeadline)
+  const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline)
   // Once overdue it stays so until all that was held back is out.
-  const changesHeldSince =
-    changesPending && (firstPhaseAwaited || changesOverdue) ? (before.changesHeldSince ?? now) : undefined
-  const removalsHeldSince = removalsPending && !updatesPending ? (before.removalsHeldSince ?? now) : undefined
-  const removalsSince = removalsPending ? (before.removalsSince ?? now) : undefined
-  const self: ServerStream = {
-    ...before,
-    subscriptions,
-    changesHeldSince,
-    removalsHeldSince,
-    removalsSince,
-    deadline: never
-  }
+  self.changesHeldSince =
+    changesPending && (firstPhaseAwaited || changesOverdue) ? (self.changesHeldSince ?? now) : undefined
+  self.removalsHeldSince = removalsPending && !updatesPending ? (self.removalsHeldSince ?? now) : undefined
+  self.removalsSince = removalsPending ? (self.removalsSince ?? now) : undefined
   const changesOpen = changesOverdue || !firstPhaseAwaited
   // Under changes that never stop, deletions would never get their turn.
-  const removalsOverdue = hasPassed(removalsSince, 2 * options.phaseDeadline)
+  const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline)
   const removalsOpen =
-    removalsOverdue || (!updatesPending && (hasPassed(removalsHeldSince, options.phaseDeadline) || !anyAwaited))
+    removalsOverdue || (!updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline) || !anyAwaited))
 
   // A heartbeat tells the version the client has, so what is held back goes out before a heartbeat is due.
   const mayUpdate = (subscription: Subscription, need: Need) =>
@@ -457,141 +466,145 @@ const flush = (
     // A deletion that goes first takes the changes of its type along: what came back meanwhile is one of them.
     const updates = overdue >= 0 || mayUpdate(subscription, need)
     const alsoRemovals = index === removed || (updates && mayRide(index))
-    const [responded, output] = respond(self, subscription, need, updates, alsoRemovals, now)
+    const output = respond(self, subscription, need, updates, alsoRemovals, now)
     // When the last deletion is out, the next one has a time of its own.
-    const isRest = responded.subscriptions.some((each) => each.lingering.size > 0)
-    const next = isRest ? responded : { ...responded, removalsHeldSince: undefined, removalsSince: undefined }
+    if (self.removalsSince !== undefined && self.subscriptions.every((each) => each.lingering.size === 0)) {
+      self.removalsHeldSince = undefined
+      self.removalsSince = undefined
+    }
     // Where there was nothing to say after all, the state moved on: what is next?
-    return output === undefined ? flush(next, outputs, now) : [next, [...outputs, output]]
+    return output ?? flush(self, now)
   }
-  return renew(self, needs, outputs, now)
+  return renew(self, needs, now)
 }
 
 /** Renews the TTLs that are due; else finds the time at which something will be. */
-const renew = (
-  self: ServerStream,
-  needs: ReadonlyArray<Need>,
-  outputs: ReadonlyArray<Output>,
-  now: number
-): readonly [ServerStream, ReadonlyArray<Output>] => {
+const renew = (self: Draft, needs: ReadonlyArray<Need>, now: number): Output | undefined => {
   const { bodylessHeartbeats, phaseDeadline, protocol } = self.options
   for (const [index, { renewAt, set }] of needs.entries()) {
     const subscription = self.subscriptions[index]
     if (subscription === undefined || now < renewAt) continue
-    const renewed = { ...subscription, renewedAt: now }
+    const renewed = Subscriptions.draft(subscription)
+    renewed.renewedAt = now
     const due = Heartbeat.due(subscription, set, now)
     if (due.length === 0) {
-      return flush({ ...self, subscriptions: self.subscriptions.with(index, renewed) }, outputs, now)
+      self.subscriptions = self.subscriptions.with(index, renewed)
+      return flush(self, now)
     }
     const response =
       protocol === "StateOfTheWorld"
         ? StateOfTheWorld.heartbeat(subscription, set, due, bodylessHeartbeats)
         : Incremental.heartbeat(subscription, set, due)
-    const [next, output] = emit(self, renewed, response, false, now)
-    return [next, [...outputs, output]]
+    return emit(self, renewed, response, false, now)
   }
   const after = (since: number | undefined, milliseconds: number) =>
     since === undefined ? never : since + milliseconds
-  const deadline = Math.min(
+  self.deadline = Math.min(
     after(self.changesHeldSince, phaseDeadline),
     after(self.removalsHeldSince, phaseDeadline),
     after(self.removalsSince, 2 * phaseDeadline),
     ...needs.map((need) => need.renewAt)
   )
-  return [{ ...self, deadline }, outputs]
+  return undefined
 }
 
 /** Makes the response of one type; `undefined` if there was nothing to say after all. */
 const respond = (
-  self: ServerStream,
+  self: Draft,
   subscription: Subscription,
   need: Need,
   updates: boolean,
   removals: boolean,
   now: number
-): readonly [ServerStream, Output | undefined] => {
+): Output | undefined => {
   const { changes, openers, set } = need
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl: self.options.ttl }
-  const [flushed, response, fresh] =
+  const [next, response, fresh] =
     self.options.protocol === "StateOfTheWorld"
       ? StateOfTheWorld.flush(subscription, input)
       : Incremental.flush(subscription, input, openers)
-  let next = flushed
   // TTLs that come with this response are not due at once.
-  if (self.options.ttl && subscription.mark?.hasTtls !== true) next = { ...next, renewedAt: now }
-  if (openers.length > 0) {
-    next = { ...next, opened: openers.reduce((opened, name) => HashSet.add(opened, name), next.opened) }
+  if (self.options.ttl && subscription.mark?.hasTtls !== true) next.renewedAt = now
+  for (const name of openers) next.opened = HashSet.add(next.opened, name)
+  if (response === undefined) {
+    self.subscriptions = put(self.subscriptions, next)
+    return undefined
   }
-  if (response === undefined) return [{ ...self, subscriptions: put(self.subscriptions, next) }, undefined]
-  const [sent, output] = emit(self, next, response, updates && need.update, now)
-  return [follow(sent, subscription, fresh), output]
+  const output = emit(self, next, response, updates && need.update, now)
+  follow(self, subscription, fresh)
+  return output
 }
 
 /** Sends a response: the next nonce, and the credit is used up. */
 const emit = (
-  self: ServerStream,
-  subscription: Subscription,
+  self: Draft,
+  subscription: Subscriptions.Draft,
   response: Response,
   update: boolean,
   now: number
-): readonly [ServerStream, Output] => {
-  const nonce = String(self.nonces + 1)
-  const sent = Subscriptions.send(subscription, { nonce, version: response.version, at: now }, update)
-  return [
-    { ...self, subscriptions: put(self.subscriptions, sent), nonces: self.nonces + 1, credit: false, deadline: never },
-    { _tag: "Send", typeUrl: subscription.typeUrl, nonce, response }
-  ]
+): Output => {
+  self.nonces++
+  const nonce = String(self.nonces)
+  Subscriptions.send(subscription, { nonce, version: response.version, at: now }, update)
+  self.subscriptions = put(self.subscriptions, subscription)
+  self.credit = false
+  self.deadline = never
+  return { _tag: "Send", typeUrl: subscription.typeUrl, nonce, response }
 }
 
 /** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000
 
 /** What a response of one type makes due in another. */
-const follow = (self: ServerStream, before: Subscription, fresh: ReadonlyArray<Resource>): ServerStream => {
-  if (self.options.typeUrl !== undefined) return self
-  if (before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)
-  if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) return openAgain(self, fresh)
-  return self
+const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): void => {
+  if (self.options.typeUrl !== undefined) return
+  if (before.typeUrl === ResourceType.Cluster.typeUrl) sendAssignments(self, before, fresh)
+  else if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
 }
 
 /**
  * ★ The ClusterLoadAssignment of a new or changed cluster is sent again after it, although unchanged: the client warms
  * the cluster on it, and an incremental client does not even ask.
  */
-const sendAssignments = (self: ServerStream, clusters: Subscription, fresh: ReadonlyArray<Resource>): ServerStream => {
+const sendAssignments = (self: Draft, clusters: Subscription, fresh: ReadonlyArray<Resource>): void => {
   const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
   if (endpoints === undefined) {
     // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
-    if (self.options.protocol !== "Incremental") return self
-    if (clusters.mark === undefined && clusters.initial.size === 0) return { ...self, warming: "all" }
-    let warming = self.warming === "none" ? HashSet.empty<string>() : self.warming
+    if (self.options.protocol !== "Incremental") return
+    if (clusters.mark === undefined && clusters.initial.size === 0) self.warming = "all"
     for (const { assignment } of fresh) {
-      if (warming === "all") break
-      if (assignment !== undefined) warming = HashSet.add(warming, assignment)
-      if (HashSet.size(warming) > maxWarming) warming = "all"
+      if (self.warming === "all") return
+      if (assignment === undefined) continue
+      self.warming = HashSet.add(self.warming === "none" ? HashSet.empty<string>() : self.warming, assignment)
+      if (HashSet.size(self.warming) > maxWarming) self.warming = "all"
     }
-    return { ...self, warming }
+    return
   }
   // The first answer brings everything but what the client says it holds.
-  if (endpoints.mark === undefined && endpoints.initial.size === 0) return self
+  if (endpoints.mark === undefined && endpoints.initial.size === 0) return
   const wild = Subscriptions.isWild(endpoints)
   const names: Array<string> = []
   for (const { assignment } of fresh) {
     if (assignment !== undefined && (wild || Subscriptions.hasName(endpoints, assignment))) names.push(assignment)
   }
-  if (names.length === 0) return self
-  const forced = names.reduce((set, name) => HashSet.add(set, name), endpoints.forced)
-  return { ...self, subscriptions: put(self.subscriptions, Subscriptions.insist({ ...endpoints, forced }, names)) }
+  if (names.length === 0) return
+  const next = Subscriptions.draft(endpoints)
+  for (const name of names) next.forced = HashSet.add(next.forced, name)
+  Subscriptions.insist(next, names)
+  self.subscriptions = put(self.subscriptions, next)
 }
 
 /** A route configuration that is sent again may belong to a new listener, which waits for its opener. */
-const openAgain = (self: ServerStream, fresh: ReadonlyArray<Resource>): ServerStream => {
+const openAgain = (self: Draft, fresh: ReadonlyArray<Resource>): void => {
   const hosts = find(self, ResourceType.VirtualHost.typeUrl)
-  if (hosts === undefined || HashSet.size(hosts.opened) === 0) return self
+  if (hosts === undefined || HashSet.size(hosts.opened) === 0) return
   let { opened } = hosts
   for (const { name } of fresh) opened = HashSet.remove(opened, VirtualHostDiscovery.openerOf(name))
-  if (HashSet.size(opened) === HashSet.size(hosts.opened)) return self
-  return { ...self, subscriptions: put(self.subscriptions, { ...hosts, opened, openedMark: undefined }) }
+  if (HashSet.size(opened) === HashSet.size(hosts.opened)) return
+  const next = Subscriptions.draft(hosts)
+  next.opened = opened
+  next.openedMark = undefined
+  self.subscriptions = put(self.subscriptions, next)
 }
 
 const find = (self: ServerStream, typeUrl: string): Subscription | undefined =>

@@ -33,20 +33,25 @@ const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =
  */
 export const subscribe = (self: Subscription, request: StateOfTheWorldRequest, first: boolean): Subscription => {
   const { resourceNames } = request
-  if (first && resourceNames.length === 0) return { ...self, wildcard: "legacy" }
   if (!first && sameList(self.listed, resourceNames)) return self
+  const next = Subscriptions.draft(self)
+  if (first && resourceNames.length === 0) {
+    next.wildcard = "legacy"
+    return next
+  }
   // Listed names differ, so at least one of the two lists is not empty: a legacy wildcard that goes on never gets here.
   // ★ Names, also `*`, end the legacy wildcard for good; ★ an empty list after names is an unsubscription from all.
   const wanted = new Set(resourceNames)
   const star = wanted.delete("*")
-  let next: Subscription = { ...self, listed: resourceNames }
-  if (star && next.wildcard !== "explicit") next = Subscriptions.addWildcard(next)
+  next.listed = resourceNames
+  if (star && next.wildcard !== "explicit") Subscriptions.addWildcard(next)
   const dropped = Array.from(HashMap.keys(self.names)).filter((name) => !wanted.has(name))
-  for (const name of dropped) next = Subscriptions.removeName(next, name)
-  if (!star) next = { ...next, lingering: Subscriptions.without(next.lingering, dropped) }
-  for (const name of wanted) if (!Subscriptions.hasName(self, name)) next = Subscriptions.addName(next, name)
+  for (const name of dropped) Subscriptions.removeName(next, name)
+  if (!star) next.lingering = Subscriptions.without(next.lingering, dropped)
+  for (const name of wanted) if (!Subscriptions.hasName(self, name)) Subscriptions.addName(next, name)
   // Last, so that also new names keep what the wildcard brought: if that is deleted, the client must be told.
-  return star ? next : Subscriptions.dropWildcard(next)
+  if (!star) Subscriptions.dropWildcard(next)
+  return next
 }
 
 /**
@@ -80,18 +85,22 @@ const named = (set: ResourceSet.ResourceSet, names: Iterable<string>): Array<Res
 export const flush = (
   self: Subscription,
   flush: Flush
-): readonly [Subscription, Response.Response | undefined, fresh: ReadonlyArray<Resource>] =>
+): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] =>
   self.family === "full-state" ? flushFullState(self, flush) : flushByName(self, flush)
 
 /** Full state: what the response lacks, the client deletes. So each response has all that is subscribed to. */
 const flushFullState = (
   self: Subscription,
   { changes, removals, set, ttl }: Flush
-): readonly [Subscription, Response.Response | undefined, ReadonlyArray<Resource>] => {
+): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
   const wild = Subscriptions.isWild(self)
   const asked = named(set, self.forced)
   const everything = self.mark === undefined || self.resync
-  const settled: Subscription = { ...self, mark: set.mark, owed: false, resync: false, forced: Subscriptions.noForced }
+  const settled = Subscriptions.draft(self)
+  settled.mark = set.mark
+  settled.owed = false
+  settled.resync = false
+  settled.forced = Subscriptions.noForced
   const deletes = removals && self.lingering.size + changes.gone.size > 0
   if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !deletes) {
     return [Subscriptions.absorb(settled, set, changes, false), undefined, []]
@@ -117,19 +126,20 @@ const flushFullState = (
       ttl
     })
   const response = wild && kept.length === 0 ? SharedResponse.of(set, set.mark, `sotw full ${ttl}`, make) : make()
-  const names = wild ? self.names : Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
-  return [{ ...settled, names, lingering }, response, everything ? base : unique([...changes.changed, ...asked])]
+  if (!wild) settled.names = Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
+  settled.lingering = lingering
+  const fresh = everything ? base : asked.length === 0 ? changes.changed : unique([...changes.changed, ...asked])
+  return [settled, response, fresh]
 }
 
 /** By name: what the response lacks is as it was. So each response has what changed or was asked for. */
 const flushByName = (
   self: Subscription,
   { changes, set, ttl, updates }: Flush
-): readonly [Subscription, Response.Response | undefined, ReadonlyArray<Resource>] => {
+): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
   const first = self.mark === undefined
   const wild = Subscriptions.isWild(self)
   const asked = named(set, self.forced)
-  const missing = Array.from(self.forced).filter((name) => ResourceSet.get(set, name) === undefined)
   const everything = wild && (first || self.resync)
   const resources = everything
     ? ResourceSet.all(set)
@@ -137,17 +147,19 @@ const flushByName = (
       ? changes.changed
       : unique([...(updates ? changes.changed : []), ...asked])
   const advanced = first || everything || updates
-  const names = wild
-    ? self.names
-    : Subscriptions.hold(advanced ? Subscriptions.release(self.names, changes.gone.keys()) : self.names, resources)
-  const next: Subscription = {
-    ...self,
-    names,
-    mark: advanced ? set.mark : ResourceSet.ahead(self.mark, resources, missing),
-    owed: false,
-    resync: false,
-    forced: Subscriptions.noForced
+  const next = Subscriptions.draft(self)
+  if (!wild) {
+    const kept = advanced ? Subscriptions.release(self.names, changes.gone.keys()) : self.names
+    next.names = Subscriptions.hold(kept, resources)
   }
+  if (advanced) next.mark = set.mark
+  else {
+    const missing = Array.from(self.forced).filter((name) => ResourceSet.get(set, name) === undefined)
+    next.mark = ResourceSet.ahead(self.mark, resources, missing)
+  }
+  next.owed = false
+  next.resync = false
+  next.forced = Subscriptions.noForced
   if (resources.length === 0 && !self.owed) return [next, undefined, []]
   const make = () =>
     Response.make({ protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version: set.version, resources, ttl })

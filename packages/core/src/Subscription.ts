@@ -145,6 +145,44 @@ export const make = (typeUrl: string, covered: boolean): Subscription => {
 }
 
 /**
+ * A subscription that whoever made it may still change.
+ *
+ * @since 0.1.0
+ */
+export type Draft = { -readonly [Key in keyof Subscription]: Subscription[Key] }
+
+/**
+ * A copy to change. Written out, because this is done for every response and every ACK, and V8 up to version 11 takes ten
+ * times as long for `{ ...self }` of so many fields.
+ *
+ * @since 0.1.0
+ */
+export const draft = (self: Subscription): Draft => ({
+  typeUrl: self.typeUrl,
+  family: self.family,
+  order: self.order,
+  covered: self.covered,
+  wildcard: self.wildcard,
+  names: self.names,
+  listed: self.listed,
+  mark: self.mark,
+  owed: self.owed,
+  resync: self.resync,
+  forced: self.forced,
+  initial: self.initial,
+  insisted: self.insisted,
+  lingering: self.lingering,
+  opened: self.opened,
+  openedMark: self.openedMark,
+  renewedAt: self.renewedAt,
+  sent: self.sent,
+  open: self.open,
+  acked: self.acked,
+  nacked: self.nacked,
+  awaited: self.awaited
+})
+
+/**
  * Whether the client is sent every resource of the type.
  *
  * @since 0.1.0
@@ -163,46 +201,38 @@ export const hasName = (self: Subscription, name: string): boolean => HashMap.ha
  *
  * @since 0.1.0
  */
-export const addName = (self: Subscription, name: string): Subscription => ({
-  ...self,
-  names: HashMap.has(self.names, name) ? self.names : HashMap.set(self.names, name, ""),
-  forced: HashSet.add(self.forced, name)
-})
+export const addName = (self: Draft, name: string): void => {
+  if (!HashMap.has(self.names, name)) self.names = HashMap.set(self.names, name, "")
+  self.forced = HashSet.add(self.forced, name)
+}
 
 /**
  * No longer asks for a name. What was sent under it is forgotten: if it is asked for again, it is sent again.
  *
  * @since 0.1.0
  */
-export const removeName = (self: Subscription, name: string): Subscription => ({
-  ...self,
-  names: HashMap.remove(self.names, name),
-  forced: HashSet.remove(self.forced, name)
-})
+export const removeName = (self: Draft, name: string): void => {
+  self.names = HashMap.remove(self.names, name)
+  self.forced = HashSet.remove(self.forced, name)
+}
 
 /**
  * No longer asks for everything. The names that remain keep what the wildcard brought under them.
  *
  * @since 0.1.0
  */
-export const dropWildcard = (self: Subscription): Subscription => {
-  if (!isWild(self)) {
-    return { ...self, wildcard: "none", forced: HashSet.filter(self.forced, (name) => HashMap.has(self.names, name)) }
-  }
+export const dropWildcard = (self: Draft): void => {
   const held = self.mark
-  const names =
-    held === undefined
-      ? self.names
-      : HashMap.map(self.names, (_, name) =>
-          Option.getOrElse(HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name)), () => "")
-        )
-  return {
-    ...self,
-    wildcard: "none",
-    names,
-    forced: HashSet.filter(self.forced, (name) => HashMap.has(names, name)),
-    lingering: new Map(Array.from(self.lingering).filter(([name]) => HashMap.has(names, name)))
+  if (isWild(self)) {
+    if (held !== undefined) {
+      self.names = HashMap.map(self.names, (_, name) =>
+        Option.getOrElse(HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name)), () => "")
+      )
+    }
+    self.lingering = new Map(Array.from(self.lingering).filter(([name]) => hasName(self, name)))
   }
+  self.wildcard = "none"
+  self.forced = HashSet.filter(self.forced, (name) => hasName(self, name))
 }
 
 /**
@@ -211,19 +241,24 @@ export const dropWildcard = (self: Subscription): Subscription => {
  *
  * @since 0.1.0
  */
-export const addWildcard = (self: Subscription): Subscription => {
-  const next: Subscription = { ...self, wildcard: "explicit", opened: noForced, openedMark: undefined }
-  if (self.wildcard === "legacy" || self.mark === undefined) return next
-  if (self.wildcard === "explicit" || !self.covered) {
+export const addWildcard = (self: Draft): void => {
+  const before = self.wildcard
+  self.wildcard = "explicit"
+  self.opened = noForced
+  self.openedMark = undefined
+  if (before === "legacy" || self.mark === undefined) return
+  self.owed = true
+  self.resync = true
+  if (before === "explicit" || !self.covered) {
     // The client may have forgotten also what lingers: if that comes back, it is sent.
-    const lingering = new Map(Array.from(self.lingering.keys(), (name) => [name, undefined]))
-    return { ...next, owed: true, resync: true, lingering }
+    self.lingering = new Map(Array.from(self.lingering.keys(), (name) => [name, undefined]))
+    return
   }
   let fingerprints = noNames
   for (const [name, fingerprint] of self.names) {
     if (fingerprint !== "") fingerprints = HashMap.set(fingerprints, ResourceSet.nameAt(self.mark, name), fingerprint)
   }
-  return { ...next, owed: true, resync: true, mark: { ...self.mark, revision: -1, fingerprints, token: {} } }
+  self.mark = { ...self.mark, revision: -1, fingerprints, token: {} }
 }
 
 /**
@@ -242,11 +277,9 @@ export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>)
  *
  * @since 0.1.0
  */
-export const insist = (self: Subscription, names: Iterable<string>): Subscription => {
-  if (self.initial.size === 0) return self
-  let { insisted } = self
-  for (const name of names) insisted = HashSet.add(insisted, name)
-  return { ...self, insisted }
+export const insist = (self: Draft, names: Iterable<string>): void => {
+  if (self.initial.size === 0) return
+  for (const name of names) self.insisted = HashSet.add(self.insisted, name)
 }
 
 /**
@@ -383,17 +416,16 @@ export const reply = (
   if (sent === undefined) return [self, { _tag: "Unrelated" }]
   // Responses are answered in order; Envoy answers only the last of several.
   const open = self.open.slice(index + 1)
+  const next = draft(self)
+  next.open = open
+  const { nonce: answered, version } = sent
   if (error !== undefined) {
-    return [
-      { ...self, open, nacked: { ...sent, at: now, error } },
-      { _tag: "Nacked", sent }
-    ]
+    next.nacked = { nonce: answered, version, at: now, error }
+    return [next, { _tag: "Nacked", sent }]
   }
-  const awaited = self.awaited !== "" && open.some((later) => later.nonce === self.awaited) ? self.awaited : ""
-  return [
-    { ...self, open, awaited, acked: { ...sent, at: now } },
-    { _tag: "Acked", sent }
-  ]
+  if (self.awaited !== "" && !open.some((later) => later.nonce === self.awaited)) next.awaited = ""
+  next.acked = { nonce: answered, version, at: now }
+  return [next, { _tag: "Acked", sent }]
 }
 
 /** Most responses of a type whose answers are still told apart. */
@@ -404,12 +436,11 @@ const maxOpen = 64
  *
  * @since 0.1.0
  */
-export const send = (self: Subscription, sent: Sent, update: boolean): Subscription => ({
-  ...self,
-  sent,
-  open: [...(self.open.length < maxOpen ? self.open : self.open.slice(1)), sent],
-  awaited: update ? sent.nonce : self.awaited
-})
+export const send = (self: Draft, sent: Sent, update: boolean): void => {
+  self.sent = sent
+  self.open = self.open.length === 0 ? [sent] : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), sent]
+  if (update) self.awaited = sent.nonce
+}
 
 /**
  * What both variants know when they make a response.
@@ -438,7 +469,7 @@ export const absorb = (
   set: ResourceSet.ResourceSet,
   changes: Changes,
   silent: boolean
-): Subscription => {
+): Draft => {
   let { lingering, names } = self
   if (changes.returned.length > 0) {
     lingering = without(lingering, changes.returned)
@@ -451,5 +482,9 @@ export const absorb = (
     if (!silent) lingering = new Map([...lingering, ...changes.gone])
     names = release(names, changes.gone.keys())
   }
-  return { ...self, mark: set.mark, lingering, names }
+  const next = draft(self)
+  next.mark = set.mark
+  next.lingering = lingering
+  next.names = names
+  return next
 }

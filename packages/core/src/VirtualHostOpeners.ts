@@ -13,6 +13,7 @@ import type { ResourceGroup } from "./ResourceGroup.js"
 import * as ResourceGroups from "./ResourceGroup.js"
 import * as ResourceSet from "./ResourceSet.js"
 import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 import { openerOf } from "./VirtualHostDiscovery.js"
 
 const namesOf = new WeakMap<ResourceSet.ResourceSet, ReadonlyArray<string>>()
@@ -49,5 +50,8 @@ export const due = (
   const opened = HashSet.filter(self.opened, (name) => names.has(name))
   const openers = Array.from(names).filter((name) => !HashSet.has(opened, name))
   // Only when nothing is due any more is the set done with.
-  return [{ ...self, opened, openedMark: openers.length === 0 ? routes.mark : self.openedMark }, openers]
+  const next = Subscriptions.draft(self)
+  next.opened = opened
+  if (openers.length === 0) next.openedMark = routes.mark
+  return [next, openers]
 }
