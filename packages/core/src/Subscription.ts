@@ -464,12 +464,7 @@ export interface Flush {
  *
  * @since 0.1.0
  */
-export const absorb = (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
-  changes: Changes,
-  silent: boolean
-): Draft => {
+export const absorb = (self: Subscription, set: ResourceSet.ResourceSet, changes: Changes, silent: boolean): Draft => {
   let { lingering, names } = self
   if (changes.returned.length > 0) {
     lingering = without(lingering, changes.returned)
