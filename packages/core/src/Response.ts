@@ -198,7 +198,19 @@ export const body = (response: Response): Uint8Array => {
  *
  * @since 0.1.0
  */
-export const nonceField = (nonce: string): Uint8Array => fieldOf(SOTW.nonce, utf8(nonce))
+export const nonceField = (nonce: string): Uint8Array => {
+  // By hand: this is done for each response of each stream, and nonces are a few digits.
+  if (nonce.length >= 0x80) return fieldOf(SOTW.nonce, utf8(nonce))
+  const bytes = new Uint8Array(2 + nonce.length)
+  bytes[0] = SOTW.nonce * 8 + 2
+  bytes[1] = nonce.length
+  for (let index = 0; index < nonce.length; index++) {
+    const code = nonce.charCodeAt(index)
+    if (code >= 0x80) return fieldOf(SOTW.nonce, utf8(nonce))
+    bytes[2 + index] = code
+  }
+  return bytes
+}
 
 /**
  * A whole message in one piece: body and nonce. For transports that cannot write two.

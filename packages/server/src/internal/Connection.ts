@@ -290,11 +290,12 @@ export class Connection implements ServerTransport.StreamHandler {
   run(): void {
     if (this.stepping) return
     const { environment } = this
-    if (this.due && environment.now() >= this.giveUpAt) return this.giveUp()
+    const now = environment.now()
+    if (this.due && now >= this.giveUpAt) return this.giveUp()
     this.stepping = true
     try {
       for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
-        const [stream, outputs] = ServerStream.step(this.stream, input, environment.now())
+        const [stream, outputs] = ServerStream.step(this.stream, input, now)
         this.stream = stream
         for (const output of outputs) this.handle(output)
       }
