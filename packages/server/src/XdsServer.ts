@@ -70,7 +70,7 @@ export interface Options<out R = never> {
    * On aggregated streams: listeners and routes wait until the clusters they need are ACKed, and deletions until all of
    * that is. Default: true.
    */
-  readonly makeBeforeBreak?: boolean | undefined
+  readonly makeBeforeBreak?: boolean | ((group: string) => boolean) | undefined
   /** How long to wait for those ACKs. Default: 5 seconds. */
   readonly phaseDeadline?: Duration.DurationInput | undefined
   /** Names a client may subscribe to, for each type. Default: 100 000. */
@@ -129,7 +129,7 @@ const switchedOff = (wildcards: Wildcards): ReadonlySet<string> =>
   )
 
 const settingsOf = <R>(options: Options<R>): Settings => {
-  const { ttl = "declared", wildcard = {} } = options
+  const { makeBeforeBreak = true, ttl = "declared", wildcard = {} } = options
   const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
     duration === undefined ? otherwise : Duration.toMillis(duration)
   const alwaysOff = typeof wildcard === "function" ? undefined : switchedOff(wildcard)
@@ -141,7 +141,7 @@ const settingsOf = <R>(options: Options<R>): Settings => {
       typeof wildcard === "function"
         ? (group) => switchedOff(wildcard(group))
         : () => alwaysOff ?? switchedOff(wildcard),
-    makeBeforeBreak: options.makeBeforeBreak ?? true,
+    makeBeforeBreak: typeof makeBeforeBreak === "function" ? makeBeforeBreak : () => makeBeforeBreak,
     phaseDeadline: millis(options.phaseDeadline, 5_000),
     maxNames: options.maxNames ?? 100_000,
     maxTypes: options.maxTypes ?? 64,

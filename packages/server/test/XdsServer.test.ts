@@ -10,7 +10,7 @@ import type { ServerEvent } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { ServerTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Metric, Stream, TestClock } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
@@ -346,6 +346,85 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
+  it.effect("make before break is on, and off for the groups that the option says", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      for (const [group, types] of [
+        ["edge", [CDS]],
+        ["fast", [CDS, LDS]]
+      ] as const) {
+        yield* store.set(group, Snapshot.make({ clusters: [cluster("a")], listeners: [listener("ingress")] }))
+        const client = yield* open()
+        for (const typeUrl of [CDS, LDS]) {
+          client.send(first(typeUrl, group))
+          client.send(ack(yield* client.receive))
+        }
+        const next = { clusters: [cluster("a", "next")], listeners: [create(ListenerSchema, { name: "second" })] }
+        yield* store.update(group, { upsert: Snapshot.make(next) })
+        const sent: Array<MemoryClient.Received> = []
+        while (client.unread() > 0) sent.push(yield* client.receive)
+        // With phases the listener waits for the ACK of the cluster.
+        expect(sent.map(({ typeUrl }) => typeUrl)).toEqual(types)
+        if (group !== "edge" || sent[0] === undefined) continue
+        client.send(ack(sent[0]))
+        expect((yield* client.receive).names).toEqual(["second"])
+      }
+    }).pipe(Effect.provide(setup({ makeBeforeBreak: (group) => group !== "fast" })))
+  )
+
+  it.effect("a stream is one span, from its first byte to its end", () => {
+    const spans: Array<Tracer.Span> = []
+    const tracer = Tracer.make({
+      span: (name, parent, context, links, startTime, kind) => {
+        const attributes = new Map<string, unknown>()
+        let status: Tracer.SpanStatus = { _tag: "Started", startTime }
+        const span: Tracer.Span = {
+          _tag: "Span",
+          name,
+          spanId: String(spans.length),
+          traceId: "t",
+          parent,
+          context,
+          get status() {
+            return status
+          },
+          attributes,
+          links,
+          sampled: true,
+          kind,
+          end: (endTime, exit) => {
+            status = { _tag: "Ended", startTime, endTime, exit }
+          },
+          attribute: (key, value) => void attributes.set(key, value),
+          event: () => undefined,
+          addLinks: () => undefined
+        }
+        spans.push(span)
+        return span
+      },
+      context: (run) => run()
+    })
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a"))
+      const client = yield* open()
+      client.send(first(CDS))
+      client.send(ack(yield* client.receive))
+      yield* store.update("edge", { upsert: clusters("b") })
+      client.send(ack(yield* client.receive))
+      const streams = () => spans.filter(({ name }) => name === "xds.stream")
+      expect(streams().map(({ status }) => status._tag)).toEqual(["Started"])
+      client.end()
+      expect(streams().map(({ status }) => status._tag)).toEqual(["Ended"])
+      expect(Object.fromEntries(streams()[0]?.attributes ?? [])).toMatchObject({
+        "xds.protocol": "Incremental",
+        "xds.service": "ADS",
+        "xds.node.id": "n1",
+        "xds.group": "edge"
+      })
+    }).pipe(Effect.provide(Layer.provide(setup(), Layer.setTracer(tracer))))
+  })
+
   it.effect("ends its streams and stops listening when the scope closes", () =>
     Effect.gen(function* () {
       const streams = Effect.map(Metric.value(XdsServerMetrics.streams), ({ value }) => value)
@@ -424,7 +503,7 @@ describe("XdsServer", () => {
       client.send(first(CDS))
       client.send(ack(yield* client.receive))
       yield* store.set("edge", Snapshot.make({ clusters: [cluster("b")], versions: { clusters: "v2" } }))
-      client.send(nack(yield* client.receive, "b is bad"))
+      client.send(nack(yield* client.receive, "b is\nbad"))
       const [status] = yield* server.status
       expect(status).toMatchObject({
         group: "edge",
@@ -433,10 +512,11 @@ describe("XdsServer", () => {
           {
             typeUrl: CDS,
             acked: { nonce: "1", version: "v1" },
-            nacked: { nonce: "2", version: "v2", error: { message: "b is bad" } }
+            nacked: { nonce: "2", version: "v2", error: { message: "b is\nbad" } }
           }
         ]
       })
+      // In the log a client's words are one line.
       expect(linesWith("rejected CDS version v2: b is bad")).toHaveLength(1)
       expect(client.unread()).toBe(0)
     }).pipe(Effect.provide(setup()))

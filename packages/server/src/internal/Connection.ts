@@ -28,7 +28,7 @@ export interface Settings {
   readonly ttl: (group: string) => Heartbeat.Mode
   readonly bodylessHeartbeats: boolean
   readonly wildcardOff: (group: string) => ReadonlySet<string>
-  readonly makeBeforeBreak: boolean
+  readonly makeBeforeBreak: (group: string) => boolean
   readonly phaseDeadline: number
   readonly maxNames: number
   readonly maxTypes: number
@@ -262,14 +262,14 @@ export class Connection implements ServerTransport.StreamHandler {
         ttl: Heartbeat.isGiven(settings.ttl(name), protocol, features),
         bodylessHeartbeats: settings.bodylessHeartbeats,
         wildcardOff: settings.wildcardOff(name),
-        makeBeforeBreak: settings.makeBeforeBreak,
+        makeBeforeBreak: settings.makeBeforeBreak(name),
         phaseDeadline: settings.phaseDeadline,
         maxNames: settings.maxNames,
         maxTypes: settings.maxTypes
       })
       group = this.environment.join(this, name)
     } catch (cause) {
-      return this.fail("the ttl or wildcard function or the store", cause)
+      return this.fail("the ttl, wildcard or makeBeforeBreak function or the store", cause)
     }
     this.phase = { _tag: "Serving", group }
     if (group.connections.size > settings.maxStreamsPerGroup) {

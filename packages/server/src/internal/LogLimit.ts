@@ -9,6 +9,9 @@ const maxLines = 100
 /** Logs a line unless one with the same subject was logged within the last minute. */
 export type LogLimit = (level: LogLevel.LogLevel, subject: string, message: string, cause?: unknown) => void
 
+/** What clients write must not look like lines of their own. */
+const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+
 export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLimit => {
   const subjects = new Set<string>()
   let began = Number.NEGATIVE_INFINITY
@@ -30,7 +33,7 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
       return
     }
     subjects.add(subject)
-    if (cause === undefined) log(level, message)
-    else log(level, message, cause)
+    if (cause === undefined) log(level, oneLine(message))
+    else log(level, oneLine(message), cause)
   }
 }
