@@ -299,6 +299,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const { envoy, input, plane, two, url } = yield* running(variant)
       const requests = yield* Http.requests({ url })
       yield* more(requests, 50)
+      const from = plane.events.length
       yield* plane.store.set(
         "edge",
         Snapshot.make({
@@ -317,6 +318,17 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
         seen: Effect.map(envoy.configured("dynamic_active_clusters"), (names) => names.join())
       })
       expect(requests.failed, requests.describe()).toBe(0)
+      // What the server sent, and in between what Envoy ACKed: endpoints after their cluster and before its ACK, routes
+      // after that, and the old clusters go last.
+      const seen = plane.events.slice(from).flatMap((event) => {
+        if (event._tag !== "Sent" && event._tag !== "Acked") return []
+        return [`${event._tag} ${ResourceType.shortNameOf(event.typeUrl)}`]
+      })
+      const firstOf = (what: string) => seen.indexOf(what)
+      const order = ["Sent CDS", "Sent EDS", "Acked CDS", "Sent RDS", "Acked RDS"].map(firstOf)
+      expect(order, seen.join(", ")).toEqual(order.toSorted((a, b) => a - b))
+      expect(order, seen.join(", ")).not.toContain(-1)
+      expect(seen.lastIndexOf("Sent CDS"), seen.join(", ")).toBeGreaterThan(firstOf("Acked RDS"))
     })
   )
 
