@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf"
-import { ResourceGroup } from "@effect-xds/core"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Snapshot, SnapshotStore } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"

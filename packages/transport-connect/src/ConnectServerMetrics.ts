@@ -11,21 +11,21 @@ import type * as MetricKeyType from "effect/MetricKeyType"
  *
  * @since 0.1.0
  */
-export const connections = Metric.counter("xds_server_connections", { description: "Open connections" })
+export const connections = Metric.counter("xds_connect_connections", { description: "Open connections" })
 
 /**
  * Calls that are open now, streams and unary ones.
  *
  * @since 0.1.0
  */
-export const streams = Metric.counter("xds_server_streams", { description: "Open streams" })
+export const streams = Metric.counter("xds_connect_streams", { description: "Open streams" })
 
 /**
  * Bytes of requests, with their framing. gRPC streams only.
  *
  * @since 0.1.0
  */
-export const receivedBytes = Metric.counter("xds_server_received_bytes", {
+export const receivedBytes = Metric.counter("xds_connect_received_bytes", {
   description: "Bytes of requests received",
   incremental: true
 })
@@ -35,7 +35,7 @@ export const receivedBytes = Metric.counter("xds_server_received_bytes", {
  *
  * @since 0.1.0
  */
-export const sentBytes = Metric.counter("xds_server_sent_bytes", {
+export const sentBytes = Metric.counter("xds_connect_sent_bytes", {
   description: "Bytes of responses sent",
   incremental: true
 })
@@ -45,7 +45,7 @@ export const sentBytes = Metric.counter("xds_server_sent_bytes", {
  *
  * @since 0.1.0
  */
-export const tlsReloads = Metric.counter("xds_server_tls_reloads", {
+export const tlsReloads = Metric.counter("xds_connect_tls_reloads", {
   description: "Times that changed TLS files were taken into use",
   incremental: true
 })
@@ -65,7 +65,7 @@ export type RefusalReason =
   | "message too large"
   | "malformed message"
 
-const refusals = Metric.counter("xds_server_refused_streams", {
+const refusals = Metric.counter("xds_connect_refused_streams", {
   description: "Streams refused, or ended for what their client sent",
   incremental: true
 })

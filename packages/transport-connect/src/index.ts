@@ -3,5 +3,6 @@
  *
  * @since 0.1.0
  */
+export * as ConnectClient from "./ConnectClient.js"
 export * as ConnectServer from "./ConnectServer.js"
 export * as ConnectServerMetrics from "./ConnectServerMetrics.js"

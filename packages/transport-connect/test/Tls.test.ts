@@ -8,43 +8,15 @@ import * as Https from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Tls from "node:tls"
-import { generate } from "selfsigned"
 import { vi } from "vitest"
 import { splitSubjectAltNames } from "../src/internal/Peers.js"
+import { authority, certificate, client, server, stranger } from "./Certificates.js"
 import * as GrpcClient from "./GrpcClient.js"
 import { answering, request, serve } from "./RecordingServer.js"
 
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 const eventually = (assertion: () => void) =>
   Effect.promise(() => vi.waitFor(assertion, { timeout: 4000, interval: 2 }))
-
-const authority = await generate([{ name: "commonName", value: "test authority" }], {
-  keyType: "ec",
-  algorithm: "sha256",
-  extensions: [
-    { name: "basicConstraints", cA: true, critical: true },
-    { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
-  ]
-})
-const certificate = (
-  commonName: string,
-  altNames: ReadonlyArray<{ readonly type: 1 | 2 | 6 | 7; readonly value?: string; readonly ip?: string }>
-) =>
-  generate([{ name: "commonName", value: commonName }], {
-    keyType: "ec",
-    algorithm: "sha256",
-    ca: { key: authority.private, cert: authority.cert },
-    extensions: [{ name: "subjectAltName", altNames: [...altNames] }]
-  })
-const server = await certificate("xds", [
-  { type: 2, value: "localhost" },
-  { type: 7, ip: "127.0.0.1" }
-])
-const client = await certificate("node one", [
-  { type: 6, value: "spiffe://test/node-1" },
-  { type: 2, value: "node-1.test" }
-])
-const stranger = await generate([{ name: "commonName", value: "stranger" }], { keyType: "ec", algorithm: "sha256" })
 
 const tls = { key: server.private, cert: server.cert, ca: authority.cert }
 /** gRPC warns of addresses as names. */

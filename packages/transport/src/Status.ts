@@ -5,7 +5,7 @@
  */
 
 /**
- * The gRPC status codes a server of ours ends streams with, and their numbers.
+ * The gRPC status codes and their numbers.
  *
  * @see https://grpc.github.io/grpc/core/md_doc_statuscodes.html
  * @since 0.1.0
@@ -17,13 +17,16 @@ export const codes = {
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
   PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
   ABORTED: 10,
+  OUT_OF_RANGE: 11,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
   UNAVAILABLE: 14,
+  DATA_LOSS: 15,
   UNAUTHENTICATED: 16
 } as const
 

@@ -175,6 +175,10 @@ const plain = (response: HttpResponse, status: number, text: string, headers: Re
   response.end(`${text}\n`, () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
 }
 
+/** RESOURCE_EXHAUSTED, as gRPC and as Connect say it. */
+const isTooLarge = ({ status, trailer }: UniversalServerResponse): boolean =>
+  trailer?.get("grpc-status") === "8" || status === 429
+
 /** What was asked for, and of whom. */
 interface Incoming {
   readonly path: string
@@ -214,7 +218,8 @@ export const make = (shared: Shared): Serve => {
   const call = async (
     incoming: Incoming & { readonly method: ServerTransport.Method },
     universal: UniversalServerRequest,
-    response: HttpResponse
+    response: HttpResponse,
+    hasStarted: () => boolean
   ): Promise<void> => {
     const { method, path, peer } = incoming
     const contentType = universal.header.get("content-type") ?? ""
@@ -224,14 +229,22 @@ export const make = (shared: Shared): Serve => {
       shared.onRefused(path, peer, "unsupported content type", reason)
       return plain(response, 415, reason)
     }
-    if (response instanceof Http2.Http2ServerResponse && isStreaming(contentType) && !method.unary) {
-      // A compression would have to be named in the headers; it is not worth waiting for.
-      for (const name of compressionHeaders) universal.header.delete(name)
-      response.writeHead(200, { "content-type": contentType })
+    if (response instanceof Http2.Http2ServerResponse) {
+      if (isStreaming(contentType) && !method.unary) {
+        // A compression would have to be named in the headers; it is not worth waiting for.
+        for (const name of compressionHeaders) universal.header.delete(name)
+        response.writeHead(200, { "content-type": contentType })
+      }
+      // The client may not have sent all of its request, as one that is too large; it need not any more.
       const { stream } = response
       stream.once("wantTrailers", () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
     }
-    await send(await handler(universal), response)
+    const answer = await handler(universal)
+    await send(answer, response)
+    if (hasStarted() || universal.signal.aborted) return
+    // Connect answered by itself: it could not read the request.
+    if (isTooLarge(answer)) shared.onRefused(path, peer, "message too large", "the request is too large")
+    else shared.onRefused(path, peer, "malformed message", "the request cannot be read")
   }
 
   return (incoming, request, response) => {
@@ -251,7 +264,11 @@ export const make = (shared: Shared): Serve => {
       return plain(response, 405, reason, { allow: "POST" })
     }
     const { destroy, onEnd } = lifetime(request, response, shared.shutdownGrace)
-    const values = createContextValues().set(callKey, { path, method, peer, headers, onEnd })
+    let started = false
+    const onStart = (): void => {
+      started = true
+    }
+    const values = createContextValues().set(callKey, { path, method, peer, headers, onStart, onEnd })
     let universal: UniversalServerRequest
     try {
       universal = universalRequestFromNodeRequest(request, response, undefined, values)
@@ -259,7 +276,7 @@ export const make = (shared: Shared): Serve => {
       shared.onRefused(path, peer, "malformed message", "the host of the request is missing or malformed")
       return plain(response, 400, "the host of the request is missing or malformed")
     }
-    call({ ...incoming, method }, universal, response).catch((cause: unknown) => {
+    call({ ...incoming, method }, universal, response, () => started).catch((cause: unknown) => {
       // An aborted call ends like this too.
       if (!universal.signal.aborted) shared.onDefect(path, peer, cause)
       destroy()

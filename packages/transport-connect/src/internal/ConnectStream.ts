@@ -2,7 +2,7 @@
  * A call that came through Connect, as the port wants it: responses are pulled, one at a time.
  */
 import { Code, ConnectError } from "@connectrpc/connect"
-import { Request } from "@effect-xds/core"
+import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
@@ -16,6 +16,8 @@ export interface Call {
   readonly method: ServerTransport.Method
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
+  /** Called when the call begins: for a unary one, when its request could be read. */
+  readonly onStart: () => void
   /** Called when the call has ended, though perhaps not everything was read. */
   readonly onEnd: () => void
 }
@@ -27,13 +29,16 @@ const codes: Record<Status.Code, Code | undefined> = {
   INVALID_ARGUMENT: Code.InvalidArgument,
   DEADLINE_EXCEEDED: Code.DeadlineExceeded,
   NOT_FOUND: Code.NotFound,
+  ALREADY_EXISTS: Code.AlreadyExists,
   PERMISSION_DENIED: Code.PermissionDenied,
   RESOURCE_EXHAUSTED: Code.ResourceExhausted,
   FAILED_PRECONDITION: Code.FailedPrecondition,
   ABORTED: Code.Aborted,
+  OUT_OF_RANGE: Code.OutOfRange,
   UNIMPLEMENTED: Code.Unimplemented,
   INTERNAL: Code.Internal,
   UNAVAILABLE: Code.Unavailable,
+  DATA_LOSS: Code.DataLoss,
   UNAUTHENTICATED: Code.Unauthenticated
 }
 
@@ -72,6 +77,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream {
 
   /** Hands the call to the server. Throws the error to answer with if there is no room for it. */
   start(): void {
+    this.call.onStart()
     const refusal = this.shared.calls.refusal(this.peer)
     if (refusal !== undefined) {
       this.shared.onRefused(this.call.path, this.peer, refusal.reason, refusal.status.message)

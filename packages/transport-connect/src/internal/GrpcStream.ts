@@ -4,7 +4,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
-import { Request } from "@effect-xds/core"
+import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"

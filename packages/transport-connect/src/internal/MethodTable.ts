@@ -2,7 +2,7 @@
  * Every method of the aggregated and the separate discovery services, by its path.
  */
 import { ResourceType } from "@effect-xds/proto"
-import type { ServerTransport } from "@effect-xds/transport"
+import type { ClientTransport, ServerTransport } from "@effect-xds/transport"
 
 const methods = new Map<string, ServerTransport.Method>()
 
@@ -21,3 +21,10 @@ for (const { typeUrl, service, stream, delta, fetch } of ResourceType.all) {
 
 /** The method with this path (`/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters`). */
 export const find = (path: string): ServerTransport.Method | undefined => methods.get(path)
+
+/** The path of a streaming method; `undefined` for a type that has no service of its own. */
+export const pathOf = ({ protocol, typeUrl }: ClientTransport.Method): string | undefined => {
+  const type = typeUrl === undefined ? ResourceType.aggregated : ResourceType.byTypeUrl(typeUrl)
+  const name = protocol === "StateOfTheWorld" ? type?.stream : type?.delta
+  return type === undefined || name === undefined ? undefined : `/${type.service}/${name}`
+}

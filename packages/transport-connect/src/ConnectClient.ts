@@ -1,0 +1,348 @@
+/**
+ * Reaches xDS servers over gRPC: one HTTP/2 connection for each server, a stream for each subscription service.
+ *
+ * Timers here are real ones and not of Effect's `Clock`: they guard real sockets.
+ *
+ * @since 0.1.0
+ */
+import { ClientTransport, Status } from "@effect-xds/transport"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import { readFileSync } from "node:fs"
+import * as Http2 from "node:http2"
+import * as Net from "node:net"
+import * as Tls from "node:tls"
+import { GrpcClientStream } from "./internal/GrpcClientStream.js"
+import * as MethodTable from "./internal/MethodTable.js"
+import * as ServerAddress from "./internal/ServerAddress.js"
+
+/**
+ * Pings while a stream is open, by which a connection that is lost without a word is found.
+ *
+ * @since 0.1.0
+ */
+export interface KeepaliveOptions {
+  /** Milliseconds between pings. Default 300 000: servers on grpc-go end connections that ping more often. */
+  readonly interval?: number
+  /** Milliseconds until an unanswered ping ends the connection. Default 20 000. */
+  readonly timeout?: number
+}
+
+/**
+ * How to reach servers. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The largest response in bytes, also after decompression. Default 67 108 864 (64 MiB). */
+  readonly maxResponseBytes?: number
+  /** Milliseconds for a connection and its TLS handshake. Default 20 000. */
+  readonly connectTimeout?: number
+  readonly keepalive?: KeepaliveOptions
+  /**
+   * Call credentials: headers for each new stream (`authorization`), asked for each time, so that a token may be
+   * refreshed. If it fails, the stream ends with UNAUTHENTICATED; if it takes longer than `connectTimeout`, with
+   * UNAVAILABLE.
+   */
+  readonly headers?: (server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>
+}
+
+/**
+ * The transport. A channel fails for an address that cannot be understood and for TLS files that cannot be used;
+ * everything that may pass is the end of a stream: UNAVAILABLE where there is no connection.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): ClientTransport.Service => ({
+  connect: (server) =>
+    Effect.gen(function* () {
+      const fail = (reason: string, cause?: unknown) =>
+        new ClientTransport.ClientTransportError({ address: server.address, reason, cause })
+      const address = yield* Either.mapLeft(ServerAddress.parse(server.address), (reason) => fail(reason))
+      const { credentials } = server
+      if (credentials._tag === "Tls") {
+        if ((credentials.cert === undefined) !== (credentials.key === undefined)) {
+          return yield* fail("a client certificate needs both cert and key")
+        }
+        yield* Effect.try({
+          try: () => Tls.createSecureContext(secureContext(credentials)),
+          catch: (cause) => fail(`TLS cannot be used: ${reasonOf(cause)}`, cause)
+        })
+      }
+      const runtime = yield* Effect.runtime()
+      return yield* Effect.acquireRelease(
+        Effect.sync(() => new Channel(server, address, options, runtime)),
+        (channel) => Effect.sync(() => channel.close())
+      )
+    })
+})
+
+/**
+ * The transport as a layer.
+ *
+ * @example
+ * import { ConnectClient } from "@effect-xds/transport-connect"
+ *
+ * const transport = ConnectClient.layer({ keepalive: { interval: 60_000 } })
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport> =>
+  Layer.succeed(ClientTransport.ClientTransport, make(options))
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+const pem = (value: string): string => (value.includes("-----BEGIN ") ? value : readFileSync(value, "utf8"))
+
+/** Reads the files as they are now: each connection has the certificates of its time. */
+const secureContext = (
+  credentials: Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>
+): Tls.SecureContextOptions => {
+  const { ca, cert, key } = credentials
+  return {
+    ...(ca === undefined ? {} : { ca: pem(ca) }),
+    ...(cert === undefined || key === undefined ? {} : { cert: pem(cert), key: pem(key) })
+  }
+}
+
+/** How much a server may send ahead of what is read, in bytes, for a stream and for a connection. */
+const window = 1024 * 1024
+
+type Connected = (session: Http2.ClientHttp2Session) => void
+
+class Channel implements ClientTransport.Channel {
+  readonly #streams = new Set<GrpcClientStream>()
+  readonly #maxResponseBytes: number
+  readonly #connectTimeout: number
+  readonly #pingInterval: number
+  readonly #pingTimeout: number
+  #closed = false
+  #session: Http2.ClientHttp2Session | undefined
+  /** What waits for the connection that is being made, by stream; `undefined`: none is being made. */
+  #connecting: Map<GrpcClientStream, Connected> | undefined
+  #socket: Net.Socket | undefined
+  /** The TLS files as they were last of use. */
+  #context: Tls.SecureContextOptions | undefined
+
+  constructor(
+    private readonly server: ClientTransport.Server,
+    private readonly address: ServerAddress.ServerAddress,
+    private readonly options: Options,
+    private readonly runtime: Runtime.Runtime<never>
+  ) {
+    this.#maxResponseBytes = options.maxResponseBytes ?? 64 * 1024 * 1024
+    this.#connectTimeout = options.connectTimeout ?? 20_000
+    this.#pingInterval = options.keepalive?.interval ?? 300_000
+    this.#pingTimeout = options.keepalive?.timeout ?? 20_000
+  }
+
+  readonly open = (
+    method: ClientTransport.Method,
+    handler: ClientTransport.StreamHandler
+  ): ClientTransport.ClientStream => {
+    const stream = new GrpcClientStream(
+      handler,
+      { maxResponseBytes: this.#maxResponseBytes, onDefect: this.#onDefect },
+      (done) => {
+        this.#streams.delete(done)
+        this.#connecting?.delete(done)
+      }
+    )
+    this.#streams.add(stream)
+    // Nothing is told from within this call.
+    setImmediate(() => {
+      if (this.#closed) return stream.end()
+      const path = MethodTable.pathOf(method)
+      if (path === undefined) {
+        const text = `${method.typeUrl ?? ""} has no service of its own; subscribe to it on an aggregated stream (ADS)`
+        return stream.fail(Status.make("UNIMPLEMENTED", text))
+      }
+      this.#withHeaders(stream, path, (headers) =>
+        this.#withSession(stream, (session) => stream.start(session, headers))
+      )
+    })
+    return stream
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const stream of [...this.#streams]) stream.end()
+    const session = this.#session
+    const socket = this.#socket
+    // In a turn of its own, after the streams were reset: Node 20 may never come back from destroy() otherwise.
+    setImmediate(() =>
+      setImmediate(() => {
+        session?.destroy()
+        socket?.destroy()
+      })
+    )
+  }
+
+  readonly #onDefect = (defect: unknown): void => {
+    Runtime.runFork(this.runtime)(
+      Effect.annotateLogs(Effect.logError("client failed on a stream", Cause.die(defect)), {
+        server: this.server.address
+      })
+    )
+  }
+
+  #withHeaders(stream: GrpcClientStream, path: string, use: (headers: Record<string, string>) => void): void {
+    const headers = {
+      ":method": "POST",
+      ":scheme": this.server.credentials._tag === "Tls" ? "https" : "http",
+      ":path": path,
+      ":authority": this.address.authority,
+      "content-type": "application/grpc",
+      te: "trailers",
+      "grpc-accept-encoding": "identity,gzip",
+      "user-agent": "effect-xds"
+    }
+    const credentials = this.options.headers
+    if (credentials === undefined) return use(headers)
+    const asked = Effect.suspend(() => credentials(this.server)).pipe(
+      Effect.mapError((error) => Status.make("UNAUTHENTICATED", `no call credentials: ${error.message}`)),
+      Effect.timeoutFail({
+        duration: this.#connectTimeout,
+        onTimeout: () => Status.make("UNAVAILABLE", `no call credentials within ${this.#connectTimeout} ms`)
+      })
+    )
+    Runtime.runCallback(this.runtime)(asked, {
+      onExit: (exit) => {
+        if (stream.done) return
+        if (Exit.isSuccess(exit)) return use({ ...headers, ...lowerCase(exit.value) })
+        const refusal = Cause.failureOrCause(exit.cause)
+        if (refusal._tag === "Left") return stream.fail(refusal.left)
+        this.#onDefect(Cause.squash(refusal.right))
+        stream.fail(Status.make("UNAUTHENTICATED", "call credentials failed; the log says why"))
+      }
+    })
+  }
+
+  #withSession(stream: GrpcClientStream, use: Connected): void {
+    const session = this.#session
+    if (session !== undefined && !session.closed && !session.destroyed) return use(session)
+    if (this.#connecting !== undefined) {
+      this.#connecting.set(stream, use)
+      return
+    }
+    const waiting = new Map([[stream, use]])
+    this.#connecting = waiting
+    this.#connect((outcome) => {
+      this.#connecting = undefined
+      for (const [each, then] of [...waiting]) {
+        if (each.done) continue
+        if (Either.isRight(outcome)) then(outcome.right)
+        else each.fail(Status.make("UNAVAILABLE", `cannot connect to ${this.server.address}: ${outcome.left}`))
+      }
+    })
+  }
+
+  #connect(done: (outcome: Either.Either<Http2.ClientHttp2Session, string>) => void): void {
+    let settled = false
+    const settle = (outcome: Either.Either<Http2.ClientHttp2Session, string>): void => {
+      if (settled) return
+      settled = true
+      clearTimeout(timer)
+      done(outcome)
+    }
+    const timer = setTimeout(() => {
+      settle(Either.left(`no connection within ${this.#connectTimeout} ms`))
+      this.#socket?.destroy()
+    }, this.#connectTimeout)
+    const socket = this.#dial((reason) => settle(Either.left(reason)))
+    if (socket === undefined) return
+    this.#socket = socket
+    socket.once(socket instanceof Tls.TLSSocket ? "secureConnect" : "connect", () => {
+      if (settled || this.#closed) return void socket.destroy()
+      if (socket instanceof Tls.TLSSocket && socket.alpnProtocol !== "h2") {
+        settle(Either.left("the server does not speak HTTP/2 (ALPN h2)"))
+        return void socket.destroy()
+      }
+      settle(Either.right(this.#start(socket)))
+    })
+  }
+
+  #dial(onError: (reason: string) => void): Net.Socket | undefined {
+    const { address } = this
+    const to = address._tag === "Tcp" ? { host: address.host, port: address.port } : { path: address.path }
+    const { credentials } = this.server
+    let socket: Net.Socket
+    if (credentials._tag === "Insecure") socket = Net.connect({ ...to, noDelay: true })
+    else {
+      try {
+        const context = secureContext(credentials)
+        Tls.createSecureContext(context)
+        this.#context = context
+      } catch (cause) {
+        // Files in the middle of a change: what was of use last is used again.
+        if (this.#context === undefined) {
+          onError(`TLS cannot be used: ${reasonOf(cause)}`)
+          return undefined
+        }
+        this.#warn(`TLS files cannot be used, the last ones stay: ${reasonOf(cause)}`)
+      }
+      const name = credentials.serverName ?? (address._tag === "Tcp" ? address.host : address.authority)
+      const servername = Net.isIP(name) === 0 ? { servername: name } : {}
+      // The name is checked also where it is an IP address, which TLS has no way to ask for.
+      const check = {
+        checkServerIdentity: (_: string, certificate: Tls.PeerCertificate) => Tls.checkServerIdentity(name, certificate)
+      }
+      socket = Tls.connect({ ...to, ...this.#context, ...servername, ...check, ALPNProtocols: ["h2"] })
+      socket.setNoDelay(true)
+    }
+    socket.on("error", (error) => onError(error.message === "" ? String(Reflect.get(error, "code")) : error.message))
+    socket.once("close", () => {
+      onError("the connection was closed before it was of use")
+      if (this.#socket === socket) this.#socket = undefined
+    })
+    return socket
+  }
+
+  #start(socket: Net.Socket): Http2.ClientHttp2Session {
+    const session = Http2.connect(`http://${this.address.authority}`, {
+      createConnection: () => socket,
+      settings: { initialWindowSize: window, enablePush: false }
+    })
+    session.setLocalWindowSize(window)
+    this.#session = session
+    // Errors of a session end its streams, which tell.
+    session.on("error", () => undefined)
+    const stopPings = this.#keepAlive(session)
+    session.once("close", () => {
+      stopPings()
+      if (this.#session === session) this.#session = undefined
+    })
+    return session
+  }
+
+  /** Pings while streams are open, and destroys a session that does not answer. */
+  #keepAlive(session: Http2.ClientHttp2Session): () => void {
+    let timeout: NodeJS.Timeout | undefined
+    const interval = setInterval(() => {
+      if (timeout !== undefined || session.destroyed || this.#streams.size === 0) return
+      timeout = setTimeout(() => {
+        this.#warn(`no answer to a ping in ${this.#pingTimeout} ms, the connection is given up`)
+        session.destroy()
+      }, this.#pingTimeout)
+      session.ping(() => {
+        clearTimeout(timeout)
+        timeout = undefined
+      })
+    }, this.#pingInterval)
+    return () => {
+      clearInterval(interval)
+      clearTimeout(timeout)
+    }
+  }
+
+  #warn(message: string): void {
+    Runtime.runFork(this.runtime)(Effect.annotateLogs(Effect.logWarning(message), { server: this.server.address }))
+  }
+}
+
+const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

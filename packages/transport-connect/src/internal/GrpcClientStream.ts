@@ -1,0 +1,232 @@
+/**
+ * A client's gRPC stream on a bare HTTP/2 stream.
+ *
+ * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+ */
+import type { ClientTransport } from "@effect-xds/transport"
+import { Status } from "@effect-xds/transport"
+import type { Buffer } from "node:buffer"
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2"
+import { constants } from "node:http2"
+import { gunzipSync } from "node:zlib"
+import * as GrpcStatus from "./GrpcStatus.js"
+import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
+
+const nothing = new Uint8Array(0)
+
+/** Any error of a stream is followed by its "close", where it is dealt with. */
+const ignoreError = (): void => undefined
+
+export interface Options {
+  readonly maxResponseBytes: number
+  /** A defect of the client behind the port, which must not take the process with it. */
+  readonly onDefect: (defect: unknown) => void
+}
+
+/** A stream from the moment it is wanted; it is handed its HTTP/2 stream when there is a connection. */
+export class GrpcClientStream implements ClientTransport.ClientStream {
+  readonly #reader: LengthPrefixedMessage.Reader
+  #stream: ClientHttp2Stream | undefined
+  /** A stream that was closed does not know it any more. */
+  #session: ClientHttp2Session | undefined
+  #open = false
+  #done = false
+  #credit = 1
+  /** Messages of one chunk that there was no credit for. */
+  readonly #waiting: Array<Uint8Array> = []
+  #delivering = false
+  #encoding: string | undefined
+  #httpStatus = 0
+  #status: Status.Status | undefined
+  /** The stream is over, and its status is told when what waits was taken. */
+  #over: Status.Status | undefined
+
+  constructor(
+    private readonly handler: ClientTransport.StreamHandler,
+    private readonly options: Options,
+    private readonly onDone: (stream: GrpcClientStream) => void
+  ) {
+    this.#reader = new LengthPrefixedMessage.Reader(options.maxResponseBytes, this.#onFramed)
+  }
+
+  readonly send = (message: Uint8Array): void => {
+    if (this.#open && this.#stream !== undefined) this.#stream.write(LengthPrefixedMessage.encode(message, nothing))
+  }
+
+  readonly next = (): void => {
+    this.#credit++
+    this.#deliver()
+  }
+
+  readonly end = (): void => {
+    if (this.#done) return
+    this.#finish()
+    this.#cancel()
+  }
+
+  /** Whether nobody waits for it any more. */
+  get done(): boolean {
+    return this.#done
+  }
+
+  /** Sends the request's headers. */
+  start(session: ClientHttp2Session, headers: Readonly<Record<string, string>>): void {
+    let stream: ClientHttp2Stream
+    try {
+      stream = session.request({ ...headers }, { endStream: false })
+    } catch (cause) {
+      // The connection went away, or has no stream ids left.
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      return this.fail(Status.make("UNAVAILABLE", `no stream on this connection: ${reason}`))
+    }
+    this.#stream = stream
+    this.#session = session
+    stream.on("error", ignoreError)
+    stream.on("response", this.#onHeaders)
+    stream.on("trailers", this.#onHeaders)
+    stream.on("data", this.#onData)
+    stream.on("close", () => this.#onClose(stream.rstCode))
+    if (stream.pending) stream.once("ready", this.#onReady)
+    else this.#onReady()
+  }
+
+  /** Ends it with a status of the transport's own: there is no connection, or none any more. */
+  fail(status: Status.Status): void {
+    if (this.#done) return
+    this.#finish()
+    this.#cancel()
+    this.#tell(() => this.handler.onEnd(status))
+  }
+
+  #cancel(): void {
+    const stream = this.#stream
+    if (stream === undefined || stream.destroyed) return
+    stream.resume()
+    // In a turn of its own: Node 20 may never come back from a reset within an event of HTTP/2.
+    setImmediate(() => {
+      if (!stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
+    })
+  }
+
+  #finish(): void {
+    this.#done = true
+    this.#open = false
+    this.#waiting.length = 0
+    this.onDone(this)
+  }
+
+  /** Runs code of the client, which must not take the process with it. */
+  #tell(run: () => void): void {
+    try {
+      run()
+    } catch (defect) {
+      this.options.onDefect(defect)
+      this.end()
+    }
+  }
+
+  readonly #onReady = (): void => {
+    if (this.#done) return
+    this.#open = true
+    this.#tell(() => this.handler.onOpen())
+  }
+
+  readonly #onHeaders = (headers: IncomingHttpHeaders): void => {
+    const status = Number(headers[":status"])
+    if (Number.isInteger(status)) {
+      this.#httpStatus = status
+      this.#encoding = typeof headers["grpc-encoding"] === "string" ? headers["grpc-encoding"] : undefined
+      const type = headers["content-type"] ?? ""
+      if (status === 200 && headers["grpc-status"] === undefined && !type.startsWith("application/grpc")) {
+        return this.fail(Status.make("UNKNOWN", `the server's answer is ${JSON.stringify(type)} and not gRPC`))
+      }
+    }
+    this.#status = GrpcStatus.parse(headers) ?? this.#status
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#done || this.#httpStatus !== 200) return
+    const problem = this.#reader.read(chunk)
+    if (problem?._tag === "TooLarge") return this.#tooLarge(`of ${problem.bytes} bytes`)
+    if (problem?._tag === "BadFlag") {
+      return this.fail(
+        Status.make("INTERNAL", `a gRPC message begins with a byte 0 or 1, the server's with ${problem.flag}`)
+      )
+    }
+    this.#deliver()
+  }
+
+  #tooLarge(size: string): void {
+    const limit = `larger than this client's limit of ${this.options.maxResponseBytes} bytes`
+    this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; raise maxResponseBytes`))
+  }
+
+  readonly #onFramed = (message: Uint8Array, compressed: boolean): boolean => {
+    const bytes = compressed ? this.#inflate(message) : message
+    if (bytes === undefined) return false
+    this.#waiting.push(bytes)
+    return true
+  }
+
+  #inflate(message: Uint8Array): Uint8Array | undefined {
+    if (this.#encoding !== "gzip") {
+      const encoding = this.#encoding ?? "no grpc-encoding"
+      this.fail(Status.make("INTERNAL", `a message is compressed with ${encoding}; this client takes gzip`))
+      return undefined
+    }
+    try {
+      return gunzipSync(message, { maxOutputLength: this.options.maxResponseBytes })
+    } catch (cause) {
+      if (cause instanceof RangeError) this.#tooLarge("that was inflated")
+      else {
+        const reason = cause instanceof Error ? cause.message : String(cause)
+        this.fail(Status.make("INTERNAL", `a message is not gzip: ${reason}`))
+      }
+      return undefined
+    }
+  }
+
+  #deliver(): void {
+    // Credit that is given within a delivery is used by the loop below.
+    if (this.#delivering) return
+    this.#delivering = true
+    while (this.#credit > 0) {
+      const message = this.#waiting.shift()
+      if (message === undefined) break
+      this.#credit--
+      this.#tell(() => this.handler.onMessage(message))
+    }
+    this.#delivering = false
+    if (this.#credit === 0) this.#stream?.pause()
+    else this.#stream?.resume()
+    if (this.#over !== undefined && this.#waiting.length === 0) this.fail(this.#over)
+  }
+
+  #onClose(code: number): void {
+    if (this.#done) return
+    if (this.#status !== undefined) {
+      // An orderly end comes after all that was sent before it.
+      this.#over = this.#status
+      return this.#deliver()
+    }
+    if (this.#httpStatus !== 0 && this.#httpStatus !== 200) this.fail(GrpcStatus.ofHttp(this.#httpStatus))
+    else if (this.#session?.destroyed === true) this.fail(Status.make("UNAVAILABLE", "the connection was lost"))
+    else this.fail(ofReset(code))
+  }
+}
+
+/** What the end of a stream without a status means. */
+const ofReset = (code: number): Status.Status => {
+  switch (code) {
+    case constants.NGHTTP2_NO_ERROR:
+      return Status.make("INTERNAL", "the server ended the stream without a status")
+    case constants.NGHTTP2_REFUSED_STREAM:
+      return Status.make("UNAVAILABLE", "the server refused the stream")
+    case constants.NGHTTP2_CANCEL:
+      return Status.make("CANCELLED", "the server cancelled the stream")
+    case constants.NGHTTP2_ENHANCE_YOUR_CALM:
+      return Status.make("RESOURCE_EXHAUSTED", "the server asks for fewer requests")
+    default:
+      return Status.make("INTERNAL", `the server reset the stream with HTTP/2 error code ${code}`)
+  }
+}

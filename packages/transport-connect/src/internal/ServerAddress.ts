@@ -1,0 +1,49 @@
+/**
+ * Where a server is, in gRPC's syntax of names.
+ *
+ * @see https://github.com/grpc/grpc/blob/master/doc/naming.md
+ */
+import * as Either from "effect/Either"
+
+/** What a socket connects to, and the name that stands in `:authority` and must be in a certificate. */
+export type ServerAddress =
+  | { readonly _tag: "Tcp"; readonly host: string; readonly port: number; readonly authority: string }
+  | { readonly _tag: "Unix"; readonly path: string; readonly authority: string }
+
+/** gRPC's own. */
+const defaultPort = 443
+
+const schemes = ["dns", "ipv4", "ipv6", "unix"]
+
+const hostAndPort = (text: string): Either.Either<ServerAddress, string> => {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]/]+))(?::(\d+))?$/.exec(text)
+  const host = match?.[1] ?? match?.[2]
+  if (host === undefined) return Either.left(`${JSON.stringify(text)} is not host:port; IPv6 is written [::1]:18000`)
+  const port = match?.[3] === undefined ? defaultPort : Number(match[3])
+  if (port < 1 || port > 65_535) return Either.left(`${port} is not a port`)
+  return Either.right({ _tag: "Tcp", host, port, authority: text })
+}
+
+/** Reads an address; the reason why not is for people. */
+export const parse = (address: string): Either.Either<ServerAddress, string> => {
+  if (address === "") return Either.left("the address is empty; give host:port")
+  const scheme = /^([a-z][a-z0-9+.-]*):(?=\/|[^0-9])/.exec(address)?.[1] ?? /^(ipv4|dns):/.exec(address)?.[1]
+  if (scheme === undefined || (!schemes.includes(scheme) && !address.startsWith(`${scheme}:/`))) {
+    return hostAndPort(address)
+  }
+  const rest = address.slice(scheme.length + 1)
+  switch (scheme) {
+    case "dns":
+      // The DNS server that may stand between `//` and `/` is the resolver's matter, and Node's resolver has its own.
+      return hostAndPort(rest.replace(/^\/\/[^/]*\//, ""))
+    case "ipv4":
+    case "ipv6":
+      return rest.includes(",")
+        ? Either.left("a list of addresses is not supported; give one, or a name that resolves to them")
+        : hostAndPort(rest)
+    case "unix":
+      return Either.right({ _tag: "Unix", path: rest.replace(/^\/\//, ""), authority: "localhost" })
+    default:
+      return Either.left(`names of the scheme ${scheme}: are not supported; ${schemes.join(", ")} are`)
+  }
+}
