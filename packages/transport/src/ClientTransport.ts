@@ -78,8 +78,8 @@ export interface ClientStream {
 }
 
 /**
- * What a client does with a stream. None of these is called from within a call of the client's own, none may throw, and
- * after `onEnd` none is called.
+ * What a client does with a stream. None of these may throw, and after `onEnd` none is called. None is called from within
+ * `open`, `send` or `end`; `next` may deliver at once what has arrived already.
  *
  * @since 0.1.0
  */

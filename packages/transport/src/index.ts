@@ -4,5 +4,6 @@
  * @since 0.1.0
  */
 export * as ClientTransport from "./ClientTransport.js"
+export * as LogLimit from "./LogLimit.js"
 export * as ServerTransport from "./ServerTransport.js"
 export * as Status from "./Status.js"

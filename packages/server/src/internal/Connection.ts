@@ -20,7 +20,7 @@ import type * as Tracer from "effect/Tracer"
 import * as Client from "../Client.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
-import type { LogLimit } from "./LogLimit.js"
+import type { LogLimit } from "@effect-xds/transport/LogLimit"
 
 /** What a server's options say, with defaults filled in and durations in milliseconds. */
 export interface Settings {

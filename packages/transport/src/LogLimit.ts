@@ -1,4 +1,9 @@
-/** Log lines for what clients do: one per subject in a minute, and a bounded number of them. */
+/**
+ * Log lines for what peers do: one per subject in a minute, and a bounded number of them, so that a peer that misbehaves
+ * without end does not fill the log.
+ *
+ * @since 0.1.0
+ */
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
@@ -6,12 +11,21 @@ import * as Runtime from "effect/Runtime"
 const window = 60_000
 const maxLines = 100
 
-/** Logs a line unless one with the same subject was logged within the last minute. */
+/**
+ * Logs a line unless one with the same subject was logged within the last minute.
+ *
+ * @since 0.1.0
+ */
 export type LogLimit = (level: LogLevel.LogLevel, subject: string, message: string, cause?: unknown) => void
 
-/** What clients write must not look like lines of their own. */
+/** What peers write must not look like lines of their own. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
 
+/**
+ * A limit of its own. `now`: milliseconds that never go back.
+ *
+ * @since 0.1.0
+ */
 export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLimit => {
   const subjects = new Set<string>()
   let began = Number.NEGATIVE_INFINITY
@@ -22,7 +36,7 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
   return (level, subject, message, cause) => {
     const time = now()
     if (time - began >= window) {
-      if (left > 0) log(LogLevel.Warning, `${left} log lines about xDS clients were left out in the last minute`)
+      if (left > 0) log(LogLevel.Warning, `${left} log lines about xDS peers were left out in the last minute`)
       began = time
       left = 0
       subjects.clear()
