@@ -11,7 +11,7 @@ import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/
 import type { ServerEvent } from "@effect-xds/server"
 import { Snapshot } from "@effect-xds/server"
 import { Peer } from "@effect-xds/testing"
-import { Duration, Effect, Logger, LogLevel, type Scope } from "effect"
+import { Duration, Effect, Exit, Logger, LogLevel, Scope } from "effect"
 import { performance } from "node:perf_hooks"
 import { describe, expect } from "vitest"
 import * as Bootstrap from "../src/Bootstrap.js"
@@ -498,6 +498,58 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       if (variant.apiType === "DELTA_GRPC") {
         expect(plane.lines().filter((line) => /^sent \S+ ([1-9]|0 [1-9])/.test(line))).toEqual(["sent RDS 1 0"])
       }
+    })
+  )
+})
+
+describe.each(aggregated)("Envoy, $name", (variant) => {
+  test(
+    "is missed when it is killed in the middle of an update, and has the last state when it is back",
+    Effect.gen(function* () {
+      const { one, plane, url } = yield* running(variant)
+      const path = peer._tag === "Present" ? peer.path : ""
+      const start = Envoy.start({ path, variant, node: { id: "ingress-2", cluster: "edge" }, address: plane.address })
+      const streams = Effect.map(plane.status, (status) => status.map((client) => client.node?.id).sort())
+      const killed = yield* Scope.make()
+      const second = yield* Scope.extend(start, killed)
+      yield* second.listenerPort("ingress")
+      expect(yield* streams).toEqual(["ingress-1", "ingress-2"])
+
+      // A cluster whose endpoints are yet to come: Envoy does not ACK it, and what uses it is not sent.
+      const three = yield* Http.upstream("three")
+      const from = plane.events.length
+      yield* plane.store.update("edge", {
+        upsert: Snapshot.make({
+          clusters: [Resources.cluster(variant, "three")],
+          routes: [Resources.route("main", { three: 1 })]
+        })
+      })
+      const isSecond = ({ client }: { readonly client: { readonly node: { readonly id: string } | undefined } }) =>
+        client.node?.id === "ingress-2"
+      yield* Wait.until({
+        what: "the update to be under way",
+        check: Effect.sync(() => plane.events.slice(from).find((event) => event._tag === "Sent" && isSecond(event))),
+        seen: show(plane.events)
+      })
+      yield* Scope.close(killed, Exit.void)
+      yield* Wait.until({
+        what: "the server to miss it",
+        check: Effect.sync(() => plane.events.slice(from).find((event) => event._tag === "Ended" && isSecond(event))),
+        seen: show(plane.events),
+        limit: "2 seconds"
+      })
+      expect(yield* streams).toEqual(["ingress-1"])
+
+      yield* plane.store.update("edge", {
+        upsert: Snapshot.make({ endpoints: [Resources.assignment("three", [three])] })
+      })
+      yield* answered({ url }, is("three"))
+      const again = yield* start
+      const port = yield* again.listenerPort("ingress")
+      yield* answered({ url: `http://127.0.0.1:${port}/` }, is("three"))
+      expect((yield* again.endpoints)["one"]).toEqual([one])
+      expect((yield* again.endpoints)["three"]).toEqual([three])
+      expect(yield* streams).toEqual(["ingress-1", "ingress-2"])
     })
   )
 })

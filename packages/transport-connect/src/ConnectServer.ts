@@ -91,7 +91,10 @@ export interface Options {
    */
   readonly writeBufferBytes?: number
   readonly keepalive?: KeepaliveOptions
-  /** Milliseconds that a new connection has for its TLS handshake and its first bytes, and HTTP/1.1 for a request. Default 10 000. */
+  /**
+   * Milliseconds that a new connection has for its TLS handshake and its first bytes, and HTTP/1.1 and unary calls for a
+   * request. Default 10 000.
+   */
   readonly handshakeTimeout?: number
   /** Milliseconds that clients have to read the end of their streams before they are cut off. Default 5000. */
   readonly shutdownGrace?: number
@@ -237,6 +240,7 @@ class Server {
       calls: this.#calls,
       maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
+      requestTimeout: this.#handshakeTimeout,
       shutdownGrace: this.#shutdownGrace,
       accept,
       onRefused: this.#onRefused,

@@ -64,6 +64,7 @@ export type RefusalReason =
   | "shutting down"
   | "message too large"
   | "malformed message"
+  | "request timeout"
 
 const refusals = Metric.counter("xds_connect_refused_streams", {
   description: "Streams refused, or ended for what their client sent",

@@ -265,8 +265,17 @@ export const make = (shared: Shared): Serve => {
     }
     const { destroy, onEnd } = lifetime(request, response, shared.shutdownGrace)
     let started = false
+    // Until its request was read, a unary call is in no count of calls: it must not stay like that.
+    const onTimeout = (): void => {
+      const reason = `the request did not arrive within ${shared.requestTimeout} ms`
+      shared.onRefused(path, peer, "request timeout", reason)
+      destroy()
+    }
+    const timer = method.unary ? setTimeout(onTimeout, shared.requestTimeout) : undefined
+    response.once("close", () => clearTimeout(timer))
     const onStart = (): void => {
       started = true
+      clearTimeout(timer)
     }
     const values = createContextValues().set(callKey, { path, method, peer, headers, onStart, onEnd })
     let universal: UniversalServerRequest

@@ -22,6 +22,8 @@ export interface Shared {
   readonly calls: Calls
   readonly maxRequestBytes: number
   readonly writeBufferBytes: number
+  /** Milliseconds that a unary call has to bring its request. */
+  readonly requestTimeout: number
   /** Milliseconds that an ended stream has to be read to its end before it is destroyed. */
   readonly shutdownGrace: number
   readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
