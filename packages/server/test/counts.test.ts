@@ -1,0 +1,218 @@
+/**
+ * What an update costs, as exact numbers that no machine's load can change: a regression here is one in speed.
+ */
+import { create, toBinary } from "@bufbuild/protobuf"
+import * as Request from "@effect-xds/core/Request"
+import * as Resource from "@effect-xds/core/Resource"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as Response from "@effect-xds/core/Response"
+import * as ServerStream from "@effect-xds/core/ServerStream"
+import { ResourceType } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { ServerTransport } from "@effect-xds/transport"
+import { describe, expect, it } from "@effect/vitest"
+import { type Clock, Effect, Either, Layer, Logger } from "effect"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
+
+const CDS = ResourceType.Cluster.typeUrl
+const streams = 1_000
+const protocols = ["StateOfTheWorld", "Incremental"] as const
+
+const node = toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster: "edge" }))
+const cluster = (name: string, altStatName: string) => create(ClusterSchema, { name, altStatName })
+
+const request = (protocol: Request.Protocol, nonce = ""): Request.Request =>
+  protocol === "Incremental"
+    ? Request.incremental({ typeUrl: CDS, responseNonce: nonce, node: nonce === "" ? node : undefined })
+    : Request.stateOfTheWorld({ typeUrl: CDS, responseNonce: nonce, node: nonce === "" ? node : undefined })
+
+/** A transport that is all there is: streams that take everything, and what was written to them. */
+const recording = (protocol: Request.Protocol) => {
+  const handlers: Array<ServerTransport.StreamHandler> = []
+  const writes: Array<ServerTransport.Outgoing & { readonly stream: number }> = []
+  const layer = Layer.succeed(ServerTransport.ServerTransport, {
+    serve: (accept) =>
+      Effect.sync(() => {
+        for (let stream = 0; stream < streams; stream++) {
+          const accepted: ServerTransport.AcceptedStream = {
+            peer: { address: "here", identity: undefined },
+            method: { protocol, typeUrl: undefined, unary: false },
+            headers: {},
+            write: (outgoing) => {
+              writes.push({ ...outgoing, stream })
+              return true
+            },
+            end: () => undefined
+          }
+          handlers.push(accept(accepted))
+        }
+        return "here"
+      })
+  })
+  /** Each stream ACKs what it was sent. */
+  const ack = () => {
+    for (const { stream, suffix } of writes.splice(0)) {
+      const { responseNonce } = decodeNonce(suffix)
+      handlers[stream]?.onRequest(request(protocol, responseNonce))
+    }
+  }
+  return { layer, handlers, writes, ack }
+}
+
+/** The suffix is field 5 of a response, which in a request for state of the world is the nonce too. */
+const decodeNonce = (suffix: Uint8Array) => Either.getOrThrow(Request.decode("StateOfTheWorld", suffix))
+
+/** Waits for work that is done in slices. */
+const until = (isDone: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    isDone()
+      ? Effect.void
+      : Effect.zipRight(
+          Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void))),
+          until(isDone)
+        )
+  )
+
+const silent = Logger.replace(Logger.defaultLogger, Logger.none)
+
+describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
+  it.scopedLive("is encoded once and written once to each, and an ACK is one step that writes nothing", () =>
+    Effect.gen(function* () {
+      const { ack, handlers, layer, writes } = recording(protocol)
+      let readings = 0
+      const clock = yield* Effect.clock
+      const counting: Clock.Clock = {
+        ...clock,
+        unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
+        unsafeCurrentTimeNanos: () => {
+          readings++
+          return clock.unsafeCurrentTimeNanos()
+        }
+      }
+      yield* Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        const all = Array.from({ length: 100 }, (_, index) => cluster(`c${index}`, "0"))
+        yield* store.set("edge", Snapshot.make({ clusters: all }))
+        for (const handler of handlers) handler.onRequest(request(protocol))
+        expect(writes.length).toBe(streams)
+        expect(new Set(writes.map(({ body }) => body)).size).toBe(1)
+        ack()
+        expect(writes.length).toBe(0)
+
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("c7", "1")] }) })
+        yield* until(() => writes.length >= streams)
+        expect(writes.length).toBe(streams)
+        expect(new Set(writes.map(({ stream }) => stream)).size).toBe(streams)
+        expect(new Set(writes.map(({ body }) => body)).size).toBe(1)
+
+        readings = 0
+        ack()
+        expect(writes.length).toBe(0)
+        // The clock is read once for each time a stream is worked on.
+        expect(readings).toBe(streams)
+      }).pipe(
+        Effect.provide(
+          XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(Layer.provideMerge(SnapshotStore.layerMemory))
+        ),
+        Effect.provide(layer),
+        Effect.withClock(counting),
+        Effect.provide(silent)
+      )
+    })
+  )
+
+  it("looks at what changed and at nothing else", () => {
+    let looks = 0
+    /** A resource that counts how often its content is looked at. */
+    const counted = (name: string, content: string): Resource.Resource => {
+      const resource = Either.getOrThrow(
+        Resource.make({ typeUrl: CDS, name, value: new TextEncoder().encode(content) })
+      )
+      return Object.defineProperty({ ...resource }, "fingerprint", {
+        enumerable: true,
+        get: () => {
+          looks++
+          return resource.fingerprint
+        }
+      })
+    }
+    const cost = (size: number): number => {
+      const first = Array.from({ length: size }, (_, index) => counted(`c${index}`, "0"))
+      let group = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, first))
+      const open = Array.from({ length: 100 }, () => {
+        let stream = ServerStream.make({ protocol, typeUrl: undefined })
+        for (const input of [
+          { _tag: "Writable" },
+          { _tag: "Changed", group },
+          { _tag: "Request", request: request(protocol) },
+          { _tag: "Writable" },
+          { _tag: "Request", request: request(protocol, "1") }
+        ] as const) {
+          ;[stream] = ServerStream.step(stream, input, 0)
+        }
+        return stream
+      })
+      looks = 0
+      group = Either.getOrThrow(ResourceGroup.update(group, { upsert: [counted("c7", "1")] }))
+      for (const stream of open) {
+        const [next, outputs] = ServerStream.step(stream, { _tag: "Changed", group }, 1)
+        const [sent] = outputs
+        expect(sent?._tag).toBe("Send")
+        if (sent?._tag !== "Send") continue
+        if (protocol === "Incremental") expect(sent.response.resources.length).toBe(1)
+        const [acked] = ServerStream.step(next, { _tag: "Writable" }, 1)
+        ServerStream.step(acked, { _tag: "Request", request: request(protocol, sent.nonce) }, 1)
+      }
+      return looks
+    }
+    const small = cost(100)
+    expect(small).toBeLessThan(10)
+    expect(cost(10_000)).toBe(small)
+  })
+
+  it("keeps little for a stream that is up to date, the same whatever it was sent", () => {
+    V8.setFlagsFromString("--expose_gc")
+    const collect = new Vm.Script("gc()")
+    /** Bytes in use, when nothing more is freed: what earlier tests left goes in several turns. */
+    const used = (): number => {
+      let now = Number.POSITIVE_INFINITY
+      for (let before = Number.NaN; now !== before;) {
+        before = now
+        for (let turn = 0; turn < 4; turn++) collect.runInNewContext()
+        now = Math.min(before, process.memoryUsage().heapUsed)
+      }
+      return now
+    }
+    const bytes = (size: number): number => {
+      const resources = Array.from({ length: size }, (_, index) =>
+        Either.getOrThrow(Resource.make({ typeUrl: CDS, name: `c${index}`, value: Uint8Array.of(0x0a, 1, 0x61) }))
+      )
+      const group = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, resources))
+      const make = () => {
+        let stream = ServerStream.make({ protocol, typeUrl: undefined })
+        const step = (input: ServerStream.Input) => ([stream] = ServerStream.step(stream, input, 0))
+        step({ _tag: "Writable" })
+        step({ _tag: "Changed", group })
+        const [, outputs] = step({ _tag: "Request", request: request(protocol) })
+        for (const output of outputs) if (output._tag === "Send") Response.body(output.response)
+        step({ _tag: "Writable" })
+        step({ _tag: "Request", request: request(protocol, "1") })
+        return stream
+      }
+      make()
+      const before = used()
+      const kept = Array.from({ length: 10_000 }, make)
+      const after = used()
+      expect(kept.length).toBe(10_000)
+      return (after - before) / kept.length
+    }
+    const few = bytes(10)
+    const many = bytes(1_000)
+    console.log(`${protocol}: ${few.toFixed(0)} bytes for a stream over 10 resources, ${many.toFixed(0)} over 1 000`)
+    expect(few).toBeLessThan(1_500)
+    expect(Math.abs(many - few)).toBeLessThan(100)
+  })
+})
