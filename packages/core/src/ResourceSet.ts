@@ -10,6 +10,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Digest from "./Digest.js"
@@ -315,11 +316,14 @@ export interface Difference {
   readonly changed: ReadonlyArray<Resource>
   /** Gone. The value is what was there; `undefined` if the log no longer knows. */
   readonly removed: ReadonlyMap<string, Resource | undefined>
-  /** Every name and alias, of before and of now, under which somebody may have asked for one of these. */
-  readonly touched: ReadonlySet<string>
+  /**
+   * Every name and alias, of before and of now, under which somebody may have asked for one of these, and its hash: it
+   * is looked up in the names of every stream.
+   */
+  readonly touched: ReadonlyMap<string, number>
 }
 
-const none: Difference = { changed: [], removed: new Map(), touched: new Set() }
+const none: Difference = { changed: [], removed: new Map(), touched: new Map() }
 
 const differences = new WeakMap<ResourceSet, WeakMap<Mark, Difference>>()
 
@@ -347,7 +351,8 @@ export const difference = (self: ResourceSet, since: Mark): Difference => {
 const compare = (self: ResourceSet, since: Mark): Difference => {
   const changed: Array<Resource> = []
   const removed = new Map<string, Resource | undefined>()
-  const touched = new Set<string>()
+  const touched = new Map<string, number>()
+  const touch = (name: string) => void touched.set(name, Hash.string(name))
   const see = (name: string, before: Resource | undefined) => {
     const now = get(self, name)
     const held = HashMap.get(since.fingerprints, name)
@@ -357,10 +362,10 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
     } else {
       if (Option.isSome(held) && held.value === now.fingerprint) return
       changed.push(now)
-      for (const alias of now.aliases) touched.add(alias)
+      for (const alias of now.aliases) touch(alias)
     }
-    touched.add(name)
-    for (const alias of before?.aliases ?? []) touched.add(alias)
+    touch(name)
+    for (const alias of before?.aliases ?? []) touch(alias)
   }
   const start = self.log.length - (self.mark.revision - since.revision)
   const first = self.log[start]
@@ -373,7 +378,7 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
   } else {
     for (const name of HashMap.keys(since.fingerprints)) if (!HashMap.has(self.resources, name)) see(name, undefined)
     for (const name of HashMap.keys(self.resources)) see(name, undefined)
-    for (const [alias, name] of since.aliases) if (touched.has(name)) touched.add(alias)
+    for (const [alias, name] of since.aliases) if (touched.has(name)) touch(alias)
   }
   return { changed, removed, touched }
 }

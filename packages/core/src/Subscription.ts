@@ -304,6 +304,20 @@ export interface Changes {
 export const noChanges: Changes = { changed: [], gone: new Map(), returned: [] }
 
 /**
+ * Whether a subscription by name that waits for nothing asks for none of what changed in the set since its mark.
+ *
+ * @since 0.1.0
+ */
+export const isUntouched = (self: Subscription, set: ResourceSet.ResourceSet): boolean => {
+  if (self.mark === undefined || self.owed || self.lingering.size > 0 || HashSet.size(self.forced) > 0) return false
+  if (self.wildcard !== "none") return false
+  const { touched } = ResourceSet.difference(set, self.mark)
+  if (touched.size > HashMap.size(self.names)) return false
+  for (const [name, hash] of touched) if (HashMap.hasHash(self.names, name, hash)) return false
+  return true
+}
+
+/**
  * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for
  * names those that the difference touches. Nothing else is looked at. `find` says what a name means: aliases are of
  * incremental xDS only.
@@ -346,7 +360,7 @@ export const changes = (
     }
   }
   if (difference.touched.size < HashMap.size(self.names)) {
-    for (const name of difference.touched) {
+    for (const name of difference.touched.keys()) {
       const held = HashMap.get(self.names, name)
       if (Option.isSome(held)) see(name, held.value)
     }

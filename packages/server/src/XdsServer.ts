@@ -187,9 +187,10 @@ export const make = <R = never>(
     // Not the wall clock: it may go back, and the reducers' time must not.
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 
-    const worker = EventLoop.worker<Connection>((connection) => {
+    // One reading of the clock for all that is done in a slice.
+    const worker = EventLoop.worker(now, (connection: Connection, at) => {
       connection.queued = false
-      connection.run()
+      connection.run(at)
     })
     const enqueue = (connection: Connection): void => {
       if (connection.queued) return

@@ -287,10 +287,9 @@ export class Connection implements ServerTransport.StreamHandler {
   }
 
   /** Feeds the reducer until there is nothing left. Whoever calls while it runs only leaves an input. */
-  run(): void {
+  run(now = this.environment.now()): void {
     if (this.stepping) return
     const { environment } = this
-    const now = environment.now()
     if (this.due && now >= this.giveUpAt) return this.giveUp()
     this.stepping = true
     try {

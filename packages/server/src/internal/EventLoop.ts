@@ -29,8 +29,8 @@ export interface Worker<in A> {
   readonly stop: () => void
 }
 
-/** A worker. `work` must not throw. */
-export const worker = <A>(work: (item: A) => void): Worker<A> => {
+/** A worker. `work` must not throw; it is given what `begin` gave when its slice began. */
+export const worker = <A, S>(begin: () => S, work: (item: A, slice: S) => void): Worker<A> => {
   let queue: Array<A> = []
   let next = 0
   let busy = false
@@ -40,10 +40,11 @@ export const worker = <A>(work: (item: A) => void): Worker<A> => {
     busy = true
     handle = undefined
     const now = slice()
+    const begun = begin()
     let item = queue[next]
     while (item !== undefined) {
       next++
-      work(item)
+      work(item, begun)
       if (now.isOver()) break
       item = queue[next]
     }
