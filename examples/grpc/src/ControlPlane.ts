@@ -166,5 +166,5 @@ Print.pipe(
   Layer.provide(NodeFileSystem.layer),
   Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
   Layer.launch,
-  NodeRuntime.runMain
+  NodeRuntime.runMain({ disablePrettyLogger: true })
 )

@@ -1,0 +1,3 @@
+module effect-xds/benchmarks/load
+
+go 1.24

@@ -1,0 +1,531 @@
+/** The named cases. */
+import { setTimeout } from "node:timers/promises"
+import type { Bench, Setup } from "./Bench.js"
+import { check } from "./Bench.js"
+import { CaseError } from "./Child.js"
+import * as Fixtures from "./Fixtures.js"
+import type { Load } from "./Load.js"
+import type { Measurement, Row, Target } from "./Result.js"
+import { median } from "./Result.js"
+import type { Peer } from "./Server.js"
+
+export interface Case {
+  readonly name: string
+  /** In one line. */
+  readonly title: string
+  readonly run: (bench: Bench) => Promise<ReadonlyArray<Row>>
+}
+
+const measured = (values: ReadonlyArray<number>, note?: string): Measurement => ({ _tag: "Measured", values, note })
+
+const ratio = (peer: Peer, atMost: number): Target => ({ _tag: "Ratio", peer, atMost })
+const sameAs = (row: string, atMost: number): Target => ({ _tag: "Row", row, atMost })
+
+const caches = ["gcp-snapshot", "gcp-linear"] as const
+
+const number = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, " ")
+
+const connectionsOf = ({ connections, streams }: Setup): string =>
+  connections === streams ? "a connection each" : `${number(connections)} connections`
+
+/** One resource changes, and every stream is sent it. */
+const fanOut = async (
+  bench: Bench,
+  setup: Setup,
+  peers: ReadonlyArray<Peer>,
+  targets: ReadonlyArray<Target>,
+  label = `${number(setup.count)} clusters, ${number(setup.streams)} streams, ${connectionsOf(setup)}`
+): Promise<Row> => {
+  const resources = setup.incremental ? 1 : setup.count
+  const measurements = await bench.each(peers, label, (peer) =>
+    bench.with(peer, setup, async (session) => {
+      await bench.connect(session, setup)
+      return measured(await bench.updates(session, { streams: setup.streams, resources }))
+    })
+  )
+  return { label, figure: "server CPU per update", unit: "ms", measurements, targets, notes: [] }
+}
+
+const fanOutDelta: Case = {
+  name: "fanout-delta",
+  title: "1 cluster changes, incremental ADS wildcard streams, until every ACK is processed",
+  run: async (bench) => {
+    const streams = bench.size(1000, 200)
+    const connections = 20
+    const setup = { kind: "clusters", streams, connections, incremental: true } as const
+    const large = bench.size(10_000, 2_000)
+    const small = bench.size(1_000, 200)
+    const huge = bench.size(100_000, 10_000)
+    const few = bench.size(100, 50)
+    const peers = ["ours", ...caches] as const
+    const targets = [ratio("gcp-snapshot", 1 / 100), ratio("gcp-linear", 1 / 40)]
+    const more = bench.settings.quick ? (["ours"] as const) : peers
+    const first = await fanOut(bench, { ...setup, count: large }, peers, targets)
+    const fewFirst = { ...setup, count: large, streams: few }
+    const row = await fanOut(bench, fewFirst, ["ours"], [])
+    return [
+      first,
+      await fanOut(bench, { ...setup, count: large, connections: streams }, more, targets),
+      await fanOut(bench, { ...setup, count: small }, more, [sameAs(first.label, 1.1)]),
+      row,
+      await fanOut(bench, { ...setup, count: huge, streams: few }, more, [sameAs(row.label, 1.2)])
+    ]
+  }
+}
+
+const fanOutFloor: Case = {
+  name: "fanout-floor",
+  title: "the same with 10 clusters: nothing but sending and ACKs",
+  run: async (bench) => {
+    const streams = bench.size(1000, 200)
+    const setup = { kind: "clusters", count: 10, streams, incremental: true } as const
+    const peers = ["ours", ...caches, "bare"] as const
+    const targets = [ratio("gcp-linear", 1)]
+    const rows = [
+      await fanOut(bench, { ...setup, connections: 20 }, peers, targets),
+      await fanOut(bench, { ...setup, connections: streams }, peers, targets)
+    ]
+    // How long a change to very many streams keeps the event loop from everything else.
+    const many = { ...setup, streams: bench.size(10_000, 2_000), connections: 20 }
+    const label = `${number(many.count)} clusters, ${number(many.streams)} streams, 20 connections`
+    const notes: Array<string> = []
+    const measurements = await bench.each(["ours"], label, (peer) =>
+      bench.with(peer, many, async (session) => {
+        const { load, server } = session
+        const expected = { streams: many.streams, resources: 1 }
+        await bench.connect(session, many)
+        await bench.updates(session, expected, { updates: 5 })
+        const values: Array<number> = []
+        for (let repeat = 0; repeat < bench.settings.repeats; repeat++) {
+          const changes = 10
+          for (let change = 0; change < changes; change++) await server.prepare([bench.changed("clusters", change)])
+          await server.quietCpuMilliseconds()
+          await server.startDelay()
+          for (let change = 0; change < changes; change++) {
+            await load.mark(expected)
+            await server.apply()
+            await load.wait(expected, 120)
+          }
+          const { max, p50, p99 } = await server.stopDelay()
+          values.push(p99)
+          notes.push(`median ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, longest ${max.toFixed(1)} ms`)
+        }
+        return measured(values)
+      })
+    )
+    const figure = "p99 of the event-loop delay during fan-out"
+    return [...rows, { label, figure, unit: "ms", measurements, targets: [{ _tag: "Value", atMost: 10 }], notes }]
+  }
+}
+
+const fullState: Case = {
+  name: "full-sotw",
+  title: "1 cluster changes, state-of-the-world ADS streams are sent all",
+  run: async (bench) => {
+    const setup = {
+      kind: "clusters",
+      count: bench.size(1000, 200),
+      streams: bench.size(500, 100),
+      connections: 20,
+      incremental: false
+    } as const
+    const targets = [ratio("gcp-snapshot", 1 / 30), ratio("gcp-linear", 1 / 3), ratio("bare", 1.3)]
+    return [await fanOut(bench, setup, ["ours", ...caches, "bare"], targets)]
+  }
+}
+
+const namedAssignments: Case = {
+  name: "named-eds",
+  title: "1 of many assignments changes, streams ask for 100 overlapping names, 10 streams are concerned",
+  run: async (bench) => {
+    const streams = bench.size(1000, 200)
+    const count = streams * 10
+    const setup = {
+      kind: "assignments",
+      count,
+      streams,
+      connections: 20,
+      incremental: true,
+      named: { perStream: 100, stride: 10 }
+    } as const
+    const label = `${number(count)} assignments, ${number(streams)} streams, 20 connections`
+    const measurements = await bench.each(["ours", ...caches], label, (peer) =>
+      bench.with(peer, setup, async (session) => {
+        await bench.connect(session, setup)
+        return measured(await bench.updates(session, { streams: 10, resources: 1 }, { updates: 40 }))
+      })
+    )
+    const targets = [ratio("gcp-snapshot", 1 / 200), ratio("gcp-linear", 1)]
+    return [{ label, figure: "server CPU per update", unit: "ms", measurements, targets, notes: [] }]
+  }
+}
+
+const firstSync: Case = {
+  name: "first-sync",
+  title: "incremental wildcard streams connect and are sent everything",
+  run: async (bench) => {
+    const rows: Array<Row> = []
+    for (const count of [bench.size(10_000, 1_000), bench.size(1_000, 200)]) {
+      const streams = bench.size(1000, 200)
+      const setup = { kind: "clusters", count, streams, connections: 20, incremental: true } as const
+      const label = `${number(count)} clusters, ${number(streams)} streams, 20 connections`
+      const measurements = await bench.each(["ours", ...caches], label, async (peer) => {
+        const values: Array<number> = []
+        const { repeats } = bench.settings
+        for (let repeat = 0; repeat < repeats; repeat++) {
+          // A fresh server each time: that is what clients meet after a restart.
+          await bench.with(peer, setup, async (session) => {
+            await bench.profiled(session.server, async () => {
+              values.push(await bench.connect(session, setup))
+            })
+          })
+          bench.progress(`${repeat + 1} of ${repeats}`)
+        }
+        return measured(values)
+      })
+      const targets = [ratio("gcp-snapshot", 1 / 50), ratio("gcp-linear", 1 / 5)]
+      rows.push({ label, figure: "server CPU in all", unit: "ms", measurements, targets, notes: [] })
+    }
+    return rows
+  }
+}
+
+const idleMemory: Case = {
+  name: "idle-memory",
+  title: "resident memory per idle stream after first sync, garbage collected",
+  run: async (bench) => {
+    const row = async (setup: Setup, peers: ReadonlyArray<Peer>, targets: ReadonlyArray<Target>): Promise<Row> => {
+      const label = `${number(setup.count)} clusters, ${number(setup.streams)} streams, ${connectionsOf(setup)}`
+      const notes: Array<string> = []
+      const measurements = await bench.each(peers, label, async (peer) => {
+        const values: Array<number> = []
+        for (let repeat = 0; repeat < bench.settings.repeats; repeat++) {
+          await bench.with(peer, setup, async (session) => {
+            const { server } = session
+            const settle = async (): Promise<number> => {
+              for (let round = 0; round < bench.size(3, 1); round++) {
+                await server.collectGarbage()
+                await setTimeout(500)
+              }
+              return server.residentBytes()
+            }
+            const before = await settle()
+            await bench.connect(session, setup)
+            const asIs = server.residentBytes()
+            const after = await settle()
+            values.push((after - before) / setup.streams / 1024)
+            const megabytes = [before, asIs, after].map((bytes) => Math.round(bytes / 1e6))
+            notes.push(
+              `${peer}: ${String(megabytes[0])} MB before, ${String(megabytes[1])} MB after first sync, ` +
+                `${String(megabytes[2])} MB after collection`
+            )
+          })
+        }
+        return measured(values)
+      })
+      return { label, figure: "memory per idle stream", unit: "KB", measurements, targets, notes }
+    }
+    const streams = bench.size(1000, 200)
+    const setup = { kind: "clusters", count: bench.size(10_000, 1_000), streams, incremental: true } as const
+    const peers = ["ours", ...caches] as const
+    const most = (atMost: number): ReadonlyArray<Target> => [{ _tag: "Value", atMost }]
+    return [
+      await row({ ...setup, connections: 20 }, peers, most(30)),
+      await row({ ...setup, connections: streams }, bench.settings.quick ? ["ours"] : peers, most(50)),
+      await row({ ...setup, count: bench.size(1_000, 200), connections: 20 }, ["ours"], most(30)),
+      await row({ ...setup, count: bench.size(100_000, 5_000), connections: 20 }, ["ours"], most(30))
+    ]
+  }
+}
+
+const reconnect: Case = {
+  name: "reconnect",
+  title: "incremental clients that hold everything come back with initial_resource_versions",
+  run: async (bench) => {
+    const streams = bench.size(1000, 200)
+    const count = bench.size(10_000, 1_000)
+    const setup = { kind: "clusters", count, streams, connections: 20, incremental: true } as const
+    const label = `${number(count)} clusters, ${number(streams)} streams, 20 connections`
+    const measurements = await bench.each(["ours", ...caches], label, async (peer) => {
+      const values: Array<number> = []
+      for (let repeat = 0; repeat < bench.settings.repeats; repeat++) {
+        await bench.with(peer, setup, async (session) => {
+          const { load, server } = session
+          await bench.connect(session, { ...setup, streams: 1 }, { record: true })
+          await load.close()
+          await bench.profiled(server, async () => {
+            const start = await server.quietCpuMilliseconds()
+            // Servers may answer with an empty response or not at all.
+            await load.mark({ streams, resources: 0 })
+            await load.open({ ...bench.clients(setup, server), initial: true })
+            values.push((await server.quietCpuMilliseconds(600)) - start)
+          })
+          const { resources } = await load.counts()
+          if (resources > 0) throw new CaseError(`${resources} resources were sent to clients that have them`)
+          // They are there and served.
+          await server.prepare([bench.changed("clusters", 1)])
+          await bench.update(session, { streams, resources: 1 })
+        })
+        bench.progress(`${repeat + 1} of ${bench.settings.repeats}`)
+      }
+      return measured(values)
+    })
+    const targets = [ratio("gcp-linear", 1 / 10)]
+    return [{ label, figure: "server CPU in all, no resource sent", unit: "ms", measurements, targets, notes: [] }]
+  }
+}
+
+const message: Case = {
+  name: "message",
+  title: "one small response to one stream and its ACK: every stream gets one of its own, round after round",
+  run: async (bench) => {
+    const streams = bench.size(500, 200)
+    const setup = {
+      kind: "assignments",
+      count: streams,
+      streams,
+      connections: 20,
+      incremental: true,
+      named: { perStream: 1, stride: 1 }
+    } as const
+    const label = `${number(streams)} streams, 20 connections`
+    const run = (peer: Peer): Promise<Measurement> =>
+      bench.with(peer, setup, async (session) => {
+        const { load, server } = session
+        const expected = { streams, resources: 1 }
+        const rounds = bench.size(20, 10)
+        await bench.connect(session, setup)
+        const batch = async (): Promise<number> => {
+          for (let round = 0; round < rounds; round++) {
+            const changes: Array<Fixtures.Encoded> = []
+            for (let index = 0; index < streams; index++) changes.push(bench.changed("assignments", index))
+            await server.prepare(changes)
+          }
+          const start = await server.quietCpuMilliseconds()
+          for (let round = 0; round < rounds; round++) {
+            await load.mark(expected)
+            await server.apply()
+            await load.wait(expected, 60)
+          }
+          const end = await server.quietCpuMilliseconds()
+          check(await load.counts(), expected, "the last round")
+          return ((end - start) * 1000) / (rounds * streams)
+        }
+        for (let warmUp = 0; warmUp < bench.size(5, 2); warmUp++) await batch()
+        return measured(await bench.repeat(server, batch))
+      })
+    const figure = "server CPU per response and ACK"
+    const loops = await bench.each(["transport", "bare", "grpc-js"], label, run)
+    const whole = await bench.each(["ours"], `${label}, whole server`, run)
+    const { bare, "grpc-js": grpc } = loops
+    const targets = [ratio("bare", 1.3), ratio("grpc-js", 1)]
+    const peers = { ...(bare && { bare }), ...(grpc && { "grpc-js": grpc }) }
+    return [
+      { label: `${label}, transport alone`, figure, unit: "µs", measurements: loops, targets, notes: [] },
+      // Its work includes encoding the changed resources; the loops are given bytes.
+      {
+        label: `${label}, whole server`,
+        figure,
+        unit: "µs",
+        measurements: { ...whole, ...peers },
+        targets: [],
+        notes: []
+      }
+    ]
+  }
+}
+
+/** Waits until every client has a state. */
+const endOn = async (load: Load, wanted: number, limitSeconds: number): Promise<void> => {
+  const end = Date.now() + limitSeconds * 1000
+  for (;;) {
+    const behind = (await load.digests()).filter(({ digest }) => digest !== wanted)
+    if (behind.length === 0) return
+    if (Date.now() > end) {
+      const sum = (of: "streams" | "slow"): number => behind.reduce((all, entry) => all + entry[of], 0)
+      throw new CaseError(
+        `${sum("streams")} clients (${sum("slow")} slow) did not end on the last state within ${limitSeconds} s`
+      )
+    }
+    await setTimeout(200)
+  }
+}
+
+const churn: Case = {
+  name: "churn",
+  title: "50 changes a second, one tenth of the clients slow: who ends where, and when",
+  run: async (bench) => {
+    const streams = bench.size(500, 100)
+    const slow = streams / 10
+    const seconds = bench.size(60, 4)
+    const perSecond = 50
+    const touched = bench.size(100, 30)
+    const setup = {
+      kind: "clusters",
+      count: bench.size(1000, 200),
+      streams,
+      connections: 20 + slow,
+      incremental: true
+    } as const
+    const label = `${number(setup.count)} clusters, ${number(streams)} streams, ${slow} of them slow, ${seconds} s`
+    const notes: Array<string> = []
+    const memory: Partial<Record<Peer, Measurement>> = {}
+    const cpu: Partial<Record<Peer, Measurement>> = {}
+    const latency = await bench.each(["ours", ...caches], label, (peer) =>
+      bench.with(peer, setup, async (session) => {
+        const { load, server } = session
+        await bench.connect(session, setup, {
+          connections: 20,
+          track: true,
+          // A third of what the changes are.
+          slow: { streams: slow, bytesPerSecond: 10_000 }
+        })
+        await load.throttle()
+        const state = new Map<string, Fixtures.Encoded>()
+        for (let index = 0; index < setup.count; index++) {
+          const resource = Fixtures.resource("clusters", index, 0)
+          state.set(resource.name, resource)
+        }
+        const total = seconds * perSecond
+        let first = 0
+        for (let change = 0; change < total; change++) {
+          const resource = bench.changed("clusters", change % touched)
+          if (change === 0) first = Fixtures.sequenceOf(resource)
+          state.set(resource.name, resource)
+          await server.prepare([resource])
+        }
+        const wanted = Fixtures.digest(state.values())
+        const resident: Array<number> = []
+        const sent: Array<number> = []
+        await load.mark({ streams, resources: 0 })
+        const start = await server.quietCpuMilliseconds()
+        await bench.profiled(server, async () => {
+          const sample = setInterval(() => resident.push(server.residentBytes()), 500)
+          const saying = setInterval(() => {
+            bench.progress(
+              `${sent.length} of ${total} changes, ${Math.round(server.residentBytes() / 1e6)} MB resident`
+            )
+          }, 5000)
+          try {
+            const applied: Array<Promise<void>> = []
+            const begin = performance.now()
+            for (let change = 0; change < total; change++) {
+              const due = begin + (change * 1000) / perSecond
+              if (due > performance.now()) await setTimeout(due - performance.now())
+              sent.push((performance.timeOrigin + performance.now()) * 1e6)
+              const apply = server.apply()
+              // Looked at below, when all are on their way.
+              apply.catch(() => undefined)
+              applied.push(apply)
+            }
+            const end = await Promise.race([Promise.all(applied), setTimeout(120_000, "late")])
+            if (end === "late") throw new CaseError("it did not apply all changes within 120 s after the last was due")
+            await endOn(load, wanted, 120)
+          } finally {
+            clearInterval(sample)
+            clearInterval(saying)
+          }
+        })
+        const used = (await server.quietCpuMilliseconds()) - start
+        const { maxResponses, minResponses } = await load.counts()
+        // Otherwise there was no slow client.
+        if (minResponses > total / 2)
+          throw new CaseError(`slow clients took ${minResponses} of ${total} changes one by one`)
+        const arrivals = await load.latencies()
+        const delays: Array<number> = []
+        for (let change = 0; change < total; change++) {
+          const arrival = arrivals[first + change]
+          if (arrival?.streams !== streams - slow)
+            throw new CaseError(`change ${change} did not reach every fast client`)
+          delays.push((arrival.last - (sent[change] ?? 0)) / 1e6)
+        }
+        delays.sort((left, right) => left - right)
+        const at = (part: number): number => delays[Math.min(delays.length - 1, Math.floor(delays.length * part))] ?? 0
+        const third = Math.floor(resident.length / 3)
+        const megabytes = (values: ReadonlyArray<number>): number => median(values) / 1e6
+        const growth = megabytes(resident.slice(-third)) - megabytes(resident.slice(0, third))
+        memory[peer] = measured([growth])
+        cpu[peer] = measured([used / total])
+        notes.push(
+          `${peer}: every client ended on the last state, fast ones after up to ${maxResponses} responses, slow ones ` +
+            `after as few as ${minResponses}; to the last fast client: median ${at(0.5).toFixed(1)} ms, ` +
+            `p99 ${at(0.99).toFixed(1)} ms, longest ${at(1).toFixed(1)} ms; resident memory, median of each third: ` +
+            [resident.slice(0, third), resident.slice(third, 2 * third), resident.slice(-third)]
+              .map((values) => `${megabytes(values).toFixed(0)} MB`)
+              .join(", ")
+        )
+        return measured([at(0.99)])
+      })
+    )
+    return [
+      {
+        label,
+        figure: "p99 from change to last fast client",
+        unit: "ms",
+        measurements: latency,
+        targets: [{ _tag: "Value", atMost: 50 }],
+        notes
+      },
+      {
+        label: `${label}: CPU`,
+        figure: "server CPU per change",
+        unit: "ms",
+        measurements: cpu,
+        targets: [],
+        notes: []
+      },
+      {
+        label: `${label}: memory`,
+        figure: "resident memory, last third less first",
+        unit: "MB",
+        measurements: memory,
+        isDifference: true,
+        targets: [{ _tag: "Value", atMost: 20 }],
+        notes: []
+      }
+    ]
+  }
+}
+
+const updateCost: Case = {
+  name: "update-cost",
+  title: "one resource among many is updated, no client connected",
+  run: async (bench) => {
+    const rows: Array<Row> = []
+    for (const count of [1_000, 10_000, bench.size(100_000, 20_000)]) {
+      const setup = { kind: "clusters", count, streams: 0, connections: 0, incremental: true } as const
+      const label = `${number(count)} clusters`
+      const measurements = await bench.each(["ours", ...caches], label, (peer) =>
+        bench.with(peer, setup, async ({ server }) => {
+          // The snapshot cache takes a whole snapshot for each.
+          const updates = peer === "gcp-snapshot" ? 10 : bench.size(2000, 500)
+          const batch = async (): Promise<number> => {
+            for (let update = 0; update < updates; update++) {
+              await server.prepare([bench.changed("clusters", (update * 7919) % count)])
+            }
+            await server.quietCpuMilliseconds()
+            return (await server.applyAll()) / updates
+          }
+          for (let warmUp = 0; warmUp < bench.size(3, 2); warmUp++) await batch()
+          return measured(await bench.repeat(server, batch))
+        })
+      )
+      const targets = rows[0] === undefined ? [] : [sameAs(rows[0].label, 1.2)]
+      rows.push({ label, figure: "server CPU per update", unit: "µs", measurements, targets, notes: [] })
+    }
+    return rows
+  }
+}
+
+export const all: ReadonlyArray<Case> = [
+  fanOutDelta,
+  fanOutFloor,
+  fullState,
+  namedAssignments,
+  firstSync,
+  idleMemory,
+  reconnect,
+  message,
+  churn,
+  updateCost
+]

@@ -1,0 +1,151 @@
+/** The servers that are measured, each in a process of its own. */
+import * as Schema from "effect/Schema"
+import { totalmem } from "node:os"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { CaseError, Child } from "./Child.js"
+import type { Encoded, Kind } from "./Fixtures.js"
+import { typeUrls } from "./Fixtures.js"
+import * as ProcessStatistics from "./ProcessStatistics.js"
+
+export const peerTitles = {
+  ours: "effect-xds",
+  "gcp-snapshot": "go-control-plane, snapshot cache",
+  "gcp-linear": "go-control-plane, linear cache",
+  transport: "effect-xds, transport alone",
+  bare: "bare node:http2 loop",
+  "grpc-js": "@grpc/grpc-js"
+} as const
+
+export type Peer = keyof typeof peerTitles
+
+/** The group that everything is in: the cluster of every client's node. */
+export const group = "bench"
+
+const Loaded = Schema.Struct({
+  address: Schema.String,
+  versions: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
+})
+const Applied = Schema.Struct({ cpuMicroseconds: Schema.Number })
+const Delay = Schema.Struct({ p50: Schema.Number, p99: Schema.Number, max: Schema.Number })
+
+const decodeLoaded = Schema.decodeUnknownSync(Loaded)
+const decodeApplied = Schema.decodeUnknownSync(Applied)
+const decodeDelay = Schema.decodeUnknownSync(Delay)
+
+export interface Serve {
+  readonly fixtures: string
+  readonly kind: Kind
+  readonly incremental: boolean
+  /** Loops that only write: each stream is sent one resource of its own. */
+  readonly spread: boolean
+}
+
+export class Server {
+  private readonly child: Child
+  #profiling = false
+  address = ""
+  /** What the server is made of, if it says so. */
+  versions: Readonly<Record<string, string>> = {}
+
+  constructor(
+    readonly peer: Peer,
+    goControlPlane: string
+  ) {
+    const title = peerTitles[peer]
+    switch (peer) {
+      case "gcp-linear":
+      case "gcp-snapshot":
+        this.child = new Child(title, goControlPlane, [peer === "gcp-linear" ? "linear" : "snapshot"])
+        return
+      case "ours":
+      case "transport":
+      case "bare":
+      case "grpc-js": {
+        // Only so that garbage can be collected before memory is read.
+        const args = ["--expose-gc", join(import.meta.dirname, "servers", `${peer}.js`)]
+        this.child = new Child(title, process.execPath, args, { NODE_ENV: "production" })
+      }
+    }
+  }
+
+  async load({ fixtures, incremental, kind, spread }: Serve): Promise<void> {
+    const loaded = await this.child.request("load", { fixtures, typeUrl: typeUrls[kind], incremental, spread })
+    const { address, versions } = decodeLoaded(loaded)
+    this.address = address
+    this.versions = versions ?? {}
+  }
+
+  /** Gets a change ready: parsed as far as a user of the server would have it. */
+  async prepare(changes: ReadonlyArray<Encoded>): Promise<void> {
+    const list = changes.map(({ name, value }) => ({ name, value: Buffer.from(value).toString("base64") }))
+    await this.child.request("prepare", { changes: list })
+  }
+
+  /** Applies the change that was prepared first, in one step. */
+  async apply(): Promise<void> {
+    await this.child.request("apply")
+  }
+
+  /** Applies all that is prepared, one after the other. CPU time of that in microseconds. */
+  async applyAll(): Promise<number> {
+    return decodeApplied(await this.child.request("applyAll")).cpuMicroseconds
+  }
+
+  /** Waits until it rests; the CPU milliseconds it has used by then. */
+  async quietCpuMilliseconds(limitSeconds?: number): Promise<number> {
+    const { pid } = this.child
+    // The profiler's own thread never rests.
+    return this.#profiling
+      ? setTimeout(300).then(() => ProcessStatistics.cpuMilliseconds(pid))
+      : ProcessStatistics.quietCpuMilliseconds(pid, limitSeconds)
+  }
+
+  /** The end of its log. */
+  get said(): string {
+    return this.child.said
+  }
+
+  hasEnded(): boolean {
+    return ProcessStatistics.hasEnded(this.child.pid)
+  }
+
+  residentBytes(): number {
+    return ProcessStatistics.residentBytes(this.child.pid)
+  }
+
+  /** Fails the case before the machine has no memory left. */
+  readonly guardMemory = (): void => {
+    const resident = this.residentBytes()
+    if (resident < totalmem() * 0.75) return
+    const gigabytes = (bytes: number): string => (bytes / 1e9).toFixed(1)
+    throw new CaseError(`stopped at ${gigabytes(resident)} GB of memory; the machine has ${gigabytes(totalmem())} GB`)
+  }
+
+  async collectGarbage(): Promise<void> {
+    await this.child.request("gc")
+  }
+
+  async startDelay(): Promise<void> {
+    await this.child.request("delayStart")
+  }
+
+  /** Event-loop delay in milliseconds since it was started. */
+  async stopDelay(): Promise<typeof Delay.Type> {
+    return decodeDelay(await this.child.request("delayStop"))
+  }
+
+  async startProfile(): Promise<void> {
+    this.#profiling = true
+    await this.child.request("profileStart")
+  }
+
+  async stopProfile(file: string): Promise<void> {
+    await this.child.request("profileStop", { file })
+    this.#profiling = false
+  }
+
+  stop(): Promise<void> {
+    return this.child.stop()
+  }
+}

@@ -1,0 +1,139 @@
+/** `npm run bench`: see README.md. */
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, relative, resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { Bench } from "./Bench.js"
+import * as Cases from "./Cases.js"
+import * as GoPrograms from "./GoPrograms.js"
+import * as Machine from "./Machine.js"
+import * as Profile from "./Profile.js"
+import * as Report from "./Report.js"
+import type { CaseResult } from "./Result.js"
+import type { Peer } from "./Server.js"
+import { peerTitles } from "./Server.js"
+
+const help = `npm run bench -- [CASE…] [options]
+
+Measures the control plane beside go-control-plane. Without a CASE: every one. Linux, and Go to build the load generator.
+
+  --list              the cases
+  --quick             small sizes, one repeat: a few minutes for all; ratios are only an indication
+  --repeats N         default 3
+  --peers A,B         only these: ${Object.keys(peerTitles).join(", ")}
+  --json FILE         all figures
+  --markdown FILE     the table, between the markers of a page
+  --profile CASE      a CPU profile of our server in that case, and where its time goes
+  --help
+`
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const stop = (reason: string): never => {
+  process.stderr.write(`bench: ${reason}\n`)
+  process.exit(2)
+}
+
+const isPeer = (name: string): name is Peer => name in peerTitles
+
+const parse = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        help: { type: "boolean", default: false },
+        list: { type: "boolean", default: false },
+        quick: { type: "boolean", default: false },
+        repeats: { type: "string" },
+        peers: { type: "string" },
+        json: { type: "string" },
+        markdown: { type: "string" },
+        profile: { type: "string" }
+      }
+    })
+  } catch (error) {
+    return stop(`${error instanceof Error ? error.message : String(error)}\n\n${help}`)
+  }
+}
+
+const main = async (): Promise<void> => {
+  const { positionals, values } = parse()
+  if (values.help) return say(help)
+  if (values.list) return say(Cases.all.map(({ name, title }) => `${name.padEnd(14)} ${title}`).join("\n"))
+
+  const wanted = values.profile === undefined ? positionals : [values.profile]
+  for (const name of wanted) {
+    if (!Cases.all.some((entry) => entry.name === name)) {
+      stop(`no such case: ${name}; there are ${Cases.all.map((entry) => entry.name).join(", ")}`)
+    }
+  }
+  const peers = values.profile === undefined ? values.peers?.split(",") : ["ours"]
+  const unknown = peers?.find((name) => !isPeer(name))
+  if (unknown !== undefined) stop(`no such peer: ${unknown}; there are ${Object.keys(peerTitles).join(", ")}`)
+  const repeats = Number(values.repeats ?? (values.quick ? 1 : 3))
+  if (!Number.isInteger(repeats) || repeats < 1) stop(`--repeats ${values.repeats ?? ""} is not a whole number from 1`)
+  if (values.profile !== undefined && (values.json ?? values.markdown) !== undefined) {
+    stop("--profile is for looking, its figures are not for a table: leave --json and --markdown out")
+  }
+  if (process.platform !== "linux") stop("CPU time of processes is read from /proc: this runs on Linux only")
+
+  const load = await GoPrograms.load(say)
+  if ("missing" in load) return stop(`the load generator cannot be built: ${load.missing}`)
+  const goControlPlane = await GoPrograms.goControlPlane(say)
+  if ("missing" in goControlPlane) {
+    say(`go-control-plane is left out: ${goControlPlane.missing}`)
+    if (process.env.XDS_REQUIRE_PEERS === "1") stop("XDS_REQUIRE_PEERS=1, and go-control-plane is missing")
+  }
+
+  const profile =
+    values.profile === undefined
+      ? undefined
+      : join(mkdtempSync(join(tmpdir(), "effect-xds-profile-")), `${values.profile}.cpuprofile`)
+  const machine = Machine.machine()
+  if (machine.loadBefore > 0.5)
+    say(`The machine is busy (load ${machine.loadBefore.toFixed(2)}): figures are provisional.`)
+  const bench = new Bench({
+    quick: values.quick,
+    repeats,
+    peers: peers?.filter(isPeer),
+    load: load.path,
+    goControlPlane,
+    profile,
+    say
+  })
+  // npm changes into the package's folder; what the user names is meant from where they are.
+  const from = (path: string): string => resolve(process.env.INIT_CWD ?? ".", path)
+  const cases: Array<CaseResult> = []
+  const report = (): Report.Report => ({
+    date: new Date().toISOString(),
+    quick: values.quick,
+    repeats,
+    machine,
+    versions: { ...Machine.versions(), ...bench.versions },
+    cases
+  })
+  for (const { name, run, title } of Cases.all) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    say(`${name}: ${title}`)
+    const start = Date.now()
+    const rows = await run(bench)
+    cases.push({ name, title, seconds: (Date.now() - start) / 1000, rows })
+    // After each: a long run that is broken off is not lost.
+    if (values.json !== undefined) writeFileSync(from(values.json), `${JSON.stringify(report(), null, 2)}\n`)
+  }
+  // The profiler's own work is in the figures.
+  if (profile === undefined) say(`\n${Report.plain(report())}`)
+  if (profile !== undefined && existsSync(profile)) {
+    say(`\n${Profile.summary(profile)}\n\nfor a browser's profiler: ${profile}`)
+  }
+  if (values.json !== undefined) say(`\nwritten: ${relative(".", from(values.json))}`)
+  if (values.markdown !== undefined) {
+    Report.writeMarkdown(from(values.markdown), report())
+    say(`written: ${relative(".", from(values.markdown))}`)
+  }
+  const failed = Report.failures(cases)
+  if (failed.length > 0) stop(`${failed.length} failed:\n  ${failed.join("\n  ")}`)
+  process.exit()
+}
+
+await main()

@@ -1,0 +1,93 @@
+/**
+ * A server that knows nothing of the protocol: to the first request of a stream it writes what it was loaded with, to a
+ * change the changed response, and ACKs it drops. What remains is the cost of the transport.
+ */
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import type { Change, Load, Server } from "./Commands.js"
+import { fixtures } from "./Commands.js"
+
+/** Writes one response: a body that streams may share, and the nonce field of this one. */
+type Write = (body: Uint8Array, nonce: Uint8Array) => void
+
+export interface WriteLoop {
+  /** Begins a stream; call the result for each of its requests. */
+  readonly accept: (write: Write) => () => void
+  readonly server: Server
+}
+
+const encodeBody = (load: Load, version: number, resources: Iterable<Change>): Uint8Array => {
+  const writer = new BinaryWriter()
+  const field = (number: number): BinaryWriter => writer.tag(number, WireType.LengthDelimited)
+  field(1).string(String(version))
+  for (const { name, value } of resources) {
+    field(2).fork()
+    if (load.incremental) {
+      field(1).string(String(version))
+      field(2).fork()
+    }
+    field(1).string(load.typeUrl)
+    field(2).bytes(value)
+    if (load.incremental) {
+      writer.join()
+      field(3).string(name)
+    }
+    writer.join()
+  }
+  return field(4).string(load.typeUrl).finish()
+}
+
+const encodeNonce = (count: number): Uint8Array => {
+  const digits = String(count)
+  const bytes = Buffer.allocUnsafe(2 + digits.length)
+  bytes[0] = 5 * 8 + 2
+  bytes[1] = digits.length
+  bytes.write(digits, 2, "latin1")
+  return bytes
+}
+
+/** A server over a transport, which `listen` starts. */
+export const make = (listen: (accept: WriteLoop["accept"]) => Promise<string>): Server => {
+  const streams: Array<{ readonly write: Write; responses: number }> = []
+  const resources = new Map<string, Change>()
+  let load: Load | undefined
+  let version = 1
+  let first: ReadonlyArray<Uint8Array> = []
+
+  const send = (stream: (typeof streams)[number], body: Uint8Array | undefined): void => {
+    if (body === undefined) return
+    stream.responses++
+    stream.write(body, encodeNonce(stream.responses))
+  }
+  /** One body for all streams, or one for each. */
+  const bodies = (loaded: Load, changed: Iterable<Change>): ReadonlyArray<Uint8Array> =>
+    loaded.spread
+      ? Array.from(changed, (resource) => encodeBody(loaded, version, [resource]))
+      : [encodeBody(loaded, version, changed)]
+  const accept = (write: Write): (() => void) => {
+    let opened = false
+    return () => {
+      if (opened) return
+      opened = true
+      const stream = { write, responses: 0 }
+      streams.push(stream)
+      send(stream, first[(streams.length - 1) % first.length])
+    }
+  }
+
+  return {
+    load: async (given) => {
+      load = given
+      for await (const resource of fixtures(given.fixtures)) resources.set(resource.name, resource)
+      first = bodies(given, resources.values())
+      return listen(accept)
+    },
+    prepare: (changes) => () => {
+      if (load === undefined) throw new Error("nothing is loaded")
+      version++
+      for (const change of changes) resources.set(change.name, change)
+      const changed = bodies(load, load.incremental ? changes : resources.values())
+      streams.forEach((stream, index) => send(stream, changed[index % changed.length]))
+      return Promise.resolve()
+    }
+  }
+}

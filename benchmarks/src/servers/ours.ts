@@ -1,0 +1,49 @@
+/** Our server as its users run it: the built packages with their default options. */
+import { fromBinary } from "@bufbuild/protobuf"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { ConnectServer } from "@effect-xds/transport-connect"
+import { Effect, Layer, Logger, ManagedRuntime } from "effect"
+import { fixtures, serve } from "./Commands.js"
+
+const group = "bench"
+
+const runtime = ManagedRuntime.make(
+  XdsServer.layer({ group: (node) => node.cluster }).pipe(
+    Layer.provideMerge(SnapshotStore.layerMemory),
+    Layer.provide(ConnectServer.layer()),
+    // Standard output belongs to the harness.
+    Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
+  )
+)
+
+let typeUrl = ""
+
+serve({
+  load: async (load) => {
+    typeUrl = load.typeUrl
+    const resources: Array<Snapshot.Encoded> = []
+    for await (const { name, value } of fixtures(load.fixtures)) resources.push({ typeUrl, name, value })
+    return runtime.runPromise(
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        yield* store.set(group, Snapshot.make({ resources }))
+        return (yield* XdsServer.XdsServer).address
+      })
+    )
+  },
+  prepare: (changes) => {
+    const messages = changes.map(({ value }) =>
+      typeUrl.endsWith(ClusterSchema.typeName)
+        ? fromBinary(ClusterSchema, value)
+        : fromBinary(ClusterLoadAssignmentSchema, value)
+    )
+    return () =>
+      runtime.runPromise(
+        Effect.flatMap(SnapshotStore.SnapshotStore, (store) =>
+          Effect.asVoid(store.update(group, { upsert: Snapshot.make({ resources: messages }) }))
+        )
+      )
+  }
+})
