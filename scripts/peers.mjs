@@ -7,17 +7,18 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { inflateRawSync } from "node:zlib"
 
-const home = join(dirname(dirname(fileURLToPath(import.meta.url))), ".peers")
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const home = join(root, ".peers")
 const required = process.env.XDS_REQUIRE_PEERS === "1"
 const retryMissingAfter = 3600_000
 
 /** Why a peer cannot be had: said in one line, never a stack trace. */
 class Missing extends Error {}
 
-const run = (command, args, limitSeconds) =>
+const run = (command, args, limitSeconds, options = {}) =>
   new Promise((resolve) => {
     const chunks = []
-    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
     child.stdout.on("data", (chunk) => chunks.push(chunk))
     child.stderr.on("data", (chunk) => chunks.push(chunk))
     let timedOut = false
@@ -124,7 +125,51 @@ const envoyHashes = {
   macosx_15_0_arm64: "985ac86c585204f80c4824adc9dba261511c83164c466a2f29ab5f150deddeaf"
 }
 
-/** Each peer: its version, and how to put its program at `path` (with `dir` to work in). */
+const goSources = (name) => join(root, "peers", name)
+
+// What is there is used, in the versions that are pinned: no other Go, and nothing but modules is downloaded. Without C
+// no compiler is needed but Go's own.
+const goEnvironment = {
+  GOTOOLCHAIN: "local",
+  GOFLAGS: "-mod=readonly -buildvcs=false",
+  GOWORK: "off",
+  CGO_ENABLED: "0"
+}
+
+// Not optimised and without symbols: that builds in three quarters of the time, and tests do not need the speed.
+const goFlags = ["-gcflags=all=-N -l", "-ldflags=-s -w"]
+
+const go = (name, args, limitSeconds) =>
+  run("go", args, limitSeconds, { cwd: goSources(name), env: { ...process.env, ...goEnvironment } })
+
+/** Tells builds apart: other sources, flags or another Go give another program. */
+const goKey = async (name) => {
+  const { ok, output } = await go(name, ["version"], 30)
+  if (!ok) throw new Missing(`Go is needed to build it (https://go.dev/dl): ${output.split("\n")[0]}`)
+  const hash = createHash("sha256").update(`${output} ${goFlags.join(" ")}`)
+  for (const file of ["go.mod", "go.sum", "main.go"])
+    hash.update("\0").update(readFileSync(join(goSources(name), file)))
+  return hash.digest("hex").slice(0, 16)
+}
+
+const buildGo = async (name, path) => {
+  const lastLine = (output) =>
+    output
+      .split("\n")
+      .at(-1)
+      .replace(/^\S+\.go:\d+:\d+: /, "")
+  // Apart from the build, so that a module proxy that does not answer is not taken for a slow compiler.
+  const loaded = await go(name, ["list", "-deps", "-f", '{{""}}', "."], 120)
+  if (!loaded.ok)
+    throw new Missing(`Go cannot get its modules (is the Go module proxy reachable?): ${lastLine(loaded.output)}`)
+  const built = await go(name, ["build", ...goFlags, "-o", path, "."], 600)
+  if (!built.ok) throw new Missing(`it does not build: ${lastLine(built.output)}`)
+}
+
+/**
+ * Each peer: its version, how to put its program at `path` (with `dir` to work in), and if builds of one version differ,
+ * what tells them apart.
+ */
 const peers = {
   envoy: {
     version: "1.40.0",
@@ -136,6 +181,12 @@ const peers = {
       const started = await run(path, ["--version"], 30)
       if (!started.ok) throw new Missing(`it does not start here: ${started.output.split("\n")[0]}`)
     }
+  },
+  "go-control-plane": {
+    version: "0.14.0",
+    effort: "built with Go, a minute or two",
+    key: () => goKey("go-control-plane"),
+    install: (path) => buildGo("go-control-plane", path)
   }
 }
 
@@ -144,31 +195,44 @@ const recorded = existsSync(recordFile) ? JSON.parse(readFileSync(recordFile, "u
 const record = {}
 mkdirSync(home, { recursive: true })
 
-for (const [name, { install, version }] of Object.entries(peers)) {
+const reasonOf = (error) => (error instanceof Missing ? error.message : String(error))
+
+for (const [name, { effort, install, key, version }] of Object.entries(peers)) {
   const before = recorded[name]
-  const path = join(home, `${name}-${version}`)
+  const miss = (missing, file) => {
+    record[name] = { missing, version, file, at: Date.now() }
+    return `missing: ${missing}\n`
+  }
+  let file = `${name}-${version}`
+  try {
+    if (key !== undefined) file += `-${await key()}`
+  } catch (error) {
+    process.stdout.write(`peers: ${name} ${version} ${miss(reasonOf(error))}`)
+    continue
+  }
+  const path = join(home, file)
   if (existsSync(path)) {
     record[name] = { path, version }
     continue
   }
-  if (!required && before?.version === version && Date.now() - before.at < retryMissingAfter) {
+  if (!required && before?.file === file && Date.now() - before.at < retryMissingAfter) {
     record[name] = before
     process.stdout.write(`peers: ${name} ${version} missing: ${before.missing}\n`)
     continue
   }
   const start = Date.now()
   const dir = join(home, `work-${process.pid}`)
-  process.stdout.write(`peers: ${name} ${version} … `)
+  process.stdout.write(`peers: ${name} ${version}${effort === undefined ? "" : ` (${effort})`} … `)
   try {
     mkdirSync(dir, { recursive: true })
     await install(join(dir, name), dir)
+    for (const old of readdirSync(home)) if (old.startsWith(`${name}-`)) rmSync(join(home, old), { force: true })
     // Renamed at the end: a program that is there is whole.
     renameSync(join(dir, name), path)
     record[name] = { path, version }
     process.stdout.write(`done, ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
   } catch (error) {
-    record[name] = { missing: error instanceof Missing ? error.message : String(error), version, at: Date.now() }
-    process.stdout.write(`missing: ${record[name].missing}\n`)
+    process.stdout.write(miss(reasonOf(error), file))
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }

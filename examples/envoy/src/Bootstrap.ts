@@ -3,10 +3,12 @@
 /** How an Envoy gets its configuration. */
 export interface Variant {
   readonly name: string
-  /** `GRPC`: state of the world. `DELTA_GRPC`: incremental. */
-  readonly apiType: "GRPC" | "DELTA_GRPC"
+  /** `GRPC`: state of the world. `DELTA_GRPC`: incremental. `REST`: a poll for each subscription. */
+  readonly apiType: "GRPC" | "DELTA_GRPC" | "REST"
   /** All types on one stream (ADS), or a stream for each subscription. */
   readonly aggregated: boolean
+  /** Of `REST`. */
+  readonly polling?: Polling
 }
 
 export const stateOfTheWorld: Variant = { name: "state of the world, ADS", apiType: "GRPC", aggregated: true }
@@ -20,10 +22,41 @@ export const variants: ReadonlyArray<Variant> = [
   { name: "incremental, separate services", apiType: "DELTA_GRPC", aggregated: false }
 ]
 
+/** How an Envoy polls. A control plane that knows long polling holds a poll for a part of `requestTimeout`. */
+export interface Polling {
+  /** Milliseconds between an answer and the next poll; Envoy adds up to as much again. */
+  readonly refreshDelay: number
+  /** Milliseconds. */
+  readonly requestTimeout: number
+}
+
+/** Every type is polled for. It has no aggregated form. */
+export const rest = (polling: Polling): Variant & { readonly polling: Polling } => ({
+  name: "REST",
+  apiType: "REST",
+  aggregated: false,
+  polling
+})
+
 /** The name of the static cluster that is the control plane. */
 export const controlPlane = "xds"
 
-const apiConfigSource = ({ apiType }: Variant) => ({
+const seconds = (milliseconds: number): string => `${milliseconds / 1000}s`
+
+const apiConfigSource = ({ apiType, polling }: Variant) => {
+  if (polling !== undefined) {
+    return {
+      api_type: apiType,
+      transport_api_version: "V3",
+      cluster_names: [controlPlane],
+      refresh_delay: seconds(polling.refreshDelay),
+      request_timeout: seconds(polling.requestTimeout)
+    }
+  }
+  return grpcConfigSource(apiType)
+}
+
+const grpcConfigSource = (apiType: Variant["apiType"]) => ({
   api_type: apiType,
   transport_api_version: "V3",
   // The node of an Envoy is 60 KB.
@@ -38,6 +71,13 @@ const apiConfigSource = ({ apiType }: Variant) => ({
     }
   ]
 })
+
+const http2 = {
+  "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+    "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+    explicit_http_config: { http2_protocol_options: {} }
+  }
+}
 
 /** Envoy's bootstrap. Every port of its own is any free one, so that any number of Envoys run beside each other. */
 export const make = (options: {
@@ -64,12 +104,8 @@ export const make = (options: {
           name: controlPlane,
           type: "STATIC",
           connect_timeout: "1s",
-          typed_extension_protocol_options: {
-            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-              "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-              explicit_http_config: { http2_protocol_options: {} }
-            }
-          },
+          // REST is HTTP/1.1, which needs no option.
+          ...(options.variant.polling === undefined && { typed_extension_protocol_options: http2 }),
           load_assignment: {
             cluster_name: controlPlane,
             endpoints: [

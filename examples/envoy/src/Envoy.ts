@@ -62,7 +62,7 @@ const orElse = <A, I>(schema: Schema.Schema<A, I>, otherwise: A) => {
   return (input: unknown) => Effect.orElseSucceed(decode(input), () => otherwise)
 }
 
-/** Starts an Envoy. */
+/** Starts an Envoy that gets its configuration from a control plane. */
 export const start = (options: {
   /** Its program. */
   readonly path: string
@@ -70,13 +70,20 @@ export const start = (options: {
   readonly node: { readonly id: string; readonly cluster: string }
   /** Of the control plane. */
   readonly address: string
+}) => startWith({ path: options.path, bootstrap: Bootstrap.make(options) })
+
+/** Starts an Envoy with any bootstrap. */
+export const startWith = (options: {
+  /** Its program. */
+  readonly path: string
+  readonly bootstrap: object
 }) =>
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const directory = yield* files.makeTempDirectoryScoped({ prefix: "xds-envoy-" })
     const bootstrap = join(directory, "bootstrap.json")
     const adminFile = join(directory, "admin")
-    yield* files.writeFileString(bootstrap, JSON.stringify(Bootstrap.make(options)))
+    yield* files.writeFileString(bootstrap, JSON.stringify(options.bootstrap))
 
     const startedAt = performance.now()
     const flags = "--disable-hot-restart --concurrency 1 --drain-time-s 1 --drain-strategy immediate -l info"

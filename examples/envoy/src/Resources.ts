@@ -28,12 +28,25 @@ import * as Bootstrap from "./Bootstrap.js"
 
 const ads = { case: "ads", value: {} } as const
 
-const separate = ({ apiType }: Bootstrap.Variant) => {
+const duration = (milliseconds: number) => ({
+  seconds: BigInt(Math.floor(milliseconds / 1000)),
+  nanos: (milliseconds % 1000) * 1_000_000
+})
+
+const separate = ({ apiType, polling }: Bootstrap.Variant) => {
   const value = create(ApiConfigSourceSchema, {
     apiType: ApiConfigSource_ApiType[apiType],
     transportApiVersion: ApiVersion.V3,
-    setNodeOnFirstMessageOnly: true,
-    grpcServices: [{ targetSpecifier: { case: "envoyGrpc", value: { clusterName: Bootstrap.controlPlane } } }]
+    ...(polling === undefined
+      ? {
+          setNodeOnFirstMessageOnly: true,
+          grpcServices: [{ targetSpecifier: { case: "envoyGrpc", value: { clusterName: Bootstrap.controlPlane } } }]
+        }
+      : {
+          clusterNames: [Bootstrap.controlPlane],
+          refreshDelay: duration(polling.refreshDelay),
+          requestTimeout: duration(polling.requestTimeout)
+        })
   })
   return { case: "apiConfigSource", value } as const
 }

@@ -7,6 +7,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as InitialVersions from "./InitialVersions.js"
 import type { IncrementalRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -75,10 +76,11 @@ export const flush = (
   const advanced = first || everything || updates
   const changed = updates ? changes.changed : []
 
-  const { included, held, lost, missing } = answers(self, set)
+  const before = self.initial.size === 0 ? InitialVersions.none : InitialVersions.compare(self.initial, set)
+  const { included, held, lost, missing } = answers(self, set, before)
   const gone = [...lost]
   if (first) {
-    for (const name of self.initial.keys()) {
+    for (const name of before.others.keys()) {
       // What was asked for again, or given up, is answered by name. But under a wildcard only this tells the client.
       const isAnswered = HashSet.has(self.insisted, name) && (!wild || Subscriptions.hasName(self, name))
       if (!isAnswered && ResourceSet.get(set, name) === undefined) gone.push(name)
@@ -87,11 +89,13 @@ export const flush = (
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
-    const all = ResourceSet.all(set)
-    resources =
-      self.initial.size === 0
-        ? all
-        : all.filter((resource) => included.has(resource.name) || !holds(self, resource.name, resource))
+    if (self.initial.size === 0 || self.resync) resources = ResourceSet.all(set)
+    else if (included.size === 0 && HashSet.size(self.insisted) === 0) resources = before.unheld()
+    else {
+      const isSent = (resource: Resource) =>
+        included.has(resource.name) || !holds(self, before, resource.name, resource)
+      resources = ResourceSet.all(set).filter(isSent)
+    }
   } else if (included.size === 0) {
     resources = changed
   } else {
@@ -174,10 +178,12 @@ export const flush = (
 }
 
 /** Whether the client said, when it subscribed, that it holds a resource as it is. */
-const holds = (self: Subscription, name: string, resource: Resource): boolean =>
-  (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version &&
+const holds = (self: Subscription, before: InitialVersions.Comparison, name: string, resource: Resource): boolean =>
   !self.resync &&
-  !HashSet.has(self.insisted, name)
+  !HashSet.has(self.insisted, name) &&
+  (name === resource.name
+    ? before.isHeld(resource)
+    : (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version)
 
 interface Answers {
   readonly included: ReadonlyMap<string, Resource>
@@ -191,7 +197,7 @@ interface Answers {
 const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [] }
 
 /** What there is under the names that are to be answered. */
-const answers = (self: Subscription, set: ResourceSet.ResourceSet): Answers => {
+const answers = (self: Subscription, set: ResourceSet.ResourceSet, before: InitialVersions.Comparison): Answers => {
   if (HashSet.size(self.forced) === 0) return noAnswers
   const included = new Map<string, Resource>()
   const held: Array<Resource> = []
@@ -211,7 +217,7 @@ const answers = (self: Subscription, set: ResourceSet.ResourceSet): Answers => {
     }
     // Given up under a `*` that is switched off: there is no wildcard that would have it.
     else if (!isAsked(resource)) lost.push(name, resource.name)
-    else if (holds(self, name, resource)) held.push(resource)
+    else if (holds(self, before, name, resource)) held.push(resource)
     else included.set(resource.name, resource)
   }
   return { included, held, missing, lost }

@@ -11,6 +11,7 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire"
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import * as InitialVersions from "./InitialVersions.js"
 import { fields } from "./Wire.js"
 
 /**
@@ -194,6 +195,7 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
   let responseNonce = ""
   let subscribe: Array<string> | undefined
   let unsubscribe: Array<string> | undefined
+  const places: Array<number> = []
   let versions: Map<string, string> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
@@ -213,8 +215,18 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
         ;(unsubscribe ??= []).push(reader.string())
         return true
       case 5: {
-        const [name, version] = decodeMapEntry(reader)
-        ;(versions ??= new Map()).set(name, version)
+        const at = reader.pos
+        const length = reader.uint32()
+        const start = reader.pos
+        const end = start + length
+        if (end <= bytes.byteLength && InitialVersions.isPlain(bytes, start, end)) {
+          places.push(start, end)
+          reader.pos = end
+        } else {
+          reader.pos = at
+          const [name, version] = decodeMapEntry(reader)
+          ;(versions ??= new Map()).set(name, version)
+        }
         return true
       }
       case 6:
@@ -232,11 +244,22 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
     typeUrl,
     resourceNamesSubscribe: subscribe ?? noStrings,
     resourceNamesUnsubscribe: unsubscribe ?? noStrings,
-    initialResourceVersions: versions ?? noVersions,
+    initialResourceVersions: heldIn(bytes, places, versions),
     responseNonce,
     errorDetail,
     node
   }
+}
+
+/** The entries that are plain and those that are not. */
+const heldIn = (
+  bytes: Uint8Array,
+  places: ReadonlyArray<number>,
+  versions: ReadonlyMap<string, string> | undefined
+): ReadonlyMap<string, string> => {
+  if (places.length === 0) return versions ?? noVersions
+  const encoded = new InitialVersions.EncodedVersions(bytes, places)
+  return versions === undefined ? encoded : new Map([...encoded, ...versions])
 }
 
 const decodeStatus = (reader: BinaryReader): ErrorDetail => {

@@ -10,6 +10,7 @@ import * as Invariants from "@effect-xds/testing/Invariants"
 import * as ReferenceClient from "@effect-xds/testing/ReferenceClient"
 import * as ReferenceModel from "@effect-xds/testing/ReferenceModel"
 import * as Either from "effect/Either"
+import { overTheWire } from "./OverTheWire.js"
 
 type Send = Extract<ServerStream.Output, { readonly _tag: "Send" }>
 
@@ -93,7 +94,7 @@ export const run = (
       if (isCreditGiven) step({ _tag: "Writable" })
     }
   }
-  const request = (made: Request.Request) => step({ _tag: "Request", request: made })
+  const request = (made: Request.Request) => step({ _tag: "Request", request: overTheWire(made) })
   const set = (next: ResourceGroup.ResourceGroup | undefined) => {
     group = next
     step({ _tag: "Changed", group })

@@ -38,6 +38,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { ResourceSpec } from "@effect-xds/testing/Arbitraries"
 import { toResource } from "@effect-xds/testing/Arbitraries"
 import * as Either from "effect/Either"
+import { overTheWire } from "./OverTheWire.js"
 
 export interface Section {
   readonly title: string
@@ -295,27 +296,31 @@ export const play = (section: Section): ReadonlyArray<string> => {
     if (protocol === "Incremental") {
       step({
         _tag: "Request",
-        request: incremental({
-          typeUrl,
-          resourceNamesSubscribe: subscribe,
-          resourceNamesUnsubscribe: unsubscribe,
-          initialResourceVersions: initial,
-          responseNonce: nonce ?? (isReply ? state.nonce : ""),
-          errorDetail
-        })
+        request: overTheWire(
+          incremental({
+            typeUrl,
+            resourceNamesSubscribe: subscribe,
+            resourceNamesUnsubscribe: unsubscribe,
+            initialResourceVersions: initial,
+            responseNonce: nonce ?? (isReply ? state.nonce : ""),
+            errorDetail
+          })
+        )
       })
     } else {
       const resourceNames = names ?? (isReply ? state.names : [])
       state.names = resourceNames
       step({
         _tag: "Request",
-        request: stateOfTheWorld({
-          typeUrl,
-          resourceNames,
-          versionInfo: version ?? state.version,
-          responseNonce: nonce ?? state.nonce,
-          errorDetail
-        })
+        request: overTheWire(
+          stateOfTheWorld({
+            typeUrl,
+            resourceNames,
+            versionInfo: version ?? state.version,
+            responseNonce: nonce ?? state.nonce,
+            errorDetail
+          })
+        )
       })
     }
     if (printed === before) out.push("(silent)")

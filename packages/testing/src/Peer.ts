@@ -1,5 +1,5 @@
 /**
- * The programs that tests run beside ours (Envoy): where they are, or why they are not there.
+ * The programs that tests run beside ours (Envoy, go-control-plane): where they are, or why they are not there.
  *
  * @since 0.1.0
  */

@@ -1,0 +1,80 @@
+/**
+ * Certificates from files that are exchanged while the program runs (`file_watcher` of a bootstrap).
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A29-xds-tls-security.md
+ * @since 0.1.0
+ */
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { FileWatcher } from "./Bootstrap.js"
+
+/**
+ * What the files hold, as PEM text.
+ *
+ * @since 0.1.0
+ */
+export interface Certificates {
+  readonly certificate: string | undefined
+  readonly privateKey: string | undefined
+  readonly caCertificate: string | undefined
+}
+
+/**
+ * Files that cannot be read.
+ *
+ * @since 0.1.0
+ */
+export class CertificateError extends Data.TaggedError("CertificateError")<{
+  readonly path: string
+  readonly reason: string
+}> {
+  override get message(): string {
+    return `certificate file ${this.path} cannot be read: ${this.reason}`
+  }
+}
+
+const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateError, FileSystem.FileSystem> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const text = (path: string | undefined) =>
+      path === undefined
+        ? Effect.succeed(undefined)
+        : Effect.mapError(files.readFileString(path), ({ message }) => new CertificateError({ path, reason: message }))
+    return yield* Effect.all({
+      certificate: text(watcher.certificateFile),
+      privateKey: text(watcher.privateKeyFile),
+      caCertificate: text(watcher.caCertificateFile)
+    })
+  })
+
+/**
+ * The certificates now and whenever a file changed, looked at every refresh interval. It fails if they cannot be read at
+ * first; later that is a warning, and what was read last stays.
+ *
+ * @since 0.1.0
+ */
+export const watch = (watcher: FileWatcher): Stream.Stream<Certificates, CertificateError, FileSystem.FileSystem> => {
+  const look = Effect.either(read(watcher)).pipe(
+    Effect.tap((found) =>
+      Either.isLeft(found) ? Effect.logWarning(`${found.left.message}; the last ones stay`) : Effect.void
+    ),
+    Effect.map(Either.getRight)
+  )
+  const later = Stream.repeatEffectWithSchedule(look, Schedule.spaced(watcher.refreshInterval)).pipe(
+    Stream.drop(1),
+    Stream.filterMap((found) => found)
+  )
+  return Stream.fromEffect(read(watcher)).pipe(
+    Stream.concat(later),
+    Stream.changesWith(
+      (one, other) =>
+        one.certificate === other.certificate &&
+        one.privateKey === other.privateKey &&
+        one.caCertificate === other.caCertificate
+    )
+  )
+}

@@ -1,0 +1,361 @@
+/**
+ * An xDS client: watches resources on the servers of a bootstrap and tells what becomes of them.
+ *
+ * It connects when the first watch begins, keeps what it holds over reconnects, falls back to the next server when one
+ * cannot be reached, and reads the next response when the watchers have taken the last.
+ *
+ * @since 0.1.0
+ */
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
+import { isMessage, toBinary } from "@bufbuild/protobuf"
+import type * as Backoff from "@effect-xds/core/Backoff"
+import type { Server as CoreServer } from "@effect-xds/core/Client"
+import type { Protocol } from "@effect-xds/core/Request"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
+import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import * as LogLimit from "@effect-xds/transport/LogLimit"
+import * as Status from "@effect-xds/transport/Status"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Runtime from "effect/Runtime"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Bootstrap, Server } from "./Bootstrap.js"
+import * as Alarm from "./internal/Alarm.js"
+import * as ClientConfigs from "./internal/ClientConfig.js"
+import type { ServerLink } from "./internal/Driver.js"
+import { Driver } from "./internal/Driver.js"
+import type { ResourceEvent } from "./ResourceEvent.js"
+import { WatchableType } from "./WatchableType.js"
+import * as WatchableTypes from "./WatchableType.js"
+
+/**
+ * How a client asks, and what it bounds.
+ *
+ * @since 0.1.0
+ */
+export interface Options<out E = never, out R = never> {
+  /** The servers and the node, or how to get them: `Bootstrap.fromEnvironment`. */
+  readonly bootstrap: Bootstrap | Effect.Effect<Bootstrap, E, R>
+  /** Default: `StateOfTheWorld`, which every server speaks. `Incremental` costs less. */
+  readonly protocol?: Protocol | undefined
+  /** Whether all types go over one stream (ADS), or each over a stream of its own. Default: true. */
+  readonly aggregated?: boolean | undefined
+  /**
+   * How long a server may be silent about a resource until it is told not to exist (A57). Default: 15 seconds, 30 for
+   * servers with `resource_timer_is_transient_error`.
+   */
+  readonly resourceTimeout?: Duration.DurationInput | undefined
+  /** When lost servers are tried again, in milliseconds. Default: from 1 s to 30 s, times 1.6, with a jitter of 0.2. */
+  readonly backoff?: Partial<Backoff.Options> | undefined
+  /** How long watchers may be at work on a response until reading goes on without them. Default: 10 seconds. */
+  readonly watcherTimeout?: Duration.DurationInput | undefined
+  /** Resources of one type, watched or brought by a wildcard. Default: 100 000. */
+  readonly maxResources?: number | undefined
+  /** What CSDS shows as `client_scope`. Default: nothing. */
+  readonly scope?: string | undefined
+}
+
+/**
+ * There is no such resource: the server says so, or was silent for too long.
+ *
+ * @since 0.1.0
+ */
+export class ResourceDoesNotExist extends Data.TaggedError("ResourceDoesNotExist")<{
+  readonly typeUrl: string
+  readonly name: string
+  readonly reason: string
+}> {
+  override get message(): string {
+    return `${this.typeUrl} ${JSON.stringify(this.name)} does not exist: ${this.reason}`
+  }
+}
+
+/**
+ * A resource could not be had: what came was rejected, or nothing came in time.
+ *
+ * @since 0.1.0
+ */
+export class ResourceUnavailable extends Data.TaggedError("ResourceUnavailable")<{
+  readonly typeUrl: string
+  readonly name: string
+  readonly reason: string
+}> {
+  override get message(): string {
+    return `${this.typeUrl} ${JSON.stringify(this.name)} cannot be had: ${this.reason}`
+  }
+}
+
+/** A type of resources, by its schema or with a decoder. */
+type Type = DescMessage | WatchableType<unknown>
+
+/**
+ * A client.
+ *
+ * @since 0.1.0
+ */
+export interface Service {
+  /**
+   * What becomes of a resource, from what is known now. Interrupting the stream ends the watch; the last one ends the
+   * subscription. It dies if its type is watched with another decoder already.
+   */
+  readonly watch: {
+    <Desc extends DescMessage>(type: Desc, name: string): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
+    <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>>
+  }
+  /** What becomes of every resource of a type: a wildcard subscription. */
+  readonly watchAll: {
+    <Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
+    <A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>>
+  }
+  /**
+   * A resource as it is now. Waits for servers that cannot be reached until `timeout` (default: 20 seconds), which is
+   * longer than a resource may take to be told not to exist.
+   */
+  readonly get: {
+    <Desc extends DescMessage>(
+      type: Desc,
+      name: string,
+      options?: GetOptions
+    ): Effect.Effect<MessageShape<Desc>, ResourceDoesNotExist | ResourceUnavailable>
+    <A>(
+      type: WatchableType<A>,
+      name: string,
+      options?: GetOptions
+    ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable>
+  }
+  /** Everything that is watched, as CSDS shows it: requested, ACKed, NACKed, not there; version, time and last error. */
+  readonly dump: Effect.Effect<ClientConfig>
+}
+
+/**
+ * How long `get` waits.
+ *
+ * @since 0.1.0
+ */
+export interface GetOptions {
+  readonly timeout?: Duration.DurationInput | undefined
+}
+
+/**
+ * The tag of a client.
+ *
+ * @since 0.1.0
+ */
+export class XdsClient extends Context.Tag("@effect-xds/client/XdsClient")<XdsClient, Service>() {}
+
+/** One link for each server, however many lists it is in. */
+const idOf = ({ address, credentials, failOnDataErrors, resourceTimerIsTransientError }: Server): string =>
+  // No blanks: the core puts one behind it.
+  encodeURIComponent(JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError]))
+
+/** Milliseconds between two counts of the resources, for the metric. */
+const countInterval = 5_000
+
+/**
+ * A client that lives until the scope closes; then its streams are ended.
+ *
+ * @since 0.1.0
+ */
+export const make = <E = never, R = never>(
+  options: Options<E, R>
+): Effect.Effect<
+  Service,
+  E | ClientTransport.ClientTransportError,
+  R | ClientTransport.ClientTransport | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const transport = yield* ClientTransport.ClientTransport
+    const runtime = yield* Effect.runtime()
+    const clock = yield* Effect.clock
+    const bootstrap = Effect.isEffect(options.bootstrap) ? yield* options.bootstrap : options.bootstrap
+    const resourceTimeout = Option.map(Option.fromNullable(options.resourceTimeout), Duration.toMillis)
+    const coreServer = (server: Server): CoreServer => ({
+      id: idOf(server),
+      protocol: options.protocol ?? "StateOfTheWorld",
+      isAggregated: options.aggregated ?? true,
+      failOnDataErrors: server.failOnDataErrors,
+      resourceTimerIsTransientError: server.resourceTimerIsTransientError,
+      ...(Option.isSome(resourceTimeout) ? { resourceTimeout: resourceTimeout.value } : {})
+    })
+
+    const servers = new Map<string, ServerLink>()
+    for (const server of [
+      ...bootstrap.servers,
+      ...Array.from(bootstrap.authorities.values()).flatMap((authority) => authority.servers)
+    ]) {
+      const known = coreServer(server)
+      if (servers.has(known.id)) continue
+      servers.set(known.id, { server: known, address: server.address, channel: yield* transport.connect(server) })
+    }
+
+    // Not the wall clock: it may go back, and the reducers' time must not.
+    const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+    const backoff = { initial: 1_000, factor: 1.6, max: 30_000, jitter: 0.2, floor: 500, ...options.backoff }
+    const driver: Driver = new Driver(
+      {
+        servers,
+        now,
+        random: () => Runtime.runSync(runtime)(Random.next),
+        alarm: (at) => alarm.set(at),
+        log: LogLimit.make(runtime, now),
+        span: (attributes) =>
+          Runtime.runSync(runtime)(
+            Effect.makeSpan("xds.client.stream", { attributes, root: true, kind: "client", captureStackTrace: false })
+          ),
+        nanos: () => clock.unsafeCurrentTimeNanos(),
+        watcherTimeout: Duration.toMillis(options.watcherTimeout ?? "10 seconds")
+      },
+      {
+        servers: bootstrap.servers.map(coreServer),
+        authorities: new Map(
+          Array.from(bootstrap.authorities, ([name, authority]) => [name, authority.servers.map(coreServer)])
+        ),
+        decoders: [],
+        node: toBinary(NodeSchema, bootstrap.node),
+        backoff,
+        ...(options.maxResources === undefined ? {} : { maxResources: options.maxResources })
+      }
+    )
+    const alarm = yield* Alarm.make(now, () => driver.onDeadline())
+    yield* Effect.addFinalizer(() => Effect.sync(() => driver.close()))
+    yield* Effect.sync(() => driver.count()).pipe(Effect.repeat(Schedule.spaced(countInterval)), Effect.forkScoped)
+
+    const watchType = <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>> =>
+      Stream.unwrapScoped(
+        Effect.map(
+          Effect.acquireRelease(
+            Effect.sync(() => driver.watch(type, name)),
+            ({ id }) => Effect.sync(() => driver.unwatch(id))
+          ),
+          ({ pull }) => Stream.repeatEffectChunk(pull)
+        )
+      )
+
+    const schemas = new Map<DescMessage, WatchableType<MessageShape<DescMessage>>>()
+    const watchSchema = <Desc extends DescMessage>(
+      schema: Desc,
+      name: string
+    ): Stream.Stream<ResourceEvent<MessageShape<Desc>>> =>
+      Stream.suspend(() => {
+        let type = schemas.get(schema)
+        if (type === undefined) {
+          type = WatchableTypes.fromSchema<DescMessage>(schema)
+          schemas.set(schema, type)
+        }
+        return Stream.filterMap(watchType(type, name), (event): Option.Option<ResourceEvent<MessageShape<Desc>>> => {
+          if (event._tag !== "Updated") return Option.some(event)
+          const { value } = event
+          return isMessage(value, schema) ? Option.some({ ...event, value }) : Option.none()
+        })
+      })
+
+    // Overloads of functions, because what the parts below give is known to be of the type asked for only one by one.
+    function watch<Desc extends DescMessage>(type: Desc, name: string): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
+    function watch<A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>>
+    function watch(type: Type, name: string): Stream.Stream<ResourceEvent<unknown>> {
+      return type instanceof WatchableType ? watchType(type, name) : watchSchema(type, name)
+    }
+
+    function watchAll<Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
+    function watchAll<A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>>
+    function watchAll(type: Type): Stream.Stream<ResourceEvent<unknown>> {
+      return type instanceof WatchableType ? watchType(type, "*") : watchSchema(type, "*")
+    }
+
+    function get<Desc extends DescMessage>(
+      type: Desc,
+      name: string,
+      options?: GetOptions
+    ): Effect.Effect<MessageShape<Desc>, ResourceDoesNotExist | ResourceUnavailable>
+    function get<A>(
+      type: WatchableType<A>,
+      name: string,
+      options?: GetOptions
+    ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable>
+    function get(type: Type, name: string, options: GetOptions = {}): Effect.Effect<unknown, GetError> {
+      return type instanceof WatchableType
+        ? first(watchType(type, name), type.typeUrl, name, options)
+        : first(watchSchema(type, name), WatchableTypes.typeUrlOf(type), name, options)
+    }
+
+    return {
+      watch,
+      watchAll,
+      get,
+      dump: Effect.sync(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump()))
+    }
+  })
+
+type GetError = ResourceDoesNotExist | ResourceUnavailable
+
+/** The first value that a watch brings. */
+const first = <A>(
+  events: Stream.Stream<ResourceEvent<A>>,
+  typeUrl: string,
+  name: string,
+  options: GetOptions
+): Effect.Effect<A, GetError> => {
+  const timeout = Duration.decode(options.timeout ?? "20 seconds")
+  let last = "no server answered"
+  const taken = Stream.runHead(
+    Stream.filterMapEffect(events, (event): Option.Option<Effect.Effect<A, GetError>> => {
+      switch (event._tag) {
+        case "Updated":
+          return Option.some(Effect.succeed(event.value))
+        case "DoesNotExist":
+          return Option.some(new ResourceDoesNotExist({ typeUrl, name, reason: event.error.message }))
+        case "Error":
+          last = event.error.message
+          // A server that cannot be reached may be there in a moment.
+          return event.error.code === Status.codes.UNAVAILABLE
+            ? Option.none()
+            : Option.some(new ResourceUnavailable({ typeUrl, name, reason: last }))
+        case "AmbientError":
+        case "Recovered":
+          return Option.none()
+      }
+    })
+  )
+  const late = () => {
+    const reason = `nothing within ${Duration.format(timeout)}; the last that was heard: ${last}`
+    return new ResourceUnavailable({ typeUrl, name, reason })
+  }
+  return taken.pipe(
+    Effect.flatMap(Option.match({ onNone: () => Effect.fail(late()), onSome: Effect.succeed })),
+    Effect.timeoutFail({ duration: timeout, onTimeout: late })
+  )
+}
+
+/**
+ * A client for the life of the layer.
+ *
+ * @example
+ * import { Bootstrap, XdsClient } from "@effect-xds/client"
+ * import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+ * import { ConnectClient } from "@effect-xds/transport-connect"
+ * import { Effect, Layer, Stream } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const client = yield* XdsClient.XdsClient
+ *   yield* Stream.runForEach(client.watch(ClusterSchema, "backend"), (event) => Effect.log(event._tag))
+ * })
+ *
+ * const bootstrap = Bootstrap.make({ servers: ["127.0.0.1:18000"], node: { id: "app-1", cluster: "edge" } })
+ * const layer = XdsClient.layer({ bootstrap }).pipe(Layer.provide(ConnectClient.layer()))
+ *
+ * Effect.runFork(Effect.provide(program, layer))
+ *
+ * @since 0.1.0
+ */
+export const layer = <E = never, R = never>(
+  options: Options<E, R>
+): Layer.Layer<XdsClient, E | ClientTransport.ClientTransportError, R | ClientTransport.ClientTransport> =>
+  Layer.scoped(XdsClient, make(options))

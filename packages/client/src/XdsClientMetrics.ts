@@ -1,0 +1,66 @@
+/**
+ * All metrics of a client, by the names that gRPC gives them. They are Effect metrics: read them with `Metric.snapshot` or
+ * export them with `@effect/opentelemetry`.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A78-grpc-metrics-wrr-pf-xds.md
+ * @since 0.1.0
+ */
+import * as Metric from "effect/Metric"
+
+/**
+ * Whether there is a working stream to a server (1) or not (0), tagged with `grpc.xds.server`.
+ *
+ * @since 0.1.0
+ */
+export const connected = Metric.gauge("grpc.xds_client.connected", {
+  description: "Whether or not the client has a working ADS stream to the xDS server"
+})
+
+/**
+ * Streams that ended without a response, and connections that could not be made, tagged with `grpc.xds.server`.
+ *
+ * @since 0.1.0
+ */
+export const serverFailure = Metric.counter("grpc.xds_client.server_failure", {
+  description: "Times a server went from working to not working",
+  incremental: true
+})
+
+/**
+ * Resources that were valid, also those that were not new, tagged with `grpc.xds.server` and `grpc.xds.resource_type`.
+ *
+ * @since 0.1.0
+ */
+export const resourceUpdatesValid = Metric.counter("grpc.xds_client.resource_updates_valid", {
+  description: "Resources received that were considered valid",
+  incremental: true
+})
+
+/**
+ * Resources that were rejected, tagged in the same way.
+ *
+ * @since 0.1.0
+ */
+export const resourceUpdatesInvalid = Metric.counter("grpc.xds_client.resource_updates_invalid", {
+  description: "Resources received that were considered invalid",
+  incremental: true
+})
+
+/**
+ * Resources that are watched, tagged with `grpc.xds.cache_state` (`requested`, `does_not_exist`, `acked`, `nacked`,
+ * `nacked_but_cached`) and `grpc.xds.resource_type`. Brought up to date every five seconds.
+ *
+ * @since 0.1.0
+ */
+export const resources = Metric.gauge("grpc.xds_client.resources", { description: "Resources in each cache state" })
+
+/**
+ * Times that a watcher did not come back for what was next within the time of the options, and reading went on without
+ * it, tagged with `grpc.xds.resource_type`.
+ *
+ * @since 0.1.0
+ */
+export const stuckWatchers = Metric.counter("xds_client_stuck_watchers", {
+  description: "Times that reading from a server went on without a watcher that is too slow",
+  incremental: true
+})

@@ -1,0 +1,201 @@
+import { Bootstrap, CertificateProvider } from "@effect-xds/client"
+import { ClientTransport } from "@effect-xds/transport"
+import { Error as PlatformError, FileSystem } from "@effect/platform"
+import { NodeFileSystem } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { ConfigProvider, Duration, Effect, Either, Fiber, Logger, Ref, Stream, TestClock } from "effect"
+
+const full = {
+  xds_servers: [
+    {
+      server_uri: "xds.example:443",
+      channel_creds: [
+        { type: "google_default" },
+        {
+          type: "tls",
+          config: { ca_certificate_file: "/ca.pem", certificate_file: "/tls.crt", private_key_file: "/tls.key" }
+        },
+        { type: "insecure" }
+      ],
+      server_features: ["xds_v3", "fail_on_data_errors", 7]
+    },
+    {
+      server_uri: "fallback:18000",
+      channel_creds: [{ type: "insecure" }],
+      server_features: ["resource_timer_is_transient_error"]
+    }
+  ],
+  node: { id: "n1", cluster: "edge", locality: { zone: "a" }, metadata: { app: "x" }, not_a_field: 1 },
+  authorities: {
+    "xds.example": {
+      client_listener_resource_name_template: "xdstp://xds.example/envoy.config.listener.v3.Listener/%s"
+    },
+    other: { xds_servers: [{ server_uri: "other:1", channel_creds: [{ type: "insecure" }] }] }
+  },
+  certificate_providers: {
+    default: {
+      plugin_name: "file_watcher",
+      config: { certificate_file: "c", private_key_file: "k", refresh_interval: "1.5s" }
+    }
+  },
+  client_default_listener_resource_name_template: "%s",
+  something_new: true
+}
+
+const read = (json: unknown) => Bootstrap.fromText(JSON.stringify(json))
+const why = (json: unknown): string =>
+  Either.match(read(json), { onLeft: (error) => error.message, onRight: () => "fine" })
+
+describe("Bootstrap", () => {
+  it("is read in the form of gRPC, and unknown fields are passed over", () => {
+    const bootstrap = Either.getOrThrow(read(full))
+    expect(bootstrap.servers).toEqual([
+      {
+        address: "xds.example:443",
+        credentials: { _tag: "Tls", ca: "/ca.pem", cert: "/tls.crt", key: "/tls.key" },
+        failOnDataErrors: true,
+        resourceTimerIsTransientError: false
+      },
+      {
+        address: "fallback:18000",
+        credentials: ClientTransport.insecure,
+        failOnDataErrors: false,
+        resourceTimerIsTransientError: true
+      }
+    ])
+    expect(bootstrap.node).toMatchObject({
+      id: "n1",
+      cluster: "edge",
+      locality: { zone: "a" },
+      metadata: { app: "x" },
+      userAgentName: "effect-xds"
+    })
+    expect(bootstrap.node.clientFeatures).toContain("xds.config.supports-resource-ttl")
+    expect(bootstrap.authorities.get("other")?.servers.map(({ address }) => address)).toEqual(["other:1"])
+    expect(bootstrap.authorities.get("xds.example")?.servers).toEqual([])
+    expect(bootstrap.certificateProviders.get("default")).toEqual({
+      certificateFile: "c",
+      privateKeyFile: "k",
+      caCertificateFile: undefined,
+      refreshInterval: Duration.millis(1500)
+    })
+    expect(bootstrap.clientDefaultListenerResourceNameTemplate).toBe("%s")
+  })
+
+  it("says which field is wrong, and why", () => {
+    const [server] = full.xds_servers
+    const from = "xDS bootstrap from the given text"
+    const words = (json: unknown) => why(json).replace(`${from}, field `, "")
+    expect(Either.getOrThrow(Either.flip(Bootstrap.fromText("{"))).message).toContain(`${from}: not JSON: `)
+    expect(words({})).toBe("xds_servers: is missing")
+    expect(words({ xds_servers: [] })).toContain("xds_servers")
+    expect(words({ xds_servers: [{ ...server, server_uri: 7 }] })).toBe(
+      "xds_servers[0].server_uri: Expected string, actual 7"
+    )
+    expect(words({ xds_servers: [{ ...server, channel_creds: [{ type: "google_default" }, { type: "alts" }] }] })).toBe(
+      "xds_servers[0].channel_creds: none of google_default, alts is supported; insecure and tls are"
+    )
+    expect(
+      words({ xds_servers: [{ ...server, channel_creds: [{ type: "tls", config: { certificate_file: "c" } }] }] })
+    ).toBe(
+      "xds_servers[0].channel_creds[0].config: certificate_file and private_key_file go together: give both or none"
+    )
+    expect(words({ ...full, node: { id: 7 } })).toMatch(/^node: .*id/)
+    expect(words({ ...full, node: "n1" })).toMatch(/^node: /)
+    expect(words({ ...full, authorities: { a: { client_listener_resource_name_template: "xdstp://b/x" } } })).toBe(
+      "authorities.a.client_listener_resource_name_template: must begin with xdstp://a/"
+    )
+    expect(words({ ...full, certificate_providers: { p: { plugin_name: "vault" } } })).toBe(
+      "certificate_providers.p.plugin_name: vault is not supported; file_watcher is"
+    )
+    expect(
+      words({
+        ...full,
+        certificate_providers: { p: { plugin_name: "file_watcher", config: { refresh_interval: "1h" } } }
+      })
+    ).toBe('certificate_providers.p.config.refresh_interval: "1h" is not a duration such as "600s"')
+  })
+
+  it.scoped("is found where gRPC looks for it, and a bad file is an error and not passed over", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const path = yield* files.makeTempFileScoped()
+      const text = JSON.stringify(full)
+      const from = (entries: ReadonlyArray<readonly [string, string]>) =>
+        Effect.either(Effect.withConfigProvider(Bootstrap.fromEnvironment, ConfigProvider.fromMap(new Map(entries))))
+      const words = (found: Either.Either<Bootstrap.Bootstrap, Bootstrap.BootstrapError>) =>
+        Either.match(found, { onLeft: ({ message }) => message, onRight: ({ node }) => node.id })
+
+      expect(words(yield* from([]))).toContain(
+        "neither GRPC_XDS_BOOTSTRAP (a path) nor GRPC_XDS_BOOTSTRAP_CONFIG (JSON) is set"
+      )
+      expect(words(yield* from([["GRPC_XDS_BOOTSTRAP_CONFIG", text]]))).toBe("n1")
+      expect(
+        words(
+          yield* from([
+            ["GRPC_XDS_BOOTSTRAP", path],
+            ["GRPC_XDS_BOOTSTRAP_CONFIG", text]
+          ])
+        )
+      ).toContain(`GRPC_XDS_BOOTSTRAP (${path}): not JSON`)
+      expect(
+        words(
+          yield* from([
+            ["GRPC_XDS_BOOTSTRAP", "/no/such/file"],
+            ["GRPC_XDS_BOOTSTRAP_CONFIG", text]
+          ])
+        )
+      ).toContain("the file cannot be read")
+      yield* files.writeFileString(path, text)
+      expect(words(yield* from([["GRPC_XDS_BOOTSTRAP", path]]))).toBe("n1")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+})
+
+it.effect("a certificate provider gives what the files hold, and keeps it while they cannot be read", () =>
+  Effect.gen(function* () {
+    const content = yield* Ref.make<Readonly<Record<string, string>>>({ c: "cert 1", k: "key 1" })
+    const files = FileSystem.layerNoop({
+      readFileString: (path) =>
+        Effect.flatMap(Ref.get(content), (texts) =>
+          texts[path] === undefined ? Effect.fail(notFound(path)) : Effect.succeed(texts[path])
+        )
+    })
+    const watcher = {
+      certificateFile: "c",
+      privateKeyFile: "k",
+      caCertificateFile: undefined,
+      refreshInterval: Duration.minutes(10)
+    }
+    const seen: Array<string | undefined> = []
+    const fiber = yield* CertificateProvider.watch(watcher).pipe(
+      Stream.runForEach(({ certificate }) => Effect.sync(() => seen.push(certificate))),
+      Effect.provide(files),
+      Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none)),
+      Effect.fork
+    )
+    yield* TestClock.adjust("25 minutes")
+    expect(seen).toEqual(["cert 1"])
+    yield* Ref.set(content, { c: "cert 2" })
+    yield* TestClock.adjust("10 minutes")
+    expect(seen).toEqual(["cert 1"])
+    yield* Ref.set(content, { c: "cert 2", k: "key 2" })
+    yield* TestClock.adjust("10 minutes")
+    expect(seen).toEqual(["cert 1", "cert 2"])
+    yield* Fiber.interrupt(fiber)
+    const error = yield* CertificateProvider.watch({ ...watcher, certificateFile: "none" }).pipe(
+      Stream.runDrain,
+      Effect.flip,
+      Effect.provide(files)
+    )
+    expect(error.message).toContain("certificate file none cannot be read")
+  })
+)
+
+const notFound = (path: string) =>
+  new PlatformError.SystemError({
+    reason: "NotFound",
+    module: "FileSystem",
+    method: "readFileString",
+    pathOrDescriptor: path
+  })

@@ -1,0 +1,412 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type ResourceEvent } from "@effect-xds/client"
+import type * as Request from "@effect-xds/core/Request"
+import * as Resource from "@effect-xds/core/Resource"
+import * as Response from "@effect-xds/core/Response"
+import { ResourceType } from "@effect-xds/proto"
+import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
+import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { ScriptedServer } from "@effect-xds/testing"
+import { Status } from "@effect-xds/transport"
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock } from "effect"
+
+const CDS = ResourceType.Cluster.typeUrl
+
+const cluster = (name: string, altStatName = ""): Resource.Resource =>
+  Either.getOrThrow(
+    Resource.make({ typeUrl: CDS, name, value: toBinary(ClusterSchema, create(ClusterSchema, { name, altStatName })) })
+  )
+const clusters = (version: string, ...resources: ReadonlyArray<Resource.Resource>) =>
+  Response.make({ protocol: "StateOfTheWorld", typeUrl: CDS, version, resources })
+
+const logs: Array<string> = []
+const capture = Logger.replace(
+  Logger.defaultLogger,
+  Logger.make(({ message }) => void logs.push(String(Array.isArray(message) ? message[0] : message)))
+)
+
+const bootstrap = Bootstrap.make({ servers: ["xds-1:1", "xds-2:1"], node: { id: "n1", cluster: "edge" } })
+
+const setup = (options: Partial<XdsClient.Options> = {}) =>
+  XdsClient.layer({ bootstrap, ...options }).pipe(Layer.provideMerge(ScriptedServer.layer), Layer.provide(capture))
+
+/** Watches in the background and writes down what it hears, in short. */
+const watching = (name: string, take: (event: string) => Effect.Effect<void> = () => Effect.void) =>
+  Effect.gen(function* () {
+    const client = yield* XdsClient.XdsClient
+    const heard: Array<string> = []
+    const watch = name === "*" ? client.watchAll(ClusterSchema) : client.watch(ClusterSchema, name)
+    const fiber = yield* Effect.fork(
+      Stream.runForEach(watch, (event) => {
+        heard.push(show(event))
+        return take(show(event))
+      })
+    )
+    yield* settle
+    return { heard, fiber }
+  })
+
+const show = (event: ResourceEvent.ResourceEvent<Cluster>): string => {
+  switch (event._tag) {
+    case "Updated":
+      return `${event.name}=${event.value.altStatName}@${event.version}`
+    case "Recovered":
+      return `${event.name} recovered`
+    default:
+      return `${event.name} ${event._tag}: ${event.error.message}`
+  }
+}
+
+/** Lets all fibers run. */
+const settle = Effect.repeatN(Effect.yieldNow(), 20)
+
+const only = Effect.gen(function* () {
+  const server = yield* ScriptedServer.ScriptedServer
+  const [stream] = server.open()
+  if (stream === undefined) return yield* Effect.dieMessage("the client opened no stream")
+  return stream
+})
+
+const last = (stream: ScriptedServer.ScriptedStream): Partial<Request.StateOfTheWorldRequest> => {
+  const request = stream.requests.at(-1)
+  return request?._tag === "StateOfTheWorld" ? request : {}
+}
+
+describe("XdsClient", () => {
+  it.effect("connects when the first watch begins, tells what comes and ends with the last watch", () =>
+    Effect.gen(function* () {
+      const server = yield* ScriptedServer.ScriptedServer
+      expect(server.streams).toEqual([])
+      const first = yield* watching("a")
+      const stream = yield* only
+      expect(stream.server.address).toBe("xds-1:1")
+      expect(stream.method).toEqual({ protocol: "StateOfTheWorld", typeUrl: undefined })
+      expect(stream.requests).toEqual([])
+      stream.accept()
+      expect(last(stream)).toMatchObject({ typeUrl: CDS, resourceNames: ["a"], responseNonce: "", versionInfo: "" })
+      expect(last(stream).node).toEqual(toBinary(NodeSchema, bootstrap.node))
+
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      expect(first.heard).toEqual(["a=x@1"])
+      expect(last(stream)).toMatchObject({
+        resourceNames: ["a"],
+        responseNonce: "n1",
+        versionInfo: "1",
+        node: undefined
+      })
+
+      // A late watcher is told at once, and nothing is asked for it.
+      const requests = stream.requests.length
+      const late = yield* watching("a")
+      expect(late.heard).toEqual(["a=x@1"])
+      expect(stream.requests.length).toBe(requests)
+
+      yield* Fiber.interrupt(first.fiber)
+      expect(stream.requests.length).toBe(requests)
+      yield* Fiber.interrupt(late.fiber)
+      expect(last(stream)).toMatchObject({ resourceNames: [], responseNonce: "n1" })
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("acknowledges a response when its watchers are done with it, and reads the next one then", () =>
+    Effect.gen(function* () {
+      const gate = Effect.unsafeMakeLatch(false)
+      const { heard } = yield* watching("a", () => gate.await)
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      stream.respond(clusters("2", cluster("a", "y")), "n2")
+      stream.respond(clusters("3", cluster("a", "z")), "n3")
+      yield* settle
+      expect(heard).toEqual(["a=x@1"])
+      expect(last(stream)).toMatchObject({ responseNonce: "" })
+      expect(stream.credit()).toBe(0)
+      yield* gate.open
+      yield* settle
+      expect(heard).toEqual(["a=x@1", "a=y@2", "a=z@3"])
+      expect(stream.requests.slice(1)).toMatchObject([
+        { responseNonce: "n1", versionInfo: "1" },
+        { responseNonce: "n2", versionInfo: "2" },
+        { responseNonce: "n3", versionInfo: "3" }
+      ])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a stuck watcher is reported, and reading goes on without it", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const gate = Effect.unsafeMakeLatch(false)
+      const stuck = yield* watching("a", () => gate.await)
+      const stream = yield* only
+      stream.accept()
+      const other = yield* watching("b")
+      for (let version = 1; version <= 40; version++) {
+        stream.respond(clusters(`${version}`, cluster("a", `a${version}`), cluster("b", `b${version}`)), `n${version}`)
+      }
+      yield* settle
+      expect(other.heard).toEqual(["b=b1@1"])
+      yield* TestClock.adjust("10 seconds")
+      yield* settle
+      expect(logs.filter((line) => line.includes("did not come back"))).toEqual([
+        'a watcher of CDS "a" did not come back within 10 s; reading goes on without it, and it will be told the last state only'
+      ])
+      // It holds up nothing for more than the timeout each time.
+      yield* TestClock.adjust("400 seconds")
+      yield* settle
+      expect(other.heard.at(-1)).toBe("b=b40@40")
+      expect(stuck.heard).toEqual(["a=a1@1"])
+      yield* gate.open
+      yield* settle
+      expect(stuck.heard).toEqual(["a=a1@1", "a=a40@40"])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("tells that a resource does not exist after 15 seconds of silence, and not before", () =>
+    Effect.gen(function* () {
+      const { heard } = yield* watching("a")
+      yield* TestClock.adjust("1 hour")
+      const stream = yield* only
+      expect(heard).toEqual([])
+      stream.accept()
+      yield* settle
+      yield* TestClock.adjust("14999 millis")
+      expect(heard).toEqual([])
+      yield* TestClock.adjust("1 millis")
+      yield* settle
+      expect(heard).toHaveLength(1)
+      expect(heard[0]).toContain("a DoesNotExist")
+      // It may still come.
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      expect(heard.at(-1)).toBe("a=x@1")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("rejects what is wrong, keeps what is in use and says which and why", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const client = yield* XdsClient.XdsClient
+      const heard: Array<string> = []
+      const type = WatchableType.fromSchema(ClusterSchema, {
+        validate: ({ altStatName }) => (altStatName === "bad" ? "bad is not good" : undefined)
+      })
+      yield* Effect.fork(
+        Stream.runForEach(client.watchAll(type), (event) => Effect.sync(() => heard.push(show(event))))
+      )
+      yield* settle
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x"), cluster("b", "x")), "n1")
+      yield* settle
+      stream.respond(clusters("2", cluster("a", "bad"), cluster("b", "y")), "n2")
+      yield* settle
+      const nack = last(stream)
+      expect(nack).toMatchObject({ responseNonce: "n2", versionInfo: "1", errorDetail: { code: 3 } })
+      expect(nack.errorDetail?.message).toContain('"a"')
+      expect(nack.errorDetail?.message).toContain("bad is not good")
+      expect(heard.slice(0, 2)).toEqual(["a=x@1", "b=x@1"])
+      expect(heard).toContain("b=y@2")
+      expect(heard.find((line) => line.startsWith("a AmbientError"))).toContain("bad is not good")
+      expect(logs.some((line) => line.includes("is rejected") && line.includes("bad is not good"))).toBe(true)
+
+      const { genericXdsConfigs, node } = yield* client.dump
+      expect(node?.id).toBe("n1")
+      expect(genericXdsConfigs.map(({ clientStatus, name, versionInfo }) => [name, clientStatus, versionInfo])).toEqual(
+        [
+          ["a", ClientResourceStatus.NACKED, "1"],
+          ["b", ClientResourceStatus.ACKED, "2"]
+        ]
+      )
+      expect(genericXdsConfigs[0]?.errorState).toMatchObject({ versionInfo: "2" })
+      expect(genericXdsConfigs[0]?.errorState?.details).toContain("bad is not good")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("ends a stream that sends no response, whatever the bytes, and keeps what it holds", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const { heard } = yield* watching("a")
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      stream.send(Uint8Array.of(0x0a, 0xff, 0xff))
+      yield* settle
+      expect(stream.isOpen()).toBe(false)
+      expect(logs.some((line) => line.includes("are not a DiscoveryResponse"))).toBe(true)
+      yield* TestClock.adjust("1 seconds")
+      const next = yield* only
+      next.accept()
+      expect(last(next)).toMatchObject({ resourceNames: ["a"], versionInfo: "1", responseNonce: "" })
+      expect(heard).toEqual(["a=x@1"])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a response of a type that was not asked for is reported, and the next one is read", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const { heard } = yield* watching("a")
+      const stream = yield* only
+      stream.accept()
+      for (let count = 0; count < 5; count++) {
+        stream.respond(
+          Response.make({ protocol: "StateOfTheWorld", typeUrl: ResourceType.Listener.typeUrl, version: "1" }),
+          `l${count}`
+        )
+      }
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      expect(heard).toEqual(["a=x@1"])
+      expect(logs.filter((line) => line.includes("which was not asked for"))).toHaveLength(1)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("falls back to the next server for what it does not have, and returns", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const { heard } = yield* watching("a")
+      const primary = yield* only
+      primary.end(Status.make("UNAVAILABLE", "connection refused"))
+      yield* settle
+      const second = yield* only
+      expect(second.server.address).toBe("xds-2:1")
+      second.accept()
+      second.respond(clusters("1", cluster("a", "from 2")), "n1")
+      yield* settle
+      expect(heard).toEqual(["a=from 2@1"])
+      expect(logs.some((line) => line.includes("are asked of xds-2:1 now"))).toBe(true)
+      yield* TestClock.adjust("2 seconds")
+      const again = (yield* ScriptedServer.ScriptedServer).open().find(({ server }) => server.address === "xds-1:1")
+      again?.accept()
+      again?.respond(clusters("1", cluster("a", "from 1")), "n1")
+      yield* settle
+      expect(heard).toEqual(["a=from 2@1", "a=from 1@1"])
+      expect((yield* only).server.address).toBe("xds-1:1")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a server that closes each stream is not stormed", () =>
+    Effect.gen(function* () {
+      const server = yield* ScriptedServer.ScriptedServer
+      yield* watching("a")
+      for (let half = 0; half < 120; half++) {
+        for (const stream of server.open()) {
+          stream.accept()
+          stream.respond(clusters("1", cluster("a", "x")), "n1")
+          yield* settle
+          stream.end(Status.ok)
+        }
+        yield* TestClock.adjust("500 millis")
+      }
+      // A minute, at most two streams each second.
+      expect(server.streams.length).toBeGreaterThan(60)
+      expect(server.streams.length).toBeLessThanOrEqual(121)
+    }).pipe(Effect.provide(setup({ bootstrap: Bootstrap.make({ servers: ["xds-1:1"] }) })))
+  )
+
+  it.effect("a server that cannot be reached is tried ever less often, and watchers are told once", () =>
+    Effect.gen(function* () {
+      const server = yield* ScriptedServer.ScriptedServer
+      const { heard } = yield* watching("a")
+      for (let minutes = 0; minutes < 5; minutes += 1 / 30) {
+        for (const stream of server.open()) stream.end(Status.make("UNAVAILABLE", "connection refused"))
+        yield* TestClock.adjust("2 seconds")
+      }
+      expect(server.streams.length).toBeGreaterThan(8)
+      expect(server.streams.length).toBeLessThan(25)
+      expect(heard).toEqual(["a Error: connection refused"])
+    }).pipe(Effect.provide(setup({ bootstrap: Bootstrap.make({ servers: ["xds-1:1"] }) })))
+  )
+
+  it.effect("get gives the resource, or says that it does not exist, or what was heard last", () =>
+    Effect.gen(function* () {
+      const client = yield* XdsClient.XdsClient
+      const found = yield* Effect.fork(client.get(ClusterSchema, "a"))
+      const missing = yield* Effect.fork(Effect.flip(client.get(ClusterSchema, "b")))
+      yield* settle
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      expect((yield* Fiber.join(found)).altStatName).toBe("x")
+      yield* TestClock.adjust("15 seconds")
+      const error = yield* Fiber.join(missing)
+      expect(error).toMatchObject({ _tag: "ResourceDoesNotExist", name: "b" })
+      stream.end()
+      const late = yield* Effect.fork(Effect.flip(client.get(ListenerSchema, "c", { timeout: "3 seconds" })))
+      yield* settle
+      yield* TestClock.adjust("3 seconds")
+      expect((yield* Fiber.join(late)).message).toBe(
+        'type.googleapis.com/envoy.config.listener.v3.Listener "c" cannot be had: nothing within 3s; the last that was heard: no server answered'
+      )
+    }).pipe(Effect.provide(setup({ bootstrap: Bootstrap.make({ servers: ["xds-1:1"] }) })))
+  )
+
+  it.effect("watches a type of one's own", () =>
+    Effect.gen(function* () {
+      const client = yield* XdsClient.XdsClient
+      const typeUrl = "type.googleapis.com/example.Greeting"
+      const greetings = WatchableType.make({
+        typeUrl,
+        nameOf: (bytes) => new TextDecoder().decode(bytes).split(":")[0],
+        decode: (bytes) => {
+          const [, text = ""] = new TextDecoder().decode(bytes).split(":")
+          return text === "" ? Either.left("a greeting needs words") : Either.right(text.length)
+        }
+      })
+      const lengths: Array<number> = []
+      yield* Effect.fork(
+        Stream.runForEach(client.watch(greetings, "hello"), (event) =>
+          Effect.sync(() => event._tag === "Updated" && lengths.push(event.value))
+        )
+      )
+      yield* settle
+      const stream = yield* only
+      stream.accept()
+      const value = new TextEncoder().encode("hello:good morning")
+      const resource = Either.getOrThrow(Resource.make({ typeUrl, name: "hello", value }))
+      stream.respond(Response.make({ protocol: "StateOfTheWorld", typeUrl, version: "1", resources: [resource] }), "n1")
+      yield* settle
+      expect(lengths).toEqual(["good morning".length])
+      const other = WatchableType.make({ typeUrl, decode: () => Either.right(0) })
+      const cause = yield* Effect.flip(Effect.sandbox(Stream.runHead(client.watch(other, "hello"))))
+      expect(Cause.pretty(cause)).toContain("is watched with another decoder already")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("counts by the names of gRPC", () =>
+    Effect.gen(function* () {
+      yield* watching("*")
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a"), cluster("b")), "n1")
+      yield* settle
+      yield* TestClock.adjust("5 seconds")
+      const server = Metric.tagged(XdsClientMetrics.connected, "grpc.xds.server", "xds-1:1")
+      expect((yield* Metric.value(server)).value).toBe(1)
+      const acked = XdsClientMetrics.resources.pipe(
+        Metric.tagged("grpc.xds.cache_state", "acked"),
+        Metric.tagged("grpc.xds.resource_type", "envoy.config.cluster.v3.Cluster")
+      )
+      expect((yield* Metric.value(acked)).value).toBe(2)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.scoped("leaves nothing behind", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const context = yield* Layer.build(setup())
+          yield* Effect.provide(watching("a"), context)
+          const scripted = yield* Effect.provide(ScriptedServer.ScriptedServer, context)
+          scripted.streams[0]?.accept()
+          return scripted
+        })
+      )
+      expect(server.open()).toEqual([])
+    })
+  )
+})

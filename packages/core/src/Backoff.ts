@@ -1,0 +1,90 @@
+/**
+ * When a client tries again: exponential backoff with jitter while a server does not answer, and a floor below which
+ * streams never follow one another, so that a server that closes every stream after its first response is no storm.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
+ * @see https://github.com/grpc/grpc/blob/master/doc/connection-backoff.md
+ * @since 0.1.0
+ */
+
+/**
+ * All in milliseconds but `factor` and `jitter`.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The delay after the first failure. Default: 1 000. */
+  readonly initial: number
+  /** What each further failure multiplies the delay by. Default: 1.6. */
+  readonly factor: number
+  /** The longest delay, before jitter. Default: 30 000. */
+  readonly max: number
+  /** The part of the delay that is random, both ways. Default: 0.2. */
+  readonly jitter: number
+  /** The shortest time between the starts of two attempts, whatever became of the first. Default: 500. */
+  readonly floor: number
+}
+
+/**
+ * The defaults: those of gRPC's connection backoff, with a maximum of 30 s.
+ *
+ * @since 0.1.0
+ */
+export const defaults: Options = { initial: 1_000, factor: 1.6, max: 30_000, jitter: 0.2, floor: 500 }
+
+/**
+ * Failures in a row, and when the last attempt started.
+ *
+ * @since 0.1.0
+ */
+export interface Backoff {
+  readonly failures: number
+  /** Milliseconds, as given to the reducers; -Infinity before the first attempt. */
+  readonly startedAt: number
+}
+
+/**
+ * Nothing was tried yet.
+ *
+ * @since 0.1.0
+ */
+export const initial: Backoff = { failures: 0, startedAt: Number.NEGATIVE_INFINITY }
+
+/**
+ * An attempt starts.
+ *
+ * @since 0.1.0
+ */
+export const start = (self: Backoff, now: number): Backoff => ({ ...self, startedAt: now })
+
+/**
+ * The server answered: the next failure is the first again.
+ *
+ * @since 0.1.0
+ */
+export const reset = (self: Backoff): Backoff => (self.failures === 0 ? self : { ...self, failures: 0 })
+
+/**
+ * The earliest time of the next attempt when nothing failed: now, but for the floor.
+ *
+ * @since 0.1.0
+ */
+export const earliest = (self: Backoff, options: Options, now: number): number =>
+  Math.max(now, self.startedAt + options.floor)
+
+/**
+ * An attempt failed without an answer: when the next one is due.
+ *
+ * @param random in [0, 1)
+ * @since 0.1.0
+ */
+export const fail = (
+  self: Backoff,
+  options: Options,
+  random: number,
+  now: number
+): readonly [Backoff, retryAt: number] => {
+  const delay = Math.min(options.max, options.initial * options.factor ** self.failures)
+  const jittered = Math.round(delay * (1 + options.jitter * (2 * random - 1)))
+  return [{ ...self, failures: self.failures + 1 }, Math.max(now + jittered, self.startedAt + options.floor)]
+}

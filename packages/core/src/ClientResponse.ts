@@ -1,0 +1,392 @@
+/**
+ * Discovery responses as a client takes them, read straight from their bytes.
+ *
+ * A resource stays a slice of the message: whether it is worth decoding is known only after it was compared with what
+ * the client holds. Whoever keeps a slice copies it, or the whole message stays in memory with it.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
+ * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md
+ * @since 0.1.0
+ */
+import type { BinaryReader } from "@bufbuild/protobuf/wire"
+import { WireType } from "@bufbuild/protobuf/wire"
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import type { ErrorDetail, Protocol } from "./Request.js"
+import { fields } from "./Wire.js"
+
+/**
+ * A resource in a response: an `Any`, or an `envoy.service.discovery.v3.Resource` around one.
+ *
+ * @since 0.1.0
+ */
+export interface ReceivedResource {
+  /** Empty if it came without a wrapper: then only the resource itself knows. */
+  readonly name: string
+  /** Of this one resource; empty if it came without a wrapper. */
+  readonly version: string
+  readonly aliases: ReadonlyArray<string>
+  /** Time to live in milliseconds, if it has one. */
+  readonly ttl: number | undefined
+  /** The type inside the `Any`; empty without a body. */
+  readonly typeUrl: string
+  /** The encoded message, a view into the response; `undefined`: a wrapper without a body. */
+  readonly value: Uint8Array | undefined
+  /** Why the wrapper cannot be read. */
+  readonly malformed: string | undefined
+}
+
+/**
+ * A resource that the server cannot give, and why (TP3).
+ *
+ * @since 0.1.0
+ */
+export interface ResourceError {
+  readonly name: string
+  readonly error: ErrorDetail
+}
+
+/**
+ * A `DiscoveryResponse` or `DeltaDiscoveryResponse`.
+ *
+ * @since 0.1.0
+ */
+export interface ClientResponse {
+  readonly protocol: Protocol
+  readonly typeUrl: string
+  /** `version_info`, or `system_version_info`, which is for people only. */
+  readonly version: string
+  readonly nonce: string
+  readonly resources: ReadonlyArray<ReceivedResource>
+  /** `removed_resources`. Incremental only. */
+  readonly removed: ReadonlyArray<string>
+  /** `resource_errors`. */
+  readonly errors: ReadonlyArray<ResourceError>
+}
+
+/**
+ * Bytes that are not the message they should be. There is no nonce to reject them by: the stream is to be ended.
+ *
+ * @since 0.1.0
+ */
+export class MalformedResponse extends Data.TaggedError("MalformedResponse")<{
+  readonly protocol: Protocol
+  /** Bytes of the message. */
+  readonly size: number
+  readonly reason: string
+}> {
+  override get message(): string {
+    const name = this.protocol === "StateOfTheWorld" ? "DiscoveryResponse" : "DeltaDiscoveryResponse"
+    return `${this.size} bytes are not a ${name}: ${this.reason}`
+  }
+}
+
+/** `type.googleapis.com/` and this: the wrapper in state of the world. */
+const WRAPPER = "/envoy.service.discovery.v3.Resource"
+
+/** envoy.service.discovery.v3.DiscoveryResponse */
+const SOTW = { version: 1, resources: 2, typeUrl: 4, nonce: 5, errors: 7 } as const
+/** envoy.service.discovery.v3.DeltaDiscoveryResponse */
+const DELTA = { version: 1, resources: 2, typeUrl: 4, nonce: 5, removed: 6, removedNames: 8, errors: 9 } as const
+
+/** The tags of the fields of a google.protobuf.Any. */
+const ANY_TYPE_URL = 0x0a
+const ANY_VALUE = 0x12
+
+const noText: ReadonlyArray<string> = []
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/**
+ * Reads a response from its bytes. Unknown fields are skipped.
+ *
+ * @since 0.1.0
+ */
+export const decode = (protocol: Protocol, bytes: Uint8Array): Either.Either<ClientResponse, MalformedResponse> => {
+  try {
+    return Either.right(protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes))
+  } catch (cause) {
+    return Either.left(new MalformedResponse({ protocol, size: bytes.byteLength, reason: reasonOf(cause) }))
+  }
+}
+
+const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
+  const head = { version: "", typeUrl: "", nonce: "" }
+  const resources: Array<ReceivedResource> = []
+  const errors: Array<ResourceError> = []
+  const typeUrls = new TypeUrls()
+  fields(bytes, (reader, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    switch (field) {
+      case SOTW.version:
+        head.version = reader.string()
+        return true
+      case SOTW.resources:
+        resources.push(readResource(bytes, reader, typeUrls))
+        return true
+      case SOTW.typeUrl:
+        head.typeUrl = reader.string()
+        return true
+      case SOTW.nonce:
+        head.nonce = reader.string()
+        return true
+      case SOTW.errors:
+        errors.push(decodeResourceError(reader))
+        return true
+      default:
+        return false
+    }
+  })
+  return { protocol: "StateOfTheWorld", ...head, resources, removed: noText, errors }
+}
+
+const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
+  const head = { version: "", typeUrl: "", nonce: "" }
+  const resources: Array<ReceivedResource> = []
+  const removed: Array<string> = []
+  const errors: Array<ResourceError> = []
+  const typeUrls = new TypeUrls()
+  fields(bytes, (reader, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    switch (field) {
+      case DELTA.version:
+        head.version = reader.string()
+        return true
+      case DELTA.resources:
+        resources.push(decodeResource(reader.bytes(), typeUrls))
+        return true
+      case DELTA.typeUrl:
+        head.typeUrl = reader.string()
+        return true
+      case DELTA.nonce:
+        head.nonce = reader.string()
+        return true
+      case DELTA.removed:
+        removed.push(reader.string())
+        return true
+      case DELTA.removedNames:
+        removed.push(decodeResourceName(reader))
+        return true
+      case DELTA.errors:
+        errors.push(decodeResourceError(reader))
+        return true
+      default:
+        return false
+    }
+  })
+  return { protocol: "Incremental", ...head, resources, removed, errors }
+}
+
+/** Thousands of resources carry the same type URL: it becomes text once. */
+class TypeUrls {
+  private bytes: Uint8Array = new Uint8Array()
+  private text = ""
+
+  of(bytes: Uint8Array): string {
+    if (!equals(bytes, this.bytes)) {
+      this.bytes = bytes
+      this.text = decoder.decode(bytes)
+    }
+    return this.text
+  }
+
+  /** Whether the type URL that was seen last is at this place. */
+  isAt(bytes: Uint8Array, start: number, length: number): boolean {
+    if (length !== this.bytes.byteLength) return false
+    for (let at = 0; at < length; at++) if (bytes[start + at] !== this.bytes[at]) return false
+    return true
+  }
+
+  get last(): string {
+    return this.text
+  }
+}
+
+const decoder = new TextDecoder()
+
+/**
+ * Whether two byte strings are the same.
+ *
+ * @since 0.1.0
+ */
+export const equals = (one: Uint8Array, other: Uint8Array): boolean => {
+  const length = one.byteLength
+  if (length !== other.byteLength) return false
+  for (let at = 0; at < length; at++) if (one[at] !== other[at]) return false
+  return true
+}
+
+/** `google.protobuf.Any` */
+const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; value: Uint8Array } => {
+  const any = { typeUrl: "", value: bytes.subarray(0, 0) }
+  fields(bytes, (reader, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    if (field === 1) any.typeUrl = typeUrls.of(reader.bytes())
+    else if (field === 2) any.value = reader.bytes()
+    else return false
+    return true
+  })
+  return any
+}
+
+/**
+ * The next resource of a state-of-the-world response. Almost all are a type URL that was seen before and a value, in
+ * this order and nothing else: those are read in place.
+ */
+const readResource = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): ReceivedResource => {
+  const start = reader.pos
+  const end = reader.uint32() + reader.pos
+  const length = bytes[reader.pos + 1] ?? 0
+  const first = reader.pos + 2
+  if (
+    end <= reader.len &&
+    bytes[reader.pos] === ANY_TYPE_URL &&
+    length < 0x80 &&
+    bytes[first + length] === ANY_VALUE &&
+    typeUrls.isAt(bytes, first, length)
+  ) {
+    reader.pos = first + length + 1
+    const size = reader.uint32()
+    const at = reader.pos
+    if (at + size === end && !typeUrls.last.endsWith(WRAPPER)) {
+      reader.pos = end
+      return {
+        name: "",
+        version: "",
+        aliases: noText,
+        ttl: undefined,
+        typeUrl: typeUrls.last,
+        value: bytes.subarray(at, end),
+        malformed: undefined
+      }
+    }
+  }
+  reader.pos = start
+  return decodeAny(reader.bytes(), typeUrls)
+}
+
+const decodeAny = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource => {
+  const any = readAny(bytes, typeUrls)
+  if (any.typeUrl.endsWith(WRAPPER)) return decodeResource(any.value, typeUrls)
+  return { name: "", version: "", aliases: noText, ttl: undefined, ...any, malformed: undefined }
+}
+
+const decodeResource = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource => {
+  let name = ""
+  let version = ""
+  let aliases: Array<string> | undefined
+  let ttl: number | undefined
+  let body: { typeUrl: string; value: Uint8Array } | undefined
+  let malformed: string | undefined
+  try {
+    fields(bytes, (reader, field, type) => {
+      if (type !== WireType.LengthDelimited) return false
+      switch (field) {
+        case 1:
+          version = reader.string()
+          return true
+        case 2:
+          body = readAny(reader.bytes(), typeUrls)
+          return true
+        case 3:
+          name = reader.string()
+          return true
+        case 4:
+          ;(aliases ??= []).push(reader.string())
+          return true
+        case 6:
+          ttl = decodeDuration(reader)
+          return true
+        case 8:
+          name ||= decodeResourceName(reader)
+          return true
+        default:
+          return false
+      }
+    })
+  } catch (cause) {
+    malformed = reasonOf(cause)
+  }
+  return { name, version, aliases: aliases ?? noText, ttl, typeUrl: "", value: undefined, ...body, malformed }
+}
+
+const decodeDuration = (reader: BinaryReader): number => {
+  const duration = { seconds: 0, nanos: 0 }
+  fields(reader.bytes(), (inner, field, type) => {
+    if (type !== WireType.Varint) return false
+    if (field === 1) duration.seconds = Number(inner.int64())
+    else if (field === 2) duration.nanos = inner.int32()
+    else return false
+    return true
+  })
+  return duration.seconds * 1_000 + duration.nanos / 1e6
+}
+
+const decodeResourceError = (reader: BinaryReader): ResourceError => {
+  const found = { name: "", error: { code: 0, message: "" } }
+  fields(reader.bytes(), (inner, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    if (field === 1) found.name = decodeResourceName(inner)
+    else if (field === 2) found.error = decodeStatus(inner)
+    else return false
+    return true
+  })
+  return found
+}
+
+/** The name in an `envoy.service.discovery.v3.ResourceName`. */
+const decodeResourceName = (reader: BinaryReader): string => {
+  let name = ""
+  fields(reader.bytes(), (inner, field, type) => {
+    if (field !== 1 || type !== WireType.LengthDelimited) return false
+    name = inner.string()
+    return true
+  })
+  return name
+}
+
+const decodeStatus = (reader: BinaryReader): ErrorDetail => {
+  const status = { code: 0, message: "" }
+  fields(reader.bytes(), (inner, field, type) => {
+    if (field === 1 && type === WireType.Varint) status.code = inner.int32()
+    else if (field === 2 && type === WireType.LengthDelimited) status.message = inner.string()
+    else return false
+    return true
+  })
+  return status
+}
+
+const noResources: ReadonlyArray<ReceivedResource> = []
+const noErrors: ReadonlyArray<ResourceError> = []
+
+/**
+ * A response; what is left out is empty. For transports that have their messages from elsewhere, and for tests.
+ *
+ * @since 0.1.0
+ */
+export const make = (
+  response: Pick<ClientResponse, "protocol" | "typeUrl"> & Partial<ClientResponse>
+): ClientResponse => ({
+  version: "",
+  nonce: "",
+  resources: noResources,
+  removed: noText,
+  errors: noErrors,
+  ...response
+})
+
+/**
+ * A resource in a response; what is left out is empty.
+ *
+ * @since 0.1.0
+ */
+export const resource = (received: Partial<ReceivedResource>): ReceivedResource => ({
+  name: "",
+  version: "",
+  aliases: noText,
+  ttl: undefined,
+  typeUrl: "",
+  value: undefined,
+  malformed: undefined,
+  ...received
+})

@@ -1,0 +1,308 @@
+/**
+ * A client against the server of this package: messages go through their bytes and are delivered in order, but when is
+ * the script's choice. While it runs, every watcher must have been told what the client holds; at its end, when all is
+ * quiet, what the server has.
+ */
+import * as Client from "@effect-xds/core/Client"
+import * as ClientRequest from "@effect-xds/core/ClientRequest"
+import * as ClientResponse from "@effect-xds/core/ClientResponse"
+import * as Request from "@effect-xds/core/Request"
+import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as Response from "@effect-xds/core/Response"
+import * as ServerStream from "@effect-xds/core/ServerStream"
+import { fields } from "@effect-xds/core/Wire"
+import { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration } from "@effect-xds/proto/ResourceType"
+import { toResource } from "@effect-xds/testing/Arbitraries"
+import * as Either from "effect/Either"
+import * as fc from "fast-check"
+
+export type Operation =
+  | { readonly _tag: "Watch"; readonly typeUrl: string; readonly name: string }
+  /** One of those that watch. */
+  | { readonly _tag: "Unwatch"; readonly index: number }
+  | { readonly _tag: "Put"; readonly typeUrl: string; readonly name: string; readonly content: string }
+  | { readonly _tag: "Remove"; readonly typeUrl: string; readonly name: string }
+  /** Messages of one direction arrive. */
+  | { readonly _tag: "Deliver"; readonly to: "client" | "server"; readonly count: number }
+  | { readonly _tag: "Wait"; readonly milliseconds: number }
+  | { readonly _tag: "Disconnect" }
+
+const types = [Cluster, ClusterLoadAssignment, Listener, RouteConfiguration]
+
+const typeUrl = fc.constantFrom(...types.map((type) => type.typeUrl))
+const name = fc.constantFrom("a", "b", "c", "d")
+
+export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ _tag: fc.constant("Watch" as const), typeUrl, name }) },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Watch" as const), typeUrl, name: fc.constant("*") }) },
+    { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Unwatch" as const), index: fc.nat(50) }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        _tag: fc.constant("Put" as const),
+        typeUrl,
+        name,
+        content: fc.constantFrom("1", "2", "3", "bad")
+      })
+    },
+    { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Remove" as const), typeUrl, name }) },
+    {
+      weight: 10,
+      arbitrary: fc.record({
+        _tag: fc.constant("Deliver" as const),
+        to: fc.constantFrom("client" as const, "server" as const),
+        count: fc.integer({ min: 1, max: 4 })
+      })
+    },
+    { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Wait" as const), milliseconds: fc.nat(20_000) }) },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Disconnect" as const) }) }
+  ),
+  { minLength: 30, maxLength: 120 }
+)
+
+const CONTENT = 1000
+
+const contentOf = (bytes: Uint8Array): string => {
+  let content = ""
+  fields(bytes, (reader, field) => {
+    if (field !== CONTENT) return false
+    content = reader.string()
+    return true
+  })
+  return content
+}
+
+const decoders = types.map(({ typeUrl }) =>
+  ResourceDecoder.make({
+    typeUrl,
+    decode: (bytes) => {
+      const content = contentOf(bytes)
+      return content === "bad" ? Either.left("its content is bad") : Either.right(content)
+    }
+  })
+)
+
+interface Watcher {
+  readonly typeUrl: string
+  readonly name: string
+  /** By name: what it was told to use. */
+  readonly view: Map<string, unknown>
+}
+
+/** Runs a script; the problems found. */
+export const run = (
+  protocol: Request.Protocol,
+  isAggregated: boolean,
+  operations: ReadonlyArray<Operation>
+): ReadonlyArray<string> => {
+  const problems: Array<string> = []
+  const watchers = new Map<number, Watcher>()
+  let client = Client.make({
+    servers: [{ id: "s", protocol, isAggregated, failOnDataErrors: true }],
+    decoders,
+    node: Uint8Array.of(1)
+  })
+  let group = ResourceGroup.empty
+  let now = 0
+  let sent = 0
+  let nextWatcher = 1
+  interface Connection {
+    server: ServerStream.ServerStream
+    toServer: Array<Uint8Array>
+    toClient: Array<Uint8Array>
+  }
+  const connections = new Map<string, Connection>()
+
+  const serve = (connection: Connection, input: ServerStream.Input): void => {
+    const [next, outputs] = ServerStream.step(connection.server, input, now)
+    connection.server = next
+    let isSent = false
+    for (const output of outputs) {
+      if (output._tag === "Violation") problems.push(`violation: ${output.message}`)
+      if (output._tag !== "Send") continue
+      connection.toClient.push(Response.encode(output.response, output.nonce))
+      isSent = true
+      sent++
+    }
+    if (isSent) serve(connection, { _tag: "Writable" })
+  }
+
+  const check = (): void => {
+    const held = new Map<string, unknown>()
+    for (const each of Client.dump(client)) {
+      if (each.held !== undefined) held.set(`${each.typeUrl} ${each.name}`, each.held.value)
+    }
+    for (const [id, watcher] of watchers) {
+      const names = watcher.name === "*" ? ["a", "b", "c", "d"] : [watcher.name]
+      for (const name of names) {
+        const [told, has] = [watcher.view.get(name), held.get(`${watcher.typeUrl} ${name}`)]
+        if (told !== has) problems.push(`watcher ${id} was told ${String(told)} of ${name}, held is ${String(has)}`)
+      }
+    }
+  }
+
+  const step = (input: Client.Input): void => {
+    const [next, outputs] = Client.step(client, input, now)
+    client = next
+    for (const output of outputs) {
+      switch (output._tag) {
+        case "Notify":
+          for (const id of output.watchers) {
+            const view = watchers.get(id)?.view
+            if (view === undefined) problems.push(`watcher ${id} is told though it left`)
+            if (output.result._tag === "Updated") view?.set(output.name, output.result.value)
+            else if (output.result._tag === "DoesNotExist" || output.result._tag === "Error") view?.delete(output.name)
+          }
+          break
+        case "Connect": {
+          const server = ServerStream.make({ protocol, typeUrl: output.typeUrl, makeBeforeBreak: false })
+          const connection: Connection = { server, toServer: [], toClient: [] }
+          connections.set(output.stream, connection)
+          serve(connection, { _tag: "Changed", group })
+          serve(connection, { _tag: "Writable" })
+          step({ _tag: "Connected", stream: output.stream })
+          break
+        }
+        case "Send":
+          connections.get(output.stream)?.toServer.push(ClientRequest.encode(output.request))
+          step({ _tag: "Written", stream: output.stream })
+          break
+        case "Received":
+          step({ _tag: "Applied", stream: output.stream, typeUrl: output.typeUrl, nonce: output.nonce })
+          break
+        case "Violation":
+          problems.push(`violation: ${output.message}`)
+          break
+        default:
+      }
+    }
+  }
+
+  const deliver = (to: "client" | "server", count: number): boolean => {
+    let isAny = false
+    for (const [stream, connection] of connections) {
+      for (let n = 0; n < count; n++) {
+        if (to === "server") {
+          const bytes = connection.toServer.shift()
+          if (bytes === undefined) break
+          serve(connection, { _tag: "Request", request: Either.getOrThrow(Request.decode(protocol, bytes)) })
+        } else {
+          const bytes = connection.toClient.shift()
+          if (bytes === undefined) break
+          const response = Either.getOrThrow(ClientResponse.decode(protocol, bytes))
+          step({ _tag: "Response", stream, response })
+        }
+        isAny = true
+      }
+    }
+    return isAny
+  }
+
+  const wait = (milliseconds: number): void => {
+    const end = now + milliseconds
+    for (let turns = 0; turns < 1_000; turns++) {
+      const at = Math.min(
+        Client.deadline(client),
+        ...Array.from(connections.values(), ({ server }) => ServerStream.deadline(server))
+      )
+      if (at > end) break
+      now = Math.max(now, at)
+      step({ _tag: "Deadline" })
+      for (const connection of connections.values()) serve(connection, { _tag: "Deadline" })
+    }
+    now = end
+  }
+
+  const set = (next: ResourceGroup.ResourceGroup): void => {
+    group = next
+    for (const connection of connections.values()) serve(connection, { _tag: "Changed", group })
+  }
+
+  const settle = () => {
+    for (let turns = 0; deliver("server", 1) || deliver("client", 1); turns++) {
+      if (turns > 500) return void problems.push("it never becomes quiet")
+    }
+  }
+
+  const perform = (operation: Operation): void => {
+    switch (operation._tag) {
+      case "Watch": {
+        const { name, typeUrl } = operation
+        // A response that was under way when the last `*` was given up cannot be told from one to the next `*`.
+        if (protocol === "Incremental" && name === "*") settle()
+        const watcher = nextWatcher++
+        watchers.set(watcher, { typeUrl, name, view: new Map() })
+        return step({ _tag: "Watch", watcher, typeUrl, name })
+      }
+      case "Unwatch": {
+        const watcher = Array.from(watchers.keys())[operation.index]
+        if (watcher === undefined) return
+        watchers.delete(watcher)
+        return step({ _tag: "Unwatch", watcher })
+      }
+      case "Put": {
+        const { content, name, typeUrl } = operation
+        const resource = toResource({ typeUrl, name, content })
+        return set(Either.getOrThrow(ResourceGroup.update(group, { upsert: [resource] })))
+      }
+      case "Remove": {
+        const { name, typeUrl } = operation
+        return set(Either.getOrThrow(ResourceGroup.update(group, { remove: [{ typeUrl, name }] })))
+      }
+      case "Deliver":
+        return void deliver(operation.to, operation.count)
+      case "Wait":
+        // No message is under way for long.
+        if (operation.milliseconds > 2_000) settle()
+        return wait(operation.milliseconds)
+      case "Disconnect": {
+        const streams = Array.from(connections.keys())
+        connections.clear()
+        for (const stream of streams) step({ _tag: "Ended", stream, error: { code: 14, message: "lost" }, random: 0.5 })
+        return
+      }
+    }
+  }
+
+  for (const operation of operations) {
+    if (problems.length > 0) return problems
+    perform(operation)
+    check()
+  }
+  settle()
+  for (let turns = 0; turns < 4; turns++) {
+    wait(20_000)
+    settle()
+  }
+  check()
+  const before = sent
+  wait(60_000)
+  settle()
+  if (sent > before) problems.push(`${sent - before} responses though nothing happens`)
+
+  for (const [id, { name, typeUrl, view }] of watchers) {
+    const set = ResourceGroup.set(group, typeUrl)
+    const fullState = typeUrl === Cluster.typeUrl || typeUrl === Listener.typeUrl
+    for (const each of name === "*" ? ["a", "b", "c", "d"] : [name]) {
+      const resource = ResourceSet.get(set, each)
+      const content = resource === undefined ? undefined : contentOf(resource.value)
+      // In state of the world the deletion of a resource of other types is not told.
+      if (content === undefined && protocol === "StateOfTheWorld" && !fullState) continue
+      const expected = content === "bad" ? undefined : content
+      if (view.get(each) !== expected) {
+        problems.push(`watcher ${id} of ${typeUrl} ${each}: ${String(view.get(each))} instead of ${String(expected)}`)
+      }
+    }
+  }
+  for (const status of Array.from(connections.values()).flatMap(({ server }) => ServerStream.status(server))) {
+    const wanted = Array.from(watchers.values()).filter((each) => each.typeUrl === status.typeUrl)
+    const names = new Set(wanted.map((each) => each.name).filter((each) => each !== "*"))
+    if (names.size !== status.names) problems.push(`${status.typeUrl}: ${status.names} names, not ${names.size}`)
+    const wildcard = wanted.some((each) => each.name === "*")
+    if (wildcard !== (status.wildcard !== "none")) problems.push(`${status.typeUrl}: wildcard ${status.wildcard}`)
+  }
+  return problems
+}

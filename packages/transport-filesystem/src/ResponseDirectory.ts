@@ -1,0 +1,408 @@
+/**
+ * A directory of DiscoveryResponses for Envoys that get their configuration from files (`path_config_source`): what a
+ * group holds, written as files, and again when it changes.
+ *
+ * Types that are full state have one file: `cds.json`, `lds.json`, `srds.json`. Of the others Envoy wants one resource in
+ * each file: `eds/<name>.json`, `rds/<name>.json` and so on; {@link pathOf} gives the path to put into a cluster or
+ * listener. VHDS cannot come from files.
+ *
+ * Each file is written beside its place, brought to the disk and renamed, so that no one sees half of it, however this
+ * process ends. A file whose content is the same is left alone.
+ *
+ * Files are written in the order in which Envoy wants to find them: endpoints before clusters, clusters and routes before
+ * listeners. Where one write moves traffic to another cluster, the new cluster comes first, then the routes and listeners,
+ * and what is no longer wanted goes last, with a delay after each step: there are no ACKs, so Envoy is given the time
+ * that it usually takes. What it rejects it counts in its own statistics.
+ *
+ * The directory belongs to one writer: in the directories of types it removes files of its format that the group does not
+ * hold.
+ *
+ * @since 0.1.0
+ */
+import { create } from "@bufbuild/protobuf"
+import type { Resource } from "@effect-xds/core/Resource"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import { createHash } from "node:crypto"
+import { mkdir, readdir, readFile, rm } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import * as FileFormat from "./FileFormat.js"
+import * as FilesystemMetrics from "./FilesystemMetrics.js"
+import * as AtomicFile from "./internal/AtomicFile.js"
+import * as PathLookup from "./internal/PathLookup.js"
+import * as ResponseFormat from "./internal/ResponseFormat.js"
+
+/**
+ * How to write. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Default `json`. Envoy takes a binary file that it cannot read for an empty response. */
+  readonly format?: FileFormat.FileFormat | undefined
+  /**
+   * The mode of the files. Default `0o600`: secrets may be among them. An Envoy of another user needs more. Directories
+   * get the same, and the right to enter for whoever may read.
+   */
+  readonly mode?: number | undefined
+  /**
+   * Milliseconds between new clusters and routes or listeners that may lead to them, and between those and the removal of
+   * clusters. Default 500. Only a write with clusters that are new or removed, and others that change, waits.
+   */
+  readonly stepDelay?: number | undefined
+}
+
+/**
+ * Why files could not be written. Those before it in the order are written; the next write goes on.
+ *
+ * @since 0.1.0
+ */
+export class ResponseDirectoryError extends Data.TaggedError("ResponseDirectoryError")<{
+  /** `Encode`: a resource cannot be written in the format; nothing was written. `Write`: the file system said no. */
+  readonly reason: "Encode" | "Write"
+  readonly path: string
+  readonly detail: string
+  readonly cause: unknown
+}> {
+  override get message(): string {
+    return `${this.path}: ${this.detail}`
+  }
+}
+
+/**
+ * What a write changed, as paths.
+ *
+ * @since 0.1.0
+ */
+export interface Written {
+  readonly written: ReadonlyArray<string>
+  readonly removed: ReadonlyArray<string>
+}
+
+/**
+ * A directory that is written.
+ *
+ * @since 0.1.0
+ */
+export interface ResponseDirectory {
+  readonly path: string
+  /** Makes the files hold what the group holds. Writes come one after the other; an interruption does not stop one. */
+  readonly write: (group: ResourceGroup.ResourceGroup) => Effect.Effect<Written, ResponseDirectoryError>
+  /**
+   * Writes each group as it comes, for as long as they come. What the file system refuses is logged and tried again,
+   * after a second and then at growing intervals of at most 30 seconds, until a newer group comes.
+   */
+  readonly follow: <E, R>(groups: Stream.Stream<ResourceGroup.ResourceGroup, E, R>) => Effect.Effect<void, E, R>
+}
+
+/** What leads nowhere, then clusters, which name some of it. */
+const upstream: ReadonlyArray<ResourceType.ResourceType> = [
+  ResourceType.Runtime,
+  ResourceType.Secret,
+  ResourceType.TypedExtensionConfig,
+  ResourceType.ClusterLoadAssignment,
+  ResourceType.Cluster
+]
+
+/** What leads to clusters; listeners name the others. */
+const downstream: ReadonlyArray<ResourceType.ResourceType> = [
+  ResourceType.RouteConfiguration,
+  ResourceType.ScopedRouteConfiguration,
+  ResourceType.Listener
+]
+
+const order = [...upstream, ...downstream]
+
+/** Written even when the group has none: a group that was set and has no clusters is not one that is not known yet. */
+const always: ReadonlySet<ResourceType.ResourceType> = new Set([ResourceType.Cluster, ResourceType.Listener])
+
+/** Injective: every name has a file of its own. */
+const fileNameOf = (name: string): string => {
+  // Through bytes: what is no Unicode cannot be encoded.
+  const encoded = encodeURIComponent(Buffer.from(name).toString()).replace(/^\./, "%2E")
+  if (encoded.length <= AtomicFile.maxNameBytes) return encoded
+  return `${encoded.slice(0, 100)}~${createHash("sha256").update(name).digest("hex")}`
+}
+
+const folderOf = (type: ResourceType.ResourceType): string => type.shortName.toLowerCase()
+
+/**
+ * The path of the file that holds a resource: what a `path_config_source` names. For LDS, CDS and SRDS the name plays no
+ * part. `undefined` for types that are not written.
+ *
+ * @since 0.1.0
+ */
+export const pathOf = (
+  directory: string,
+  key: ResourceGroup.ResourceKey,
+  format: FileFormat.FileFormat = "json"
+): string | undefined => {
+  const type = ResourceType.byTypeUrl(key.typeUrl)
+  if (type === undefined || !order.includes(type)) return undefined
+  const extension = FileFormat.extensionOf(format)
+  return type.family === "full-state"
+    ? join(directory, `${folderOf(type)}.${extension}`)
+    : join(directory, folderOf(type), `${fileNameOf(key.name)}.${extension}`)
+}
+
+/** What is to stand in a file. */
+interface Wanted {
+  readonly path: string
+  readonly typeUrl: string
+  readonly version: string
+  readonly resources: ReadonlyArray<Resource>
+  /** The same object as long as the content is the same. */
+  readonly identity: ResourceSet.ResourceSet | Resource
+}
+
+const byName = (one: Resource, other: Resource): number => (one.name < other.name ? -1 : 1)
+
+const wantedOf = (
+  directory: string,
+  format: FileFormat.FileFormat,
+  group: ResourceGroup.ResourceGroup
+): ReadonlyArray<Wanted> =>
+  order.flatMap((type): ReadonlyArray<Wanted> => {
+    const { typeUrl } = type
+    const set = ResourceGroup.set(group, typeUrl)
+    const resources = Array.from(ResourceSet.all(set)).sort(byName)
+    if (type.family !== "full-state") {
+      return resources.map((resource) => ({
+        path: pathOf(directory, resource, format) ?? "",
+        typeUrl,
+        version: resource.version,
+        resources: [resource],
+        identity: resource
+      }))
+    }
+    // A type that the group has lost everything of has an empty file, not none.
+    if (resources.length === 0 && !always.has(type) && !group.sets.has(typeUrl)) return []
+    const path = pathOf(directory, { typeUrl, name: "" }, format) ?? ""
+    return [{ path, typeUrl, version: set.version, resources, identity: set }]
+  })
+
+interface Encoded {
+  readonly wanted: Wanted
+  readonly bytes: Uint8Array
+}
+
+const isOf =
+  (types: ReadonlyArray<ResourceType.ResourceType>) =>
+  ({ wanted }: Encoded): boolean =>
+    types.some(({ typeUrl }) => typeUrl === wanted.typeUrl)
+
+/** Whether every resource of the one has its name in the other. */
+const isSubset = (one: Wanted, other: Wanted): boolean => {
+  const names = new Set(other.resources.map(({ name }) => name))
+  return one.resources.every(({ name }) => names.has(name))
+}
+
+/** The new resources, and the old ones that are removed later. */
+const withOld = (before: Wanted, now: Wanted): Wanted => {
+  const names = new Set(now.resources.map(({ name }) => name))
+  const resources = [...now.resources, ...before.resources.filter(({ name }) => !names.has(name))].sort(byName)
+  return { ...now, version: `${now.version}-before-removal`, resources }
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+const refusal = (cause: unknown): string => {
+  switch (PathLookup.codeOf(cause)) {
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return "this process may not write there; change the owner or mode of the directory"
+    case "ENOSPC":
+    case "EDQUOT":
+      return "there is no space left; make some"
+    default:
+      return `it cannot be written: ${reasonOf(cause)}`
+  }
+}
+
+const failed = (path: string, cause: unknown): ResponseDirectoryError =>
+  new ResponseDirectoryError({ reason: "Write", path, detail: refusal(cause), cause })
+
+const tryWrite = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, ResponseDirectoryError> =>
+  Effect.tryPromise({ try: run, catch: (cause) => failed(path, cause) }).pipe(
+    Effect.tapError(() => Metric.increment(FilesystemMetrics.writeFailures))
+  )
+
+/** Files written at a time: each waits for the disk. */
+const concurrency = 16
+
+/**
+ * A directory to write into; it is made if it is not there. What a writer that was killed left is taken away.
+ *
+ * @example
+ * import { ResourceGroup } from "@effect-xds/core"
+ * import { ResponseDirectory } from "@effect-xds/transport-filesystem"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const directory = yield* ResponseDirectory.make("/var/lib/envoy/xds", { format: "yaml" })
+ *   yield* directory.write(ResourceGroup.empty)
+ * })
+ *
+ * @since 0.1.0
+ */
+export const make = (
+  directory: string,
+  options: Options = {}
+): Effect.Effect<ResponseDirectory, ResponseDirectoryError> =>
+  Effect.gen(function* () {
+    const { format = "json", mode = 0o600, stepDelay = 500 } = options
+    const directoryMode = mode | ((mode & 0o444) >> 2)
+    const folders = order.filter(({ family }) => family !== "full-state").map((type) => join(directory, folderOf(type)))
+    const extension = `.${FileFormat.extensionOf(format)}`
+    const lock = yield* Effect.makeSemaphore(1)
+    /** By path, what was written last. */
+    const held = new Map<string, Wanted>()
+    let isFirst = true
+
+    const makeDirectory = (path: string) => tryWrite(path, () => mkdir(path, { recursive: true, mode: directoryMode }))
+
+    const encode = ({ path, resources, typeUrl, version }: Wanted): Effect.Effect<Uint8Array, ResponseDirectoryError> =>
+      Effect.tryPromise({
+        try: () =>
+          ResponseFormat.encode(
+            create(DiscoveryResponseSchema, {
+              versionInfo: version,
+              typeUrl,
+              resources: resources.map(({ typeUrl, value }) => ({ typeUrl, value }))
+            }),
+            format
+          ),
+        catch: (cause) => {
+          const detail = `its content cannot be written as ${format}: ${reasonOf(cause)}`
+          return new ResponseDirectoryError({ reason: "Encode", path, detail, cause })
+        }
+      })
+
+    const isOnDisk = (path: string, bytes: Uint8Array): Effect.Effect<boolean> =>
+      Effect.promise(async () => {
+        try {
+          return Buffer.compare(await readFile(path), bytes) === 0
+        } catch {
+          return false
+        }
+      })
+
+    /** Files of types that an earlier writer left. */
+    const leftOver = Effect.forEach(folders, (folder) =>
+      Effect.promise(async () => {
+        try {
+          return (await readdir(folder)).filter((name) => name.endsWith(extension)).map((name) => join(folder, name))
+        } catch {
+          return []
+        }
+      })
+    ).pipe(Effect.map((found) => found.flat()))
+
+    const write = (group: ResourceGroup.ResourceGroup): Effect.Effect<Written, ResponseDirectoryError> =>
+      Effect.gen(function* () {
+        const wanted = wantedOf(directory, format, group)
+        const paths = new Set(wanted.map(({ path }) => path))
+        // Everything is encoded before anything is written.
+        const fresh: Array<Encoded> = []
+        for (const each of wanted) {
+          if (held.get(each.path)?.identity === each.identity) continue
+          const bytes = yield* encode(each)
+          if (yield* isOnDisk(each.path, bytes)) held.set(each.path, each)
+          else fresh.push({ wanted: each, bytes })
+        }
+        const early = fresh.filter(isOf(upstream))
+        const late = fresh.filter(isOf(downstream))
+        const clusters = late.length === 0 ? undefined : fresh.find(isOf([ResourceType.Cluster]))
+        const before = clusters === undefined ? undefined : held.get(clusters.wanted.path)
+        const both =
+          clusters === undefined || before === undefined || isSubset(before, clusters.wanted)
+            ? undefined
+            : withOld(before, clusters.wanted)
+        const isAdded = clusters !== undefined && before !== undefined && !isSubset(clusters.wanted, before)
+        const withBoth =
+          both === undefined
+            ? early
+            : [...early.filter((each) => each !== clusters), { wanted: both, bytes: yield* encode(both) }]
+
+        const written: Array<string> = []
+        const writeOne = ({ bytes, wanted }: Encoded) =>
+          Effect.gen(function* () {
+            yield* tryWrite(wanted.path, () => AtomicFile.write(wanted.path, bytes, mode))
+            yield* Metric.increment(FilesystemMetrics.written)
+            held.set(wanted.path, wanted)
+            written.push(wanted.path)
+          })
+        const writeStep = (step: ReadonlyArray<Encoded>) =>
+          Effect.forEach(
+            order,
+            (type) =>
+              Effect.gen(function* () {
+                const ofType = step.filter(isOf([type]))
+                for (const folder of new Set(ofType.map(({ wanted }) => dirname(wanted.path)))) {
+                  yield* makeDirectory(folder)
+                }
+                yield* Effect.forEach(ofType, writeOne, { concurrency, discard: true })
+              }),
+            { discard: true }
+          )
+        yield* writeStep(withBoth)
+        if (isAdded) yield* Effect.sleep(stepDelay)
+        yield* writeStep(late)
+        if (both !== undefined && clusters !== undefined) {
+          yield* Effect.sleep(stepDelay)
+          yield* writeStep([clusters])
+        }
+
+        const old = isFirst ? yield* leftOver : Array.from(held.keys())
+        const removed = old.filter((path) => !paths.has(path))
+        for (const path of removed) {
+          yield* tryWrite(path, () => rm(path, { force: true }))
+          held.delete(path)
+        }
+        isFirst = false
+        for (const folder of new Set([...written, ...removed].map((path) => dirname(path)))) {
+          yield* tryWrite(folder, () => AtomicFile.syncDirectory(folder))
+        }
+        return { written: Array.from(new Set(written)), removed }
+      }).pipe(Effect.uninterruptible, lock.withPermits(1))
+
+    yield* makeDirectory(directory)
+    for (const folder of [directory, ...folders]) {
+      yield* tryWrite(folder, () => AtomicFile.removeTemporary(folder)).pipe(
+        Effect.catchIf(
+          ({ cause }) => PathLookup.isMissing(cause),
+          () => Effect.void
+        )
+      )
+    }
+
+    const retries = Schedule.exponential("1 second").pipe(
+      Schedule.modifyDelay((_, delay) => Duration.min(delay, Duration.seconds(30))),
+      Schedule.whileInput((error: ResponseDirectoryError) => error.reason === "Write")
+    )
+    const writeAndRetry = (group: ResourceGroup.ResourceGroup) =>
+      write(group).pipe(
+        Effect.tapError((error) => Effect.logError(`${error.message} (what was written before stays)`)),
+        Effect.retry(retries),
+        Effect.ignore
+      )
+
+    return {
+      path: directory,
+      write,
+      follow: (groups) =>
+        groups.pipe(
+          Stream.flatMap((group) => Stream.fromEffect(writeAndRetry(group)), { switch: true }),
+          Stream.runDrain
+        )
+    }
+  })

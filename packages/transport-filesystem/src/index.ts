@@ -1,0 +1,13 @@
+/**
+ * xDS in files: files in, files out.
+ *
+ * @since 0.1.0
+ */
+export type { FileEvent } from "./FileEvent.js"
+export * as FileFormat from "./FileFormat.js"
+export type { FileStatus } from "./FileStatus.js"
+export * as FilesystemMetrics from "./FilesystemMetrics.js"
+export * as ResourceDirectory from "./ResourceDirectory.js"
+export * as ResourceFile from "./ResourceFile.js"
+export * as ResponseDirectory from "./ResponseDirectory.js"
+export * as ResponseFile from "./ResponseFile.js"

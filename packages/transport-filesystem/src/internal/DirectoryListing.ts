@@ -1,0 +1,149 @@
+/** Which files a directory of groups has, and which of its directories cannot be looked into. */
+import type { BigIntStats } from "node:fs"
+import { lstat, readdir, stat } from "node:fs/promises"
+import { basename, join } from "node:path"
+import * as FileFormat from "../FileFormat.js"
+import * as PathLookup from "./PathLookup.js"
+
+export interface ListedFile {
+  readonly group: string
+  /** `undefined`: a link that leads nowhere, or the like; reading it says what is wrong. */
+  readonly stats: BigIntStats | undefined
+}
+
+export interface DirectoryListing {
+  /** By path. */
+  readonly files: ReadonlyMap<string, ListedFile>
+  /** Root and group directories that are there, with their identity. */
+  readonly directories: ReadonlyMap<string, { readonly identity: string; readonly isEmpty: boolean }>
+  /** Directories that cannot be read, and why. Files below them are not listed. */
+  readonly unreadable: ReadonlyMap<string, string>
+  /** Directories whose changes may change what is listed. */
+  readonly content: ReadonlySet<string>
+  /** These, and those in which the path of the root may come to lead elsewhere. */
+  readonly watched: ReadonlySet<string>
+}
+
+/** Deeper directories are not looked into. */
+const maxDepth = 16
+
+/** Files whose state is asked for at a time. */
+const batch = 64
+
+export class TooManyFiles extends Error {}
+
+/** Not for us are hidden files and directories (`..data`, editors' and our own temporary files). */
+const isVisible = (name: string): boolean => !name.startsWith(".")
+
+const statOf = async (path: string): Promise<BigIntStats | undefined> => {
+  try {
+    return await stat(path, { bigint: true })
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The files among paths of which a change was told, if nothing but the content of known files changed: then the
+ * directory need not be listed. `undefined` if more may have changed.
+ */
+export const changedFiles = async (
+  paths: ReadonlySet<string>,
+  known: {
+    readonly groupOf: (file: string) => string | undefined
+    readonly isDirectory: (path: string) => boolean
+  }
+): Promise<ReadonlyMap<string, ListedFile> | undefined> => {
+  const files = new Map<string, ListedFile>()
+  for (const path of paths) {
+    const group = known.groupOf(path)
+    if (group !== undefined) {
+      const stats = await statOf(path)
+      if (stats?.isFile() !== true) return undefined
+      files.set(path, { group, stats })
+      continue
+    }
+    if (known.isDirectory(path)) return undefined
+    try {
+      const stats = await lstat(path)
+      const name = basename(path)
+      if (!stats.isFile() || (isVisible(name) && FileFormat.ofPath(name) !== undefined)) return undefined
+    } catch (cause) {
+      // A temporary file that was moved into place.
+      if (!PathLookup.isMissing(cause)) return undefined
+    }
+  }
+  return files
+}
+
+export const read = async (options: {
+  readonly root: string
+  readonly rootGroup: string
+  /** Of files and directories together. */
+  readonly maxFiles: number
+  /**
+   * Called before a directory is read, so that no later change is missed. `isContent`: its changes may change what is
+   * listed; else it is only where the path of the root may come to lead elsewhere.
+   */
+  readonly watch: (directory: string, identity: string, isContent: boolean) => void
+}): Promise<DirectoryListing> => {
+  const { maxFiles, root, rootGroup } = options
+  const files = new Map<string, ListedFile>()
+  const directories = new Map<string, { readonly identity: string; readonly isEmpty: boolean }>()
+  const unreadable = new Map<string, string>()
+  const content = new Set<string>()
+  const watched = new Set<string>()
+  const visited = new Set<string>()
+  let entries = 0
+
+  const watch = (directory: string, identity: string, isContent: boolean): void => {
+    watched.add(directory)
+    if (isContent) content.add(directory)
+    options.watch(directory, identity, isContent)
+  }
+
+  const visit = async (path: string, group: string | undefined, depth: number): Promise<void> => {
+    let names: ReadonlyArray<string>
+    let links: ReadonlyArray<string>
+    let identity: string
+    try {
+      identity = PathLookup.identityOf(await stat(path, { bigint: true }))
+      // A circle of links.
+      if (visited.has(identity)) return
+      visited.add(identity)
+      watch(path, identity, true)
+      const found = (await readdir(path, { withFileTypes: true })).filter(({ name }) => isVisible(name))
+      names = found
+        .filter((entry) => !entry.isFile() || FileFormat.ofPath(entry.name) !== undefined)
+        .map(({ name }) => name)
+      links = found.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name)
+    } catch (cause) {
+      if (!PathLookup.isMissing(cause)) unreadable.set(path, PathLookup.unreadable(cause, true))
+      return
+    }
+    entries += names.length
+    if (entries > maxFiles) throw new TooManyFiles(`more than ${maxFiles} files; divide them, or raise maxFiles`)
+    for (const name of links) {
+      for (const [directory, identity] of await PathLookup.waysTo(join(path, name))) watch(directory, identity, true)
+    }
+    if (depth <= 1) directories.set(path, { identity, isEmpty: names.length === 0 })
+
+    for (let begin = 0; begin < names.length; begin += batch) {
+      const some = names.slice(begin, begin + batch)
+      const stats = await Promise.all(some.map((name) => statOf(join(path, name))))
+      for (const [index, name] of some.entries()) {
+        const next = join(path, name)
+        const found = stats[index]
+        if (found?.isDirectory() === true) {
+          if (depth < maxDepth) await visit(next, group ?? name, depth + 1)
+        } else if (FileFormat.ofPath(name) !== undefined) {
+          files.set(next, { group: group ?? rootGroup, stats: found })
+        }
+      }
+    }
+  }
+
+  for (const [directory, identity] of await PathLookup.waysTo(root)) watch(directory, identity, false)
+  await visit(root, undefined, 0)
+  return { files, directories, unreadable, content, watched }
+}

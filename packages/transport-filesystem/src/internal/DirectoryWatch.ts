@@ -1,0 +1,84 @@
+/**
+ * Tells that something happened in one of a set of directories. Of what kind it was is not told: the events of file
+ * systems misreport the replacement of a file. Directories and not files are watched, because files are replaced by
+ * renaming.
+ */
+import type { FSWatcher } from "node:fs"
+import { watch } from "node:fs"
+
+export interface DirectoryWatch {
+  /** Watches a directory from now on. `identity` tells it from another one that takes its place. */
+  readonly add: (path: string, identity: string) => void
+  /** Stops watching all others. */
+  readonly retain: (paths: ReadonlySet<string>) => void
+  readonly close: () => void
+}
+
+interface Watched {
+  readonly identity: string
+  /** `undefined`: it could not be watched. */
+  readonly watcher: FSWatcher | undefined
+}
+
+export const make = (options: {
+  /** `name`: of what changed in it, where that is known. */
+  readonly onChange: (directory: string, name: string | undefined) => void
+  /** A directory cannot be watched; said once, until it can be. */
+  readonly onFailure: (directory: string, reason: string) => void
+  /** Milliseconds between looks at directories that cannot be watched. */
+  readonly pollInterval: number
+}): DirectoryWatch => {
+  const watched = new Map<string, Watched>()
+  let poll: NodeJS.Timeout | undefined
+
+  const startPolling = (): void => {
+    poll ??= setInterval(() => {
+      const failed = Array.from(watched).filter(([, { watcher }]) => watcher === undefined)
+      if (failed.length === 0) {
+        clearInterval(poll)
+        poll = undefined
+      }
+      for (const [path] of failed) options.onChange(path, undefined)
+    }, options.pollInterval)
+    poll.unref()
+  }
+
+  const fail = (path: string, identity: string, cause: unknown): void => {
+    const isNew = watched.get(path)?.watcher !== undefined || !watched.has(path)
+    watched.get(path)?.watcher?.close()
+    watched.set(path, { identity, watcher: undefined })
+    startPolling()
+    if (isNew) options.onFailure(path, cause instanceof Error ? cause.message : String(cause))
+  }
+
+  return {
+    add: (path, identity) => {
+      const known = watched.get(path)
+      if (known?.watcher !== undefined && known.identity === identity) return
+      known?.watcher?.close()
+      try {
+        const watcher = watch(path, { persistent: false }, (_event, name) => options.onChange(path, name ?? undefined))
+        watcher.on("error", (cause) => {
+          if (watched.get(path)?.watcher !== watcher) return
+          fail(path, identity, cause)
+          options.onChange(path, undefined)
+        })
+        watched.set(path, { identity, watcher })
+      } catch (cause) {
+        fail(path, identity, cause)
+      }
+    },
+    retain: (paths) => {
+      for (const [path, { watcher }] of watched) {
+        if (paths.has(path)) continue
+        watcher?.close()
+        watched.delete(path)
+      }
+    },
+    close: () => {
+      clearInterval(poll)
+      for (const { watcher } of watched.values()) watcher?.close()
+      watched.clear()
+    }
+  }
+}

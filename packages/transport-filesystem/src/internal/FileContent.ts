@@ -1,0 +1,78 @@
+/** Reads a file whole, or not at all. */
+import { createHash } from "node:crypto"
+import type { BigIntStats } from "node:fs"
+import { constants } from "node:fs"
+import { open, stat } from "node:fs/promises"
+import * as PathLookup from "./PathLookup.js"
+
+/** What changes with a file's content, as far as the file system tells. */
+export interface Signature {
+  readonly key: string
+  /**
+   * Whether an equal key means equal content. File systems keep times in steps: a file that was changed just before it
+   * was read may change again and look the same.
+   */
+  readonly isTrusted: boolean
+}
+
+/** Milliseconds; the longest step is that of FAT, two seconds. */
+const step = 3_000
+
+export const signatureOf = (stats: BigIntStats, now: number): Signature => ({
+  key: `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`,
+  isTrusted: now - Number(stats.ctimeMs) > step && now - Number(stats.mtimeMs) > step
+})
+
+export type FileContent =
+  | { readonly _tag: "Read"; readonly bytes: Uint8Array; readonly hash: string; readonly signature: Signature }
+  /** It is what it was when the known signature was taken. */
+  | { readonly _tag: "Unchanged" }
+  | { readonly _tag: "Missing" }
+  /** It was written to while it was read. */
+  | { readonly _tag: "Changing" }
+  | { readonly _tag: "Refused"; readonly reason: "Unreadable" | "TooLarge"; readonly detail: string }
+
+const refused = (reason: "Unreadable" | "TooLarge", detail: string): FileContent => ({
+  _tag: "Refused",
+  reason,
+  detail
+})
+
+const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+/** `known`: of the content that was read last. */
+export const read = async (path: string, maxBytes: number, known?: Signature): Promise<FileContent> => {
+  try {
+    if (known?.isTrusted === true) {
+      const stats = await stat(path, { bigint: true })
+      if (stats.isFile() && known.key === signatureOf(stats, 0).key) return { _tag: "Unchanged" }
+    }
+    // Opening a pipe would wait for whoever writes into it.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const before = await file.stat({ bigint: true })
+      if (!before.isFile()) return refused("Unreadable", "it is not a regular file")
+      if (before.size > BigInt(maxBytes)) {
+        return refused(
+          "TooLarge",
+          `it has ${before.size} bytes, the limit is ${maxBytes}; divide it, or raise maxFileBytes`
+        )
+      }
+      const bytes = Buffer.alloc(Number(before.size))
+      let length = 0
+      while (length < bytes.byteLength) {
+        const { bytesRead } = await file.read(bytes, length)
+        if (bytesRead === 0) break
+        length += bytesRead
+      }
+      const signature = signatureOf(await file.stat({ bigint: true }), Date.now())
+      return signature.key === signatureOf(before, 0).key && length === bytes.byteLength
+        ? { _tag: "Read", bytes, hash: hashOf(bytes), signature }
+        : { _tag: "Changing" }
+    } finally {
+      await file.close()
+    }
+  } catch (cause) {
+    return PathLookup.isMissing(cause) ? { _tag: "Missing" } : refused("Unreadable", PathLookup.unreadable(cause))
+  }
+}

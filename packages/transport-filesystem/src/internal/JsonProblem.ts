@@ -1,0 +1,221 @@
+/**
+ * Finds where in a JSON value a message cannot be read. `fromJson` says what is wrong but not where; this looks at the
+ * parts one by one, and runs only for values that `fromJson` refused.
+ */
+import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
+import { fromJson } from "@bufbuild/protobuf"
+import { AnySchema, isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import type { Path } from "./SourceDocument.js"
+
+export interface Problem {
+  readonly path: Path
+  /** Whether the key or the value is wrong. */
+  readonly at: "key" | "value"
+  readonly reason: "UnknownType" | "Schema"
+  readonly detail: string
+}
+
+const failureOf = (schema: DescMessage, json: JsonValue, registry: Registry): string | undefined => {
+  try {
+    fromJson(schema, json, { registry })
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause)
+  }
+}
+
+const isObject = (json: JsonValue | undefined): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+/** What people see of a wrong value. Long ones are cut, and strings are not shown: they may be keys and passwords. */
+const show = (json: JsonValue): string =>
+  Array.isArray(json)
+    ? "a list"
+    : json === null
+      ? "null"
+      : typeof json === "object"
+        ? "an object"
+        : typeof json === "string"
+          ? "a string"
+          : `the ${typeof json} ${String(json).slice(0, 40)}`
+
+/** What follows the first words of a protobuf-es error, which name a type but no place. */
+const reasonIn = (message: string): string =>
+  message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, "")
+
+const custom = new Map<string, string>([
+  ["google.protobuf.Duration", 'expected a duration in seconds such as "0.25s"'],
+  ["google.protobuf.Timestamp", 'expected a time such as "2030-01-31T12:00:00Z"'],
+  ["google.protobuf.FieldMask", 'expected paths such as "name,metadata"'],
+  ["google.protobuf.Struct", "expected an object"],
+  ["google.protobuf.ListValue", "expected a list"]
+])
+
+const ofScalar = (field: DescField, value: JsonValue, message: string): string => {
+  if (field.enum !== undefined) {
+    const names = field.enum.values.map(({ name }) => name)
+    const some = names.length > 20 ? `${names.slice(0, 20).join(", ")}, …` : names.join(", ")
+    const wrong = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : show(value)
+    return `${wrong} is no value of ${field.enum.typeName}; it has ${some}`
+  }
+  const reason = reasonIn(message)
+  const expected = /^expected [^,:]+/.exec(reason)?.[0]
+  if (expected === undefined) return reason.slice(0, 200)
+  const range = reason.endsWith("out of range") ? ": it is out of range" : ""
+  const quotes =
+    expected === "expected string" && (typeof value === "number" || typeof value === "boolean")
+      ? "; put it in quotes"
+      : ""
+  return `${expected} but found ${show(value)}${range}${quotes}`
+}
+
+/** How many letters differ, as far as it is needed to tell a slip from another word. */
+const distance = (one: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let i = 0; i < one.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < other.length; j++) {
+      const change = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1)
+      next.push(Math.min(change, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+/** A field that may have been meant, spelled as the wrong key is. */
+const suggestion = (schema: DescMessage, key: string): string => {
+  const wanted = key.slice(0, 100)
+  const names = schema.fields.flatMap((field) => (/[A-Z]/.test(key) ? [field.jsonName] : [field.name]))
+  const [best] = names.map((name) => ({ name, off: distance(wanted, name) })).sort((a, b) => a.off - b.off)
+  return best !== undefined && best.off <= Math.max(1, Math.floor(wanted.length / 4))
+    ? `; did you mean ${JSON.stringify(best.name)}?`
+    : ""
+}
+
+/** The first thing in the value that the message cannot be read for; `undefined` if it can be read. */
+export const find = (
+  schema: DescMessage,
+  json: JsonValue,
+  registry: Registry,
+  path: Path = []
+): Problem | undefined => {
+  const message = failureOf(schema, json, registry)
+  if (message === undefined) return undefined
+  const here = (detail: string): Problem => ({ path, at: "value", reason: "Schema", detail })
+  if (schema.typeName === AnySchema.typeName) return inAny(json, registry, path) ?? here(reasonIn(message))
+  const expected = custom.get(schema.typeName)
+  if (expected !== undefined) return here(`${expected} but found ${show(json)}`)
+  if (isWrapperDesc(schema)) {
+    return here(ofScalar(schema.fields[0], json, message))
+  }
+  if (!isObject(json)) return here(`expected an object (${schema.typeName}) but found ${show(json)}`)
+  return inFields(schema, json, registry, path) ?? here(reasonIn(message).slice(0, 200))
+}
+
+/** The fields of a message in an `Any`. */
+export const withoutType = (json: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(json).filter(([key]) => key !== "@type"))
+
+const inAny = (json: JsonValue, registry: Registry, path: Path): Problem | undefined => {
+  if (!isObject(json)) return undefined
+  const type = json["@type"]
+  if (typeof type !== "string" || type === "") {
+    const detail = `"@type" is missing: it says which message this is, such as "type.googleapis.com/envoy.config.cluster.v3.Cluster"`
+    return { path, at: "value", reason: "Schema", detail }
+  }
+  const schema = registry.getMessage(TypeRegistry.typeName(type))
+  if (schema === undefined) {
+    return { path: [...path, "@type"], at: "value", reason: "UnknownType", detail: unknownType(type) }
+  }
+  return schema.typeName.startsWith("google.protobuf.") && json["value"] !== undefined
+    ? find(schema, json["value"], registry, [...path, "value"])
+    : find(schema, withoutType(json), registry, path)
+}
+
+const inFields = (schema: DescMessage, json: JsonObject, registry: Registry, path: Path): Problem | undefined => {
+  const seen = new Map<string, string>()
+  for (const [key, value] of Object.entries(json)) {
+    const field = schema.fields.find(({ jsonName, name }) => name === key || jsonName === key)
+    const at = [...path, key]
+    const wrongKey = (detail: string): Problem => ({ path: at, at: "key", reason: "Schema", detail })
+    if (field === undefined) {
+      return wrongKey(`${schema.typeName} has no field ${JSON.stringify(key.slice(0, 100))}${suggestion(schema, key)}`)
+    }
+    const one = field.oneof === undefined || value === null ? `field ${field.name}` : `oneof ${field.oneof.name}`
+    const other = seen.get(one)
+    if (other !== undefined) {
+      return wrongKey(`only one of ${JSON.stringify(other)} and ${JSON.stringify(key)} may be set`)
+    }
+    seen.set(one, key)
+    const found = inField(schema, field, key, value, registry, at)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const inField = (
+  schema: DescMessage,
+  field: DescField,
+  key: string,
+  value: JsonValue,
+  registry: Registry,
+  path: Path
+): Problem | undefined => {
+  const here = (detail: string): Problem => ({ path, at: "value", reason: "Schema", detail })
+  const failure = failureOf(schema, { [key]: value }, registry)
+  if (failure === undefined) return undefined
+  switch (field.fieldKind) {
+    case "message":
+      return find(field.message, value, registry, path)
+    case "list": {
+      if (!Array.isArray(value)) return here(`expected a list but found ${show(value)}`)
+      for (const [index, item] of value.entries()) {
+        const at = [...path, index]
+        const found =
+          field.listKind === "message"
+            ? find(field.message, item, registry, at)
+            : scalar(schema, field, { [key]: [item] }, item, registry, at)
+        if (found !== undefined) return found
+      }
+      return here(reasonIn(failure).slice(0, 200))
+    }
+    case "map": {
+      if (!isObject(value)) return here(`expected an object but found ${show(value)}`)
+      for (const [name, item] of Object.entries(value)) {
+        const at = [...path, name]
+        const found =
+          field.mapKind === "message"
+            ? find(field.message, item, registry, at)
+            : scalar(schema, field, { [key]: { [name]: item } }, item, registry, at)
+        if (found !== undefined) return found
+      }
+      return here(reasonIn(failure).slice(0, 200))
+    }
+    default:
+      return here(ofScalar(field, value, failure))
+  }
+}
+
+const scalar = (
+  schema: DescMessage,
+  field: DescField,
+  alone: JsonObject,
+  value: JsonValue,
+  registry: Registry,
+  path: Path
+): Problem | undefined => {
+  const failure = failureOf(schema, alone, registry)
+  return failure === undefined
+    ? undefined
+    : { path, at: "value", reason: "Schema", detail: ofScalar(field, value, failure) }
+}
+
+/** What is wrong with a type URL that no message has. */
+export const unknownType = (typeUrl: string): string => {
+  const shown = JSON.stringify(typeUrl.slice(0, 200))
+  return typeUrl.includes("envoy.api.v2.")
+    ? `${shown} is of the v2 API, which is no longer served; use the v3 type`
+    : `${shown} is not a type of the Envoy v3 API; check its spelling`
+}

@@ -1,0 +1,154 @@
+/**
+ * Which resources a group has, of which of its files. Pure: what was read goes in, what it changes comes out.
+ *
+ * A file that is rejected keeps what it held. A name that two files have belongs to the one that had it first, of files
+ * that are read together to the first by path; the other file is rejected whole, and looked at again when the group
+ * changes. A group is published once all of its files were good at least once: a part of it would delete the rest at the
+ * clients.
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Either from "effect/Either"
+import type { FileEvent } from "../FileEvent.js"
+import type { FileResource } from "../ResourceFile.js"
+import { ResourceFileError } from "../ResourceFile.js"
+
+export interface IndexedFile {
+  /** `undefined`: never accepted. */
+  readonly inForce: ReadonlyArray<FileResource> | undefined
+  /** Read well, but names of it are taken. */
+  readonly blocked: ReadonlyArray<FileResource> | undefined
+  readonly error: ResourceFileError | undefined
+}
+
+export interface ResourceIndex {
+  /** By path. */
+  readonly files: ReadonlyMap<string, IndexedFile>
+  readonly isPublished: boolean
+  /** What is in force, by type and name. The same map as long as nothing changes, the same resource as long as it does not. */
+  readonly resources: ReadonlyMap<string, FileResource>
+}
+
+export interface Change {
+  readonly read: ReadonlyMap<string, Either.Either<ReadonlyArray<FileResource>, ResourceFileError>>
+  readonly removed: ReadonlySet<string>
+}
+
+export const empty: ResourceIndex = { files: new Map(), isPublished: false, resources: new Map() }
+
+const keyOf = ({ name, typeUrl }: { readonly typeUrl: string; readonly name: string }): string => `${typeUrl} ${name}`
+
+const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
+  one.byteLength === other.byteLength && one.every((byte, index) => byte === other[index])
+
+const sameList = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
+  one.length === other.length && one.every((text, index) => text === other[index])
+
+/** Whether clients would see a difference. Where a resource stands is none. */
+const isSame = (one: FileResource, other: FileResource): boolean =>
+  one === other ||
+  (one.version === other.version &&
+    one.ttl === other.ttl &&
+    sameList(one.aliases, other.aliases) &&
+    sameBytes(one.value, other.value))
+
+const duplicate = (file: string, resource: FileResource, other: FileResource): ResourceFileError => {
+  const place = other.line === undefined ? other.file : `${other.file}:${other.line}`
+  const what = `${ResourceType.shortNameOf(resource.typeUrl)} resource ${JSON.stringify(resource.name)}`
+  return new ResourceFileError({
+    reason: "DuplicateName",
+    file,
+    line: resource.line,
+    column: undefined,
+    path: "",
+    detail: `the ${what} stands in ${place} already; keep one`
+  })
+}
+
+const byPath = <A>([one]: readonly [string, A], [other]: readonly [string, A]): number => (one < other ? -1 : 1)
+
+/** Which of the candidates cannot be, because of names that others have. */
+const conflicts = (
+  files: ReadonlyMap<string, IndexedFile>,
+  candidates: ReadonlyMap<string, ReadonlyArray<FileResource>>
+): ReadonlyMap<string, ResourceFileError> => {
+  const refused = new Map<string, ResourceFileError>()
+  for (;;) {
+    const owners = new Map<string, FileResource>()
+    for (const [file, { inForce }] of files) {
+      if (candidates.has(file) && !refused.has(file)) continue
+      for (const resource of inForce ?? []) owners.set(keyOf(resource), resource)
+    }
+    const before = refused.size
+    for (const [file, resources] of candidates) {
+      if (refused.has(file)) continue
+      const taken = resources.find((resource) => owners.has(keyOf(resource)))
+      const other = taken === undefined ? undefined : owners.get(keyOf(taken))
+      if (taken !== undefined && other !== undefined) {
+        refused.set(file, duplicate(file, taken, other))
+      } else {
+        for (const resource of resources) owners.set(keyOf(resource), resource)
+      }
+    }
+    // A refused file keeps what it held, and that may be what another one was just given.
+    if (refused.size === before) return refused
+  }
+}
+
+const collect = (
+  before: ReadonlyMap<string, FileResource>,
+  files: ReadonlyMap<string, IndexedFile>
+): ReadonlyMap<string, FileResource> => {
+  const resources = new Map<string, FileResource>()
+  let isChanged = false
+  for (const [, { inForce }] of Array.from(files).sort(byPath)) {
+    for (const resource of inForce ?? []) {
+      const key = keyOf(resource)
+      const old = before.get(key)
+      const isOld = old !== undefined && isSame(old, resource)
+      if (!isOld) isChanged = true
+      resources.set(key, isOld ? old : resource)
+    }
+  }
+  return isChanged || resources.size !== before.size ? resources : before
+}
+
+export const step = (self: ResourceIndex, change: Change): readonly [ResourceIndex, ReadonlyArray<FileEvent>] => {
+  const events: Array<FileEvent> = []
+  const files = new Map(self.files)
+  for (const path of change.removed) {
+    const file = files.get(path)
+    if (file === undefined) continue
+    files.delete(path)
+    events.push({ _tag: "Removed", path, resources: file.inForce?.length ?? 0 })
+  }
+
+  const never: IndexedFile = { inForce: undefined, blocked: undefined, error: undefined }
+  const reject = (path: string, error: ResourceFileError, blocked: IndexedFile["blocked"]) => {
+    const old = files.get(path) ?? never
+    files.set(path, { inForce: old.inForce, blocked, error })
+    if (old.error?.message !== error.message)
+      events.push({ _tag: "Rejected", path, error, inForce: old.inForce?.length })
+  }
+  const candidates = new Map<string, ReadonlyArray<FileResource>>()
+  for (const [path, { blocked }] of files) if (blocked !== undefined) candidates.set(path, blocked)
+  for (const [path, result] of change.read) {
+    candidates.delete(path)
+    if (Either.isLeft(result)) reject(path, result.left, undefined)
+    else candidates.set(path, result.right)
+  }
+  const inOrder = new Map(Array.from(candidates).sort(byPath))
+  const refused = conflicts(files, inOrder)
+  for (const [path, resources] of inOrder) {
+    const error = refused.get(path)
+    if (error !== undefined) {
+      reject(path, error, resources)
+    } else {
+      files.set(path, { inForce: resources, blocked: undefined, error: undefined })
+      events.push({ _tag: "Accepted", path, resources: resources.length })
+    }
+  }
+
+  const isWhole = files.size > 0 && Array.from(files.values()).every(({ inForce }) => inForce !== undefined)
+  const resources = collect(self.resources, files)
+  return [{ files, isPublished: self.isPublished || isWhole, resources }, events]
+}
