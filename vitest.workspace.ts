@@ -3,9 +3,14 @@ import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 
 export default ["packages", "examples"]
-  .map((folder) => join(import.meta.dirname, folder))
-  .filter((folder) => existsSync(folder))
-  .flatMap((folder) => readdirSync(folder).map((name) => ({ name, root: join(folder, name) })))
+  .filter((folder) => existsSync(join(import.meta.dirname, folder)))
+  .flatMap((folder) =>
+    readdirSync(join(import.meta.dirname, folder)).map((name) => ({
+      // A package and an example may have one name.
+      name: folder === "examples" ? `example-${name}` : name,
+      root: join(import.meta.dirname, folder, name)
+    }))
+  )
   .filter(({ root }) => existsSync(join(root, "package.json")))
   .map(({ name, root }) => ({
     extends: true as const,
