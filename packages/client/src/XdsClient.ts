@@ -228,34 +228,32 @@ export const make = <E = never, R = never>(
     yield* Effect.addFinalizer(() => Effect.sync(() => driver.close()))
     yield* Effect.sync(() => driver.count()).pipe(Effect.repeat(Schedule.spaced(countInterval)), Effect.forkScoped)
 
+    const begin = <A>(type: WatchableType<A>, name: string) => Effect.sync(() => driver.watch(type, name))
+    const end = ({ id }: { readonly id: number }) => Effect.sync(() => driver.unwatch(id))
     const watchType = <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>> =>
       Stream.unwrapScoped(
-        Effect.map(
-          Effect.acquireRelease(
-            Effect.sync(() => driver.watch(type, name)),
-            ({ id }) => Effect.sync(() => driver.unwatch(id))
-          ),
-          ({ pull }) => Stream.repeatEffectChunk(pull)
-        )
+        Effect.map(Effect.acquireRelease(begin(type, name), end), ({ pull }) => Stream.repeatEffectChunk(pull))
       )
 
     const schemas = new Map<DescMessage, WatchableType<MessageShape<DescMessage>>>()
+    const typeOf = (schema: DescMessage): WatchableType<MessageShape<DescMessage>> => {
+      const known = schemas.get(schema)
+      if (known !== undefined) return known
+      const made = WatchableTypes.fromSchema<DescMessage>(schema)
+      schemas.set(schema, made)
+      return made
+    }
     const watchSchema = <Desc extends DescMessage>(
       schema: Desc,
       name: string
     ): Stream.Stream<ResourceEvent<MessageShape<Desc>>> =>
-      Stream.suspend(() => {
-        let type = schemas.get(schema)
-        if (type === undefined) {
-          type = WatchableTypes.fromSchema<DescMessage>(schema)
-          schemas.set(schema, type)
-        }
-        return Stream.filterMap(watchType(type, name), (event): Option.Option<ResourceEvent<MessageShape<Desc>>> => {
+      Stream.suspend(() =>
+        Stream.filterMap(watchType(typeOf(schema), name), (event): Option.Option<ResourceEvent<MessageShape<Desc>>> => {
           if (event._tag !== "Updated") return Option.some(event)
           const { value } = event
           return isMessage(value, schema) ? Option.some({ ...event, value }) : Option.none()
         })
-      })
+      )
 
     // Overloads of functions, because what the parts below give is known to be of the type asked for only one by one.
     function watch<Desc extends DescMessage>(type: Desc, name: string): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
@@ -281,9 +279,14 @@ export const make = <E = never, R = never>(
       options?: GetOptions
     ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable>
     function get(type: Type, name: string, options: GetOptions = {}): Effect.Effect<unknown, GetError> {
-      return type instanceof WatchableType
-        ? first(watchType(type, name), type.typeUrl, name, options)
-        : first(watchSchema(type, name), WatchableTypes.typeUrlOf(type), name, options)
+      return Effect.suspend(() => {
+        const wanted: WatchableType<unknown> = type instanceof WatchableType ? type : typeOf(type)
+        return Effect.acquireUseRelease(
+          begin(wanted, name),
+          ({ pull }) => first(pull, wanted.typeUrl, name, options),
+          end
+        )
+      })
     }
 
     return {
@@ -298,40 +301,39 @@ type GetError = ResourceDoesNotExist | ResourceUnavailable
 
 /** The first value that a watch brings. */
 const first = <A>(
-  events: Stream.Stream<ResourceEvent<A>>,
+  pull: Effect.Effect<Iterable<ResourceEvent<A>>>,
   typeUrl: string,
   name: string,
   options: GetOptions
 ): Effect.Effect<A, GetError> => {
   const timeout = Duration.decode(options.timeout ?? "20 seconds")
   let last = "no server answered"
-  const taken = Stream.runHead(
-    Stream.filterMapEffect(events, (event): Option.Option<Effect.Effect<A, GetError>> => {
+  const next: Effect.Effect<A, GetError> = Effect.flatMap(pull, (events) => {
+    for (const event of events) {
       switch (event._tag) {
         case "Updated":
-          return Option.some(Effect.succeed(event.value))
+          return Effect.succeed(event.value)
         case "DoesNotExist":
-          return Option.some(new ResourceDoesNotExist({ typeUrl, name, reason: event.error.message }))
+          return new ResourceDoesNotExist({ typeUrl, name, reason: event.error.message })
         case "Error":
           last = event.error.message
           // A server that cannot be reached may be there in a moment.
-          return event.error.code === Status.codes.UNAVAILABLE
-            ? Option.none()
-            : Option.some(new ResourceUnavailable({ typeUrl, name, reason: last }))
+          if (event.error.code === Status.codes.UNAVAILABLE) continue
+          return new ResourceUnavailable({ typeUrl, name, reason: last })
         case "AmbientError":
         case "Recovered":
-          return Option.none()
+          continue
       }
-    })
-  )
-  const late = () => {
-    const reason = `nothing within ${Duration.format(timeout)}; the last that was heard: ${last}`
-    return new ResourceUnavailable({ typeUrl, name, reason })
-  }
-  return taken.pipe(
-    Effect.flatMap(Option.match({ onNone: () => Effect.fail(late()), onSome: Effect.succeed })),
-    Effect.timeoutFail({ duration: timeout, onTimeout: late })
-  )
+    }
+    return next
+  })
+  return Effect.timeoutFail(next, {
+    duration: timeout,
+    onTimeout: () => {
+      const reason = `nothing within ${Duration.format(timeout)}; the last that was heard: ${last}`
+      return new ResourceUnavailable({ typeUrl, name, reason })
+    }
+  })
 }
 
 /**

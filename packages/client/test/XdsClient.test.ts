@@ -128,11 +128,8 @@ describe("XdsClient", () => {
       yield* gate.open
       yield* settle
       expect(heard).toEqual(["a=x@1", "a=y@2", "a=z@3"])
-      expect(stream.requests.slice(1)).toMatchObject([
-        { responseNonce: "n1", versionInfo: "1" },
-        { responseNonce: "n2", versionInfo: "2" },
-        { responseNonce: "n3", versionInfo: "3" }
-      ])
+      expect(stream.requests[1]).toMatchObject({ responseNonce: "n1", versionInfo: "1" })
+      expect(last(stream)).toMatchObject({ responseNonce: "n3", versionInfo: "3" })
     }).pipe(Effect.provide(setup()))
   )
 

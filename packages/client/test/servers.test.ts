@@ -130,6 +130,33 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
 })
 
 describe("XdsClient over gRPC", () => {
+  it.scopedLive("thousands of watches that begin together are few requests", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory()
+      const many = Array.from({ length: 3_000 }, (_, index) => listener(`listener-${index}`, "here"))
+      yield* store.set("edge", Snapshot.make({ listeners: many }))
+      const { events, port } = yield* serve(0, store)
+      let requests = 0
+      yield* Effect.forkScoped(
+        Stream.runForEach(events, (event) =>
+          Effect.sync(() => {
+            if (event._tag === "Subscribed") requests++
+          })
+        )
+      )
+      const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
+      const context = yield* Layer.build(
+        XdsClient.layer({ bootstrap }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
+      )
+      const client = Context.get(context, XdsClient.XdsClient)
+      const all = yield* Effect.forEach(many, ({ name }) => client.get(ListenerSchema, name), {
+        concurrency: "unbounded"
+      })
+      expect(all.length).toBe(3_000)
+      expect(requests).toBeLessThan(50)
+    })
+  )
+
   it.scopedLive("ten thousand clusters, one of which changes", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.makeMemory()

@@ -190,10 +190,18 @@ export class Driver {
         return this.connect(output)
       case "Close":
         return this.forget(output.stream, "not needed any more", true)
-      case "Send":
-        this.streams.get(output.stream)?.port.send(ClientRequest.encode(output.request))
-        this.inputs.push({ _tag: "Written", stream: output.stream })
+      case "Send": {
+        const open = this.streams.get(output.stream)
+        open?.port.send(ClientRequest.encode(output.request))
+        // A moment later: ten thousand watches that begin together are then two requests, not ten thousand with ever
+        // longer lists.
+        queueMicrotask(() => {
+          if (open !== undefined && this.streams.get(output.stream) === open) {
+            this.run({ _tag: "Written", stream: output.stream })
+          }
+        })
         return
+      }
       case "Notify": {
         for (const id of output.watchers)
           if (this.watchers.get(id)?.tell(output.name, output) === true) this.told.add(id)
