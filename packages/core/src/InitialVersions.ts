@@ -134,10 +134,11 @@ export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.
 const compareEncoded = ({ bytes, places }: EncodedVersions, set: ResourceSet.ResourceSet): Comparison => {
   const index = indexOf(set)
   const held = new Uint8Array(index.resources.length)
+  const view = viewOf(bytes)
   const others = new Map<string, string>()
   for (let at = 0; at < places.length; at += 2) {
     const start = places[at] ?? 0
-    const found = find(index, bytes, start, places[at + 1] ?? start)
+    const found = find(index, view, start, places[at + 1] ?? start)
     if (found >= 0) held[found] = 1
     else {
       const [name, version] = entryAt(bytes, start)
@@ -166,7 +167,7 @@ interface Index {
   readonly resources: ReadonlyArray<Resource>
   /** By name. */
   readonly places: ReadonlyMap<string, number>
-  readonly bytes: Uint8Array
+  readonly view: DataView
   /** Where the entry of each resource begins; one more for the end of the last. */
   readonly starts: Uint32Array
   /** Place + 1 of a resource; 0 is empty. */
@@ -183,17 +184,18 @@ const indexOf = (set: ResourceSet.ResourceSet): Index => {
   const starts = new Uint32Array(entries.length + 1)
   for (const [place, entry] of entries.entries()) starts[place + 1] = (starts[place] ?? 0) + entry.byteLength
   const bytes = new Uint8Array(starts[entries.length] ?? 0)
+  const view = viewOf(bytes)
   let capacity = 16
   while (capacity < 2 * entries.length) capacity *= 2
   const slots = new Uint32Array(capacity)
   for (const [place, entry] of entries.entries()) {
     bytes.set(entry, starts[place])
-    let slot = hash(entry, 0, entry.byteLength) & (capacity - 1)
+    let slot = hash(viewOf(entry), 0, entry.byteLength) & (capacity - 1)
     while (slots[slot] !== 0) slot = (slot + 1) & (capacity - 1)
     slots[slot] = place + 1
   }
   const places = new Map(resources.map(({ name }, place) => [name, place]))
-  const made = { resources, places, bytes, starts, slots }
+  const made = { resources, places, view, starts, slots }
   indexes.set(set, made)
   return made
 }
@@ -211,26 +213,36 @@ const entryOf = (name: Uint8Array, version: Uint8Array): Uint8Array => {
   return entry
 }
 
-/** FNV-1a. */
-const hash = (bytes: Uint8Array, start: number, end: number): number => {
+/** FNV-1a over words of four bytes, and the bytes that are left. */
+const hash = (view: DataView, start: number, end: number): number => {
   let sum = 0x811c9dc5
-  for (let at = start; at < end; at++) sum = Math.imul(sum ^ (bytes[at] ?? 0), 0x01000193)
-  // The low bits are used.
-  return (sum ^ (sum >>> 15)) >>> 0
+  let at = start
+  for (; at + 4 <= end; at += 4) sum = Math.imul(sum ^ view.getUint32(at, true), 0x01000193)
+  for (; at < end; at++) sum = Math.imul(sum ^ view.getUint8(at), 0x01000193)
+  // The low bits are used, and of a word the high ones have had no part in them.
+  sum = Math.imul(sum ^ (sum >>> 15), 0x2c1b3c6d)
+  return (sum ^ (sum >>> 13)) >>> 0
+}
+
+const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const isSame = (one: DataView, first: number, other: DataView, second: number, length: number): boolean => {
+  let at = 0
+  for (; at + 4 <= length; at += 4) {
+    if (one.getUint32(first + at, true) !== other.getUint32(second + at, true)) return false
+  }
+  for (; at < length; at++) if (one.getUint8(first + at) !== other.getUint8(second + at)) return false
+  return true
 }
 
 /** The place of the resource with this entry; -1 if there is none. */
-const find = ({ bytes, slots, starts }: Index, given: Uint8Array, start: number, end: number): number => {
+const find = ({ slots, starts, view }: Index, given: DataView, start: number, end: number): number => {
   const length = end - start
   const mask = slots.length - 1
   let slot = hash(given, start, end) & mask
   for (let place = slots[slot] ?? 0; place !== 0; place = slots[slot] ?? 0) {
     const first = starts[place - 1] ?? 0
-    if ((starts[place] ?? 0) - first === length) {
-      let at = 0
-      while (at < length && given[start + at] === bytes[first + at]) at++
-      if (at === length) return place - 1
-    }
+    if ((starts[place] ?? 0) - first === length && isSame(given, start, view, first, length)) return place - 1
     slot = (slot + 1) & mask
   }
   return -1
