@@ -216,6 +216,41 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
     waiting: self.group === undefined
   }))
 
+/**
+ * What a stream asks for of one type.
+ *
+ * @since 0.1.0
+ */
+export interface Interest {
+  readonly typeUrl: string
+  /** Any change of the type concerns it. */
+  readonly everything: boolean
+  /** Otherwise only changes of these; the same map as long as they are the same. */
+  readonly names: HashMap.HashMap<string, unknown>
+}
+
+/**
+ * Which changes concern a stream: of a type that is not here none does, until the stream has its next input. For drivers
+ * of many streams, which need not give `Changed` to those whom it does not concern, as long as they give it before the
+ * next other input.
+ *
+ * @since 0.1.0
+ */
+export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
+  const found: Array<Interest> = []
+  for (const { covered, names, typeUrl, wildcard } of self.subscriptions) {
+    found.push({ typeUrl, everything: wildcard !== "none", names })
+    // Without a wildcard of virtual hosts, listeners are opened for route configurations.
+    if (typeUrl === ResourceType.VirtualHost.typeUrl && wildcard !== "none" && !covered) {
+      const routes = ResourceType.RouteConfiguration.typeUrl
+      const at = found.findIndex((interest) => interest.typeUrl === routes)
+      if (at < 0) found.push({ typeUrl: routes, everything: true, names: HashMap.empty() })
+      else found[at] = { typeUrl: routes, everything: true, names: found[at]?.names ?? HashMap.empty() }
+    }
+  }
+  return found
+}
+
 const none: ReadonlyArray<Output> = []
 
 /**

@@ -17,6 +17,7 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { ClientStatus, Origin } from "./Client.js"
+import { Audience } from "./internal/Audience.js"
 import type { Environment, Group, Settings } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import * as Deadlines from "./internal/Deadlines.js"
@@ -214,7 +215,7 @@ export const make = <R = never>(
       join: (connection, name) => {
         let group = groups.get(name)
         if (group === undefined) {
-          group = { name, resources: store.unsafeGet(name), connections: new Set() }
+          group = { name, resources: store.unsafeGet(name), connections: new Set(), audience: new Audience() }
           groups.set(name, group)
         }
         group.connections.add(connection)
@@ -225,6 +226,7 @@ export const make = <R = never>(
         const group = connection.groupOf()
         if (group === undefined) return
         group.connections.delete(connection)
+        group.audience.delete(connection)
         if (group.connections.size === 0) groups.delete(group.name)
       },
       publish: subscribers.publish,
@@ -263,10 +265,16 @@ export const make = <R = never>(
     yield* store.listen((name, resources) => {
       const group = groups.get(name)
       if (group === undefined) return
+      const before = group.resources
       group.resources = resources
-      for (const connection of group.connections) {
+      const tell = (connection: Connection): void => {
         connection.markChanged()
         enqueue(connection)
+      }
+      if (before === undefined || resources === undefined) group.connections.forEach(tell)
+      else {
+        group.audience.forEach(before, resources, tell)
+        group.audience.someInTurn(enqueue)
       }
       worker.start()
     })

@@ -372,6 +372,39 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup({ makeBeforeBreak: (group) => group !== "fast" })))
   )
 
+  it.effect("a stream that changes did not concern knows of them when it next asks", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", Snapshot.make({ endpoints: [assignment("a"), assignment("b")] }))
+      const client = yield* open()
+      client.send(first(EDS, "edge", ["a"]))
+      client.send(ack(yield* client.receive))
+      for (const name of ["b", "c", "d"]) {
+        yield* store.update("edge", {
+          upsert: Snapshot.make({ endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: name, policy: {} })] })
+        })
+      }
+      expect(client.unread()).toBe(0)
+      client.send(Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: ["c", "e"] }))
+      const received = yield* client.receive
+      expect(received.names).toEqual(["c"])
+      expect(received.removed).toEqual(["e"])
+      client.send(ack(received))
+      yield* store.update("edge", {
+        upsert: Snapshot.make({ endpoints: [assignment("e")] }),
+        remove: { endpoints: ["c"] }
+      })
+      const next = yield* client.receive
+      expect([next.names, next.removed]).toEqual([["e"], ["c"]])
+      client.send(ack(next))
+      client.send(Request.incremental({ typeUrl: EDS, resourceNamesUnsubscribe: ["e"] }))
+      yield* store.update("edge", { remove: { endpoints: ["e"] } })
+      expect(client.unread()).toBe(0)
+      yield* store.update("edge", { remove: { endpoints: ["a"] } })
+      expect((yield* client.receive).removed).toEqual(["a"])
+    }).pipe(Effect.provide(setup()))
+  )
+
   it.effect("a stream is one span, from its first byte to its end", () => {
     const spans: Array<Tracer.Span> = []
     const tracer = Tracer.make({

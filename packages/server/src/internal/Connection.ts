@@ -20,6 +20,7 @@ import type * as Tracer from "effect/Tracer"
 import * as Client from "../Client.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
+import type { Audience } from "./Audience.js"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 
 /** What a server's options say, with defaults filled in and durations in milliseconds. */
@@ -45,6 +46,7 @@ export interface Group {
   /** `undefined`: never set. */
   resources: ResourceGroup | undefined
   readonly connections: Set<Connection>
+  readonly audience: Audience<Connection>
 }
 
 /** What a connection needs from its server. */
@@ -94,8 +96,12 @@ export class Connection implements ServerTransport.StreamHandler {
   /** Whether the transport takes another response. */
   private credit = true
   private waiting = false
-  /** The group changed and the reducer does not know yet. */
+  /** A change that concerns this stream is yet to be given to the reducer. */
   private changed = false
+  /** What the reducer was given last. */
+  private given: ResourceGroup | undefined
+  /** What the client asks for is different from what the audience of its group knows. */
+  private subscribed = false
   /** The reducer knows of a change that there was no credit for. */
   private held = false
   private due = false
@@ -280,7 +286,6 @@ export class Connection implements ServerTransport.StreamHandler {
     this.span.attribute("xds.node.id", this.node?.id)
     this.span.attribute("xds.group", name)
     this.environment.publish(() => ({ _tag: "Connected", client: this.client() }))
-    this.changed = group.resources !== undefined
     if (this.credit) this.inputs.push({ _tag: "Writable" })
     for (const request of requests) this.inputs.push({ _tag: "Request", request })
     this.run()
@@ -303,6 +308,10 @@ export class Connection implements ServerTransport.StreamHandler {
       this.fail("serving the stream", cause)
     }
     this.stepping = false
+    if (this.subscribed && this.phase._tag === "Serving") {
+      this.subscribed = false
+      this.phase.group.audience.set(this, ServerStream.interests(this.stream))
+    }
     if (this.phase._tag !== "Ended") {
       environment.deadline(this, Math.min(ServerStream.deadline(this.stream), this.giveUpAt))
     }
@@ -310,10 +319,11 @@ export class Connection implements ServerTransport.StreamHandler {
 
   private nextInput(): ServerStream.Input | undefined {
     if (this.phase._tag !== "Serving") return undefined
-    if (this.changed) {
+    const { resources } = this.phase.group
+    if (this.given !== resources) {
+      this.given = resources
+      if (this.changed && !this.credit) this.held = true
       this.changed = false
-      if (!this.credit) this.held = true
-      const { resources } = this.phase.group
       if (resources !== undefined) this.setWaiting(false)
       return { _tag: "Changed", group: resources }
     }
@@ -346,6 +356,7 @@ export class Connection implements ServerTransport.StreamHandler {
       case "Send":
         return this.send(output)
       case "Subscribed":
+        this.subscribed = true
         environment.publish(() => ({ ...output, client: this.client() }))
         return
       case "Acked":

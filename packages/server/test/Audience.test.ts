@@ -1,0 +1,85 @@
+import * as Resource from "@effect-xds/core/Resource"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import type { Interest } from "@effect-xds/core/ServerStream"
+import { ResourceType } from "@effect-xds/proto"
+import { describe, expect, it } from "@effect/vitest"
+import { Either, HashMap } from "effect"
+import { Audience } from "../src/internal/Audience.js"
+
+const CDS = ResourceType.Cluster.typeUrl
+const EDS = ResourceType.ClusterLoadAssignment.typeUrl
+
+const resource = (typeUrl: string, name: string, content: string, aliases: ReadonlyArray<string> = []) =>
+  Either.getOrThrow(Resource.make({ typeUrl, name, aliases, value: new TextEncoder().encode(`${name} ${content}`) }))
+
+const by = (typeUrl: string, ...names: ReadonlyArray<string>): Interest => ({
+  typeUrl,
+  everything: false,
+  names: HashMap.fromIterable(names.map((name) => [name, ""] as const))
+})
+const all = (typeUrl: string): Interest => ({ typeUrl, everything: true, names: HashMap.empty() })
+
+const before = Either.getOrThrow(
+  ResourceGroup.replace(ResourceGroup.empty, [
+    resource(CDS, "a", "1"),
+    resource(CDS, "b", "1"),
+    resource(EDS, "a", "1"),
+    resource(EDS, "b", "1", ["alias of b"]),
+    resource(EDS, "c", "1")
+  ])
+)
+const after = (...upsert: ReadonlyArray<Resource.Resource>) =>
+  Either.getOrThrow(ResourceGroup.update(before, { upsert }))
+
+const concerned = (audience: Audience<string>, next: ResourceGroup.ResourceGroup): ReadonlyArray<string> => {
+  const seen: Array<string> = []
+  audience.forEach(before, next, (item) => seen.push(item))
+  return seen.toSorted()
+}
+
+describe("Audience", () => {
+  it("a change concerns those who ask for it by name, by alias or for everything, and nobody else", () => {
+    const audience = new Audience<string>()
+    audience.set("one", [all(CDS), by(EDS, "a", "b")])
+    audience.set("two", [all(CDS), by(EDS, "b", "c")])
+    audience.set("three", [by(CDS, "b"), by(EDS, "alias of b")])
+    audience.set("four", [all(EDS)])
+    expect(concerned(audience, after(resource(EDS, "a", "2")))).toEqual(["four", "one"])
+    expect(concerned(audience, after(resource(EDS, "b", "2")))).toEqual(["four", "one", "three", "two"])
+    expect(concerned(audience, after(resource(CDS, "a", "2")))).toEqual(["one", "two"])
+    expect(concerned(audience, after(resource(CDS, "b", "2"), resource(EDS, "c", "2")))).toEqual([
+      "four",
+      "one",
+      "three",
+      "two"
+    ])
+    expect(concerned(audience, after(resource(EDS, "new", "1")))).toEqual(["four"])
+    expect(concerned(audience, after(resource(EDS, "c", "1")))).toEqual([])
+    const gone = Either.getOrThrow(ResourceGroup.update(before, { remove: [{ typeUrl: EDS, name: "c" }] }))
+    expect(concerned(audience, gone)).toEqual(["four", "two"])
+  })
+
+  it("follows what is asked for, and forgets those who end", () => {
+    const audience = new Audience<string>()
+    const changed = after(resource(EDS, "a", "2"))
+    audience.set("one", [by(EDS, "a")])
+    expect(concerned(audience, changed)).toEqual(["one"])
+    audience.set("one", [by(EDS, "b")])
+    expect(concerned(audience, changed)).toEqual([])
+    audience.set("one", [all(EDS)])
+    expect(concerned(audience, changed)).toEqual(["one"])
+    audience.set("one", [by(EDS, "a", "b")])
+    expect(concerned(audience, changed)).toEqual(["one"])
+    audience.delete("one")
+    expect(concerned(audience, changed)).toEqual([])
+    audience.someInTurn(() => expect.fail("nobody is there"))
+  })
+
+  it("everybody gets a turn within a bounded number of changes", () => {
+    const audience = new Audience<string>()
+    for (let index = 0; index < 1_000; index++) audience.set(`${index}`, [by(EDS, `${index}`)])
+    const seen = new Set<string>()
+    for (let change = 0; change < 70; change++) audience.someInTurn((item) => seen.add(item))
+    expect(seen.size).toBe(1_000)
+  })
+})
