@@ -1,0 +1,33 @@
+/**
+ * What a {@link RestServer} counts.
+ *
+ * @since 0.1.0
+ */
+import * as Metric from "effect/Metric"
+import type * as MetricKeyType from "effect/MetricKeyType"
+
+/**
+ * Sessions that are open now: clients, once for each type and list of names that they poll for.
+ *
+ * @since 0.1.0
+ */
+export const sessions = Metric.gauge("xds_rest_sessions", { description: "Open sessions" })
+
+/**
+ * Polls that wait for a change now.
+ *
+ * @since 0.1.0
+ */
+export const held = Metric.gauge("xds_rest_held", { description: "Polls that wait for a change" })
+
+const answered = Metric.counter("xds_rest_requests", { description: "Requests answered", incremental: true })
+
+/**
+ * Requests that were answered, by HTTP status: a counter with the tag `status`.
+ *
+ * @since 0.1.0
+ */
+export const requests = (
+  status: number
+): Metric.Metric<MetricKeyType.MetricKeyType.Counter<number>, number, { readonly count: number }> =>
+  Metric.tagged(answered, "status", String(status))

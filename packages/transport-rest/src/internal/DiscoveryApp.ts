@@ -1,0 +1,218 @@
+/** The HTTP application: from a request to a poll, and from its answer to a response. */
+import type * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as LogLimit from "@effect-xds/transport/LogLimit"
+import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
+import type * as Scope from "effect/Scope"
+import * as RestServerMetrics from "../RestServerMetrics.js"
+import * as Deadlines from "./Deadlines.js"
+import * as DiscoveryRequest from "./DiscoveryRequest.js"
+import * as DiscoveryResponse from "./DiscoveryResponse.js"
+import * as Negotiation from "./Negotiation.js"
+import * as Peers from "./Peers.js"
+import * as Refusal from "./Refusal.js"
+import * as RequestBody from "./RequestBody.js"
+import type { Answer } from "./Session.js"
+import * as Sessions from "./Sessions.js"
+
+/** What the options of a server say, with defaults filled in. Durations are in milliseconds. */
+export interface Settings extends Sessions.Limits, RequestBody.Limits {
+  readonly wait: number
+  readonly maxWait: number
+  readonly answerTimeout: number
+  readonly maxRequests: number
+  readonly compressFrom: number
+  readonly ignoreUnknownFields: boolean
+  readonly identityHeaders: ReadonlyArray<string>
+}
+
+const types = new Map<string, ResourceType.ResourceType>()
+for (const type of ResourceType.all) if (type.restPath !== undefined) types.set(type.restPath, type)
+
+/** Every path that is served: `/v3/discovery:clusters` … */
+export const paths: ReadonlyArray<string> = Array.from(types.keys())
+
+/** What is left of the time that a client waits: the answer has to reach it. */
+const shareOfTimeout = 0.75
+
+/** Characters of a URL that are repeated in messages. */
+const longest = 200
+
+interface Target {
+  readonly type: ResourceType.ResourceType
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const targetOf = ({ method, url }: Request): Effect.Effect<Target, Refusal.Refusal> => {
+  const mark = url.indexOf("?")
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const type = types.get(path)
+  if (type === undefined) {
+    const message = `${path.slice(0, longest)} is not served; these are: ${paths.join(", ")}`
+    return Effect.fail(new Refusal.Refusal({ status: 404, code: "NOT_FOUND", message }))
+  }
+  if (method !== "POST") {
+    const message = `${path} is served with POST, not with ${method}`
+    return Effect.fail(new Refusal.Refusal({ status: 405, code: "UNIMPLEMENTED", message, headers: { allow: "POST" } }))
+  }
+  return Effect.succeed({ type, path, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)) })
+}
+
+const formatOf = ({ headers }: Request): Effect.Effect<DiscoveryResponse.Format, Refusal.Refusal> => {
+  const unsupported = (message: string) =>
+    Effect.fail(new Refusal.Refusal({ status: 415, code: "INVALID_ARGUMENT", message }))
+  const encoding = headers["content-encoding"]
+  if (encoding !== undefined && encoding !== "identity") {
+    return unsupported(`a body with content-encoding ${encoding} is not taken; send it as it is`)
+  }
+  const contentType = headers["content-type"]
+  const format = Negotiation.formatOf(contentType)
+  return format === undefined
+    ? unsupported(`content-type ${contentType ?? ""} is not taken; application/json and application/x-protobuf are`)
+    : Effect.succeed(format)
+}
+
+/** How long a poll may be held: what the client asks for, else the option; never longer than the client waits. */
+const waitOf = (
+  settings: Settings,
+  { headers }: Request,
+  { query }: Target
+): Effect.Effect<number, Refusal.Refusal> => {
+  const asked = query.get("wait")
+  const seconds = asked === null ? undefined : Number(asked)
+  if (seconds !== undefined && !(seconds >= 0)) {
+    return Effect.fail(Refusal.badRequest(`the query parameter wait is a number of seconds, not ${asked ?? ""}`))
+  }
+  const wait = seconds === undefined ? (Negotiation.waitPreferred(headers["prefer"]) ?? settings.wait) : seconds * 1000
+  return Effect.succeed(Math.min(wait, settings.maxWait, timeLeft(headers)))
+}
+
+const timeLeft = (headers: Request["headers"]): number => {
+  const timeout = Negotiation.expectedTimeout(headers["x-envoy-expected-rq-timeout-ms"])
+  return timeout === undefined ? Number.POSITIVE_INFINITY : timeout * shareOfTimeout
+}
+
+/** Answers requests for as long as the scope is open; then those that are held are refused. */
+export const make = (
+  settings: Settings,
+  accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
+): Effect.Effect<HttpApp.Default, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const deadlines = yield* Deadlines.make
+    const sessions = yield* Effect.acquireRelease(
+      Effect.sync(() => new Sessions.Sessions(settings, deadlines, accept, DiscoveryResponse.shared())),
+      (sessions) => Effect.sync(() => sessions.close())
+    )
+    const log = LogLimit.make(yield* Effect.runtime(), deadlines.now)
+    const decode = DiscoveryRequest.decoder(settings.ignoreUnknownFields, settings.maxSessions)
+    let requests = 0
+
+    const answerTo = (
+      request: Request,
+      target: Target,
+      wait: number,
+      body: Uint8Array,
+      format: DiscoveryResponse.Format
+    ) =>
+      Effect.gen(function* () {
+        const { headers } = request
+        const { path, type } = target
+        const decoded = yield* decode(format, body)
+        const { typeUrl } = decoded.request
+        if (typeUrl !== "" && typeUrl !== type.typeUrl) {
+          return yield* Refusal.badRequest(`type_url is ${typeUrl}, but ${path} serves ${type.typeUrl}`)
+        }
+        const incoming = {
+          type,
+          decoded,
+          peer: Peers.ofRequest(request),
+          headers,
+          credentials: settings.identityHeaders.map((name) => headers[name.toLowerCase()] ?? ""),
+          wait,
+          patience: Math.min(settings.answerTimeout, timeLeft(headers))
+        }
+        return yield* Effect.async<Answer, Refusal.Refusal>((resume) => {
+          const takeBack = sessions.poll(incoming, resume)
+          return Effect.sync(takeBack)
+        })
+      })
+
+    const toResponse = (
+      request: Request,
+      { path }: Target,
+      response: DiscoveryResponse.DiscoveryResponse,
+      requested: DiscoveryResponse.Format
+    ) =>
+      Effect.gen(function* () {
+        const { headers } = request
+        const { contentType, format } = Negotiation.contentTypeFor(headers["accept"], requested)
+        const plain = yield* Effect.tryPromise({
+          try: () => response.bytes(format),
+          catch: (cause) => {
+            const reason = cause instanceof Error ? cause.message : String(cause)
+            const hint = "a client that accepts application/x-protobuf can be given it"
+            const message = `version ${response.version} on ${path} cannot be written as JSON: ${reason}; ${hint}`
+            return new Refusal.Refusal({ status: 500, code: "INTERNAL", message })
+          }
+        })
+        const gzip = plain.length >= settings.compressFrom && Negotiation.acceptsGzip(headers["accept-encoding"])
+        const body = gzip ? yield* Effect.promise(() => response.gzipped(format)) : plain
+        return HttpServerResponse.uint8Array(body, {
+          contentType,
+          headers: { vary: "accept, accept-encoding", ...(gzip && { "content-encoding": "gzip" }) }
+        })
+      })
+
+    const enter = Effect.suspend(() => {
+      if (requests < settings.maxRequests) return Effect.sync(() => ++requests)
+      const message = `${settings.maxRequests} requests are being answered already, the limit of this server`
+      return Effect.fail(new Refusal.Refusal({ status: 503, code: "RESOURCE_EXHAUSTED", message }))
+    })
+    const leave = () => Effect.sync(() => requests--)
+
+    const respond = (request: Request, target: Target, wait: number, format: DiscoveryResponse.Format) =>
+      Effect.gen(function* () {
+        const body = yield* RequestBody.read(request, settings, deadlines)
+        const answer = yield* answerTo(request, target, wait, body, format)
+        switch (answer._tag) {
+          case "Response":
+            return yield* toResponse(request, target, answer.response, format)
+          case "Unchanged":
+            return HttpServerResponse.empty({ status: 304 })
+          case "Refused":
+            // The server has told its log already.
+            return Refusal.toResponse(Refusal.ofStatus(answer.status))
+        }
+      })
+
+    const serve = (request: Request) =>
+      Effect.gen(function* () {
+        const target = yield* targetOf(request)
+        const format = yield* formatOf(request)
+        const wait = yield* waitOf(settings, request, target)
+        return yield* Effect.acquireUseRelease(enter, () => respond(request, target, wait, format), leave)
+      }).pipe(
+        Effect.catchTag("Refusal", (refusal) => {
+          const { address } = Peers.ofRequest(request)
+          const what = `${request.method} ${request.url.slice(0, longest)} of ${address} was refused with ${refusal.status}`
+          const subject = `${refusal.status} ${Peers.hostOf(address)}`
+          log(LogLevel.Warning, subject, `${what}: ${refusal.message}`)
+          return Effect.succeed(Refusal.toResponse(refusal))
+        }),
+        Effect.map((response) => {
+          RestServerMetrics.requests(response.status).unsafeUpdate(1, [])
+          // A client that polls on without a pause would keep the HTTP server from closing.
+          return sessions.closed ? HttpServerResponse.setHeader(response, "connection", "close") : response
+        })
+      )
+
+    // Servers run applications without interruption; but who is gone waits for nothing.
+    return Effect.interruptible(Effect.flatMap(HttpServerRequest.HttpServerRequest, serve))
+  })

@@ -1,0 +1,104 @@
+/**
+ * Responses as HTTP bodies. What many clients are sent alike is written as JSON and compressed once: all of it hangs on
+ * the bytes of the body that the server shares between streams.
+ */
+import { fromBinary, toJsonString } from "@bufbuild/protobuf"
+import * as Response from "@effect-xds/core/Response"
+import * as Wire from "@effect-xds/core/Wire"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import { Buffer } from "node:buffer"
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
+
+/** The fields of an `envoy.service.discovery.v3.DiscoveryResponse` that are looked at. */
+const field = { version: 1, nonce: 5, controlPlane: 6 } as const
+
+export type Format = "json" | "protobuf"
+
+const compress = promisify(gzip)
+
+/** One response, and the bodies made of it so far. */
+export class DiscoveryResponse {
+  /** `version_info`. */
+  readonly version: string
+  /**
+   * The nonce that clients see: a hash of the content. The server's own nonce is of one stream, and a body that held it
+   * could not be shared.
+   */
+  readonly nonce: string
+  readonly #body: Uint8Array
+  readonly #suffix: Uint8Array
+  #json: Promise<Uint8Array> | undefined
+  readonly #compressed = new Map<Format, Promise<Uint8Array>>()
+
+  constructor({ body, suffix }: ServerTransport.Outgoing) {
+    let version = ""
+    Wire.fields(body, (reader, number) => {
+      if (number !== field.version) return false
+      version = reader.string()
+      return true
+    })
+    let controlPlane: Uint8Array = new Uint8Array()
+    Wire.fields(suffix, (reader, number) => {
+      if (number !== field.controlPlane) return false
+      controlPlane = Wire.fieldOf(field.controlPlane, reader.bytes())
+      return true
+    })
+    this.version = version
+    this.nonce = createHash("sha256").update(body).digest("hex").slice(0, 16)
+    this.#body = body
+    this.#suffix = Buffer.concat([Response.nonceField(this.nonce), controlPlane])
+  }
+
+  /** The body. Rejects where the response cannot be written as JSON: it holds an `Any` of a type that is not known. */
+  bytes(format: Format): Promise<Uint8Array> {
+    return format === "protobuf" ? Promise.resolve(this.#message()) : (this.#json ??= toJson(this.#message()))
+  }
+
+  #message(): Uint8Array {
+    return Buffer.concat([this.#body, this.#suffix])
+  }
+
+  /** The body, compressed. */
+  gzipped(format: Format): Promise<Uint8Array> {
+    let compressed = this.#compressed.get(format)
+    if (compressed === undefined) {
+      compressed = this.bytes(format).then((bytes) => compress(bytes))
+      this.#compressed.set(format, compressed)
+    }
+    return compressed
+  }
+}
+
+const toJson = async (message: Uint8Array): Promise<Uint8Array> => {
+  const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
+  const response = fromBinary(DiscoveryResponseSchema, message)
+  const registry = await TypeRegistry.forMessage(DiscoveryResponseSchema, response)
+  return Wire.utf8(toJsonString(DiscoveryResponseSchema, response, { registry }))
+}
+
+/** The nonce by which the server knows what it wrote on a stream. */
+export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
+  let nonce = ""
+  Wire.fields(suffix, (reader, number) => {
+    if (number !== field.nonce) return false
+    nonce = reader.string()
+    return true
+  })
+  return nonce
+}
+
+/** Gives the same response for the same shared body. Of one server: they all name the same control plane. */
+export const shared = (): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
+  const known = new WeakMap<Uint8Array, DiscoveryResponse>()
+  return (outgoing) => {
+    let response = known.get(outgoing.body)
+    if (response === undefined) {
+      response = new DiscoveryResponse(outgoing)
+      known.set(outgoing.body, response)
+    }
+    return response
+  }
+}

@@ -1,0 +1,57 @@
+/** What the headers of a request ask for. */
+import type { Format } from "./DiscoveryResponse.js"
+
+const protobufTypes = ["application/x-protobuf", "application/protobuf"]
+
+interface Choice {
+  readonly value: string
+  readonly weight: number
+}
+
+/** The choices in a header such as `gzip;q=0.5, *;q=0`. */
+const choicesIn = (header: string): ReadonlyArray<Choice> =>
+  header.split(",").map((text) => {
+    const [value = "", ...parameters] = text.split(";").map((part) => part.trim().toLowerCase())
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2)
+    return { value, weight: weight === undefined ? 1 : Number(weight) }
+  })
+
+const weightOf = (choices: ReadonlyArray<Choice>, ...values: ReadonlyArray<string>): number =>
+  Math.max(0, ...choices.filter(({ value }) => values.includes(value)).map(({ weight }) => weight))
+
+/** The format of a body by its content type, `undefined` for one that is not served. None is taken for JSON. */
+export const formatOf = (contentType: string | undefined): Format | undefined => {
+  const type = contentType?.split(";", 1)[0]?.trim().toLowerCase() ?? ""
+  if (type === "" || type === "application/json") return "json"
+  return protobufTypes.includes(type) ? "protobuf" : undefined
+}
+
+/** The content type to answer with: what is accepted, and that of the request if both or neither are. */
+export const contentTypeFor = (
+  accept: string | undefined,
+  requested: Format
+): { readonly format: Format; readonly contentType: string } => {
+  const choices = choicesIn(accept ?? "")
+  const json = weightOf(choices, "application/json")
+  const protobuf = weightOf(choices, ...protobufTypes)
+  const format = json === protobuf ? requested : json > protobuf ? "json" : "protobuf"
+  if (format === "json") return { format, contentType: "application/json" }
+  return { format, contentType: protobufTypes.find((type) => weightOf(choices, type) > 0) ?? "application/x-protobuf" }
+}
+
+/** Whether the answer may be compressed. */
+export const acceptsGzip = (acceptEncoding: string | undefined): boolean => {
+  const choices = choicesIn(acceptEncoding ?? "")
+  const named = choices.some(({ value }) => value === "gzip" || value === "x-gzip")
+  return weightOf(choices, ...(named ? ["gzip", "x-gzip"] : ["*"])) > 0
+}
+
+/** The milliseconds in a preference such as `wait=30` (RFC 7240), `undefined` if there is none. */
+export const waitPreferred = (prefer: string | undefined): number | undefined => {
+  const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1000
+}
+
+/** Milliseconds after which an Envoy gives a request up, `undefined` if it does not say so. */
+export const expectedTimeout = (header: string | undefined): number | undefined =>
+  header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : undefined

@@ -1,0 +1,47 @@
+/** Why a request is not answered with a response: an HTTP status, and words that say what and where. */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type * as Status from "@effect-xds/transport/Status"
+import * as Data from "effect/Data"
+
+export class Refusal extends Data.TaggedError("Refusal")<{
+  /** Of HTTP. */
+  readonly status: number
+  readonly code: Status.Code
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}> {}
+
+/** The HTTP status for each gRPC status, as Google's APIs have it. */
+const httpStatus: Record<Status.Code, number> = {
+  OK: 500,
+  CANCELLED: 499,
+  UNKNOWN: 500,
+  INVALID_ARGUMENT: 400,
+  DEADLINE_EXCEEDED: 504,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  PERMISSION_DENIED: 403,
+  RESOURCE_EXHAUSTED: 429,
+  FAILED_PRECONDITION: 400,
+  ABORTED: 409,
+  OUT_OF_RANGE: 400,
+  UNIMPLEMENTED: 501,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DATA_LOSS: 500,
+  UNAUTHENTICATED: 401
+}
+
+/** What a server ended a stream with. */
+export const ofStatus = ({ code, message }: Status.Status): Refusal =>
+  // A stream that ends well has an answer before that; without one the client cannot know what it has.
+  code === "OK"
+    ? new Refusal({ status: 503, code: "UNAVAILABLE", message: "the control plane ended the session; poll again" })
+    : new Refusal({ status: httpStatus[code], code, message })
+
+/** Something in the request is wrong. */
+export const badRequest = (message: string): Refusal => new Refusal({ status: 400, code: "INVALID_ARGUMENT", message })
+
+/** As JSON: `{"code":"INVALID_ARGUMENT","message":"…"}`. */
+export const toResponse = ({ code, headers, message, status }: Refusal): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeJson({ code, message }, { status, headers: { ...headers } })
