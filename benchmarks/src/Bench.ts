@@ -3,14 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { CaseError } from "./Child.js"
+import type { Client } from "./Client.js"
 import type { Encoded, Kind } from "./Fixtures.js"
 import * as Fixtures from "./Fixtures.js"
 import type { Program } from "./GoPrograms.js"
 import type { Counts, Expected, Open } from "./Load.js"
 import { Load } from "./Load.js"
+import type { Peer, ServerPeer } from "./Peer.js"
+import { peerTitles } from "./Peer.js"
 import type { Measurement } from "./Result.js"
-import type { Peer } from "./Server.js"
-import { group, peerTitles, Server } from "./Server.js"
+import { group, Server } from "./Server.js"
 
 export interface Settings {
   readonly quick: boolean
@@ -19,10 +21,13 @@ export interface Settings {
   readonly peers: ReadonlyArray<Peer> | undefined
   readonly load: string
   readonly goControlPlane: Program
-  /** Takes a profile of our server during the measured part and writes it here. */
+  /** Takes a profile of our server, or client, during the measured part and writes it here. */
   readonly profile: string | undefined
   readonly say: (text: string) => void
 }
+
+/** What a profile can be taken of. */
+type Profiled = Server | Client
 
 /** Clients and the server they are connected to. */
 export interface Session {
@@ -67,10 +72,10 @@ export class Bench {
   }
 
   /** Measures each peer in turn. What goes wrong with one is its result, not the end. */
-  async each(
-    peers: ReadonlyArray<Peer>,
+  async each<P extends Peer>(
+    peers: ReadonlyArray<P>,
     what: string,
-    measure: (peer: Peer) => Promise<Measurement>
+    measure: (peer: P) => Promise<Measurement>
   ): Promise<Partial<Record<Peer, Measurement>>> {
     const measurements: Partial<Record<Peer, Measurement>> = {}
     for (const peer of peers) {
@@ -121,7 +126,7 @@ export class Bench {
   }
 
   /** Runs with a server that has the fixtures, and a load generator. */
-  async with<A>(peer: Peer, setup: Setup, use: (session: Session) => Promise<A>): Promise<A> {
+  async with<A>(peer: ServerPeer, setup: Setup, use: (session: Session) => Promise<A>): Promise<A> {
     const { goControlPlane, load: program } = this.settings
     const { count, incremental, kind } = setup
     const fixtures = this.fixtures(kind, count)
@@ -223,22 +228,22 @@ export class Bench {
   }
 
   /** Measures as often as wanted. */
-  async repeat(server: Server, measure: () => Promise<number>): Promise<Array<number>> {
+  async repeat(process: Profiled, measure: () => Promise<number>): Promise<Array<number>> {
     const values: Array<number> = []
-    await this.profiled(server, async () => {
+    await this.profiled(process, async () => {
       for (let repeat = 0; repeat < this.settings.repeats; repeat++) values.push(await measure())
     })
     return values
   }
 
   /** Runs the measured part of a case, and takes the profile of it if one is wanted and there is none yet. */
-  async profiled(server: Server, measure: () => Promise<void>): Promise<void> {
+  async profiled(process: Profiled, measure: () => Promise<void>): Promise<void> {
     const { profile } = this.settings
-    if (profile === undefined || this.#hasProfile || server.peer !== "ours") return measure()
+    if (profile === undefined || this.#hasProfile || process.peer !== "ours") return measure()
     this.#hasProfile = true
-    await server.startProfile()
+    await process.startProfile()
     await measure()
-    await server.stopProfile(profile)
+    await process.stopProfile(profile)
   }
 }
 

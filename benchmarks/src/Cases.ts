@@ -3,11 +3,13 @@ import { setTimeout } from "node:timers/promises"
 import type { Bench, Setup } from "./Bench.js"
 import { check } from "./Bench.js"
 import { CaseError } from "./Child.js"
+import { Client } from "./Client.js"
 import * as Fixtures from "./Fixtures.js"
 import type { Load } from "./Load.js"
+import type { Peer, ServerPeer } from "./Peer.js"
 import type { Measurement, Row, Target } from "./Result.js"
-import { median } from "./Result.js"
-import type { Peer } from "./Server.js"
+import { figureOf, median } from "./Result.js"
+import type { Resend } from "./servers/Commands.js"
 
 export interface Case {
   readonly name: string
@@ -32,7 +34,7 @@ const connectionsOf = ({ connections, streams }: Setup): string =>
 const fanOut = async (
   bench: Bench,
   setup: Setup,
-  peers: ReadonlyArray<Peer>,
+  peers: ReadonlyArray<ServerPeer>,
   targets: ReadonlyArray<Target>,
   label = `${number(setup.count)} clusters, ${number(setup.streams)} streams, ${connectionsOf(setup)}`
 ): Promise<Row> => {
@@ -194,7 +196,11 @@ const idleMemory: Case = {
   name: "idle-memory",
   title: "resident memory per idle stream after first sync, garbage collected",
   run: async (bench) => {
-    const row = async (setup: Setup, peers: ReadonlyArray<Peer>, targets: ReadonlyArray<Target>): Promise<Row> => {
+    const row = async (
+      setup: Setup,
+      peers: ReadonlyArray<ServerPeer>,
+      targets: ReadonlyArray<Target>
+    ): Promise<Row> => {
       const label = `${number(setup.count)} clusters, ${number(setup.streams)} streams, ${connectionsOf(setup)}`
       const notes: Array<string> = []
       const measurements = await bench.each(peers, label, async (peer) => {
@@ -289,7 +295,7 @@ const message: Case = {
       named: { perStream: 1, stride: 1 }
     } as const
     const label = `${number(streams)} streams, 20 connections`
-    const run = (peer: Peer): Promise<Measurement> =>
+    const run = (peer: ServerPeer): Promise<Measurement> =>
       bench.with(peer, setup, async (session) => {
         const { load, server } = session
         const expected = { streams, resources: 1 }
@@ -517,6 +523,51 @@ const updateCost: Case = {
   }
 }
 
+const clientUpdate: Case = {
+  name: "client-update",
+  title:
+    "a client that holds all clusters is sent a response in which 1 changed: from its bytes to the watcher and the ACK",
+  run: async (bench) => {
+    const count = bench.size(10_000, 2_000)
+    const fixtures = bench.fixtures("clusters", count)
+    const row = async (what: string, incremental: boolean, resend: Resend): Promise<Row> => {
+      const label = `${number(count)} clusters, ${what}`
+      const updates = resend === "nothing" ? bench.size(2000, 500) : bench.size(10, 4)
+      const measurements = await bench.each(["ours", "protobuf-es", "grpc-js-xds"], label, async (peer) => {
+        const client = new Client(peer)
+        try {
+          await client.load({ fixtures, kind: "clusters", incremental, resend })
+          // Numbered anew for each peer, so that all are sent the same bytes.
+          let sequence = 0
+          const batch = async (): Promise<number> => {
+            for (let update = 0; update < updates; update++) {
+              sequence++
+              await client.prepare(Fixtures.resource("clusters", (sequence * 7919) % count, sequence))
+            }
+            return (await client.applyAll()) / updates / 1000
+          }
+          for (let warmUp = 0; warmUp < bench.size(5, 2); warmUp++) await batch()
+          return measured(await bench.repeat(client, batch))
+        } finally {
+          await client.stop()
+        }
+      })
+      // Of those that decode everything, the one that is cheaper here. Who is sent one resource has no choice but to
+      // decode it.
+      const figure = (peer: Peer): number => figureOf(measurements[peer]) ?? Number.POSITIVE_INFINITY
+      const cheaper = figure("protobuf-es") <= figure("grpc-js-xds") ? "protobuf-es" : "grpc-js-xds"
+      const targets = resend === "nothing" ? [] : [ratio(cheaper, 1 / 10)]
+      return { label, figure: "client CPU per response", unit: "ms", measurements, targets, notes: [] }
+    }
+    return [
+      await row("state of the world, in the same order", false, "all"),
+      await row("state of the world, in another order each time", false, "shuffled"),
+      await row("incremental, only what changed", true, "nothing"),
+      await row("incremental, all of them again", true, "all")
+    ]
+  }
+}
+
 export const all: ReadonlyArray<Case> = [
   fanOutDelta,
   fanOutFloor,
@@ -527,5 +578,6 @@ export const all: ReadonlyArray<Case> = [
   reconnect,
   message,
   churn,
-  updateCost
+  updateCost,
+  clientUpdate
 ]

@@ -29,7 +29,7 @@ export interface Encoded {
 }
 
 /** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-const random = (seed: number): (() => number) => {
+export const random = (seed: number): (() => number) => {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0
@@ -47,7 +47,7 @@ const text = (next: () => number, length: number): string =>
 const ads = { configSourceSpecifier: { case: "ads", value: {} } } as const
 
 /** Says in a cluster which change made it, always at the same length. */
-const mark = (sequence: number): string => `seq-${digits(sequence, 9)}`
+export const mark = (sequence: number): string => `seq-${digits(sequence, 9)}`
 
 /** A cluster of about 600 bytes, as a mesh has it. `sequence` says which change made it. */
 const cluster = (index: number, sequence: number): Encoded => {

@@ -37,7 +37,9 @@ export const versions = (): Record<string, string> => {
     node: process.version,
     v8: process.versions.v8,
     effect: versionOf("effect"),
-    "@grpc/grpc-js": versionOf("@grpc/grpc-js")
+    "@bufbuild/protobuf": versionOf("@bufbuild/protobuf"),
+    "@grpc/grpc-js": versionOf("@grpc/grpc-js"),
+    "@grpc/grpc-js-xds": versionOf("@grpc/grpc-js-xds")
   }
   try {
     const home = dirname(dirname(import.meta.dirname))

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { format } from "./Bench.js"
 import type { Machine } from "./Machine.js"
+import type { Peer } from "./Peer.js"
+import { peerTitles } from "./Peer.js"
 import type { CaseResult, Measurement, Row, Target } from "./Result.js"
 import { figureOf, isMet } from "./Result.js"
-import type { Peer } from "./Server.js"
-import { peerTitles } from "./Server.js"
 
 export interface Report {
   readonly date: string
@@ -16,7 +16,7 @@ export interface Report {
   readonly cases: ReadonlyArray<CaseResult>
 }
 
-const others: ReadonlyArray<Peer> = ["gcp-snapshot", "gcp-linear", "bare", "grpc-js"]
+const others: ReadonlyArray<Peer> = ["gcp-snapshot", "gcp-linear", "bare", "grpc-js", "protobuf-es", "grpc-js-xds"]
 
 const oursOf = (row: Row): Measurement | undefined => row.measurements.ours ?? row.measurements.transport
 

@@ -1,5 +1,5 @@
 /** What cases measure. */
-import type { Peer } from "./Server.js"
+import type { Peer } from "./Peer.js"
 
 type Unit = "ms" | "µs" | "KB" | "MB"
 

@@ -6,18 +6,9 @@ import { setTimeout } from "node:timers/promises"
 import { CaseError, Child } from "./Child.js"
 import type { Encoded, Kind } from "./Fixtures.js"
 import { typeUrls } from "./Fixtures.js"
+import type { ServerPeer } from "./Peer.js"
+import { peerTitles } from "./Peer.js"
 import * as ProcessStatistics from "./ProcessStatistics.js"
-
-export const peerTitles = {
-  ours: "effect-xds",
-  "gcp-snapshot": "go-control-plane, snapshot cache",
-  "gcp-linear": "go-control-plane, linear cache",
-  transport: "effect-xds, transport alone",
-  bare: "bare node:http2 loop",
-  "grpc-js": "@grpc/grpc-js"
-} as const
-
-export type Peer = keyof typeof peerTitles
 
 /** The group that everything is in: the cluster of every client's node. */
 export const group = "bench"
@@ -49,7 +40,7 @@ export class Server {
   versions: Readonly<Record<string, string>> = {}
 
   constructor(
-    readonly peer: Peer,
+    readonly peer: ServerPeer,
     goControlPlane: string
   ) {
     const title = peerTitles[peer]

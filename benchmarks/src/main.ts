@@ -7,11 +7,11 @@ import { Bench } from "./Bench.js"
 import * as Cases from "./Cases.js"
 import * as GoPrograms from "./GoPrograms.js"
 import * as Machine from "./Machine.js"
+import type { Peer } from "./Peer.js"
+import { peerTitles } from "./Peer.js"
 import * as Profile from "./Profile.js"
 import * as Report from "./Report.js"
 import type { CaseResult } from "./Result.js"
-import type { Peer } from "./Server.js"
-import { peerTitles } from "./Server.js"
 
 const help = `npm run bench -- [CASE…] [options]
 
@@ -23,7 +23,7 @@ Measures the control plane beside go-control-plane. Without a CASE: every one. L
   --peers A,B         only these: ${Object.keys(peerTitles).join(", ")}
   --json FILE         all figures
   --markdown FILE     the table, between the markers of a page
-  --profile CASE      a CPU profile of our server in that case, and where its time goes
+  --profile CASE      a CPU profile of our server, or client, in that case, and where its time goes
   --help
 `
 

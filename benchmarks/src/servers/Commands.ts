@@ -1,4 +1,4 @@
-/** What the harness says to a server in a process of its own: JSON lines on standard input, answers on standard output. */
+/** What the harness says to a server, or to a client, in a process of its own: JSON lines on standard input, answers on standard output. */
 import { sizeDelimitedDecodeStream } from "@bufbuild/protobuf/wire"
 import { ResourceSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as Schema from "effect/Schema"
@@ -21,13 +21,22 @@ export interface Load {
   readonly incremental: boolean
   /** Servers that only write: each stream is sent one resource of its own, not all. */
   readonly spread: boolean
+  /** Clients: what is in a response beside the resource that changed. */
+  readonly resend?: Resend | undefined
 }
 
-/** What a server does at a command. */
+/** Nothing; all resources, always in the same order; all, in another order each time. */
+const Resend = Schema.Literal("nothing", "all", "shuffled")
+export type Resend = typeof Resend.Type
+
+/** What a server, or a client, does at a command. */
 export interface Server {
-  /** Takes the resources and serves them; the address. */
+  /** Takes the resources and serves them; the address, which of a client is empty. */
   readonly load: (load: Load) => Promise<string>
-  /** Gets a change ready as far as its user would have it: its messages. It is applied later. */
+  /**
+   * Gets a change ready as far as its user would have it: its messages; for a client the response that brings it. It is
+   * applied later.
+   */
   readonly prepare: (changes: ReadonlyArray<Change>) => () => Promise<void>
 }
 
@@ -38,7 +47,8 @@ const Command = Schema.Union(
     fixtures: Schema.String,
     typeUrl: Schema.String,
     incremental: Schema.Boolean,
-    spread: Schema.Boolean
+    spread: Schema.Boolean,
+    resend: Schema.optional(Resend)
   }),
   Schema.Struct({
     id: Schema.Number,
@@ -52,7 +62,13 @@ const Command = Schema.Union(
   Schema.Struct({ id: Schema.Number, command: Schema.Literal("profileStop"), file: Schema.String })
 )
 
-const decodeCommand = Schema.decodeUnknownSync(Schema.parseJson(Command))
+const decodeAny = Schema.decodeUnknownSync(Schema.parseJson(Command))
+
+/** Reading a command is not what is to be measured, so the one within a measurement is read at a glance. */
+const decodeCommand = (line: string): typeof Command.Type => {
+  const id = /^\{"id":(\d+),"command":"apply"\}$/.exec(line)?.[1]
+  return id === undefined ? decodeAny(line) : { id: Number(id), command: "apply" }
+}
 
 /** Every resource of a file of fixtures. */
 export async function* fixtures(path: string): AsyncGenerator<Change> {

@@ -15,24 +15,33 @@ export interface WriteLoop {
   readonly server: Server
 }
 
+/** Writes one resource as a field of a response. */
+export const writeResource = (
+  writer: BinaryWriter,
+  load: Pick<Load, "incremental" | "typeUrl">,
+  version: string,
+  { name, value }: Change
+): void => {
+  const field = (number: number): BinaryWriter => writer.tag(number, WireType.LengthDelimited)
+  field(2).fork()
+  if (load.incremental) {
+    field(1).string(version)
+    field(2).fork()
+  }
+  field(1).string(load.typeUrl)
+  field(2).bytes(value)
+  if (load.incremental) {
+    writer.join()
+    field(3).string(name)
+  }
+  writer.join()
+}
+
 const encodeBody = (load: Load, version: number, resources: Iterable<Change>): Uint8Array => {
   const writer = new BinaryWriter()
   const field = (number: number): BinaryWriter => writer.tag(number, WireType.LengthDelimited)
   field(1).string(String(version))
-  for (const { name, value } of resources) {
-    field(2).fork()
-    if (load.incremental) {
-      field(1).string(String(version))
-      field(2).fork()
-    }
-    field(1).string(load.typeUrl)
-    field(2).bytes(value)
-    if (load.incremental) {
-      writer.join()
-      field(3).string(name)
-    }
-    writer.join()
-  }
+  for (const resource of resources) writeResource(writer, load, String(version), resource)
   return field(4).string(load.typeUrl).finish()
 }
 
