@@ -68,6 +68,12 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
     : `the stream was reset with HTTP/2 error code ${stream.rstCode}`
 }
 
+/**
+ * A larger body is written in pieces of this size. HTTP/2 makes frames of what a client's window takes, and Node keeps the
+ * room for the list of them as long as the connection lasts: for 6 MB at once that is 50 KB.
+ */
+const pieceLimit = 2 * 1024 * 1024
+
 export class GrpcStream implements ServerTransport.AcceptedStream {
   readonly #reader: LengthPrefixedMessage.Reader
   /** A stream that was closed does not know it any more. */
@@ -75,6 +81,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   #handler: ServerTransport.StreamHandler | undefined
   #open = true
   #waiting = false
+  /** What is left of a large body. */
+  #rest: Uint8Array | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(
@@ -117,8 +125,9 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     } else {
       stream.cork()
       stream.write(LengthPrefixedMessage.encodeHead(body.length, suffix))
-      stream.write(body)
+      stream.write(body.length <= pieceLimit ? body : body.subarray(0, pieceLimit))
       stream.uncork()
+      if (body.length > pieceLimit) this.#rest = body.subarray(pieceLimit)
     }
     ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefixedMessage.prefixBytes + bytes, [])
     // Without `writableNeedDrain` there is no "drain" to come.
@@ -129,9 +138,11 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
 
   readonly end = (status: Status.Status): void => {
     if (!this.#open) return
-    this.#close()
     const { stream } = this
+    const rest = this.#rest
+    this.#close()
     if (stream.destroyed) return
+    if (rest !== undefined) stream.write(rest)
     stream.once("wantTrailers", () => {
       stream.sendTrailers(GrpcStatus.trailers(status))
       // The client may not have ended its side, and need not any more.
@@ -155,6 +166,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   #close(): void {
     this.#open = false
     this.#handler = undefined
+    this.#rest = undefined
     this.shared.calls.delete(this)
     // The rest of what the client sends is read and dropped, so that its end is seen.
     this.stream.removeListener("data", this.#onData)
@@ -238,7 +250,14 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   }
 
   readonly #onDrain = (): void => {
-    if (!this.#waiting || !this.#open) return
+    if (!this.#open) return
+    if (this.#rest !== undefined) {
+      const rest = this.#rest
+      this.#rest = rest.length > pieceLimit ? rest.subarray(pieceLimit) : undefined
+      this.stream.write(rest.subarray(0, pieceLimit))
+      return
+    }
+    if (!this.#waiting) return
     this.#waiting = false
     try {
       this.#handler?.onWritable()
