@@ -29,6 +29,7 @@ const capture = Logger.replace(
 )
 
 const bootstrap = Bootstrap.make({ servers: ["xds-1:1", "xds-2:1"], node: { id: "n1", cluster: "edge" } })
+const oneServer = Bootstrap.make({ servers: ["xds-1:1"] })
 
 const setup = (options: Partial<XdsClient.Options> = {}) =>
   XdsClient.layer({ bootstrap, ...options }).pipe(Layer.provideMerge(ScriptedServer.layer), Layer.provide(capture))
@@ -59,6 +60,9 @@ const show = (event: ResourceEvent.ResourceEvent<Cluster>): string => {
       return `${event.name} ${event._tag}: ${event.error.message}`
   }
 }
+
+/** Without the version and the words. */
+const kindOf = (event: string): string => event.replace(/[@:].*$/, "")
 
 /** Lets all fibers run. */
 const settle = Effect.repeatN(Effect.yieldNow(), 20)
@@ -302,7 +306,7 @@ describe("XdsClient", () => {
       // A minute, at most two streams each second.
       expect(server.streams.length).toBeGreaterThan(60)
       expect(server.streams.length).toBeLessThanOrEqual(121)
-    }).pipe(Effect.provide(setup({ bootstrap: Bootstrap.make({ servers: ["xds-1:1"] }) })))
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
   )
 
   it.effect("a server that cannot be reached is tried ever less often, and watchers are told once", () =>
@@ -316,7 +320,7 @@ describe("XdsClient", () => {
       expect(server.streams.length).toBeGreaterThan(8)
       expect(server.streams.length).toBeLessThan(25)
       expect(heard).toEqual(["a Error: connection refused"])
-    }).pipe(Effect.provide(setup({ bootstrap: Bootstrap.make({ servers: ["xds-1:1"] }) })))
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
   )
 
   it.effect("get gives the resource, or says that it does not exist, or what was heard last", () =>
@@ -339,7 +343,7 @@ describe("XdsClient", () => {
       expect((yield* Fiber.join(late)).message).toBe(
         'type.googleapis.com/envoy.config.listener.v3.Listener "c" cannot be had: nothing within 3s; the last that was heard: no server answered'
       )
-    }).pipe(Effect.provide(setup({ bootstrap: Bootstrap.make({ servers: ["xds-1:1"] }) })))
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
   )
 
   it.effect("watches a type of one's own", () =>
@@ -390,6 +394,120 @@ describe("XdsClient", () => {
       )
       expect((yield* Metric.value(acked)).value).toBe(2)
     }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect(
+    "★ a server that sends again at once what was rejected is answered ever later, and watchers are told once",
+    () =>
+      Effect.gen(function* () {
+        const client = yield* XdsClient.XdsClient
+        const heard: Array<string> = []
+        const type = WatchableType.fromSchema(ClusterSchema, {
+          validate: ({ altStatName }) => (altStatName === "bad" ? "bad is not good" : undefined)
+        })
+        yield* Effect.fork(
+          Stream.runForEach(client.watchAll(type), (event) => Effect.sync(() => heard.push(show(event))))
+        )
+        yield* settle
+        const stream = yield* only
+        stream.accept()
+        stream.respond(clusters("1", cluster("a", "x")), "1")
+        yield* settle
+        let sent = 0
+        let seen = 0
+        const serve = (turns: number, milliseconds: number) =>
+          Effect.gen(function* () {
+            for (let turn = 0; turn < turns; turn++) {
+              if (stream.requests.length > seen) {
+                seen = stream.requests.length
+                stream.respond(clusters("2", cluster("a", "bad")), `n${sent++}`)
+              }
+              yield* settle
+              yield* TestClock.adjust(milliseconds)
+            }
+          })
+        yield* serve(9, 100)
+        expect(sent).toBe(2)
+        yield* serve(5 * 60, 1_000)
+        expect(sent).toBeGreaterThan(10)
+        expect(sent).toBeLessThan(20)
+        expect(heard.map(kindOf)).toEqual(["a=x", "a AmbientError"])
+      }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
+  )
+
+  const incremental = (version: string, ...resources: ReadonlyArray<Resource.Resource>) =>
+    Response.make({ protocol: "Incremental", typeUrl: CDS, version, resources })
+
+  it.effect("★ incremental: a server that has nothing new says nothing, and the outage is over", () =>
+    Effect.gen(function* () {
+      const a = yield* watching("a")
+      const first = yield* only
+      first.accept()
+      first.respond(incremental("1", cluster("a", "x")), "1")
+      yield* settle
+      const none = yield* watching("none")
+      yield* TestClock.adjust("15 seconds")
+      yield* settle
+      first.end()
+      yield* TestClock.adjust("2 seconds")
+      ;(yield* only).end(Status.make("UNAVAILABLE", "refused"))
+      yield* settle
+      expect(a.heard.map(kindOf)).toEqual(["a=x", "a AmbientError"])
+      yield* TestClock.adjust("5 seconds")
+      const second = yield* only
+      second.accept()
+      yield* settle
+      expect(second.requests).toHaveLength(1)
+      yield* TestClock.adjust("1 minute")
+      yield* settle
+      const late = yield* watching("a")
+      expect(a.heard.map(kindOf)).toEqual(["a=x", "a AmbientError", "a recovered"])
+      expect(late.heard.map(kindOf)).toEqual(["a=x"])
+      expect(none.heard.map(kindOf)).toEqual(["none DoesNotExist", "none Error", "none DoesNotExist"])
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer, protocol: "Incremental" })))
+  )
+
+  it.effect("★ incremental: a stream that had nothing to say did not fail when it ends", () =>
+    Effect.gen(function* () {
+      const { heard } = yield* watching("a")
+      const first = yield* only
+      first.accept()
+      first.respond(incremental("1", cluster("a", "x")), "1")
+      yield* settle
+      // Servers end streams now and then (max_connection_age).
+      for (let turn = 0; turn < 3; turn++) {
+        ;(yield* only).end()
+        yield* settle
+        yield* TestClock.adjust("500 millis")
+        ;(yield* only).accept()
+        yield* settle
+        yield* TestClock.adjust("1 minute")
+      }
+      yield* settle
+      expect(heard.map(kindOf)).toEqual(["a=x"])
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer, protocol: "Incremental" })))
+  )
+
+  it.effect("★ state of the world: a name beside a wildcard by silence is in no request", () =>
+    Effect.gen(function* () {
+      const all = yield* watching("*")
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x"), cluster("b", "x")), "1")
+      yield* settle
+      const requests = stream.requests.length
+      const a = yield* watching("a")
+      expect(a.heard).toEqual(["a=x@1"])
+      expect(stream.requests).toHaveLength(requests)
+      stream.respond(clusters("2", cluster("a", "y"), cluster("b", "x")), "2")
+      yield* settle
+      expect(a.heard).toEqual(["a=x@1", "a=y@2"])
+      expect(last(stream)).toMatchObject({ resourceNames: [], versionInfo: "2" })
+      // The wildcard ends, the name is left.
+      yield* Fiber.interrupt(all.fiber)
+      yield* settle
+      expect(last(stream)).toMatchObject({ resourceNames: ["a"], versionInfo: "2" })
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
   )
 
   it.scoped("leaves nothing behind", () =>

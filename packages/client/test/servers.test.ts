@@ -60,72 +60,75 @@ const variants = (["StateOfTheWorld", "Incremental"] as const).flatMap((protocol
 )
 
 describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregated, protocol }) => {
-  it.scopedLive("subscribe, update, delete, reject, lose the server, miss a name", () =>
-    Effect.gen(function* () {
-      const store = yield* SnapshotStore.makeMemory()
-      yield* store.set(
-        "edge",
-        Snapshot.make({ clusters: [cluster("a", "1"), cluster("b", "1")], listeners: [listener("l", "1")] })
-      )
-      const first = yield* Scope.make()
-      const { port, status } = yield* Scope.extend(serve(0, store), first)
-      const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
-      const context = yield* Layer.build(
-        XdsClient.layer({
-          bootstrap,
-          protocol,
-          aggregated,
-          resourceTimeout: "300 millis",
-          backoff: { initial: 50, floor: 10 }
-        }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
-      )
-      const client = Context.get(context, XdsClient.XdsClient)
-      const clusters = WatchableType.fromSchema(ClusterSchema, {
-        validate: ({ altStatName }) => (altStatName === "bad" ? "no bad names here" : undefined)
-      })
-      const all = yield* hear(client.watchAll(clusters), (value) => value.altStatName)
-      const one = yield* hear(client.watch(ListenerSchema, "l"), (value) => value.statPrefix)
-
-      // Subscribe.
-      yield* eventually(() => expect(all.toSorted()).toEqual(["a=1", "b=1"]))
-      yield* eventually(() => expect(one).toEqual(["l=1"]))
-
-      // Update, and what is not changed is not told.
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "2")] }) })
-      yield* eventually(() => expect(all.slice(2)).toEqual(["b=2"]))
-
-      // Reject.
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "bad")] }) })
-      yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
-      let nack: string | undefined
-      yield* Effect.promise(() =>
-        vi.waitFor(async () => {
-          const types = (await Effect.runPromise(status)).flatMap((each) => each.types)
-          nack = types.find(({ typeUrl }) => typeUrl === ResourceType.Cluster.typeUrl)?.nacked?.error.message
-          expect(nack).toContain("no bad names here")
+  it.scopedLive(
+    "subscribe, update, delete, reject, lose the server, miss a name",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.makeMemory()
+        yield* store.set(
+          "edge",
+          Snapshot.make({ clusters: [cluster("a", "1"), cluster("b", "1")], listeners: [listener("l", "1")] })
+        )
+        const first = yield* Scope.make()
+        const { port, status } = yield* Scope.extend(serve(0, store), first)
+        const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
+        const context = yield* Layer.build(
+          XdsClient.layer({
+            bootstrap,
+            protocol,
+            aggregated,
+            resourceTimeout: "300 millis",
+            backoff: { initial: 50, floor: 10 }
+          }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
+        )
+        const client = Context.get(context, XdsClient.XdsClient)
+        const clusters = WatchableType.fromSchema(ClusterSchema, {
+          validate: ({ altStatName }) => (altStatName === "bad" ? "no bad names here" : undefined)
         })
-      )
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "3")] }) })
-      yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))
+        const all = yield* hear(client.watchAll(clusters), (value) => value.altStatName)
+        const one = yield* hear(client.watch(ListenerSchema, "l"), (value) => value.statPrefix)
 
-      // Delete.
-      yield* store.update("edge", { remove: { clusters: ["a"] } })
-      yield* eventually(() => expect(all.slice(5)).toEqual(["a DoesNotExist"]))
+        // Subscribe.
+        yield* eventually(() => expect(all.toSorted()).toEqual(["a=1", "b=1"]))
+        yield* eventually(() => expect(one).toEqual(["l=1"]))
 
-      // The server goes and comes back; in between the timers of resources pass, and nothing is told.
-      yield* Scope.close(first, Exit.void)
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "4"), cluster("c", "4")] }) })
-      yield* eventually(() => expect(all.slice(6)).toEqual(["b AmbientError"]))
-      yield* serve(port, store)
-      yield* eventually(() => expect(all.slice(7).toSorted()).toEqual(["b=4", "c=4"]))
-      yield* eventually(() => expect(one).toEqual(["l=1", "l AmbientError", "l Recovered"]))
+        // Update, and what is not changed is not told.
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "2")] }) })
+        yield* eventually(() => expect(all.slice(2)).toEqual(["b=2"]))
 
-      // A name that is not there: in incremental the server says so, else the timer does.
-      const missing = yield* hear(client.watch(ListenerSchema, "none"), (value) => value.statPrefix)
-      yield* eventually(() => expect(missing).toEqual(["none DoesNotExist"]))
-      yield* store.update("edge", { upsert: Snapshot.make({ listeners: [listener("none", "late")] }) })
-      yield* eventually(() => expect(missing).toEqual(["none DoesNotExist", "none=late"]))
-    })
+        // Reject.
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "bad")] }) })
+        yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
+        let nack: string | undefined
+        yield* Effect.promise(() =>
+          vi.waitFor(async () => {
+            const types = (await Effect.runPromise(status)).flatMap((each) => each.types)
+            nack = types.find(({ typeUrl }) => typeUrl === ResourceType.Cluster.typeUrl)?.nacked?.error.message
+            expect(nack).toContain("no bad names here")
+          })
+        )
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "3")] }) })
+        yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))
+
+        // Delete.
+        yield* store.update("edge", { remove: { clusters: ["a"] } })
+        yield* eventually(() => expect(all.slice(5)).toEqual(["a DoesNotExist"]))
+
+        // The server goes and comes back; in between the timers of resources pass, and nothing is told.
+        yield* Scope.close(first, Exit.void)
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "4"), cluster("c", "4")] }) })
+        yield* eventually(() => expect(all.slice(6)).toEqual(["b AmbientError"]))
+        yield* serve(port, store)
+        yield* eventually(() => expect(all.slice(7).toSorted()).toEqual(["b=4", "c=4"]))
+        yield* eventually(() => expect(one).toEqual(["l=1", "l AmbientError", "l Recovered"]))
+
+        // A name that is not there: in incremental the server says so, else the timer does.
+        const missing = yield* hear(client.watch(ListenerSchema, "none"), (value) => value.statPrefix)
+        yield* eventually(() => expect(missing).toEqual(["none DoesNotExist"]))
+        yield* store.update("edge", { upsert: Snapshot.make({ listeners: [listener("none", "late")] }) })
+        yield* eventually(() => expect(missing).toEqual(["none DoesNotExist", "none=late"]))
+      }),
+    30_000
   )
 })
 
@@ -157,21 +160,24 @@ describe("XdsClient over gRPC", () => {
     })
   )
 
-  it.scopedLive("ten thousand clusters, one of which changes", () =>
-    Effect.gen(function* () {
-      const store = yield* SnapshotStore.makeMemory()
-      const many = Array.from({ length: 10_000 }, (_, index) => cluster(`cluster-${index}`, "x".repeat(500)))
-      yield* store.set("edge", Snapshot.make({ clusters: many }))
-      const { port } = yield* serve(0, store)
-      const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
-      const context = yield* Layer.build(
-        XdsClient.layer({ bootstrap }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
-      )
-      const client = Context.get(context, XdsClient.XdsClient)
-      const all = yield* hear(client.watchAll(ClusterSchema), (value) => value.altStatName.slice(0, 3))
-      yield* eventually(() => expect(all).toHaveLength(10_000))
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("cluster-77", "new")] }) })
-      yield* eventually(() => expect(all.slice(10_000)).toEqual(["cluster-77=new"]))
-    })
+  it.scopedLive(
+    "ten thousand clusters, one of which changes",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.makeMemory()
+        const many = Array.from({ length: 10_000 }, (_, index) => cluster(`cluster-${index}`, "x".repeat(500)))
+        yield* store.set("edge", Snapshot.make({ clusters: many }))
+        const { port } = yield* serve(0, store)
+        const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
+        const context = yield* Layer.build(
+          XdsClient.layer({ bootstrap }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
+        )
+        const client = Context.get(context, XdsClient.XdsClient)
+        const all = yield* hear(client.watchAll(ClusterSchema), (value) => value.altStatName.slice(0, 3))
+        yield* eventually(() => expect(all).toHaveLength(10_000))
+        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("cluster-77", "new")] }) })
+        yield* eventually(() => expect(all.slice(10_000)).toEqual(["cluster-77=new"]))
+      }),
+    30_000
   )
 })

@@ -73,6 +73,15 @@ export const earliest = (self: Backoff, options: Options, now: number): number =
   Math.max(now, self.startedAt + options.floor)
 
 /**
+ * The delay after so many failures in a row, in milliseconds and before jitter.
+ *
+ * @param failures before the present one
+ * @since 0.1.0
+ */
+export const delay = (options: Options, failures: number): number =>
+  Math.min(options.max, options.initial * options.factor ** failures)
+
+/**
  * An attempt failed without an answer: when the next one is due.
  *
  * @param random in [0, 1)
@@ -84,7 +93,6 @@ export const fail = (
   random: number,
   now: number
 ): readonly [Backoff, retryAt: number] => {
-  const delay = Math.min(options.max, options.initial * options.factor ** self.failures)
-  const jittered = Math.round(delay * (1 + options.jitter * (2 * random - 1)))
+  const jittered = Math.round(delay(options, self.failures) * (1 + options.jitter * (2 * random - 1)))
   return [{ ...self, failures: self.failures + 1 }, Math.max(now + jittered, self.startedAt + options.floor)]
 }

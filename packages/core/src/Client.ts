@@ -162,8 +162,10 @@ export type Output =
       /** Present: the response is NACKed with it. */
       readonly error: ErrorDetail | undefined
     }
-  /** A stream ended without any response. */
+  /** A stream ended without any response, and was not `Alive` either. */
   | { readonly _tag: "Failed"; readonly stream: string; readonly error: ErrorDetail; readonly retryAt: number }
+  /** A stream brought nothing for the time of a resource, and the server had nothing to say: that is an answer. */
+  | { readonly _tag: "Alive"; readonly stream: string }
   /** Resources are asked of another server now: of a lower rank, or of a higher one again. */
   | { readonly _tag: "Switched"; readonly authority: string | undefined; readonly server: Server }
   /** The server broke the protocol. Nothing is ended for it. */
@@ -302,7 +304,8 @@ class Turn {
       case "Unwatch":
         return this.unwatch(input.watcher)
       case "Refresh": {
-        const { names, typeUrl } = input
+        const { typeUrl } = input
+        const names = input.names.map(Authority.normalize)
         for (const key of this.links.keys()) this.drive(key, { _tag: "Refresh", typeUrl, names })
         return
       }
@@ -364,6 +367,12 @@ class Turn {
           break
         case "Send":
           this.outputs.push({ _tag: "Send", stream: key, request: output.request })
+          break
+        case "Quiet":
+          if (this.owes({ ...link, stream })) break
+          this.outputs.push({ _tag: "Alive", stream: key })
+          this.drive(key, { _tag: "Alive" })
+          this.restore(key)
           break
         case "TimedOut": {
           const { resourceTimeout } = stream.options
@@ -636,7 +645,7 @@ class Turn {
     this.restore(key)
     if (subscription?.opened !== true || decoder === undefined) {
       violation("TypeNotAskedFor", `a response of type ${JSON.stringify(typeUrl)}, which was not asked for: ignored`)
-      return this.drive(key, { _tag: "Ignored" })
+      return this.drive(key, { _tag: "Alive" })
     }
     const { nonce, version } = response
     if (nonce === "") violation("NonceMissing", "a response without a nonce: it is used, and cannot be answered")
@@ -651,7 +660,16 @@ class Turn {
       room: this.options.maxResources - ClientCache.size(this.cache, typeUrl)
     })
     const error = Validation.errorOf(validation.problems, this.options.maxErrorBytes)
-    this.settle(key, typeUrl, validation)
+    const isRepeat =
+      error !== undefined &&
+      validation.updated.length === 0 &&
+      ClientSubscriptions.isRejected(subscription, version, error)
+    // Names that nobody had to ask for: everything was asked for from the beginning, and this is everything.
+    const isAll = validation.isComplete && ClientSubscriptions.isSilent(subscription)
+    const missing = isAll
+      ? Array.from(HashMap.keys(subscription.waiting)).filter((name) => !validation.seen.has(name))
+      : []
+    this.settle(key, typeUrl, validation, missing)
     const [cache, notices] = ClientCache.apply(
       this.cache,
       typeUrl,
@@ -661,19 +679,26 @@ class Turn {
         server: link.server.id,
         failOnDataErrors: link.server.failOnDataErrors ?? false,
         isServed: (name) => ClientSubscriptions.serves(subscription, name),
-        isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name)
+        isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name),
+        missing,
+        isRepeat
       },
       this.now
     )
     this.cache = cache
     this.notify(notices)
     this.outputs.push({ _tag: "Received", stream: key, typeUrl, nonce, version, validation, error })
-    this.drive(key, { _tag: "Received", typeUrl, nonce, version, error })
+    this.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat })
     this.rank(key, typeUrl, validation)
   }
 
   /** Cancels the timers of what was seen; a resource that came needs none on any other stream either. */
-  private settle(key: string, typeUrl: string, validation: Validation.Validation): void {
+  private settle(
+    key: string,
+    typeUrl: string,
+    validation: Validation.Validation,
+    missing: ReadonlyArray<string>
+  ): void {
     // Most often nobody waits for anything.
     const isWaiting = Array.from(this.links.values()).some(({ stream }) => {
       const subscription = ClientStream.subscription(stream, typeUrl)
@@ -682,10 +707,31 @@ class Turn {
     if (!isWaiting) return
     const nameOf = (each: { readonly name: string }) => each.name
     const came = [...validation.updated.map(nameOf), ...validation.unchanged.map(nameOf)]
-    const seen = [...came, ...validation.rejected.map(nameOf), ...validation.removed, ...validation.failed.map(nameOf)]
+    const { failed, rejected, removed } = validation
+    const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]
     for (const other of this.links.keys()) {
       this.drive(other, { _tag: "Settled", typeUrl, names: other === key ? seen : came })
     }
+  }
+
+  /**
+   * Whether a server that answers had to say something on a new stream. ★ In incremental it says nothing of what the
+   * client has already, and no server has to speak of a name that it does not know.
+   */
+  private owes({ server, stream }: Link): boolean {
+    const isHeld = (typeUrl: string, name: string) =>
+      name === "*"
+        ? ClientCache.isHolding(this.cache, typeUrl)
+        : ClientCache.get(this.cache, typeUrl, name)?.held !== undefined
+    return stream.subscriptions.some(({ names, typeUrl, wildcard }) => {
+      for (const name of wildcard ? ["*", ...names] : names) {
+        const isOwed = isHeld(typeUrl, name)
+          ? server.protocol === "StateOfTheWorld"
+          : name === "*" || server.resourceTimerIsTransientError === true
+        if (isOwed) return true
+      }
+      return false
+    })
   }
 
   /** The server answers: the connectivity error that was told is over. */

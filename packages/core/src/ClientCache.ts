@@ -255,6 +255,13 @@ export const isLingering = (self: ClientCache, typeUrl: string, name: string): b
 }
 
 /**
+ * Whether a resource of a type is in use.
+ *
+ * @since 0.1.0
+ */
+export const isHolding = (self: ClientCache, typeUrl: string): boolean => typeOf(self, typeUrl).held > 0
+
+/**
  * Whether the client knows what to do about a resource: it has it, or it knows that it does not exist.
  *
  * @since 0.1.0
@@ -416,13 +423,19 @@ class Changes {
     if (watchers.length > 0) this.notices.push({ typeUrl: this.typeUrl, name, watchers, result })
   }
 
-  /** A resource went, or cannot be had: takes it away if `drop`, and tells. */
+  /** A resource went, or cannot be had: takes it away if `drop`, and tells. ★ The same is told once. */
   fail(name: string, entry: Entry, status: Status, failure: Failure, drop: boolean): void {
     // A resource that only the wildcard brought is the server's to delete: nobody asked for it by name.
     const isFree = status === "DoesNotExist" && HashSet.size(entry.watchers) === 0
     const next: Entry = { ...entry, status, failure, held: drop || isFree ? undefined : entry.held }
     this.set(name, next)
-    this.tell(name, next, resultOf(next, failure.error))
+    const isTold =
+      next.held === entry.held &&
+      status === entry.status &&
+      failure.version === entry.failure?.version &&
+      failure.error.code === entry.failure.error.code &&
+      failure.error.message === entry.failure.error.message
+    if (!isTold) this.tell(name, next, resultOf(next, failure.error))
   }
 
   end(expiresAt = this.expiresAt): Step {
@@ -447,6 +460,10 @@ export interface Policy {
   readonly isServed: (name: string) => boolean
   /** Whether the response is to a request that asked for a resource. */
   readonly isAnswered: (name: string) => boolean
+  /** Waited for, and not among everything that there is. */
+  readonly missing: ReadonlyArray<string>
+  /** Whether the same response was rejected before. */
+  readonly isRepeat: boolean
 }
 
 /**
@@ -501,7 +518,10 @@ export const apply = (
     if (entry.failure !== undefined && failure === undefined) changes.tell(name, next, { _tag: "Recovered" })
   }
   for (const { name, reason } of validation.rejected) {
-    const entry = changes.get(name) ?? requested
+    const known = changes.get(name)
+    // Of what was never there and nobody named, nothing is kept: that it was told is not known otherwise.
+    if (known === undefined && policy.isRepeat) continue
+    const entry = known ?? requested
     changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, drop)
   }
   for (const name of validation.removed) {
@@ -513,6 +533,12 @@ export const apply = (
     if (entry === undefined) continue
     const isData = error.code === NOT_FOUND || error.code === PERMISSION_DENIED
     changes.fail(name, entry, "ReceivedError", { error, version: "", at: now }, drop && isData)
+  }
+  for (const name of policy.missing) {
+    const entry = changes.get(name)
+    if (entry?.held === undefined && entry?.status === "Requested") {
+      deleted(name, entry, `${name} is not in version ${JSON.stringify(version)}`)
+    }
   }
   // Most often all that is held is there.
   if (validation.isComplete && validation.known < type.held) {

@@ -40,8 +40,10 @@ export interface ClientStream {
   /** The earliest time of the next attempt, in milliseconds. */
   readonly retryAt: number
   readonly backoff: Backoff.Backoff
-  /** Whether this stream brought a response. */
+  /** Whether this stream brought a response, or was silent where the server had nothing to say. */
   readonly responded: boolean
+  /** When the silence of this stream is to be judged, in milliseconds; Infinity: there is nothing to judge. */
+  readonly quietAt: number
   /** Why there is no answer from the server; `undefined` as long as it answers, or was not asked yet. */
   readonly failure: ErrorDetail | undefined
   readonly nodeSent: boolean
@@ -80,9 +82,11 @@ export type Input =
       readonly nonce: string
       readonly version: string
       readonly error: ErrorDetail | undefined
+      /** Whether the same was rejected before, and it brought nothing else. */
+      readonly isRepeat: boolean
     }
-  /** A response that is not answered. */
-  | { readonly _tag: "Ignored" }
+  /** The server is there: a response that is not answered, or a silence where it had nothing to say. */
+  | { readonly _tag: "Alive" }
   /** Resources that need no timer any more. */
   | { readonly _tag: "Settled"; readonly typeUrl: string; readonly names: Iterable<string> }
   | { readonly _tag: "Applied"; readonly typeUrl: string; readonly nonce: string }
@@ -97,6 +101,8 @@ export type Input =
 export type Output =
   | { readonly _tag: "Connect" }
   | { readonly _tag: "Send"; readonly request: Request }
+  /** Requests were written and nothing came for the time of a resource. `Alive` says that this is as it should be. */
+  | { readonly _tag: "Quiet" }
   /** These did not come in time. */
   | { readonly _tag: "TimedOut"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   /** The stream ended without any response. */
@@ -116,6 +122,7 @@ export const make = (options: Pick<Options, "protocol"> & Partial<Options>): Cli
   retryAt: Number.NEGATIVE_INFINITY,
   backoff: Backoff.initial,
   responded: false,
+  quietAt: never,
   failure: undefined,
   nodeSent: false,
   writing: undefined,
@@ -129,8 +136,8 @@ export const make = (options: Pick<Options, "protocol"> & Partial<Options>): Cli
  * @since 0.1.0
  */
 export const deadline = (self: ClientStream): number => {
-  let at = self.connection === "waiting" ? self.retryAt : never
-  for (const subscription of self.subscriptions) at = Math.min(at, subscription.dueAt)
+  let at = self.connection === "waiting" ? self.retryAt : self.quietAt
+  for (const subscription of self.subscriptions) at = Math.min(at, ClientSubscriptions.deadline(subscription))
   return at
 }
 
@@ -201,21 +208,21 @@ export const step = (
       const { options, writing } = self
       if (writing === undefined) return [self, none]
       // ★ Only now: a request that waits for a connection starts no timer.
-      const armed = change(self, writing.typeUrl, (each) =>
-        ClientSubscriptions.arm(each, writing.names, now + options.resourceTimeout)
-      )
-      return flush({ ...armed, writing: undefined }, none, now, held)
+      const at = now + options.resourceTimeout
+      const armed = change(self, writing.typeUrl, (each) => ClientSubscriptions.arm(each, writing.names, at))
+      const quietAt = self.responded ? never : Math.min(self.quietAt, at)
+      return flush({ ...armed, quietAt, writing: undefined }, none, now, held)
     }
     case "Received":
       return flush(
         change(respond(self), input.typeUrl, (each) =>
-          ClientSubscriptions.receive(each, self.options.protocol, input, input.error)
+          ClientSubscriptions.receive(each, self.options.protocol, input, self.options.backoff, now)
         ),
         none,
         now,
         held
       )
-    case "Ignored":
+    case "Alive":
       return [respond(self), none]
     case "Settled":
       return [change(self, input.typeUrl, (each) => ClientSubscriptions.settle(each, input.names)), none]
@@ -231,8 +238,12 @@ export const step = (
     case "Deadline": {
       const outputs: Array<Output> = []
       let next = self
+      if (now >= self.quietAt) {
+        outputs.push({ _tag: "Quiet" })
+        next = { ...next, quietAt: never }
+      }
       for (const each of self.subscriptions) {
-        const [settled, expired] = ClientSubscriptions.expire(each, now)
+        const [settled, expired] = ClientSubscriptions.expire(ClientSubscriptions.release(each, now), now)
         next = put(next, settled)
         if (expired.length > 0) outputs.push({ _tag: "TimedOut", typeUrl: each.typeUrl, names: expired })
       }
@@ -241,11 +252,11 @@ export const step = (
   }
 }
 
-/** A response came, of whatever kind: the server is there. */
+/** The server is there. */
 const respond = (self: ClientStream): ClientStream =>
   self.connection !== "connected" || self.responded
     ? self
-    : { ...self, responded: true, backoff: Backoff.reset(self.backoff), failure: undefined }
+    : { ...self, responded: true, quietAt: never, backoff: Backoff.reset(self.backoff), failure: undefined }
 
 const end = (
   self: ClientStream,
@@ -265,6 +276,7 @@ const end = (
     retryAt,
     backoff,
     responded: false,
+    quietAt: never,
     failure: responded ? self.failure : error,
     nodeSent: false,
     writing: undefined,
@@ -303,10 +315,15 @@ const flush = (
   const [after, sent] = ClientSubscriptions.send(next, protocol, self.nodeSent ? undefined : node, () =>
     held(next.typeUrl)
   )
-  if (sent === undefined) return flush(put(self, after), before, now, held)
+  const { fresh, request } = sent
+  if (request === undefined) {
+    // The server was asked for these long ago, by asking for everything.
+    const armed = ClientSubscriptions.arm(after, fresh, now + self.options.resourceTimeout)
+    return flush(put(self, armed), before, now, held)
+  }
   return [
-    { ...put(self, after), nodeSent: true, writing: { typeUrl: next.typeUrl, names: sent.fresh } },
-    [...before, { _tag: "Send", request: sent.request }]
+    { ...put(self, after), nodeSent: true, writing: { typeUrl: next.typeUrl, names: fresh } },
+    [...before, { _tag: "Send", request }]
   ]
 }
 

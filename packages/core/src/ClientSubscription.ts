@@ -12,6 +12,8 @@
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import * as Authority from "./Authority.js"
+import * as Backoff from "./Backoff.js"
 import type { ErrorDetail, Protocol, Request } from "./Request.js"
 
 /**
@@ -40,6 +42,8 @@ export interface ClientSubscription {
   readonly wildcard: boolean
   /** Whether a name was ever asked for: then the wildcard is no longer said by silence, but by `*`. */
   readonly named: boolean
+  /** Whether a name of an authority was ever asked for (`xdstp`): a wildcard does not bring those. */
+  readonly federated: boolean
   /** Names without a resource, and when that is told: Infinity until a request with the name was written. */
   readonly waiting: HashMap.HashMap<string, number>
   /** Not later than the first of {@link waiting}, so that no step has to look through them. */
@@ -67,8 +71,37 @@ export interface ClientSubscription {
   readonly late: HashSet.HashSet<string>
   /** In the order of the responses; in state of the world only the last one is answered. Bounded. */
   readonly answers: ReadonlyArray<Answer>
+  /** What was NACKed last, and how often since the server sent it again. */
+  readonly rejection: Rejection | undefined
+  /** When an answer that is held back may leave, in milliseconds; Infinity: none is held back. */
+  readonly heldBackUntil: number
   /** {@link names} as a request lists them, until they change. */
   readonly listed: ReadonlyArray<string> | undefined
+}
+
+/**
+ * A response, and what the client thinks of it.
+ *
+ * @since 0.1.0
+ */
+export interface Judged {
+  readonly nonce: string
+  readonly version: string
+  /** Present: it is NACKed. */
+  readonly error: ErrorDetail | undefined
+  /** Whether it {@link isRejected} already, and brought nothing else. */
+  readonly isRepeat: boolean
+}
+
+/**
+ * A NACK, and how often the server sent the same again.
+ *
+ * @since 0.1.0
+ */
+export interface Rejection {
+  readonly version: string
+  readonly message: string
+  readonly repeats: number
 }
 
 const never = Number.POSITIVE_INFINITY
@@ -92,6 +125,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   names: HashSet.empty(),
   wildcard: false,
   named: false,
+  federated: false,
   waiting: HashMap.empty(),
   dueAt: never,
   version: "",
@@ -104,6 +138,8 @@ export const make = (typeUrl: string): ClientSubscription => ({
   dropped: noNames,
   late: noNames,
   answers: [],
+  rejection: undefined,
+  heldBackUntil: never,
   listed: undefined
 })
 
@@ -140,7 +176,7 @@ export const subscribe = (
   names: Iterable<string>,
   cached: ReadonlySet<string>
 ): ClientSubscription => {
-  let { named, wildcard } = self
+  let { federated, named, wildcard } = self
   let changed = false
   const wanted = HashSet.beginMutation(self.names)
   const waiting = HashMap.beginMutation(self.waiting)
@@ -154,6 +190,7 @@ export const subscribe = (
       if (HashSet.has(wanted, name)) continue
       HashSet.add(wanted, name)
       named = true
+      federated ||= Authority.ofName(name) !== undefined
       if (!cached.has(name)) HashMap.set(waiting, name, never)
     }
     HashSet.add(fresh, name)
@@ -164,7 +201,9 @@ export const subscribe = (
   HashMap.endMutation(waiting)
   HashSet.endMutation(fresh)
   HashSet.endMutation(late)
-  return changed ? { ...self, names: wanted, wildcard, named, waiting, fresh, late, changed, listed: undefined } : self
+  return changed
+    ? { ...self, names: wanted, wildcard, named, federated, waiting, fresh, late, changed, listed: undefined }
+    : self
 }
 
 /**
@@ -292,22 +331,48 @@ export const end = (self: ClientSubscription): ClientSubscription => {
     fresh: HashMap.keySet(self.waiting),
     dropped: noNames,
     late: noNames,
-    answers: []
+    answers: [],
+    rejection: undefined,
+    heldBackUntil: never
   }
 }
 
 /**
+ * Whether a response was NACKed with this error already, and comes again.
+ *
+ * @since 0.1.0
+ */
+export const isRejected = (self: ClientSubscription, version: string, error: ErrorDetail): boolean =>
+  self.rejection?.version === version && self.rejection.message === error.message
+
+/**
+ * State of the world: whether everything is asked for by silence. Then names are in no request: any would end the
+ * silence for good, and beside `*` some servers take them for all that is wanted. Names get what the wildcard brings.
+ *
+ * @since 0.1.0
+ */
+export const isSilent = (self: ClientSubscription): boolean =>
+  // After a doubt the server may take silence for nothing.
+  self.wildcard && !self.federated && (!self.opened || (!self.explicit && self.doubts === maxDoubts))
+
+/**
  * A response came. ★ Its nonce counts from now on, its version only if all of it was accepted.
+ *
+ * ★ Servers that do not read NACKs send what was rejected again, at once and for ever. Each would be answered at once:
+ * so the answer to a repeated one is held back, for longer each time. One to anything else releases it.
  *
  * @since 0.1.0
  */
 export const receive = (
   self: ClientSubscription,
   protocol: Protocol,
-  response: { readonly nonce: string; readonly version: string },
-  error: ErrorDetail | undefined
+  response: Judged,
+  backoff: Backoff.Options,
+  now: number
 ): ClientSubscription => {
-  const accepted = error === undefined ? { ...self, version: response.version } : self
+  const { error } = response
+  const version = error === undefined ? response.version : self.version
+  const accepted = { ...self, version, ...holdBack(self, response, backoff, now) }
   // An ACK without a nonce would be a new request, and its answer the next response: for ever.
   if (response.nonce === "") return accepted
   const { nonce } = response
@@ -321,6 +386,38 @@ export const receive = (
   const doubts = isDoubtful ? self.doubts - 1 : self.doubts
   return { ...accepted, nonce, answers: [answer], explicit, doubts }
 }
+
+const holdBack = (
+  { heldBackUntil, rejection }: ClientSubscription,
+  { error, isRepeat, version }: Judged,
+  backoff: Backoff.Options,
+  now: number
+): Pick<ClientSubscription, "rejection" | "heldBackUntil"> => {
+  if (error === undefined) return { rejection: undefined, heldBackUntil: never }
+  if (!isRepeat) return { rejection: { version, message: error.message, repeats: 0 }, heldBackUntil: never }
+  // A server that does not wait for the answer does not put it off.
+  if (rejection === undefined || heldBackUntil !== never) return { rejection, heldBackUntil }
+  const { repeats } = rejection
+  return {
+    rejection: { ...rejection, repeats: repeats + 1 },
+    heldBackUntil: now + Math.round(Backoff.delay(backoff, repeats))
+  }
+}
+
+/**
+ * An answer that was held back may leave, if its time has come.
+ *
+ * @since 0.1.0
+ */
+export const release = (self: ClientSubscription, now: number): ClientSubscription =>
+  now < self.heldBackUntil ? self : { ...self, heldBackUntil: never }
+
+/**
+ * When {@link expire} or {@link release} has something to do, in milliseconds; Infinity if never.
+ *
+ * @since 0.1.0
+ */
+export const deadline = (self: ClientSubscription): number => Math.min(self.dueAt, self.heldBackUntil)
 
 /**
  * The application has taken a response, and those before it: they may be answered.
@@ -348,21 +445,22 @@ export const due = (self: ClientSubscription, protocol: Protocol): "first" | "ch
   const isAnswered = answer?.applied !== false
   // In state of the world a request answers the last response, so it waits until that was applied.
   if (self.changed && (isAnswered || protocol === "Incremental")) return "change"
-  return answer?.applied === true ? "answer" : "nothing"
+  return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"
 }
 
 /**
- * A request, and the names in it that were in no request of this stream before.
+ * A request, and the names that it asks for and that no request of this stream asked for before.
  *
  * @since 0.1.0
  */
 export interface Sent {
-  readonly request: Request
+  /** `undefined`: there is nothing to say, since the server gives these names already. */
+  readonly request: Request | undefined
   readonly fresh: ReadonlyArray<string>
 }
 
 /**
- * Makes the request that is due, and the state after it; `undefined` if it turns out that there is nothing to say.
+ * Makes the request that is due, and the state after it.
  *
  * @param held incremental, for the first request of a stream: name → version of what the client has from this server
  * @since 0.1.0
@@ -372,20 +470,25 @@ export const send = (
   protocol: Protocol,
   node: Uint8Array | undefined,
   held: () => ReadonlyMap<string, string>
-): readonly [ClientSubscription, Sent | undefined] =>
+): readonly [ClientSubscription, Sent] =>
   protocol === "StateOfTheWorld" ? sendStateOfTheWorld(self, node) : sendIncremental(self, node, held)
 
 const sendStateOfTheWorld = (
   self: ClientSubscription,
   node: Uint8Array | undefined
 ): readonly [ClientSubscription, Sent] => {
-  const listed = self.listed ?? Array.from(self.names)
-  const isLegacy = listed.length === 0 && !self.explicit
+  const isQuiet = isSilent(self)
+  const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
   // A wildcard by silence cannot be given up by silence: it is named first, and given up by the next request.
-  const isEnding = isLegacy && !self.wildcard
-  const star = isEnding || (self.wildcard && !isLegacy)
+  const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
+  const star = isEnding || (self.wildcard && !isQuiet)
   const resourceNames = star ? ["*", ...listed] : listed
   const answer = self.answers[0]
+  const fresh = Array.from(self.fresh)
+  if (isQuiet && self.opened && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
+    const next = { ...self, changed: false, fresh: noNames, dropped: noNames }
+    return [next, { request: undefined, fresh }]
+  }
   return [
     {
       ...self,
@@ -396,7 +499,8 @@ const sendStateOfTheWorld = (
       fresh: noNames,
       dropped: noNames,
       answers: [],
-      listed
+      heldBackUntil: never,
+      listed: isQuiet ? self.listed : listed
     },
     {
       request: {
@@ -409,7 +513,7 @@ const sendStateOfTheWorld = (
         errorDetail: answer?.error,
         node
       },
-      fresh: Array.from(self.fresh)
+      fresh
     }
   ]
 }
@@ -420,7 +524,7 @@ const sendIncremental = (
   self: ClientSubscription,
   node: Uint8Array | undefined,
   held: () => ReadonlyMap<string, string>
-): readonly [ClientSubscription, Sent | undefined] => {
+): readonly [ClientSubscription, Sent] => {
   const { opened, wildcard } = self
   const fresh = Array.from(self.fresh).filter((name) => (name === "*" ? wildcard : HashSet.has(self.names, name)))
   const gone = opened
@@ -444,9 +548,12 @@ const sendIncremental = (
     changed: isEnding,
     fresh: noNames,
     dropped: isEnding ? HashSet.make("*") : noNames,
-    answers: answer === undefined ? self.answers : self.answers.slice(1)
+    answers: answer === undefined ? self.answers : self.answers.slice(1),
+    heldBackUntil: answer === undefined ? self.heldBackUntil : never
   }
-  if (opened && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) return [next, undefined]
+  if (opened && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) {
+    return [next, { request: undefined, fresh }]
+  }
   return [
     next,
     {

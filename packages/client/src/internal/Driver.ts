@@ -209,6 +209,9 @@ export class Driver {
       }
       case "Received":
         return this.onReceived(output)
+      case "Alive":
+        this.observations.answered(this.addressOf(output.stream))
+        return
       case "Failed": {
         const address = this.addressOf(output.stream)
         this.observations.failed(address)
