@@ -7,7 +7,7 @@ import * as Commands from "../servers/Commands.js"
 import { writeResource } from "../servers/WriteLoop.js"
 
 /** What the client must know after a response. */
-export interface Expected {
+interface Expected {
   readonly name: string
   /** The `alt_stat_name` of the cluster: it says which change made it. */
   readonly mark: string
