@@ -14,6 +14,7 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { ErrorDetail } from "./Request.js"
 import type { InUse, Placed, Validation, View } from "./Validation.js"
+import * as Validations from "./Validation.js"
 
 /**
  * What a watcher is told.
@@ -173,17 +174,25 @@ export const get = (self: ClientCache, typeUrl: string, name: string): Entry | u
  *
  * @since 0.1.0
  */
-export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<View, "held" | "placed"> => {
+export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<View, "named" | "placed"> => {
   const { entries, order } = typeOf(self, typeUrl)
   const places = order.server === server ? order.places : []
-  const held = (name: string): InUse | undefined => useOf(HashMap.get(entries, name), server)
+  // As long as nothing has changed since, what the last response left is found without the entries.
+  const isCurrent = order.server === server && order.entries === entries
+  let byName: Map<string, Placed> | undefined
+  const look = (name: string): Placed | undefined => {
+    const use = useOf(HashMap.get(entries, name), server)
+    return use === undefined ? undefined : Validations.place(name, use)
+  }
   return {
-    held,
+    named: (name) => {
+      if (!isCurrent) return look(name)
+      byName ??= new Map(places.map((place) => [place.name, place]))
+      return byName.get(name) ?? look(name)
+    },
     placed: (index) => {
       const place = places[index]
-      if (place === undefined || order.entries === entries) return place
-      const use = held(place.name)
-      return use === undefined ? undefined : { name: place.name, use }
+      return place === undefined || isCurrent ? place : look(place.name)
     }
   }
 }
@@ -206,7 +215,7 @@ const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, se
       continue
     }
     const use = useOf(HashMap.get(entries, each), server)
-    if (use !== undefined) places.push({ name: each, use })
+    if (use !== undefined) places.push(Validations.place(each, use))
   }
   return { server, places, entries }
 }

@@ -35,7 +35,20 @@ export interface InUse {
 export interface Placed {
   readonly name: string
   readonly use: InUse
+  /** What is said of it when it comes again as it is: made once, since of ten thousand most do. */
+  readonly again: Unchanged
 }
+
+/**
+ * A resource that is in use.
+ *
+ * @since 0.1.0
+ */
+export const place = (name: string, use: InUse): Placed => ({
+  name,
+  use,
+  again: { name, version: undefined, ttl: undefined, isHeartbeat: false, isPlain: true }
+})
 
 /**
  * What the client asks for and holds of the type.
@@ -48,7 +61,7 @@ export interface View {
   /** Whether everything was asked for. */
   readonly wildcard: boolean
   /** What is in use under a name. */
-  readonly held: (name: string) => InUse | undefined
+  readonly named: (name: string) => Placed | undefined
   /** What is in use and had this place in an earlier response: servers seldom change the order. */
   readonly placed: (index: number) => Placed | undefined
   /** How many more resources the client takes. */
@@ -139,7 +152,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   let isEveryNameKnown: boolean = true
   let bodies = 0
   let known = 0
-  let place = 0
+  let position = 0
   const order: Array<Placed | string> = []
   let room = view.room
 
@@ -157,16 +170,16 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     const { ttl, value } = resource
     if (value !== undefined) bodies++
     const isOtherType = value !== undefined && resource.typeUrl !== response.typeUrl
-    const expected = view.placed(place)
+    const expected = view.placed(position)
     if (value !== undefined && !isOtherType && resource.name === "") {
       // The bytes say which resource it is, if they are those of one that is in use: its name need not be read.
       const isExpected = expected !== undefined && isSame(expected.use, value)
       const same = isExpected ? expected : guess(value, view)
       if (same !== undefined && !seen.has(same.name)) {
-        if (same.name === expected?.name) place++
+        if (same.name === expected?.name) position++
         seen.add(same.name)
         order.push(same)
-        unchanged.push({ name: same.name, version: undefined, ttl: undefined, isHeartbeat: false, isPlain: true })
+        unchanged.push(same.again)
         known++
         continue
       }
@@ -195,15 +208,16 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       reject(names, name, fault)
       continue
     }
-    if (name === expected?.name) place++
+    if (name === expected?.name) position++
     const own = resource.version === "" ? undefined : resource.version
     const version = own ?? (response.protocol === "StateOfTheWorld" ? response.version : "")
     let decoded: Either.Either<Omit<Update, "name">, string> | undefined
     for (const each of names) {
       seen.add(each)
-      order.push(each)
-      const held = view.held(each)
+      const placed = each === expected?.name ? expected : view.named(each)
+      const held = placed?.use
       if (held !== undefined) known++
+      let next: Placed | string = each
       if (value === undefined) {
         if (held?.version === version) {
           unchanged.push({ name: each, version: own, ttl, isHeartbeat: true, isPlain: false })
@@ -213,6 +227,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       } else if (held !== undefined && ClientResponses.equals(held.bytes, value)) {
         const isPlain = held.isPlain && ttl === undefined && (own === undefined || own === held.version)
         unchanged.push({ name: each, version: own, ttl, isHeartbeat: false, isPlain })
+        if (isPlain && placed !== undefined) next = placed
       } else if (held === undefined && !view.isNamed(each) && --room < 0) {
         problems.push(`resource ${JSON.stringify(name)}: is one more than the client takes`)
       } else {
@@ -220,6 +235,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
         if (Either.isRight(decoded)) updated.push({ name: each, ...decoded.right })
         else if (each === names[0]) reject(names, name, decoded.left)
       }
+      order.push(next)
     }
   }
 
@@ -252,21 +268,14 @@ const isSame = (use: InUse, value: Uint8Array): boolean => use.isPlain && Client
 /** The name that stands first is most often the one; whether it is, the bytes must say. */
 const guess = (value: Uint8Array, view: View): Placed | undefined => {
   const name = leadingText(value)
-  const use = name === "" ? undefined : view.held(name)
-  return use !== undefined && isSame(use, value) ? { name, use } : undefined
+  const placed = name === "" ? undefined : view.named(name)
+  return placed !== undefined && isSame(placed.use, value) ? placed : undefined
 }
 
-/** The text in a message's field 1, if that stands first and is short and plain; empty if not. */
+/** The text in a message's field 1, if that stands first and is short; empty if not. */
 const leadingText = (bytes: Uint8Array): string => {
-  const length = bytes[1] ?? 0
-  if (bytes[0] !== 0x0a || length >= 0x80) return ""
-  let text = ""
-  for (let at = 2; at < length + 2; at++) {
-    const code = bytes[at] ?? 0x80
-    if (code >= 0x80) return ""
-    text += String.fromCharCode(code)
-  }
-  return text
+  const end = 2 + (bytes[1] ?? 0)
+  return bytes[0] === 0x0a && end < 0x82 && end <= bytes.byteLength ? decoder.decode(bytes.subarray(2, end)) : ""
 }
 
 const noNames: ReadonlyArray<string> = []
