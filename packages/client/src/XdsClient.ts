@@ -24,7 +24,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Runtime from "effect/Runtime"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Bootstrap, Server } from "./Bootstrap.js"
@@ -156,9 +155,6 @@ const idOf = ({ address, credentials, failOnDataErrors, resourceTimerIsTransient
   // No blanks: the core puts one behind it.
   encodeURIComponent(JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError]))
 
-/** Milliseconds between two counts of the resources, for the metric. */
-const countInterval = 5_000
-
 /**
  * A client that lives until the scope closes; then its streams are ended.
  *
@@ -226,7 +222,6 @@ export const make = <E = never, R = never>(
     )
     const alarm = yield* Alarm.make(now, () => driver.onDeadline())
     yield* Effect.addFinalizer(() => Effect.sync(() => driver.close()))
-    yield* Effect.sync(() => driver.count()).pipe(Effect.repeat(Schedule.spaced(countInterval)), Effect.forkScoped)
 
     const begin = <A>(type: WatchableType<A>, name: string) => Effect.sync(() => driver.watch(type, name))
     const end = ({ id }: { readonly id: number }) => Effect.sync(() => driver.unwatch(id))

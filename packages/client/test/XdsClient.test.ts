@@ -11,7 +11,7 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { ScriptedServer } from "@effect-xds/testing"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock } from "effect"
+import { Cause, Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -322,6 +322,60 @@ describe("XdsClient", () => {
       expect(heard).toEqual(["a Error: connection refused"])
     }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
   )
+
+  it.effect("a clock that jumps by an hour changes nothing for what is held and connected", () =>
+    Effect.gen(function* () {
+      const server = yield* ScriptedServer.ScriptedServer
+      const { heard } = yield* watching("a")
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      const requests = stream.requests.length
+      for (let jump = 0; jump < 3; jump++) yield* TestClock.adjust("1 hour")
+      yield* settle
+      expect(heard).toEqual(["a=x@1"])
+      expect(stream.requests.length).toBe(requests)
+      expect(server.streams).toHaveLength(1)
+      stream.respond(clusters("2", cluster("a", "y")), "n2")
+      yield* settle
+      expect(heard).toEqual(["a=x@1", "a=y@2"])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("a stream is one span, from its opening to its end", () => {
+    const ended: Array<string> = []
+    const tracer = Tracer.make({
+      span: (name, parent, context, links, startTime, kind) => ({
+        _tag: "Span",
+        name,
+        spanId: "s",
+        traceId: "t",
+        parent,
+        context,
+        status: { _tag: "Started", startTime },
+        attributes: new Map(),
+        links,
+        sampled: true,
+        kind,
+        end: () => void ended.push(name),
+        attribute: () => undefined,
+        event: () => undefined,
+        addLinks: () => undefined
+      }),
+      context: (run) => run()
+    })
+    return Effect.gen(function* () {
+      yield* watching("a")
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      expect(ended.filter((name) => name === "xds.client.stream")).toEqual([])
+      stream.end()
+      expect(ended.filter((name) => name === "xds.client.stream")).toEqual(["xds.client.stream"])
+    }).pipe(Effect.provide(Layer.provide(setup(), Layer.setTracer(tracer))))
+  })
 
   it.effect("get gives the resource, or says that it does not exist, or what was heard last", () =>
     Effect.gen(function* () {

@@ -64,6 +64,9 @@ interface Registered {
 
 const never = Number.POSITIVE_INFINITY
 
+/** Milliseconds from a change until resources are counted for the metric. */
+const countDelay = 5_000
+
 /** Why a stream ended. An orderly end is none of the server's failures, but who waits for a resource has no server now. */
 const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
   code === "OK"
@@ -81,6 +84,7 @@ export class Driver {
   private readonly streams = new Map<string, OpenStream>()
   private readonly unanswered = new Map<string, Unanswered>()
   private readonly observations = new Observations()
+  private countAt = never
   /** Watchers that were told something in the present step. */
   private told = new Set<number>()
 
@@ -91,8 +95,9 @@ export class Driver {
     this.state = Client.make(options)
   }
 
-  /** Brings the metric of resources up to date. */
-  count(): void {
+  /** Brings the metric of resources up to date: all are looked at, so not at every change. */
+  private count(): void {
+    this.countAt = never
     this.observations.resources(this.dump())
   }
 
@@ -149,6 +154,7 @@ export class Driver {
       this.observations.stuck(typeUrl, watchers.size)
       this.answer(key)
     }
+    if (now >= this.countAt) this.count()
     this.run({ _tag: "Deadline" })
   }
 
@@ -164,8 +170,10 @@ export class Driver {
     if (this.stepping || this.closed) return
     this.stepping = true
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
-      const [state, outputs] = Client.step(this.state, input, this.environment.now())
+      const now = this.environment.now()
+      const [state, outputs] = Client.step(this.state, input, now)
       this.state = state
+      if (this.countAt === never && (input._tag !== "Deadline" || outputs.length > 0)) this.countAt = now + countDelay
       this.told = new Set()
       for (const output of outputs) this.handle(output)
       // What is not answered, since it was not asked for, must not keep the next one from being read.
@@ -178,7 +186,7 @@ export class Driver {
   }
 
   private setAlarm(): void {
-    let at = Client.deadline(this.state)
+    let at = Math.min(Client.deadline(this.state), this.countAt)
     for (const { until } of this.unanswered.values()) at = Math.min(at, until)
     this.environment.alarm(this.closed ? never : at)
   }
