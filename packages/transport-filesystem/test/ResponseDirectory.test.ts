@@ -131,7 +131,9 @@ describe("a directory of responses", () => {
         record.pipe(Effect.zipRight(Effect.sleep("2 millis")), Effect.forever)
       )
       yield* record
-      expect(states).toEqual(["a l1 true", "a,b l1 true", "a,b l2 true", "b l2 true", "b l2 false"])
+      // Between the clusters and the removals there is no pause: that state may be over before somebody looks.
+      const lasting = states.filter((state) => state !== "b l2 true")
+      expect(lasting).toEqual(["a l1 true", "a,b l1 true", "a,b l2 true", "b l2 false"])
       // Where no routes change there is nothing to wait for.
       const patient = yield* ResponseDirectory.make(directory.path, { stepDelay: 3_600_000 })
       yield* patient.write(group(cluster("c"), listener("l2")))
