@@ -13,6 +13,9 @@ import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
 import { utf8 } from "./Wire.js"
 
+/** The tag of `initial_resource_versions` in a request. */
+const ENTRY = 0x2a
+
 /** Tags of the two fields of an entry, a string each. */
 const NAME = 0x0a
 const VERSION = 0x12
@@ -27,7 +30,7 @@ const decoder = new TextDecoder()
 export class EncodedVersions implements ReadonlyMap<string, string> {
   private decoded: ReadonlyMap<string, string> | undefined
 
-  /** `places`: where each entry begins and ends, one after the other. All are of the form of {@link isPlain}. */
+  /** `places`: where each entry begins and ends, one after the other. All as {@link plainEntries} reads them. */
   constructor(
     readonly bytes: Uint8Array,
     readonly places: ReadonlyArray<number>
@@ -80,16 +83,39 @@ export class EncodedVersions implements ReadonlyMap<string, string> {
 }
 
 /**
- * Whether an entry is a name and a version of less than 128 bytes each and in this order, which is how everybody writes
- * them.
+ * Reads entries as long as they are plain and follow one another: a name and a version in this order and of less than 128
+ * bytes together, which is how everybody writes them. `at` is behind the tag of the first one. Adds to `places` where
+ * each begins and ends, and gives where the last one ends; `at` itself if the first is not plain.
  *
  * @since 0.1.0
  */
-export const isPlain = (bytes: Uint8Array, start: number, end: number): boolean => {
+export const plainEntries = (bytes: Uint8Array, at: number, places: Array<number>): number => {
+  let next = at
+  let length = bytes[next] ?? 0x80
+  while (length < 0x80 && isPlain(bytes, next + 1, next + 1 + length)) {
+    places.push(next + 1, next + 1 + length)
+    next += 1 + length
+    if (bytes[next] !== ENTRY) return next
+    length = bytes[next + 1] ?? 0x80
+    next++
+  }
+  // The tag that was read last is of an entry of another form.
+  return next > at ? next - 1 : at
+}
+
+/** Whether these bytes are a name and a version, of less than 128 bytes each, in this order. */
+const isPlain = (bytes: Uint8Array, start: number, end: number): boolean => {
   const name = bytes[start + 1] ?? 0x80
   const at = start + 2 + name
   const version = bytes[at + 1] ?? 0x80
-  return bytes[start] === NAME && name < 0x80 && bytes[at] === VERSION && version < 0x80 && at + 2 + version === end
+  return (
+    end <= bytes.byteLength &&
+    bytes[start] === NAME &&
+    name < 0x80 &&
+    bytes[at] === VERSION &&
+    version < 0x80 &&
+    at + 2 + version === end
+  )
 }
 
 /** The name and version of a plain entry. */
@@ -172,7 +198,12 @@ interface Index {
   readonly starts: Uint32Array
   /** Place + 1 of a resource; 0 is empty. */
   readonly slots: Uint32Array
+  /** Bytes at the end of an entry by which it is hashed. */
+  readonly hashed: number
 }
+
+/** Of a version that is a fingerprint these bytes are enough to tell resources apart; labels may be alike. */
+const fingerprintBytes = 8
 
 const indexes = new WeakMap<ResourceSet.ResourceSet, Index>()
 
@@ -188,14 +219,16 @@ const indexOf = (set: ResourceSet.ResourceSet): Index => {
   let capacity = 16
   while (capacity < 2 * entries.length) capacity *= 2
   const slots = new Uint32Array(capacity)
+  const isFingerprinted = resources.every(({ fingerprint, version }) => version === fingerprint)
+  const hashed = isFingerprinted ? fingerprintBytes : Number.POSITIVE_INFINITY
   for (const [place, entry] of entries.entries()) {
     bytes.set(entry, starts[place])
-    let slot = hash(viewOf(entry), 0, entry.byteLength) & (capacity - 1)
+    let slot = hash(viewOf(entry), Math.max(0, entry.byteLength - hashed), entry.byteLength) & (capacity - 1)
     while (slots[slot] !== 0) slot = (slot + 1) & (capacity - 1)
     slots[slot] = place + 1
   }
   const places = new Map(resources.map(({ name }, place) => [name, place]))
-  const made = { resources, places, view, starts, slots }
+  const made = { resources, places, view, starts, slots, hashed }
   indexes.set(set, made)
   return made
 }
@@ -226,20 +259,21 @@ const hash = (view: DataView, start: number, end: number): number => {
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
+/** From the end, where the versions are: names that are not the same often begin alike. */
 const isSame = (one: DataView, first: number, other: DataView, second: number, length: number): boolean => {
-  let at = 0
-  for (; at + 4 <= length; at += 4) {
+  let at = length - 4
+  for (; at >= 0; at -= 4) {
     if (one.getUint32(first + at, true) !== other.getUint32(second + at, true)) return false
   }
-  for (; at < length; at++) if (one.getUint8(first + at) !== other.getUint8(second + at)) return false
+  for (at += 3; at >= 0; at--) if (one.getUint8(first + at) !== other.getUint8(second + at)) return false
   return true
 }
 
 /** The place of the resource with this entry; -1 if there is none. */
-const find = ({ slots, starts, view }: Index, given: DataView, start: number, end: number): number => {
+const find = ({ hashed, slots, starts, view }: Index, given: DataView, start: number, end: number): number => {
   const length = end - start
   const mask = slots.length - 1
-  let slot = hash(given, start, end) & mask
+  let slot = hash(given, length > hashed ? end - hashed : start, end) & mask
   for (let place = slots[slot] ?? 0; place !== 0; place = slots[slot] ?? 0) {
     const first = starts[place - 1] ?? 0
     if ((starts[place] ?? 0) - first === length && isSame(given, start, view, first, length)) return place - 1

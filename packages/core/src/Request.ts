@@ -215,15 +215,9 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
         ;(unsubscribe ??= []).push(reader.string())
         return true
       case 5: {
-        const at = reader.pos
-        const length = reader.uint32()
-        const start = reader.pos
-        const end = start + length
-        if (end <= bytes.byteLength && InitialVersions.isPlain(bytes, start, end)) {
-          places.push(start, end)
-          reader.pos = end
-        } else {
-          reader.pos = at
+        const after = InitialVersions.plainEntries(bytes, reader.pos, places)
+        if (after > reader.pos) reader.pos = after
+        else {
           const [name, version] = decodeMapEntry(reader)
           ;(versions ??= new Map()).set(name, version)
         }

@@ -2,7 +2,9 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
 import * as Digest from "@effect-xds/core/Digest"
 import * as EdsCluster from "@effect-xds/core/EdsCluster"
+import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
+import * as Resource from "@effect-xds/core/Resource"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
 import * as Response from "@effect-xds/core/Response"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
@@ -437,6 +439,45 @@ describe("Request", () => {
         { ...request, node: undefined, initialResourceVersions: sorted(request.initialResourceVersions) }
       )
     }))
+
+  it("what a client holds is compared as bytes as it would be as text, with labels and with fingerprints", () => {
+    const name = fc.oneof(
+      fc.constantFrom("a", "b", "c", "same"),
+      fc.constantFrom("x".repeat(120), "x".repeat(127), "x".repeat(128), "y".repeat(300), "ä")
+    )
+    const version = fc.option(fc.constantFrom("1", "2", "same", "v".repeat(130)), { nil: undefined })
+    const held = fc.array(fc.tuple(name, fc.oneof(version, fc.constant("fingerprint"))), { maxLength: 8 })
+    const all = fc.uniqueArray(fc.record({ name, version, value: fc.uint8Array({ maxLength: 2 }) }), {
+      maxLength: 8,
+      selector: (each) => each.name
+    })
+    check(fc.tuple(all, held), 500, ([all, held]) => {
+      const resources = all.map(({ version, ...each }) =>
+        Either.getOrThrow(
+          Resource.make({ typeUrl: Cluster.typeUrl, ...each, ...(version === undefined ? {} : { version }) })
+        )
+      )
+      const set = Either.getOrThrow(ResourceSet.replace(ResourceSet.empty(Cluster.typeUrl), resources))
+      const versions = new Map(
+        held.map(([name, version]) => [
+          name,
+          version === "fingerprint" ? (ResourceSet.get(set, name)?.fingerprint ?? "gone") : (version ?? "")
+        ])
+      )
+      const message = create(DeltaDiscoveryRequestSchema, { initialResourceVersions: Object.fromEntries(versions) })
+      const decoded = Either.getOrThrow(Request.decode("Incremental", toBinary(DeltaDiscoveryRequestSchema, message)))
+      assert(decoded._tag === "Incremental")
+      const asBytes = InitialVersions.compare(decoded.initialResourceVersions, set)
+      const asText = InitialVersions.compare(versions, set)
+      const names = (found: ReadonlyArray<Resource.Resource>) => found.map(({ name }) => name)
+      assert.deepStrictEqual(names(asBytes.unheld()), names(asText.unheld()))
+      assert.deepStrictEqual(resources.map(asBytes.isHeld), resources.map(asText.isHeld))
+      for (const [name, version] of versions) {
+        const isHeld = ResourceSet.get(set, name)?.version === version
+        if (!isHeld) assert.strictEqual(asBytes.others.get(name), version)
+      }
+    })
+  })
 
   it("decoding is total: any bytes, and any message cut short, give a request or a reason", () =>
     check(
