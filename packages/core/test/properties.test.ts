@@ -442,11 +442,13 @@ describe("Request", () => {
 
   it("what a client holds is compared as bytes as it would be as text, with labels and with fingerprints", () => {
     const name = fc.oneof(
-      fc.constantFrom("a", "b", "c", "same"),
+      fc.constantFrom("a", "b", "abc", "xbc", "same"),
       fc.constantFrom("x".repeat(120), "x".repeat(127), "x".repeat(128), "y".repeat(300), "ä")
     )
-    const version = fc.option(fc.constantFrom("1", "2", "same", "v".repeat(130)), { nil: undefined })
-    const held = fc.array(fc.tuple(name, fc.oneof(version, fc.constant("fingerprint"))), { maxLength: 8 })
+    const version = fc.option(fc.constantFrom("1", "2", "22", "same", "v".repeat(130)), { nil: undefined })
+    const held = fc.array(fc.tuple(name, fc.oneof(version, fc.constant("fingerprint"), fc.constant("of another"))), {
+      maxLength: 8
+    })
     const all = fc.uniqueArray(fc.record({ name, version, value: fc.uint8Array({ maxLength: 2 }) }), {
       maxLength: 8,
       selector: (each) => each.name
@@ -461,7 +463,11 @@ describe("Request", () => {
       const versions = new Map(
         held.map(([name, version]) => [
           name,
-          version === "fingerprint" ? (ResourceSet.get(set, name)?.fingerprint ?? "gone") : (version ?? "")
+          version === "fingerprint"
+            ? (ResourceSet.get(set, name)?.fingerprint ?? "gone")
+            : version === "of another"
+              ? (resources[0]?.fingerprint ?? "none")
+              : (version ?? "")
         ])
       )
       const message = create(DeltaDiscoveryRequestSchema, { initialResourceVersions: Object.fromEntries(versions) })
