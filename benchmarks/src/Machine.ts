@@ -6,21 +6,22 @@ import { createRequire } from "node:module"
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os"
 import { dirname, join } from "node:path"
 
-export interface Machine {
-  readonly cpu: string
-  readonly cores: number
-  readonly memoryGigabytes: number
-  readonly kernel: string
-  /** Processes that ran or wanted to, in the minute before. */
-  readonly loadBefore: number
-}
+export const Machine = Schema.Struct({
+  cpu: Schema.String,
+  cores: Schema.Number,
+  memoryGigabytes: Schema.Number,
+  kernel: Schema.String
+})
+export type Machine = typeof Machine.Type
+
+/** Processes that ran or wanted to, in the last minute. */
+export const load = (): number => loadavg()[0] ?? 0
 
 export const machine = (): Machine => ({
   cpu: cpus()[0]?.model.trim() ?? "unknown",
   cores: availableParallelism(),
   memoryGigabytes: Math.round(totalmem() / 2 ** 30),
-  kernel: release(),
-  loadBefore: loadavg()[0] ?? 0
+  kernel: release()
 })
 
 const decodeManifest = Schema.decodeUnknownSync(Schema.parseJson(Schema.Struct({ version: Schema.String })))

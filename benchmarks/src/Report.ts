@@ -1,20 +1,35 @@
 /** The results as a table, for the terminal and for docs/performance.md. */
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { format } from "./Bench.js"
-import type { Machine } from "./Machine.js"
+import { Machine } from "./Machine.js"
 import type { Peer } from "./Peer.js"
 import { peerTitles } from "./Peer.js"
-import type { CaseResult, Measurement, Row, Target } from "./Result.js"
-import { figureOf, isMet } from "./Result.js"
+import type { Measurement, Row, Target } from "./Result.js"
+import { CaseResult, figureOf, isMet } from "./Result.js"
 
-export interface Report {
-  readonly date: string
-  readonly quick: boolean
-  readonly repeats: number
-  readonly machine: Machine
-  readonly versions: Readonly<Record<string, string>>
-  readonly cases: ReadonlyArray<CaseResult>
-}
+const Report = Schema.Struct({
+  date: Schema.String,
+  quick: Schema.Boolean,
+  repeats: Schema.Number,
+  machine: Machine,
+  versions: Schema.Record({ key: Schema.String, value: Schema.String }),
+  cases: Schema.Array(CaseResult)
+})
+export type Report = typeof Report.Type
+
+const decodeReport = Schema.decodeUnknownOption(Schema.parseJson(Report))
+
+/** What a file of `--json` has from an earlier run, if it is of the same machine, versions and sizes. */
+export const earlier = (path: string, now: Report): Option.Option<Report> =>
+  existsSync(path)
+    ? Option.filter(decodeReport(readFileSync(path, "utf8")), (then) => {
+        const key = ({ machine, quick, repeats, versions }: Report): string =>
+          JSON.stringify([machine, quick, repeats, Object.keys(now.versions).map((name) => versions[name])])
+        return key(then) === key(now)
+      })
+    : Option.none()
 
 const others: ReadonlyArray<Peer> = ["gcp-snapshot", "gcp-linear", "bare", "grpc-js", "protobuf-es", "grpc-js-xds"]
 
@@ -70,7 +85,7 @@ export const failures = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string
   cases.flatMap(({ name, rows }) =>
     rows.flatMap(({ label, measurements }) =>
       Object.entries(measurements).flatMap(([peer, measurement]) =>
-        measurement._tag === "Failed" ? [`${name}, ${label}, ${peer}: ${measurement.reason}`] : []
+        measurement?._tag === "Failed" ? [`${name}, ${label}, ${peer}: ${measurement.reason}`] : []
       )
     )
   )
@@ -79,7 +94,7 @@ export const failures = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string
 const missing = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
   const reasons = cases.flatMap(({ rows }) =>
     rows.flatMap(({ measurements }) =>
-      Object.values(measurements).flatMap((measurement) => (measurement._tag === "Missing" ? [measurement.reason] : []))
+      Object.values(measurements).flatMap((measurement) => (measurement?._tag === "Missing" ? [measurement.reason] : []))
     )
   )
   return [...new Set(reasons)].map((reason) => `Missing is go-control-plane: ${reason}`)
@@ -88,9 +103,11 @@ const missing = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
 const about = (report: Report): ReadonlyArray<string> => {
   const { machine, quick, repeats, versions } = report
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
+  const loads = report.cases.map(({ loadBefore }) => loadBefore)
+  const range = [...new Set([Math.min(...loads), Math.max(...loads)])].map((load) => load.toFixed(2)).join(" to ")
   return [
     `Measured ${report.date.slice(0, 10)} on ${machine.cores} cores of ${machine.cpu}, ${machine.memoryGigabytes} GiB, ` +
-      `Linux ${machine.kernel}; load before: ${machine.loadBefore.toFixed(2)}.`,
+      `Linux ${machine.kernel}; load in the minute before each case: ${range}.`,
     `${list.join(", ")}.`,
     `Medians of ${repeats} ${repeats === 1 ? "repeat" : "repeats"}, smallest and largest in parentheses` +
       `${quick ? "; **quick sizes: only an indication**" : ""}.`,

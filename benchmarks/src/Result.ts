@@ -1,41 +1,51 @@
-/** What cases measure. */
+/** What cases measure: schemas, because a file holds it and is read again. */
+import * as Schema from "effect/Schema"
 import type { Peer } from "./Peer.js"
+import { peerTitles } from "./Peer.js"
 
-type Unit = "ms" | "µs" | "KB" | "MB"
+const PeerName = Schema.String.pipe(Schema.filter((name): name is Peer => name in peerTitles))
+
+const Unit = Schema.Literal("ms", "µs", "KB", "MB")
 
 /** The figures of one peer: one for each repeat; or why there are none. */
-export type Measurement =
-  | { readonly _tag: "Measured"; readonly values: ReadonlyArray<number>; readonly note?: string | undefined }
-  | { readonly _tag: "Failed"; readonly reason: string }
-  | { readonly _tag: "Missing"; readonly reason: string }
+const Measurement = Schema.Union(
+  Schema.TaggedStruct("Measured", { values: Schema.Array(Schema.Number), note: Schema.optional(Schema.String) }),
+  Schema.TaggedStruct("Failed", { reason: Schema.String }),
+  Schema.TaggedStruct("Missing", { reason: Schema.String })
+)
+export type Measurement = typeof Measurement.Type
 
-/** What ours is to be at most. */
-export type Target =
-  /** So many times the figure of another. */
-  | { readonly _tag: "Ratio"; readonly peer: Peer; readonly atMost: number }
-  | { readonly _tag: "Value"; readonly atMost: number }
-  /** So many times our own figure in another row. */
-  | { readonly _tag: "Row"; readonly row: string; readonly atMost: number }
+/** What ours is to be at most: so many times another's figure, a value, or so many times our own in another row. */
+const Target = Schema.Union(
+  Schema.TaggedStruct("Ratio", { peer: PeerName, atMost: Schema.Number }),
+  Schema.TaggedStruct("Value", { atMost: Schema.Number }),
+  Schema.TaggedStruct("Row", { row: Schema.String, atMost: Schema.Number })
+)
+export type Target = typeof Target.Type
 
-export interface Row {
+const Row = Schema.Struct({
   /** Unique within the case. */
-  readonly label: string
+  label: Schema.String,
   /** What the figure is: "server CPU per update". */
-  readonly figure: string
-  readonly unit: Unit
-  readonly measurements: Partial<Record<Peer, Measurement>>
-  readonly targets: ReadonlyArray<Target>
+  figure: Schema.String,
+  unit: Unit,
+  measurements: Schema.partial(Schema.Record({ key: PeerName, value: Measurement })),
+  targets: Schema.Array(Target),
   /** A ratio says nothing of it: a difference, which may be zero. */
-  readonly isDifference?: boolean | undefined
-  readonly notes: ReadonlyArray<string>
-}
+  isDifference: Schema.optional(Schema.Boolean),
+  notes: Schema.Array(Schema.String)
+})
+export type Row = typeof Row.Type
 
-export interface CaseResult {
-  readonly name: string
-  readonly title: string
-  readonly seconds: number
-  readonly rows: ReadonlyArray<Row>
-}
+export const CaseResult = Schema.Struct({
+  name: Schema.String,
+  title: Schema.String,
+  /** The machine's load of the minute before. */
+  loadBefore: Schema.Number,
+  seconds: Schema.Number,
+  rows: Schema.Array(Row)
+})
+export type CaseResult = typeof CaseResult.Type
 
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = [...values].sort((left, right) => left - right)

@@ -2,7 +2,6 @@
 import * as Schema from "effect/Schema"
 import { totalmem } from "node:os"
 import { join } from "node:path"
-import { setTimeout } from "node:timers/promises"
 import { CaseError, Child } from "./Child.js"
 import type { Encoded, Kind } from "./Fixtures.js"
 import { typeUrls } from "./Fixtures.js"
@@ -85,11 +84,7 @@ export class Server {
 
   /** Waits until it rests; the CPU milliseconds it has used by then. */
   async quietCpuMilliseconds(limitSeconds?: number): Promise<number> {
-    const { pid } = this.child
-    // The profiler's own thread never rests.
-    return this.#profiling
-      ? setTimeout(300).then(() => ProcessStatistics.cpuMilliseconds(pid))
-      : ProcessStatistics.quietCpuMilliseconds(pid, limitSeconds)
+    return ProcessStatistics.quietCpuMilliseconds(this.child.pid, limitSeconds, this.#profiling)
   }
 
   /** The end of its log. */

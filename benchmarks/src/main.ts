@@ -1,4 +1,5 @@
 /** `npm run bench`: see README.md. */
+import * as Option from "effect/Option"
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, relative, resolve } from "node:path"
@@ -21,7 +22,9 @@ Measures the control plane beside go-control-plane. Without a CASE: every one. L
   --quick             small sizes, one repeat: a few minutes for all; ratios are only an indication
   --repeats N         default 3
   --peers A,B         only these: ${Object.keys(peerTitles).join(", ")}
-  --json FILE         all figures
+  --json FILE         all figures, written after each case
+  --continue          with --json: what the file has from the same machine, versions and sizes is kept and, unless it is
+                      named, not measured again; this also makes the table of --markdown from it
   --markdown FILE     the table, between the markers of a page
   --profile CASE      a CPU profile of our server, or client, in that case, and where its time goes
   --help
@@ -47,6 +50,7 @@ const parse = () => {
         repeats: { type: "string" },
         peers: { type: "string" },
         json: { type: "string" },
+        continue: { type: "boolean", default: false },
         markdown: { type: "string" },
         profile: { type: "string" }
       }
@@ -90,8 +94,6 @@ const main = async (): Promise<void> => {
       ? undefined
       : join(mkdtempSync(join(tmpdir(), "effect-xds-profile-")), `${values.profile}.cpuprofile`)
   const machine = Machine.machine()
-  if (machine.loadBefore > 0.5)
-    say(`The machine is busy (load ${machine.loadBefore.toFixed(2)}): figures are provisional.`)
   const bench = new Bench({
     quick: values.quick,
     repeats,
@@ -103,21 +105,33 @@ const main = async (): Promise<void> => {
   })
   // npm changes into the package's folder; what the user names is meant from where they are.
   const from = (path: string): string => resolve(process.env.INIT_CWD ?? ".", path)
-  const cases: Array<CaseResult> = []
+  const results = new Map<string, CaseResult>()
   const report = (): Report.Report => ({
     date: new Date().toISOString(),
     quick: values.quick,
     repeats,
     machine,
-    versions: { ...Machine.versions(), ...bench.versions },
-    cases
+    versions: { ...versions, ...bench.versions },
+    // Always in the same order.
+    cases: Cases.all.flatMap(({ name }) => results.get(name) ?? [])
   })
+  let versions = Machine.versions()
+  if (values.continue) {
+    const file = values.json === undefined ? stop("--continue needs the --json FILE to go on with") : from(values.json)
+    const earlier = Option.getOrUndefined(Report.earlier(file, report()))
+    if (earlier === undefined && existsSync(file)) stop(`${file} is of another machine, version or size`)
+    for (const result of earlier?.cases ?? []) results.set(result.name, result)
+    versions = { ...earlier?.versions, ...versions }
+    if (results.size > 0) say(`kept: ${Array.from(results.keys()).join(", ")}`)
+  }
   for (const { name, run, title } of Cases.all) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue
-    say(`${name}: ${title}`)
+    if (wanted.length > 0 ? !wanted.includes(name) : results.has(name)) continue
+    const loadBefore = Machine.load()
+    const busy = loadBefore > 0.5 ? ` (the machine is busy, load ${loadBefore.toFixed(2)}: provisional)` : ""
+    say(`${name}: ${title}${busy}`)
     const start = Date.now()
     const rows = await run(bench)
-    cases.push({ name, title, seconds: (Date.now() - start) / 1000, rows })
+    results.set(name, { name, title, loadBefore, seconds: (Date.now() - start) / 1000, rows })
     // After each: a long run that is broken off is not lost.
     if (values.json !== undefined) writeFileSync(from(values.json), `${JSON.stringify(report(), null, 2)}\n`)
   }
@@ -131,7 +145,7 @@ const main = async (): Promise<void> => {
     Report.writeMarkdown(from(values.markdown), report())
     say(`written: ${relative(".", from(values.markdown))}`)
   }
-  const failed = Report.failures(cases)
+  const failed = Report.failures(report().cases)
   if (failed.length > 0) stop(`${failed.length} failed:\n  ${failed.join("\n  ")}`)
   process.exit()
 }

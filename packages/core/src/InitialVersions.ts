@@ -30,15 +30,15 @@ const decoder = new TextDecoder()
 export class EncodedVersions implements ReadonlyMap<string, string> {
   private decoded: ReadonlyMap<string, string> | undefined
 
-  /** `places`: where each entry begins and ends, one after the other. All as {@link plainEntries} reads them. */
+  /** Entries; one name may be in several. */
+  readonly size: number
+
+  /** `runs`: as {@link plainEntries} found them. */
   constructor(
     readonly bytes: Uint8Array,
-    readonly places: ReadonlyArray<number>
-  ) {}
-
-  /** Entries; one name may be in several. */
-  get size(): number {
-    return this.places.length / 2
+    readonly runs: ReadonlyArray<Run>
+  ) {
+    this.size = runs.reduce((sum, { size }) => sum + size, 0)
   }
 
   get(name: string): string | undefined {
@@ -72,35 +72,53 @@ export class EncodedVersions implements ReadonlyMap<string, string> {
   private map(): ReadonlyMap<string, string> {
     if (this.decoded === undefined) {
       const made = new Map<string, string>()
-      for (let index = 0; index < this.places.length; index += 2) {
-        const [name, version] = entryAt(this.bytes, this.places[index] ?? 0)
+      eachEntry(this, (start) => {
+        const [name, version] = entryAt(this.bytes, start)
         made.set(name, version)
-      }
+      })
       this.decoded = made
     }
     return this.decoded
   }
 }
 
+/** Entries that follow one another, each with its tag and length. */
+export interface Run {
+  /** Behind the tag of the first. */
+  readonly start: number
+  readonly end: number
+  readonly size: number
+}
+
 /**
  * Reads entries as long as they are plain and follow one another: a name and a version in this order and of less than 128
- * bytes together, which is how everybody writes them. `at` is behind the tag of the first one. Adds to `places` where
- * each begins and ends, and gives where the last one ends; `at` itself if the first is not plain.
+ * bytes together, which is how everybody writes them. `at` is behind the tag of the first one. `undefined` if that is not
+ * plain.
  *
  * @since 0.1.0
  */
-export const plainEntries = (bytes: Uint8Array, at: number, places: Array<number>): number => {
-  let next = at
-  let length = bytes[next] ?? 0x80
-  while (length < 0x80 && isPlain(bytes, next + 1, next + 1 + length)) {
-    places.push(next + 1, next + 1 + length)
-    next += 1 + length
-    if (bytes[next] !== ENTRY) return next
-    length = bytes[next + 1] ?? 0x80
-    next++
+export const plainEntries = (bytes: Uint8Array, at: number): Run | undefined => {
+  let end = at
+  let size = 0
+  for (let start = at; ; start = end + 1) {
+    const length = bytes[start] ?? 0x80
+    if (length >= 0x80 || !isPlain(bytes, start + 1, start + 1 + length)) break
+    end = start + 1 + length
+    size++
+    if (bytes[end] !== ENTRY) break
   }
-  // The tag that was read last is of an entry of another form.
-  return next > at ? next - 1 : at
+  return size === 0 ? undefined : { start: at, end, size }
+}
+
+/** Where each entry begins and ends. */
+const eachEntry = ({ bytes, runs }: EncodedVersions, visit: (start: number, end: number) => void): void => {
+  for (const run of runs) {
+    for (let at = run.start; at < run.end; at++) {
+      const start = at + 1
+      at = start + (bytes[at] ?? 0)
+      visit(start, at)
+    }
+  }
 }
 
 /** Whether these bytes are a name and a version, of less than 128 bytes each, in this order. */
@@ -157,20 +175,20 @@ export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.
   return { isHeld, unheld: () => ResourceSet.all(set).filter((resource) => !isHeld(resource)), others: versions }
 }
 
-const compareEncoded = ({ bytes, places }: EncodedVersions, set: ResourceSet.ResourceSet): Comparison => {
+const compareEncoded = (versions: EncodedVersions, set: ResourceSet.ResourceSet): Comparison => {
+  const { bytes } = versions
   const index = indexOf(set)
   const held = new Uint8Array(index.resources.length)
   const view = viewOf(bytes)
   const others = new Map<string, string>()
-  for (let at = 0; at < places.length; at += 2) {
-    const start = places[at] ?? 0
-    const found = find(index, view, start, places[at + 1] ?? start)
+  eachEntry(versions, (start, end) => {
+    const found = find(index, view, start, end)
     if (found >= 0) held[found] = 1
     else {
       const [name, version] = entryAt(bytes, start)
       others.set(name, version)
     }
-  }
+  })
   return {
     isHeld: (resource) => {
       const place = index.places.get(resource.name)

@@ -195,7 +195,7 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
   let responseNonce = ""
   let subscribe: Array<string> | undefined
   let unsubscribe: Array<string> | undefined
-  const places: Array<number> = []
+  const runs: Array<InitialVersions.Run> = []
   let versions: Map<string, string> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
@@ -215,9 +215,11 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
         ;(unsubscribe ??= []).push(reader.string())
         return true
       case 5: {
-        const after = InitialVersions.plainEntries(bytes, reader.pos, places)
-        if (after > reader.pos) reader.pos = after
-        else {
+        const run = InitialVersions.plainEntries(bytes, reader.pos)
+        if (run !== undefined) {
+          runs.push(run)
+          reader.pos = run.end
+        } else {
           const [name, version] = decodeMapEntry(reader)
           ;(versions ??= new Map()).set(name, version)
         }
@@ -238,7 +240,7 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
     typeUrl,
     resourceNamesSubscribe: subscribe ?? noStrings,
     resourceNamesUnsubscribe: unsubscribe ?? noStrings,
-    initialResourceVersions: heldIn(bytes, places, versions),
+    initialResourceVersions: heldIn(bytes, runs, versions),
     responseNonce,
     errorDetail,
     node
@@ -248,11 +250,11 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
 /** The entries that are plain and those that are not. */
 const heldIn = (
   bytes: Uint8Array,
-  places: ReadonlyArray<number>,
+  runs: ReadonlyArray<InitialVersions.Run>,
   versions: ReadonlyMap<string, string> | undefined
 ): ReadonlyMap<string, string> => {
-  if (places.length === 0) return versions ?? noVersions
-  const encoded = new InitialVersions.EncodedVersions(bytes, places)
+  if (runs.length === 0) return versions ?? noVersions
+  const encoded = new InitialVersions.EncodedVersions(bytes, runs)
   return versions === undefined ? encoded : new Map([...encoded, ...versions])
 }
 

@@ -8,6 +8,9 @@ import { Buffer } from "node:buffer"
 /** Bytes before a message. */
 export const prefixBytes = 5
 
+/** Room in a message's buffer, in multiples of what has arrived of it. Few steps: each of them copies. */
+const growth = 8
+
 /** What is wrong with the bytes of a stream. */
 export type Problem =
   | { readonly _tag: "TooLarge"; readonly bytes: number }
@@ -74,7 +77,7 @@ export class Reader {
   #append(chunk: Buffer, start: number, end: number): void {
     const received = this.#received + end - start
     if (this.#buffer === undefined || received > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.min(this.#length, received * 2))
+      const larger = Buffer.allocUnsafeSlow(Math.min(this.#length, received * growth))
       this.#buffer?.copy(larger, 0, 0, this.#received)
       this.#buffer = larger
     }
