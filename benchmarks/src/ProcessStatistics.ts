@@ -30,7 +30,7 @@ const hasSchedstat = existsSync("/proc/self/schedstat")
  * CPU time of all threads so far, user and system, in milliseconds. From the nanoseconds of every thread's `schedstat`;
  * /proc/PID/stat holds the same in steps of 10 ms, and serves where there is no schedstat.
  */
-export const cpuMilliseconds = (pid: number): number => {
+const cpuMilliseconds = (pid: number): number => {
   const stat = read(pid, "stat")
   if (hasSchedstat) {
     return readThreads(pid, "schedstat").reduce((sum, line) => sum + Number(line.split(" ", 1)[0]) / 1e6, 0)

@@ -2,13 +2,16 @@
  * Serves xDS on one port: gRPC, gRPC-Web and Connect, over HTTP/2 and HTTP/1.1, in the clear or with TLS.
  *
  * gRPC streams, which is what Envoy and gRPC open, are served on bare HTTP/2 streams; everything else goes through
- * Connect. Which protocol a cleartext connection speaks is seen from its first bytes.
+ * Connect. Beside xDS there is health checking (`grpc.health.v1`), which says SERVING until the server shuts down, and
+ * server reflection. Which protocol a cleartext connection speaks is seen from its first bytes.
  *
  * Timers here are real ones and not of Effect's `Clock`: they guard real sockets.
  *
  * @since 0.1.0
  */
 import { ServerTransport, Status } from "@effect-xds/transport"
+import * as ServerTls from "@effect-xds/transport/ServerTls"
+import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,34 +22,17 @@ import * as Net from "node:net"
 import * as Tls from "node:tls"
 import * as ConnectServerMetrics from "./ConnectServerMetrics.js"
 import { Calls } from "./internal/Calls.js"
+import * as CompanionServices from "./internal/CompanionServices.js"
 import * as ConnectRoutes from "./internal/ConnectRoutes.js"
 import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
 import * as MethodTable from "./internal/MethodTable.js"
-import * as Peers from "./internal/Peers.js"
-import * as TlsCredentials from "./internal/TlsCredentials.js"
 
 /**
  * The server's certificate, and what it wants of its clients.
  *
  * @since 0.1.0
  */
-export interface TlsOptions {
-  /**
-   * The private key: PEM text, or the path of a PEM file. Files are read again when they change, also when they are
-   * exchanged by a link: new connections get what is there then, those that are open keep what they have. If it is of no
-   * use, the old credentials stay and a warning says why.
-   */
-  readonly key: string
-  /** The certificate and its chain: PEM text or a path. */
-  readonly cert: string
-  /**
-   * The authorities that sign client certificates: PEM text or a path. With it clients are asked for a certificate, and
-   * one that verifies becomes `peer.identity`.
-   */
-  readonly ca?: string
-  /** Refuses connections without a certificate that verifies. Default `false`. */
-  readonly requireClientCertificate?: boolean
-}
+export type TlsOptions = ServerTls.TlsOptions
 
 /**
  * Pings, by which connections that are lost without a word are found.
@@ -98,6 +84,11 @@ export interface Options {
   readonly handshakeTimeout?: number
   /** Milliseconds that clients have to read the end of their streams before they are cut off. Default 5000. */
   readonly shutdownGrace?: number
+  /**
+   * Server reflection (`grpc.reflection.v1` and `v1alpha`), by which grpcurl and its like list, describe and call without
+   * `.proto` files. It tells what is public of Envoy's API, nothing of what is served. Default `true`.
+   */
+  readonly reflection?: boolean
 }
 
 /**
@@ -122,28 +113,24 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
     Effect.gen(function* () {
       const runtime = yield* Effect.runtime()
       const host = options.host ?? "127.0.0.1"
-      const wanted = Peers.formatAddress(host, options.port ?? 0)
+      const wanted = SocketPeer.formatAddress(host, options.port ?? 0)
       const fail = (reason: string, cause: unknown): ServerTransport.ServerTransportError =>
         new ServerTransport.ServerTransportError({ address: wanted, reason, cause })
       const credentials =
         options.tls === undefined
           ? undefined
-          : yield* Effect.mapError(TlsCredentials.load(options.tls), ({ reason, cause }) => fail(reason, cause))
+          : yield* Effect.mapError(ServerTls.load(options.tls), ({ reason, cause }) => fail(reason, cause))
       const server = yield* Effect.acquireRelease(
         Effect.sync(() => new Server(options, credentials, accept, runtime)),
         (server) => Effect.promise(() => server.close())
       )
       if (options.tls !== undefined && credentials !== undefined) {
-        const { tls } = options
-        yield* Effect.acquireRelease(
-          Effect.sync(() => TlsCredentials.watch(tls, credentials, server.reload)),
-          (stop) => Effect.sync(stop)
-        )
+        yield* ServerTls.watch(options.tls, credentials, server.reload)
       }
       const port = yield* Effect.mapError(server.listen(host, options.port ?? 0), (cause) =>
         fail(listenReason(cause), cause)
       )
-      return Peers.formatAddress(host, port)
+      return SocketPeer.formatAddress(host, port)
     })
 })
 
@@ -241,6 +228,7 @@ class Server {
       maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
       requestTimeout: this.#handshakeTimeout,
+      reflection: options.reflection ?? true,
       shutdownGrace: this.#shutdownGrace,
       accept,
       onRefused: this.#onRefused,
@@ -265,28 +253,32 @@ class Server {
       this.#listener = Net.createServer({ noDelay: true })
       this.#listener.on("connection", this.#onCleartext)
     } else {
-      const listener = Tls.createServer({ ...credentials, handshakeTimeout: this.#handshakeTimeout })
+      const listener = Tls.createServer({
+        ...credentials,
+        ALPNProtocols: ["h2", "http/1.1"],
+        handshakeTimeout: this.#handshakeTimeout
+      })
       listener.on("connection", (socket: Net.Socket) => {
         socket.setNoDelay(true)
         this.#track(socket)
       })
       listener.on("secureConnection", this.#onSecure)
       listener.on("tlsClientError", (error, socket) => {
-        this.#warn("TLS handshake failed", { peer: Peers.ofSocket(socket).address, reason: error.message })
+        this.#warn("TLS handshake failed", { peer: SocketPeer.ofSocket(socket).address, reason: error.message })
       })
       this.#listener = listener
     }
     this.#listener.maxConnections = options.maxConnections ?? 10_000
     this.#listener.on("drop", (data) => {
       this.#warn("connection refused", {
-        peer: Peers.formatAddress(data?.remoteAddress ?? "unknown", data?.remotePort ?? 0),
+        peer: SocketPeer.formatAddress(data?.remoteAddress ?? "unknown", data?.remotePort ?? 0),
         reason: `this server has ${this.#listener.maxConnections} connections, its limit`
       })
     })
   }
 
   /** New credentials for new connections. */
-  readonly reload: TlsCredentials.Reload = {
+  readonly reload: ServerTls.Reload = {
     onChange: ({ ca, cert, key }) => {
       if (!(this.#listener instanceof Tls.Server)) return
       this.#listener.setSecureContext({ key, cert, ca })
@@ -380,7 +372,7 @@ class Server {
   }
 
   #onHttp1(socket: Net.Socket): void {
-    const peer = Peers.ofSocket(socket)
+    const peer = SocketPeer.ofSocket(socket)
     this.#debug("connection opened", { peer: peer.address, protocol: "HTTP/1.1" })
     // A connection that does not bring a whole request in time is ended, whatever it trickles.
     let requested = this.#expectBytes(socket)
@@ -404,12 +396,12 @@ class Server {
   readonly #onHttp1Request = (request: Http1.IncomingMessage, response: Http1.ServerResponse): void => {
     const connection = this.#http1Connections.get(request.socket)
     connection?.onRequest(request, response)
-    this.#serveConnect(request, response, connection?.peer ?? Peers.ofSocket(request.socket))
+    this.#serveConnect(request, response, connection?.peer ?? SocketPeer.ofSocket(request.socket))
   }
 
   readonly #onSession = (session: Http2.ServerHttp2Session): void => {
     const socket = session.socket
-    const peer = Peers.ofSocket(socket)
+    const peer = SocketPeer.ofSocket(socket)
     this.#peers.set(session, peer)
     this.#sessions.add(session)
     if (this.#closing) session.close()
@@ -454,10 +446,11 @@ class Server {
     // Reset by the client before we came to it.
     if (stream.destroyed || stream.closed || session === undefined) return
     const path = headers[":path"] ?? ""
-    const peer = this.#peers.get(session) ?? Peers.ofSocket(session.socket)
+    const peer = this.#peers.get(session) ?? SocketPeer.ofSocket(session.socket)
     const method = MethodTable.find(path)
     const grpc = isGrpc(headers["content-type"])
-    if (headers[":method"] === "POST" && grpc && !(method?.unary ?? false))
+    const isCompanion = this.#companion(path) !== undefined
+    if (headers[":method"] === "POST" && grpc && !isCompanion && !(method?.unary ?? false))
       this.#acceptGrpc(stream, headers, path, method, peer)
     else
       this.#serveConnect(
@@ -497,8 +490,14 @@ class Server {
     peer: ServerTransport.Peer
   ): void {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
-    const incoming = { path, method: MethodTable.find(path), peer, headers: plainHeaders(request.headers) }
-    this.#connect(incoming, request, response)
+    const method = MethodTable.find(path)
+    const unary = method?.unary ?? this.#companion(path)
+    this.#connect({ path, method, unary, peer, headers: plainHeaders(request.headers) }, request, response)
+  }
+
+  /** Whether the method is unary; `undefined` if it is none of gRPC's own services. */
+  #companion(path: string): boolean | undefined {
+    return CompanionServices.isUnary(path, this.#shared.reflection)
   }
 
   readonly #onRefused: Shared["onRefused"] = (method, peer, reason, message) => {

@@ -9,15 +9,18 @@
 import type * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as ServerTls from "@effect-xds/transport/ServerTls"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
 import * as Http from "node:http"
 import * as Https from "node:https"
 import * as DiscoveryApp from "./internal/DiscoveryApp.js"
-import * as Peers from "./internal/Peers.js"
 import * as Refusal from "./internal/Refusal.js"
+import * as RestServerMetrics from "./RestServerMetrics.js"
 
 /**
  * How polls are answered, and what is bounded. Everything has a default.
@@ -85,11 +88,8 @@ export interface ListenOptions extends Options {
   readonly host?: string | undefined
   /** The port. Default 0: any free one. */
   readonly port?: number | undefined
-  /**
-   * Serves HTTPS, with the options of Node: `key` and `cert`, and for client certificates, which become `peer.identity`,
-   * `ca` and `requestCert`. They are used as they are; files that change later are not seen. Default: in the clear.
-   */
-  readonly tls?: Https.ServerOptions | undefined
+  /** Serves HTTPS. Default: in the clear. */
+  readonly tls?: ServerTls.TlsOptions | undefined
   /** Connections at a time; more are closed at once. Default 10 000. */
   readonly maxConnections?: number | undefined
   /** Milliseconds that a connection is kept open between requests. Default 65 000. */
@@ -135,7 +135,11 @@ const listenReason = (cause: unknown): string => {
   }
 }
 
-const createServer = ({ keepAliveTimeout, maxConnections, tls }: ListenOptions, bodyTimeout: number): Http.Server => {
+const createServer = (
+  { keepAliveTimeout, maxConnections }: ListenOptions,
+  tls: Https.ServerOptions | undefined,
+  bodyTimeout: number
+): Http.Server => {
   const timeouts = {
     keepAliveTimeout: keepAliveTimeout ?? 65_000,
     headersTimeout: bodyTimeout,
@@ -172,16 +176,36 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
     Effect.gen(function* () {
       const { host = "127.0.0.1", port = 0, shutdownGrace = 5000 } = options
       const settings = settingsOf(options)
-      const wanted = Peers.formatAddress(host, port)
+      const wanted = SocketPeer.formatAddress(host, port)
       const fail = (cause: unknown): ServerTransport.ServerTransportError =>
         new ServerTransport.ServerTransportError({ address: wanted, reason: listenReason(cause), cause })
-      const node = yield* Effect.try({ try: () => createServer(options, settings.bodyTimeout), catch: fail })
+      const credentials =
+        options.tls === undefined
+          ? undefined
+          : yield* Effect.mapError(
+              ServerTls.load(options.tls),
+              ({ cause, reason }) => new ServerTransport.ServerTransportError({ address: wanted, reason, cause })
+            )
+      const node = createServer(options, credentials, settings.bodyTimeout)
       const server = yield* Effect.mapError(
         NodeHttpServer.make(() => node, { host, port }),
         ({ cause }) => fail(cause)
       )
       // Errors from here on are of single connections that could not be accepted.
       node.on("error", () => undefined)
+      if (options.tls !== undefined && credentials !== undefined && node instanceof Https.Server) {
+        const fork = Runtime.runFork(yield* Effect.runtime())
+        const reload: ServerTls.Reload = {
+          onChange: ({ ca, cert, key }) => {
+            node.setSecureContext({ key, cert, ca })
+            RestServerMetrics.tlsReloads.unsafeUpdate(1, [])
+            fork(Effect.logInfo("TLS files of REST changed and are in use"))
+          },
+          onUnusable: ({ reason }) =>
+            void fork(Effect.logWarning(`TLS files of REST changed and cannot be used; the old ones stay: ${reason}`))
+        }
+        yield* ServerTls.watch(options.tls, credentials, reload)
+      }
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
           // Nobody answers any more what still comes on connections that are open.
@@ -191,7 +215,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
         })
       )
       yield* server.serve(yield* DiscoveryApp.make(settings, accept))
-      return server.address._tag === "TcpAddress" ? Peers.formatAddress(host, server.address.port) : wanted
+      return server.address._tag === "TcpAddress" ? SocketPeer.formatAddress(host, server.address.port) : wanted
     })
 })
 

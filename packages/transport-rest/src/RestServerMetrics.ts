@@ -31,3 +31,13 @@ export const requests = (
   status: number
 ): Metric.Metric<MetricKeyType.MetricKeyType.Counter<number>, number, { readonly count: number }> =>
   Metric.tagged(answered, "status", String(status))
+
+/**
+ * How often TLS files changed and were read again.
+ *
+ * @since 0.1.0
+ */
+export const tlsReloads = Metric.counter("xds_rest_tls_reloads", {
+  description: "TLS files that changed and were read again",
+  incremental: true
+})

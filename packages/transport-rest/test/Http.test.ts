@@ -8,9 +8,13 @@ import { ServerTransport } from "@effect-xds/transport"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
 import { Cause, Effect, Exit, Metric, Scope } from "effect"
 import { X509Certificate } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
 import * as Https from "node:https"
 import * as Net from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Tls from "node:tls"
 import { gunzipSync, gzipSync } from "node:zlib"
 import {
   CDS,
@@ -479,9 +483,7 @@ describe("The server", { timeout: 30_000 }, () => {
         tls: {
           key: server.private,
           cert: server.cert,
-          ca: authority.cert,
-          requestCert: true,
-          rejectUnauthorized: false
+          ca: authority.cert
         }
       })
       const poll = (own?: { readonly private: string; readonly cert: string }) =>
@@ -506,6 +508,36 @@ describe("The server", { timeout: 30_000 }, () => {
         },
         undefined
       ])
+    })
+  )
+
+  it.scopedLive("reads TLS files again when they change, and keeps what was good", () =>
+    Effect.gen(function* () {
+      const { authority, client, server, stranger } = Certificates
+      const directory = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "tls-"))),
+        (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+      )
+      const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")]
+      const put = (own: { readonly private: string; readonly cert: string }) => {
+        writeFileSync(key, own.private)
+        writeFileSync(cert, own.cert)
+      }
+      put(server)
+      const { port } = yield* serving({ tls: { key, cert, ca: authority.cert } })
+      const served = () =>
+        new Promise<string>((resolve, reject) => {
+          const socket = Tls.connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => {
+            resolve(String(socket.getPeerCertificate().subject.CN))
+            socket.destroy()
+          })
+          socket.on("error", reject)
+        })
+      expect(yield* Effect.promise(served)).toBe("xds")
+      // A key of another certificate.
+      put({ private: stranger.private, cert: client.cert })
+      put(client)
+      yield* eventually(async () => expect(await served()).toBe("node one"))
     })
   )
 })

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as ClientTransport from "./ClientTransport.js"
+export * as EventLoop from "./EventLoop.js"
 export * as LogLimit from "./LogLimit.js"
 export * as ServerTransport from "./ServerTransport.js"
 export * as Status from "./Status.js"

@@ -20,6 +20,8 @@ import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
+import * as CompanionCall from "./CompanionCall.js"
+import * as CompanionServices from "./CompanionServices.js"
 import type { Call } from "./ConnectStream.js"
 import { ConnectStream, toError } from "./ConnectStream.js"
 import type { Shared } from "./GrpcStream.js"
@@ -32,11 +34,19 @@ type Handlers = ReadonlyMap<string, UniversalHandler>
 
 const callKey = createContextKey<Call | undefined>(undefined)
 
+// Every request is given a call below, and those of xDS a method.
+const missing = (): Error => toError(Status.make("INTERNAL", "internal error"))
+
 const callOf = (context: HandlerContext): Call => {
   const call = context.values.get(callKey)
-  // Every request is given one below.
-  if (call === undefined) throw toError(Status.make("INTERNAL", "internal error"))
+  if (call === undefined) throw missing()
   return call
+}
+
+const discoveryCallOf = (context: HandlerContext): Call & { readonly method: ServerTransport.Method } => {
+  const { method, ...call } = callOf(context)
+  if (method === undefined) throw missing()
+  return { ...call, method }
 }
 
 /** The generated services; imported at the first call, since most servers never see one. */
@@ -108,7 +118,7 @@ const isUnary = (method: DescMethod): method is DescMethodUnary => method.method
 
 const addStream = (router: ConnectRouter, shared: Shared, method: DescMethodBiDiStreaming): void => {
   router.rpc(method, async function* (requests: AsyncIterable<Message>, context) {
-    const stream = new ConnectStream(shared, callOf(context), context.signal)
+    const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
     void stream.readAll(encoded(method.input, requests))
     for await (const response of stream.responses()) yield await toMessage(method.output, response, context)
@@ -117,7 +127,7 @@ const addStream = (router: ConnectRouter, shared: Shared, method: DescMethodBiDi
 
 const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary): void => {
   router.rpc(method, async (request: Message, context) => {
-    const stream = new ConnectStream(shared, callOf(context), context.signal)
+    const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
     stream.request(toBinary(method.input, request))
     for await (const response of stream.responses()) return await toMessage(method.output, response, context)
@@ -131,12 +141,15 @@ const load = async (shared: Shared): Promise<Handlers> => {
     acceptCompression: [compressionGzip],
     jsonOptions: { registry: await TypeRegistry.forJson(null) }
   })
-  for (const { methods } of await loadServices()) {
+  const services = await loadServices()
+  for (const { methods } of services) {
     for (const method of methods) {
       if (isUnary(method)) addUnary(router, shared, method)
       else if (isStream(method)) addStream(router, shared, method)
     }
   }
+  const open = (context: HandlerContext) => CompanionCall.open(shared, callOf(context), context.signal)
+  await CompanionServices.add(router, services, shared.reflection, open)
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 }
 
@@ -183,6 +196,8 @@ const isTooLarge = ({ status, trailer }: UniversalServerResponse): boolean =>
 interface Incoming {
   readonly path: string
   readonly method: ServerTransport.Method | undefined
+  /** One request, one response; `undefined`: there is no such method. */
+  readonly unary: boolean | undefined
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
 }
@@ -216,12 +231,12 @@ export const make = (shared: Shared): Serve => {
   let loading: Promise<Handlers> | undefined
 
   const call = async (
-    incoming: Incoming & { readonly method: ServerTransport.Method },
+    incoming: Incoming,
     universal: UniversalServerRequest,
     response: HttpResponse,
     hasStarted: () => boolean
   ): Promise<void> => {
-    const { method, path, peer } = incoming
+    const { path, peer, unary } = incoming
     const contentType = universal.header.get("content-type") ?? ""
     const handler = (await (loading ??= load(shared))).get(path)
     if (handler?.supportedContentType(contentType) !== true || /^application\/grpc-web-text/.test(contentType)) {
@@ -230,7 +245,7 @@ export const make = (shared: Shared): Serve => {
       return plain(response, 415, reason)
     }
     if (response instanceof Http2.Http2ServerResponse) {
-      if (isStreaming(contentType) && !method.unary) {
+      if (isStreaming(contentType) && unary !== true) {
         // A compression would have to be named in the headers; it is not worth waiting for.
         for (const name of compressionHeaders) universal.header.delete(name)
         response.writeHead(200, { "content-type": contentType })
@@ -252,8 +267,8 @@ export const make = (shared: Shared): Serve => {
     // What happens to a connection is seen by the abort signal.
     request.on("error", ignore)
     response.on("error", ignore)
-    const { method, path, peer, headers } = incoming
-    if (method === undefined) {
+    const { method, path, peer, headers, unary } = incoming
+    if (unary === undefined) {
       const reason = `${path} is not a method of this server`
       shared.onRefused(path, peer, "unknown method", reason)
       return plain(response, 404, reason)
@@ -271,7 +286,7 @@ export const make = (shared: Shared): Serve => {
       shared.onRefused(path, peer, "request timeout", reason)
       destroy()
     }
-    const timer = method.unary ? setTimeout(onTimeout, shared.requestTimeout) : undefined
+    const timer = unary ? setTimeout(onTimeout, shared.requestTimeout) : undefined
     response.once("close", () => clearTimeout(timer))
     const onStart = (): void => {
       started = true
@@ -285,7 +300,7 @@ export const make = (shared: Shared): Serve => {
       shared.onRefused(path, peer, "malformed message", "the host of the request is missing or malformed")
       return plain(response, 400, "the host of the request is missing or malformed")
     }
-    call({ ...incoming, method }, universal, response, () => started).catch((cause: unknown) => {
+    call(incoming, universal, response, () => started).catch((cause: unknown) => {
       // An aborted call ends like this too.
       if (!universal.signal.aborted) shared.onDefect(path, peer, cause)
       destroy()

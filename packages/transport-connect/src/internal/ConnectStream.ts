@@ -13,7 +13,8 @@ import type { Shared } from "./GrpcStream.js"
 /** Which HTTP request a call is. */
 export interface Call {
   readonly path: string
-  readonly method: ServerTransport.Method
+  /** `undefined`: of a service that is none of xDS. */
+  readonly method: ServerTransport.Method | undefined
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
   /** Called when the call begins: for a unary one, when its request could be read. */
@@ -67,7 +68,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream {
 
   constructor(
     private readonly shared: Shared,
-    private readonly call: Call,
+    private readonly call: Call & { readonly method: ServerTransport.Method },
     private readonly signal: AbortSignal
   ) {
     this.method = call.method

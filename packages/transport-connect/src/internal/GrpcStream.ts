@@ -24,6 +24,8 @@ export interface Shared {
   readonly writeBufferBytes: number
   /** Milliseconds that a unary call has to bring its request. */
   readonly requestTimeout: number
+  /** Whether clients may ask which services and messages there are. */
+  readonly reflection: boolean
   /** Milliseconds that an ended stream has to be read to its end before it is destroyed. */
   readonly shutdownGrace: number
   readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler

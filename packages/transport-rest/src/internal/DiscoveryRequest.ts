@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
+import { parseObject, reasonOf } from "./JsonText.js"
 import { badRequest, type Refusal } from "./Refusal.js"
 
 export interface DiscoveryRequest {
@@ -19,56 +20,12 @@ export interface DiscoveryRequest {
   readonly node: () => Either.Either<Uint8Array | undefined, Refusal>
 }
 
-const reasonOf = (cause: unknown): string =>
-  cause instanceof RangeError
-    ? "it is nested too deep"
-    : cause instanceof Error
-      ? // The name of the library in front says nothing to the client.
-        cause.message.replace(/^\[[^\]]*\] /, "")
-      : String(cause)
-
 const sortedOnce = (names: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(names)).sort()
 
 const hash = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("base64")
 
-/** Where in a text: `line 2, column 5`. */
-const place = (text: string, at: number): string => {
-  const before = text.slice(0, at).split("\n")
-  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
-}
-
-const whereInText = (text: string, message: string): string => {
-  const position = /at position (\d+)/.exec(message)?.[1]
-  if (position !== undefined) return place(text, Number(position))
-  if (message.includes("end of JSON")) return place(text, text.length)
-  // Node names only the character where the text is short; then it is quoted whole.
-  return "line 1"
-}
-
-/** Of what `JSON.parse` gives. */
-const isObject = (json: unknown): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
-
-const parseJson = (bytes: Uint8Array): Either.Either<JsonObject, Refusal> => {
-  let text: string
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
-  } catch {
-    return Either.left(badRequest("the body is not JSON: it is not UTF-8"))
-  }
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch (cause) {
-    const message = reasonOf(cause)
-    return Either.left(badRequest(`the body is not JSON: ${whereInText(text, message)}: ${message}`))
-  }
-  if (!isObject(json)) {
-    const kind = json === null ? "null" : Array.isArray(json) ? "an array" : `a ${typeof json}`
-    return Either.left(badRequest(`the body is not a DiscoveryRequest: it is ${kind} and not an object`))
-  }
-  return Either.right(json)
-}
+const parseJson = (bytes: Uint8Array): Either.Either<JsonObject, Refusal> =>
+  Either.mapLeft(parseObject(bytes, "the body", "DiscoveryRequest"), badRequest)
 
 const notRequest = (cause: unknown): Refusal => badRequest(`the body is not a DiscoveryRequest: ${reasonOf(cause)}`)
 const notNode = (cause: unknown): Refusal =>

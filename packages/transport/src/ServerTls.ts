@@ -1,23 +1,47 @@
 /**
- * Keys and certificates, from PEM text or from files.
+ * Keys and certificates of servers on Node, from PEM text or from files that are read again when they change. For the
+ * transports; it needs Node and is not in the index.
+ *
+ * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
 import type { FSWatcher } from "node:fs"
 import { watch as watchDirectory } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { dirname } from "node:path"
-import type { SecureContextOptions, TlsOptions } from "node:tls"
+import type { SecureContextOptions, TlsOptions as NodeTlsOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
 
-export interface Credentials {
+/**
+ * A server's certificate, and what it wants of its clients.
+ *
+ * @since 0.1.0
+ */
+export interface TlsOptions {
+  /**
+   * The private key: PEM text, or the path of a PEM file. Files are read again when they change, also when they are
+   * exchanged by a link: new connections get what is there then, those that are open keep what they have. If it is of no
+   * use, the old credentials stay and a warning says why.
+   */
   readonly key: string
+  /** The certificate and its chain: PEM text or a path. */
   readonly cert: string
+  /**
+   * The authorities that sign client certificates: PEM text or a path. With it clients are asked for a certificate, and
+   * one that verifies becomes `peer.identity`.
+   */
   readonly ca?: string | undefined
+  /** Refuses connections without a certificate that verifies. Default `false`. */
   readonly requireClientCertificate?: boolean | undefined
 }
 
-/** Why credentials are of no use, with the name of the option. */
+/**
+ * Why credentials are of no use, with the name of the option.
+ *
+ * @since 0.1.0
+ */
 export interface Unusable {
   readonly reason: string
   readonly cause: unknown
@@ -37,10 +61,14 @@ const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
     ? Effect.succeed(value)
     : Effect.tryPromise({ try: () => readFile(value, "utf8"), catch: unusable(`tls.${name} cannot be read`) })
 
-/** The options of a TLS server. Reads the files, and fails for what is not a key or a certificate. */
-export const load = (credentials: Credentials): Effect.Effect<TlsOptions, Unusable> =>
+/**
+ * The options of Node's TLS server. Reads the files, and fails for what is not a key or a certificate.
+ *
+ * @since 0.1.0
+ */
+export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusable> =>
   Effect.gen(function* () {
-    const { key, cert, ca, requireClientCertificate = false } = credentials
+    const { key, cert, ca, requireClientCertificate = false } = options
     const context: SecureContextOptions = {
       key: yield* pem("key", key),
       cert: yield* pem("cert", cert),
@@ -49,7 +77,6 @@ export const load = (credentials: Credentials): Effect.Effect<TlsOptions, Unusab
     yield* Effect.try({ try: () => createSecureContext(context), catch: unusable("tls cannot be used") })
     return {
       ...context,
-      ALPNProtocols: ["h2", "http/1.1"],
       requestCert: ca !== undefined || requireClientCertificate,
       rejectUnauthorized: requireClientCertificate
     }
@@ -61,22 +88,43 @@ const pollInterval = 60_000
 /** Milliseconds from the first sign of a change until the files are read: key and certificate seldom change as one. */
 const settling = 100
 
-/** What becomes of files that changed. */
+/**
+ * What becomes of files that changed.
+ *
+ * @since 0.1.0
+ */
 export interface Reload {
-  readonly onChange: (options: TlsOptions) => void
+  readonly onChange: (options: NodeTlsOptions) => void
   /** What was read is of no use; the old credentials stay. */
   readonly onUnusable: (unusable: Unusable) => void
 }
 
 /**
- * Reads the files again when they change, until the result is called. The directories are watched and not the files:
+ * Reads the files again when they change, until the scope closes.
+ *
+ * @since 0.1.0
+ */
+export const watch = (
+  options: TlsOptions,
+  current: NodeTlsOptions,
+  reload: Reload
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() => begin(options, current, reload)),
+      (stop) => Effect.sync(stop)
+    )
+  )
+
+/**
+ * Watches until the result is called. The directories are watched and not the files:
  * files are replaced by renaming, and mounted secrets by exchanging a link beside them.
  */
-export const watch = (credentials: Credentials, current: TlsOptions, reload: Reload): (() => void) => {
-  const { ca, cert, key } = credentials
+const begin = (options: TlsOptions, current: NodeTlsOptions, reload: Reload): (() => void) => {
+  const { ca, cert, key } = options
   const files = [key, cert, ...(ca === undefined ? [] : [ca])].filter((value) => !isText(value))
   if (files.length === 0) return () => undefined
-  const textOf = ({ ca, cert, key }: TlsOptions) => JSON.stringify([key, cert, ca])
+  const textOf = ({ ca, cert, key }: NodeTlsOptions) => JSON.stringify([key, cert, ca])
   let known = textOf(current)
   let problem = ""
   let stopped = false
@@ -84,7 +132,7 @@ export const watch = (credentials: Credentials, current: TlsOptions, reload: Rel
 
   const look = async (): Promise<void> => {
     timer = undefined
-    const read = await Effect.runPromise(Effect.either(load(credentials)))
+    const read = await Effect.runPromise(Effect.either(load(options)))
     if (stopped) return
     if (Either.isLeft(read)) {
       // Said once: the same file may be looked at many times.

@@ -1,11 +1,17 @@
 /**
- * Who is at the other end of a socket.
+ * Who is at the other end of a socket of Node. For the transports; it needs Node and is not in the index.
+ *
+ * @since 0.1.0
  */
-import type { ServerTransport } from "@effect-xds/transport"
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
+import type * as ServerTransport from "./ServerTransport.js"
 
-/** `127.0.0.1:18000`, `[::1]:18000`. */
+/**
+ * An address with its port, as people write it: `127.0.0.1:18000`, `[::1]:18000`.
+ *
+ * @since 0.1.0
+ */
 export const formatAddress = (host: string, port: number): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
@@ -22,7 +28,11 @@ const unquote = (value: string): string => {
   }
 }
 
-/** The alternative names of a certificate one by one, with their kinds. */
+/**
+ * The alternative names of a certificate one by one, with their kinds, from what Node gives: `DNS:a, URI:b`.
+ *
+ * @since 0.1.0
+ */
 export const splitSubjectAltNames = (names: string | undefined): ReadonlyArray<string> =>
   Array.from((names ?? "").matchAll(name), ([, kind = "", value = ""]) => `${kind}:${unquote(value)}`)
 
@@ -41,7 +51,11 @@ const identityOf = (socket: TLSSocket): ServerTransport.Identity | undefined => 
   }
 }
 
-/** The peer of a connected socket. */
+/**
+ * The peer of a connected socket. Only a certificate that verified gives an identity.
+ *
+ * @since 0.1.0
+ */
 export const ofSocket = (socket: Socket): ServerTransport.Peer => ({
   address: formatAddress(socket.remoteAddress ?? "unknown", socket.remotePort ?? 0),
   identity: socket instanceof TLSSocket ? identityOf(socket) : undefined

@@ -1,0 +1,282 @@
+/**
+ * Reaches xDS servers over REST: polls, and long polls where the server holds them. REST has no aggregated form and no
+ * incremental one, so a client on it is made with `aggregated: false`, and each type is a stream of its own: a request
+ * of the client sets the next poll, and what a poll brings is a response.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "REST-JSON polling subscriptions"
+ * @since 0.1.0
+ */
+import * as ResourceTypes from "@effect-xds/proto/ResourceType"
+import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import * as LogLimit from "@effect-xds/transport/LogLimit"
+import * as Status from "@effect-xds/transport/Status"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as LogLevel from "effect/LogLevel"
+import * as Random from "effect/Random"
+import * as Runtime from "effect/Runtime"
+import * as Http from "node:http"
+import * as Https from "node:https"
+import * as DiscoveryBody from "./internal/DiscoveryBody.js"
+import * as HttpPoll from "./internal/HttpPoll.js"
+import * as RestAddress from "./internal/RestAddress.js"
+import { RestClientStream, type Environment } from "./internal/RestClientStream.js"
+import { TlsAgent } from "./internal/TlsAgent.js"
+import * as RestClientMetrics from "./RestClientMetrics.js"
+
+/**
+ * How to poll. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * Milliseconds from the end of a poll to the next one for the same type. Default 1000. What is asked for anew is
+   * polled for at once.
+   */
+  readonly refreshDelay?: number | undefined
+  /**
+   * The part of `refreshDelay` that is added to it at most, so that many clients do not come together: from 0 to 1.
+   * How much it is decides the `Random` service of where the transport is used. Default 0.2.
+   */
+  readonly jitter?: number | undefined
+  /**
+   * Milliseconds that the server is asked to hold a poll while nothing changed (long polling), with the header
+   * `Prefer: wait=…`. A server that does not know it answers at once. Default 0: the server is not asked.
+   */
+  readonly wait?: number | undefined
+  /**
+   * Milliseconds for an answer, beyond `wait`. Then the stream ends with UNAVAILABLE. The server is told of it with
+   * `x-envoy-expected-rq-timeout-ms`, as Envoy does. Default 10 000: less than a resource may take to be told missing.
+   */
+  readonly requestTimeout?: number | undefined
+  /** What bodies are: JSON is what every server takes, protobuf costs less with a {@link RestServer}. Default `json`. */
+  readonly format?: "json" | "protobuf" | undefined
+  /** The largest answer in bytes, also after decompression. Default 67 108 864 (64 MiB). */
+  readonly maxResponseBytes?: number | undefined
+  /**
+   * Call credentials: headers for each poll (`authorization`), asked for each time, so that a token may be refreshed. If
+   * it fails, the stream ends with UNAUTHENTICATED.
+   */
+  readonly headers?:
+    ((server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>) | undefined
+}
+
+/**
+ * The transport. Addresses are `host:port`, `http://host:port`, `https://host:port/prefix`, `unix:/path`, or gRPC's
+ * `dns:///host:port`. A channel fails for an address that cannot be understood and for TLS files that cannot be used;
+ * everything that may pass is the end of a stream, and what the client holds stays:
+ *
+ * - UNAVAILABLE: no connection, no answer in time, HTTP 429, 502, 503, 504
+ * - INTERNAL: an answer that is no DiscoveryResponse, or one of another type; an `@type` that is not known
+ * - RESOURCE_EXHAUSTED: an answer that is too large
+ * - UNIMPLEMENTED: a method that REST does not have, HTTP 404, 405
+ * - what the server says, in the words of its JSON, for everything else
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): ClientTransport.Service => ({
+  connect: (server) =>
+    Effect.gen(function* () {
+      const fail = (reason: string, cause?: unknown) =>
+        new ClientTransport.ClientTransportError({ address: server.address, reason, cause })
+      const { credentials } = server
+      const address = yield* Either.mapLeft(RestAddress.parse(server.address, credentials._tag === "Tls"), (reason) =>
+        fail(reason)
+      )
+      if (credentials._tag === "Tls" && (credentials.cert === undefined) !== (credentials.key === undefined)) {
+        return yield* fail("a client certificate needs both cert and key")
+      }
+      const runtime = yield* Effect.runtime()
+      const now = yield* monotonic
+      const log = LogLimit.make(runtime, now)
+      const warn = (reason: string): void => {
+        const subject = `${server.address} tls`
+        log(LogLevel.Warning, subject, `${server.address}: TLS files cannot be used, the last ones stay: ${reason}`)
+      }
+      // A poll that is held keeps its connection, and each type may have one.
+      const kept = { keepAlive: true, maxFreeSockets: ResourceTypes.all.length }
+      const agent = yield* Effect.acquireRelease(
+        Effect.try({
+          try: () =>
+            credentials._tag === "Tls" ? new TlsAgent(credentials, address.host, warn, kept) : new Http.Agent(kept),
+          catch: (cause) => fail(`TLS cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+        }),
+        (agent) => Effect.sync(() => agent.destroy())
+      )
+      return yield* Effect.acquireRelease(
+        Effect.sync(() => new Channel(server, address, agent, options, runtime, now)),
+        (channel) => Effect.sync(() => channel.close())
+      )
+    })
+})
+
+/**
+ * The transport as a layer.
+ *
+ * @example
+ * import { Bootstrap, XdsClient } from "@effect-xds/client"
+ * import { RestClient } from "@effect-xds/transport-rest"
+ * import { Layer } from "effect"
+ *
+ * const bootstrap = Bootstrap.make({ servers: ["http://127.0.0.1:18001"], node: { id: "app-1", cluster: "edge" } })
+ * const layer = XdsClient.layer({ bootstrap, aggregated: false }).pipe(
+ *   Layer.provide(RestClient.layer({ wait: 30_000, refreshDelay: 100 }))
+ * )
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport> =>
+  Layer.succeed(ClientTransport.ClientTransport, make(options))
+
+const monotonic: Effect.Effect<() => number> = Effect.map(
+  Effect.clock,
+  (clock) => () => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+)
+
+const outcomeOf = (exit: Exit.Exit<unknown, unknown>): RestClientMetrics.Outcome => {
+  if (Exit.isSuccess(exit)) return exit.value === undefined ? "unchanged" : "changed"
+  return Exit.isInterrupted(exit) ? "aborted" : "failed"
+}
+
+class Channel implements ClientTransport.Channel {
+  readonly #streams = new Set<RestClientStream>()
+  readonly #encode: DiscoveryBody.Encode
+  readonly #scheme: "http" | "https"
+  #ownNonces = 0
+
+  constructor(
+    private readonly server: ClientTransport.Server,
+    private readonly address: RestAddress.RestAddress,
+    private readonly agent: Http.Agent,
+    private readonly options: Options,
+    private readonly runtime: Runtime.Runtime<never>,
+    private readonly now: () => number
+  ) {
+    this.#encode = DiscoveryBody.encoder(options.format ?? "json")
+    this.#scheme = server.credentials._tag === "Tls" ? "https" : "http"
+  }
+
+  readonly open = (
+    { protocol, typeUrl }: ClientTransport.Method,
+    handler: ClientTransport.StreamHandler
+  ): ClientTransport.ClientStream => {
+    const path = typeUrl === undefined ? undefined : ResourceTypes.byTypeUrl(typeUrl)?.restPath
+    const { jitter = 0.2, refreshDelay = 1000 } = this.options
+    const environment: Environment = {
+      loop: { refreshDelay: Math.max(0, refreshDelay), jitter: Math.min(1, Math.max(0, jitter)) },
+      poll: (request, fresh) => this.#poll(path ?? "", typeUrl ?? "", request, fresh),
+      now: this.now,
+      random: () => Runtime.runSync(this.runtime)(Random.next),
+      run: (effect, onExit) => {
+        const cancel = Runtime.runCallback(this.runtime)(effect, { onExit })
+        return () => cancel()
+      },
+      onDefect: this.#onDefect,
+      onDone: (stream) => this.#streams.delete(stream)
+    }
+    const stream = new RestClientStream(handler, environment)
+    this.#streams.add(stream)
+    // Nothing is told from within this call.
+    setImmediate(() => {
+      if (protocol === "Incremental") {
+        return stream.fail(Status.make("UNIMPLEMENTED", "REST is state of the world only; choose that protocol"))
+      }
+      if (typeUrl === undefined) {
+        const text = "REST has no aggregated service (ADS); make the client with `aggregated: false`"
+        return stream.fail(Status.make("UNIMPLEMENTED", text))
+      }
+      if (path === undefined) return stream.fail(Status.make("UNIMPLEMENTED", `${typeUrl} has no path in REST`))
+      stream.start()
+    })
+    return stream
+  }
+
+  close(): void {
+    for (const stream of [...this.#streams]) stream.end()
+  }
+
+  readonly #onDefect = (defect: unknown): void => {
+    Runtime.runFork(this.runtime)(
+      Effect.annotateLogs(Effect.logError("client failed on a stream", Cause.die(defect)), {
+        server: this.server.address
+      })
+    )
+  }
+
+  #headers(fresh: boolean, timeout: number): Effect.Effect<Record<string, string>, Status.Status> {
+    const type = this.options.format === "protobuf" ? "application/x-protobuf" : "application/json"
+    const { headers: credentials, wait = 0 } = this.options
+    const headers = {
+      "content-type": type,
+      accept: type,
+      "accept-encoding": "gzip",
+      "user-agent": "effect-xds",
+      "x-envoy-expected-rq-timeout-ms": String(timeout),
+      ...(wait > 0 && { prefer: `wait=${fresh ? 0 : Math.ceil(wait / 1000)}` })
+    }
+    if (credentials === undefined) return Effect.succeed(headers)
+    return Effect.suspend(() => credentials(this.server)).pipe(
+      Effect.mapBoth({
+        onFailure: (error) => Status.make("UNAUTHENTICATED", `no call credentials: ${error.message}`),
+        onSuccess: (more) => ({ ...headers, ...more })
+      })
+    )
+  }
+
+  #poll(
+    path: string,
+    typeUrl: string,
+    request: Parameters<Environment["poll"]>[0],
+    fresh: boolean
+  ): ReturnType<Environment["poll"]> {
+    const { address, agent, options, server } = this
+    const { maxResponseBytes = 64 * 1024 * 1024, requestTimeout = 10_000, wait = 0 } = options
+    const timeout = requestTimeout + (fresh ? 0 : wait)
+    const target = `${address.prefix}${path}`
+    const exchange = Effect.gen(this, function* () {
+      const headers = yield* this.#headers(fresh, timeout)
+      const body = yield* Effect.promise(() => this.#encode(request))
+      const reply = yield* HttpPoll.post({
+        request: this.#scheme === "https" ? Https.request : Http.request,
+        options: {
+          method: "POST",
+          path: target,
+          agent,
+          headers: { ...headers, "content-length": body.length },
+          ...(address.socketPath === undefined
+            ? { host: address.host, port: address.port }
+            : { socketPath: address.socketPath, host: "localhost" })
+        },
+        body,
+        maxResponseBytes
+      })
+      yield* Effect.annotateCurrentSpan("http.response.status_code", reply.status)
+      if (reply.status === 304) return undefined
+      if (reply.status !== 200) return yield* Effect.fail(DiscoveryBody.refusalOf(reply))
+      return yield* DiscoveryBody.decode(reply, typeUrl, `own-${++this.#ownNonces}`)
+    })
+    return exchange.pipe(
+      Effect.timeoutFail({
+        duration: timeout,
+        onTimeout: () => Status.make("UNAVAILABLE", `no answer within ${timeout} ms`)
+      }),
+      Effect.mapError(({ code, message }) => Status.make(code, `POST ${target} on ${server.address}: ${message}`)),
+      Effect.onExit((exit) => Effect.sync(() => RestClientMetrics.polls(outcomeOf(exit)).unsafeUpdate(1, []))),
+      Effect.withSpan("xds.rest.poll", {
+        root: true,
+        kind: "client",
+        captureStackTrace: false,
+        attributes: {
+          "http.request.method": "POST",
+          "server.address": server.address,
+          "url.path": target,
+          "xds.version": request.versionInfo
+        }
+      })
+    )
+  }
+}

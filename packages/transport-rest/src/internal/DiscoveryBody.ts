@@ -1,0 +1,137 @@
+/** Polls and their answers as a client has them: a request to bytes, and bytes to a response. */
+import type { JsonValue } from "@bufbuild/protobuf"
+import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf"
+import * as ClientRequest from "@effect-xds/core/ClientRequest"
+import type { StateOfTheWorldRequest } from "@effect-xds/core/Request"
+import * as Response from "@effect-xds/core/Response"
+import * as Wire from "@effect-xds/core/Wire"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as Status from "@effect-xds/transport/Status"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Records from "effect/Record"
+import { Buffer } from "node:buffer"
+import type { Format } from "./DiscoveryResponse.js"
+import type { Reply } from "./HttpPoll.js"
+import { parseObject, reasonOf } from "./JsonText.js"
+import * as Negotiation from "./Negotiation.js"
+import type { Received } from "./PollLoop.js"
+
+/** envoy.service.discovery.v3.DiscoveryResponse */
+const field = { typeUrl: 4, nonce: 5 } as const
+
+export type Encode = (request: StateOfTheWorldRequest) => Promise<Uint8Array>
+
+/** A writer that keeps the JSON of the node: every poll has it, and it is the largest part of one. */
+export const encoder = (format: Format): Encode => {
+  if (format === "protobuf") return (request) => Promise.resolve(ClientRequest.encode(request))
+  let last: { readonly node: Uint8Array; readonly json: JsonValue } | undefined
+  const nodeOf = async (node: Uint8Array): Promise<JsonValue> => {
+    if (last?.node === node) return last.json
+    const message = fromBinary(NodeSchema, node)
+    const json = toJson(NodeSchema, message, { registry: await TypeRegistry.forMessage(NodeSchema, message) })
+    last = { node, json }
+    return json
+  }
+  return async ({ errorDetail, node, resourceNames, responseNonce, typeUrl, versionInfo }) =>
+    Wire.utf8(
+      JSON.stringify({
+        ...(versionInfo !== "" && { versionInfo }),
+        ...(node !== undefined && { node: await nodeOf(node) }),
+        ...(resourceNames.length > 0 && { resourceNames }),
+        typeUrl,
+        ...(responseNonce !== "" && { responseNonce }),
+        ...(errorDetail !== undefined && { errorDetail: { code: errorDetail.code, message: errorDetail.message } })
+      })
+    )
+}
+
+const malformed = (message: string): Status.Status => Status.make("INTERNAL", message)
+
+/** The message in JSON. Fields that are not known are passed over: the server may be newer than this client. */
+const ofJson = (bytes: Uint8Array): Effect.Effect<Uint8Array, Status.Status> =>
+  Effect.gen(function* () {
+    const json = yield* Either.mapLeft(parseObject(bytes, "the answer", "DiscoveryResponse"), malformed)
+    return yield* Effect.tryPromise({
+      try: async () => {
+        const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
+        const registry = await TypeRegistry.forJson(json)
+        return toBinary(
+          DiscoveryResponseSchema,
+          fromJson(DiscoveryResponseSchema, json, { registry, ignoreUnknownFields: true })
+        )
+      },
+      catch: (cause) => malformed(`the answer is not a DiscoveryResponse: ${reasonOf(cause)}`)
+    })
+  })
+
+/**
+ * The response in the body of an answer with status 200. It fails for what is none, and for one of another type than was
+ * asked for. A nonce is made up where the server gives none, for a client answers to nonces: `ownNonce`.
+ */
+export const decode = (
+  { body, contentType }: Reply,
+  typeUrl: string,
+  ownNonce: string
+): Effect.Effect<Received, Status.Status> =>
+  Effect.gen(function* () {
+    // As Envoy does it: what does not say that it is protobuf is read as JSON.
+    const message = Negotiation.formatOf(contentType) === "protobuf" ? body : yield* ofJson(body)
+    const found = yield* Effect.try({
+      try: () => {
+        const head = { nonce: "", typeUrl: "" }
+        Wire.fields(message, (reader, number) => {
+          if (number === field.nonce) head.nonce = reader.string()
+          else if (number === field.typeUrl) head.typeUrl = reader.string()
+          else return false
+          return true
+        })
+        return head
+      },
+      catch: (cause) => malformed(`the answer is not a DiscoveryResponse: ${reasonOf(cause)}`)
+    })
+    if (found.typeUrl !== "" && found.typeUrl !== typeUrl) {
+      return yield* Effect.fail(malformed(`the answer is of type ${found.typeUrl}, not of ${typeUrl}`))
+    }
+    if (found.nonce !== "") return { nonce: found.nonce, isNonceGiven: true, message }
+    return { nonce: ownNonce, isNonceGiven: false, message: Buffer.concat([message, Response.nonceField(ownNonce)]) }
+  })
+
+const codeOfHttp = (status: number): Status.Code => {
+  switch (status) {
+    case 400:
+      return "INVALID_ARGUMENT"
+    case 401:
+      return "UNAUTHENTICATED"
+    case 403:
+      return "PERMISSION_DENIED"
+    case 404:
+    case 405:
+    case 415:
+      return "UNIMPLEMENTED"
+    case 408:
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return "UNAVAILABLE"
+    default:
+      return "UNKNOWN"
+  }
+}
+
+/** Characters of a server's words. */
+const maxReason = 1024
+
+/** What an answer says that is neither a response nor 304. Its words are those of the server, where it has any. */
+export const refusalOf = ({ body, contentType, status }: Reply): Status.Status => {
+  const code = codeOfHttp(status)
+  const plain = Status.make(code, `the server answered with HTTP status ${status}`)
+  if (Negotiation.formatOf(contentType) === "protobuf") return plain
+  const json = Either.getOrUndefined(parseObject(body, "", ""))
+  const message = json?.["message"]
+  if (typeof message !== "string") return plain
+  const named = Records.keys(Status.codes).find((name) => name === json?.["code"] && name !== "OK")
+  return Status.make(named ?? code, `the server answered with HTTP status ${status}: ${message.slice(0, maxReason)}`)
+}

@@ -1,0 +1,101 @@
+/** One POST over Node's HTTP client, with an answer of bounded size. */
+import * as Status from "@effect-xds/transport/Status"
+import * as Effect from "effect/Effect"
+import { Buffer } from "node:buffer"
+import type * as Http from "node:http"
+import { promisify } from "node:util"
+import { gunzip } from "node:zlib"
+
+export interface Call {
+  /** `Http.request` or `Https.request`. */
+  readonly request: (options: Http.RequestOptions) => Http.ClientRequest
+  readonly options: Http.RequestOptions
+  readonly body: Uint8Array
+  readonly maxResponseBytes: number
+}
+
+export interface Reply {
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly body: Uint8Array
+}
+
+const inflate = promisify(gunzip)
+
+const tooLarge = (limit: number): Status.Status =>
+  Status.make(
+    "RESOURCE_EXHAUSTED",
+    `the answer is larger than this client's limit of ${limit} bytes; raise maxResponseBytes`
+  )
+
+const codeOf = (error: Error): string => String(Reflect.get(error, "code"))
+
+/** Errors of several addresses of a host have no message of their own. */
+const reasonOf = (error: Error): string => (error.message === "" ? codeOf(error) : error.message)
+
+/** The connection was kept from an earlier poll, and the server closed it in the same moment. */
+const isStale = (request: Http.ClientRequest, error: Error): boolean =>
+  request.reusedSocket && ["ECONNRESET", "EPIPE"].includes(codeOf(error))
+
+const send = (call: Call): Effect.Effect<Reply & { readonly encoding: string | undefined }, Status.Status> =>
+  Effect.async((resume) => {
+    let current: Http.ClientRequest
+    let over = false
+    const finish = (exit: Parameters<typeof resume>[0]): void => {
+      over = true
+      resume(exit)
+    }
+    const attempt = (): void => {
+      const request = call.request(call.options)
+      current = request
+      const fail = (status: Status.Status): void => {
+        finish(Effect.fail(status))
+        request.destroy()
+      }
+      let responded = false
+      request.on("error", (error) => {
+        if (over) return
+        if (!responded && isStale(request, error)) return attempt()
+        fail(Status.make("UNAVAILABLE", reasonOf(error)))
+      })
+      request.on("response", (response) => {
+        responded = true
+        const chunks: Array<Buffer> = []
+        let size = 0
+        response.on("data", (chunk: Buffer) => {
+          size += chunk.length
+          if (size > call.maxResponseBytes) fail(tooLarge(call.maxResponseBytes))
+          else chunks.push(chunk)
+        })
+        response.on("error", (error) => fail(Status.make("UNAVAILABLE", `the answer was cut off: ${reasonOf(error)}`)))
+        response.on("end", () => {
+          const { headers, statusCode = 0 } = response
+          const body = Buffer.concat(chunks)
+          const encoding = headers["content-encoding"]
+          finish(Effect.succeed({ status: statusCode, contentType: headers["content-type"], body, encoding }))
+        })
+      })
+      request.end(call.body)
+    }
+    attempt()
+    return Effect.sync(() => {
+      over = true
+      current.destroy()
+    })
+  })
+
+/** Sends it; fails where there is no complete answer. Its interruption gives the request up. */
+export const post = (call: Call): Effect.Effect<Reply, Status.Status> =>
+  Effect.flatMap(send(call), ({ encoding, ...reply }) => {
+    if (encoding === undefined || encoding === "identity") return Effect.succeed(reply)
+    if (encoding !== "gzip" && encoding !== "x-gzip") {
+      return Effect.fail(Status.make("INTERNAL", `the answer is compressed with ${encoding}; this client takes gzip`))
+    }
+    return Effect.tryPromise({
+      try: async () => ({ ...reply, body: await inflate(reply.body, { maxOutputLength: call.maxResponseBytes }) }),
+      catch: (cause) =>
+        cause instanceof RangeError
+          ? tooLarge(call.maxResponseBytes)
+          : Status.make("INTERNAL", `the answer is not gzip: ${cause instanceof Error ? cause.message : String(cause)}`)
+    })
+  })

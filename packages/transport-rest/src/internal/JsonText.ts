@@ -1,0 +1,50 @@
+/** JSON text as it comes from peers: an object, or where it is none. */
+import type { JsonObject } from "@bufbuild/protobuf"
+import * as Either from "effect/Either"
+
+/** Why something cannot be read, in words for the peer. */
+export const reasonOf = (cause: unknown): string =>
+  cause instanceof RangeError
+    ? "it is nested too deep"
+    : cause instanceof Error
+      ? // The name of the library in front says nothing to the peer.
+        cause.message.replace(/^\[[^\]]*\] /, "")
+      : String(cause)
+
+/** Where in a text: `line 2, column 5`. */
+const place = (text: string, at: number): string => {
+  const before = text.slice(0, at).split("\n")
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+}
+
+const whereInText = (text: string, message: string): string => {
+  const position = /at position (\d+)/.exec(message)?.[1]
+  if (position !== undefined) return place(text, Number(position))
+  if (message.includes("end of JSON")) return place(text, text.length)
+  // Node names only the character where the text is short; then it is quoted whole.
+  return "line 1"
+}
+
+/** Of what `JSON.parse` gives. */
+const isObject = (json: unknown): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+/** Reads an object; what is wrong is said after `subject`, which is to be a `kind`. */
+export const parseObject = (bytes: Uint8Array, subject: string, kind: string): Either.Either<JsonObject, string> => {
+  let text: string
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+  } catch {
+    return Either.left(`${subject} is not JSON: it is not UTF-8`)
+  }
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (cause) {
+    const message = reasonOf(cause)
+    return Either.left(`${subject} is not JSON: ${whereInText(text, message)}: ${message}`)
+  }
+  if (isObject(json)) return Either.right(json)
+  const found = json === null ? "null" : Array.isArray(json) ? "an array" : `a ${typeof json}`
+  return Either.left(`${subject} is not a ${kind}: it is ${found} and not an object`)
+}
