@@ -34,6 +34,7 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/($1|transport|core|proto)/" }
     },
     may("server", "transport", "core", "proto"),
+    may("admin", "server", "transport", "core", "proto"),
     may("client", "transport", "core", "proto", "routing"),
     {
       name: "arrows-of-testing",

@@ -221,8 +221,9 @@ console.log(lines.join("\\n"))
 `
 
 /** The TypeScript examples of a README, which must import only what the README says to install. */
-const examplesOf = (name, folder) => {
-  if (!existsSync(join(folder, "README.md"))) return []
+const examplesOf = (name, { folder, json }) => {
+  // A program is no library.
+  if (json.bin !== undefined || !existsSync(join(folder, "README.md"))) return []
   const readme = readText(folder, "README.md")
   const examples = [...readme.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code]) => code)
   const install = /^npm install .*$/m.exec(readme)?.[0].split(" ") ?? []
@@ -234,6 +235,15 @@ const examplesOf = (name, folder) => {
     }
   }
   return examples
+}
+
+/** The programs of a package, as npm links them. */
+const checkPrograms = async (name, { json }, consumer) => {
+  for (const program of Object.keys(json.bin ?? {})) {
+    const path = join(consumer, "node_modules", ".bin", program)
+    const { ok, output, stdout } = await run(path, ["--version"], { cwd: consumer, minutes: 1 })
+    if (!ok || stdout.trim() !== json.version) report(name, `${program} --version: ${tail(output)}`)
+  }
 }
 
 const tsconfig = {
@@ -307,6 +317,7 @@ const check = async (work) => {
   for (const [name, contents] of packages) {
     checkFiles(name, contents)
     checkImports(name, contents)
+    await checkPrograms(name, contents, consumer)
     const { closed, open } = exportsOf(contents)
     counts.modules += open.length
     // The entry point has values; a subpath may hold types alone.
@@ -323,7 +334,7 @@ const check = async (work) => {
 
     const all = open.map((specifier, index) => `export * as m${index} from "${specifier}"\n`)
     writeFileSync(join(consumer, `${name}.exports.ts`), all.join(""))
-    examplesOf(name, contents.folder).forEach((code, index) => {
+    examplesOf(name, contents).forEach((code, index) => {
       counts.examples++
       writeFileSync(join(consumer, `${name}.readme${index + 1}.ts`), code)
     })
@@ -333,8 +344,9 @@ const check = async (work) => {
     for (const message of linted.messages)
       report(name, `publint: ${formatMessage(message, linted.pkg, { color: false })}`)
     // attw needs 50 ms for a module: of the generated ones, which are all alike, the first will do.
-    const own = open.filter((specifier) => !/\/(envoy|google|udpa|validate|xds)\//.test(specifier))
+    const own = open.filter((specifier) => !/\/(envoy|google|grpc|udpa|validate|xds)\//.test(specifier))
     const entries = [...own, ...open.filter((specifier) => !own.includes(specifier)).slice(0, 1)]
+    if (entries.length === 0) continue
     const typed = await node(
       [
         attw,

@@ -152,17 +152,18 @@ const goKey = async (name) => {
   return hash.digest("hex").slice(0, 16)
 }
 
-const buildGo = async (name, path) => {
+/** `what`: the package to build, `.` or one that it imports. */
+const buildGo = async (name, path, what = ".") => {
   const lastLine = (output) =>
     output
       .split("\n")
       .at(-1)
       .replace(/^\S+\.go:\d+:\d+: /, "")
   // Apart from the build, so that a module proxy that does not answer is not taken for a slow compiler.
-  const loaded = await go(name, ["list", "-deps", "-f", '{{""}}', "."], 120)
+  const loaded = await go(name, ["list", "-deps", "-f", '{{""}}', what], 120)
   if (!loaded.ok)
     throw new Missing(`Go cannot get its modules (is the Go module proxy reachable?): ${lastLine(loaded.output)}`)
-  const built = await go(name, ["build", ...goFlags, "-o", path, "."], 600)
+  const built = await go(name, ["build", ...goFlags, "-o", path, what], 600)
   if (!built.ok) throw new Missing(`it does not build: ${lastLine(built.output)}`)
 }
 
@@ -187,6 +188,12 @@ const peers = {
     effort: "built with Go, a minute or two",
     key: () => goKey("go-control-plane"),
     install: (path) => buildGo("go-control-plane", path)
+  },
+  grpcurl: {
+    version: "1.9.3",
+    effort: "built with Go, a minute",
+    key: () => goKey("grpcurl"),
+    install: (path) => buildGo("grpcurl", path, "github.com/fullstorydev/grpcurl/cmd/grpcurl")
   }
 }
 

@@ -121,10 +121,14 @@ await step(
 const proto = join("packages", "proto")
 const versionOf = (name) => JSON.parse(read(proto, "node_modules", name, "package.json")).version
 const genStamp = join(proto, "gen", ".stamp")
+const ownProtos = readdirSync(join(home, proto, "protos"), { recursive: true }).filter((name) =>
+  name.endsWith(".proto")
+)
 const genValue = hash([
   ...["@bufbuild/buf", "@bufbuild/protobuf", "@bufbuild/protoc-gen-es", "@grpc/grpc-js-xds"].map(versionOf),
   read(proto, "buf.gen.yaml"),
-  read(proto, "scripts", "generate.mjs")
+  read(proto, "scripts", "generate.mjs"),
+  ...ownProtos.sort().map((name) => read(proto, "protos", name))
 ])
 await step(
   "protobuf types",

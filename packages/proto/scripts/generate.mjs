@@ -1,4 +1,5 @@
-// Generates gen/ from the .proto files inside the npm package @grpc/grpc-js-xds. Offline; writes only .proto/ and gen/.
+// Generates gen/ from the .proto files inside the npm package @grpc/grpc-js-xds, and from those of gRPC's own services in
+// protos/, which no package has. Offline; writes only .proto/ and gen/.
 import { execFileSync } from "node:child_process"
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -9,6 +10,7 @@ const home = dirname(dirname(fileURLToPath(import.meta.url)))
 const require = createRequire(import.meta.url)
 const work = join(home, ".proto")
 const sources = join(work, "sources")
+const own = join(home, "protos")
 const out = join(home, "gen")
 // Built beside it and renamed at the end, so that gen/ is always whole.
 const gen = join(work, "gen")
@@ -72,6 +74,9 @@ const select = () => {
     importsOf.get(name).forEach(add)
   }
   roots.filter((name) => !broken.has(name)).forEach(add)
+  for (const entry of readdirSync(own, { recursive: true })) {
+    if (entry.endsWith(".proto")) wanted.set(entry.replaceAll("\\", "/"), join(own, entry))
+  }
   return wanted
 }
 

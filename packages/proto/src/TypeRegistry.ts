@@ -81,6 +81,21 @@ export const load = async (typeNameOrUrl: string): Promise<DescMessage | undefin
 }
 
 /**
+ * The file that defines a message, enum, extension or service, given by its full name. Its module is imported at the
+ * first call. `undefined` when there is none.
+ *
+ * @since 0.1.0
+ */
+export const loadFile = async (name: string): Promise<DescFile | undefined> => {
+  const known = loaded.get(name)
+  if (known !== undefined) return known.file
+  const index = types.get(name)
+  const file = index === undefined ? undefined : await files[index]?.()
+  if (file !== undefined) addFile(file)
+  return file
+}
+
+/**
  * A registry that knows the type of every `google.protobuf.Any` inside the message, at any depth: what `toJson` needs.
  * A type that is not known, or whose bytes do not parse, is left out; `toJson` then names it in its error.
  *

@@ -85,6 +85,16 @@ describe("registries", () => {
     expect(JSON.parse(stdout)).toEqual({ before: false, after: true })
   })
 
+  it("finds the file of whatever has a name", async () => {
+    const fileOf = async (name: string) => (await TypeRegistry.loadFile(name))?.proto.name
+    expect(await fileOf("envoy.config.cluster.v3.Cluster.LbPolicy")).toBe("envoy/config/cluster/v3/cluster.proto")
+    expect(await fileOf("envoy.service.cluster.v3.ClusterDiscoveryService")).toBe("envoy/service/cluster/v3/cds.proto")
+    expect(await fileOf("udpa.annotations.sensitive")).toBe("udpa/annotations/sensitive.proto")
+    expect(await fileOf("grpc.health.v1.Health")).toBe("grpc/health/v1/health.proto")
+    expect(await fileOf("google.protobuf.Any")).toBe("google/protobuf/any.proto")
+    expect(await fileOf("no.such.Type")).toBeUndefined()
+  })
+
   it("survives Anys of unknown types and with broken bytes", async () => {
     const unknown = create(AnySchema, { typeUrl: "type.googleapis.com/no.such.Type", value: new Uint8Array([1]) })
     const broken = create(AnySchema, {

@@ -1,0 +1,120 @@
+/**
+ * Effect's metrics in the text format of Prometheus, version 0.0.4.
+ *
+ * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ * @since 0.1.0
+ */
+import type * as MetricPair from "effect/MetricPair"
+import type * as MetricLabel from "effect/MetricLabel"
+import * as MetricKeyType from "effect/MetricKeyType"
+import * as MetricState from "effect/MetricState"
+import * as Option from "effect/Option"
+
+/**
+ * What the format is called in HTTP.
+ *
+ * @since 0.1.0
+ */
+export const contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+const nameOf = (name: string): string => name.replace(/[^a-zA-Z0-9_:]/g, "_").replace(/^(?=[0-9])/, "_")
+
+const labelNameOf = (name: string): string => name.replace(/[^a-zA-Z0-9_]/g, "_").replace(/^(?=[0-9])/, "_")
+
+const escapeHelp = (text: string): string => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
+
+const escapeLabel = (text: string): string => escapeHelp(text).replaceAll('"', '\\"')
+
+const numberOf = (value: number | bigint): string =>
+  value === Number.POSITIVE_INFINITY ? "+Inf" : value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value)
+
+type Labels = ReadonlyArray<readonly [name: string, value: string]>
+
+const labelsOf = (tags: ReadonlyArray<MetricLabel.MetricLabel>): Labels =>
+  tags.map(({ key, value }) => [labelNameOf(key), value] as const)
+
+const sample = (name: string, labels: Labels, value: number | bigint): string => {
+  const inside = labels.map(([key, text]) => `${key}="${escapeLabel(text)}"`).join(",")
+  return `${name}${inside === "" ? "" : `{${inside}}`} ${numberOf(value)}`
+}
+
+/** The kind of a metric and its samples. */
+interface Rendered {
+  readonly kind: "counter" | "gauge" | "histogram" | "summary"
+  readonly samples: ReadonlyArray<string>
+}
+
+const render = (name: string, { metricKey, metricState }: MetricPair.MetricPair.Untyped): Rendered | undefined => {
+  const labels = labelsOf(metricKey.tags)
+  if (MetricState.isCounterState(metricState)) {
+    // A counter that may also fall is none to Prometheus.
+    const isCounter = MetricKeyType.isCounterKey(metricKey.keyType) && metricKey.keyType.incremental
+    return { kind: isCounter ? "counter" : "gauge", samples: [sample(name, labels, metricState.count)] }
+  }
+  if (MetricState.isGaugeState(metricState)) {
+    return { kind: "gauge", samples: [sample(name, labels, metricState.value)] }
+  }
+  if (MetricState.isFrequencyState(metricState)) {
+    const samples = Array.from(metricState.occurrences, ([key, count]) =>
+      sample(name, [...labels, ["key", key]], count)
+    )
+    return { kind: "counter", samples }
+  }
+  if (MetricState.isHistogramState(metricState)) {
+    const samples = metricState.buckets
+      .filter(([boundary]) => boundary !== Number.POSITIVE_INFINITY)
+      .map(([boundary, count]) => sample(`${name}_bucket`, [...labels, ["le", numberOf(boundary)]], count))
+    return {
+      kind: "histogram",
+      samples: [
+        ...samples,
+        sample(`${name}_bucket`, [...labels, ["le", "+Inf"]], metricState.count),
+        sample(`${name}_sum`, labels, metricState.sum),
+        sample(`${name}_count`, labels, metricState.count)
+      ]
+    }
+  }
+  if (MetricState.isSummaryState(metricState)) {
+    const samples = Array.from(metricState.quantiles, ([quantile, value]) =>
+      sample(
+        name,
+        [...labels, ["quantile", numberOf(quantile)]],
+        Option.getOrElse(value, () => Number.NaN)
+      )
+    )
+    const total = [sample(`${name}_sum`, labels, metricState.sum), sample(`${name}_count`, labels, metricState.count)]
+    return { kind: "summary", samples: [...samples, ...total] }
+  }
+  return undefined
+}
+
+/**
+ * Metrics as text, as `Metric.snapshot` or `Metric.unsafeSnapshot` gives them. Characters that Prometheus does not take
+ * in names become `_`. Counters keep their names: no `_total` is put behind them.
+ *
+ * @example
+ * import { PrometheusText } from "@effect-xds/admin"
+ * import { Effect, Metric } from "effect"
+ *
+ * const text = Effect.map(Metric.snapshot, PrometheusText.format)
+ *
+ * @since 0.1.0
+ */
+export const format = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {
+  const families = new Map<string, { help: string; kind: Rendered["kind"]; samples: Array<string> }>()
+  for (const pair of pairs) {
+    const name = nameOf(pair.metricKey.name)
+    const rendered = render(name, pair)
+    if (rendered === undefined) continue
+    const help = Option.getOrElse(pair.metricKey.description, () => "")
+    const family = families.get(name)
+    if (family === undefined) families.set(name, { help, kind: rendered.kind, samples: [...rendered.samples] })
+    else if (family.kind === rendered.kind) family.samples.push(...rendered.samples)
+  }
+  const lines: Array<string> = []
+  for (const [name, { help, kind, samples }] of Array.from(families).sort(([one], [other]) => (one < other ? -1 : 1))) {
+    if (help !== "") lines.push(`# HELP ${name} ${escapeHelp(help)}`)
+    lines.push(`# TYPE ${name} ${kind}`, ...samples)
+  }
+  return lines.length === 0 ? "" : `${lines.join("\n")}\n`
+}

@@ -1,0 +1,8 @@
+/**
+ * The admin port of an xDS control plane.
+ *
+ * @since 0.1.0
+ */
+export * as AdminServer from "./AdminServer.js"
+export * as PrometheusText from "./PrometheusText.js"
+export * as StatusReport from "./StatusReport.js"

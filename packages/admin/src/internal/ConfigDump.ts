@@ -1,0 +1,83 @@
+/** What the groups of a store hold, as JSON that is made while it is read. */
+import { fromBinary, toJson } from "@bufbuild/protobuf"
+import type { Resource } from "@effect-xds/core"
+import { ResourceSet } from "@effect-xds/core"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import type { SnapshotStore } from "@effect-xds/server"
+import * as Effect from "effect/Effect"
+import * as Redaction from "./Redaction.js"
+
+/** What to leave out: `undefined` takes everything. */
+export interface Filter {
+  readonly group: string | undefined
+  /** A short name or a type URL. */
+  readonly type: string | undefined
+  readonly name: string | undefined
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** Canonical proto3 JSON; for a resource that has none, why. */
+const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown> => {
+  try {
+    const schema = await TypeRegistry.load(typeUrl)
+    if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
+    const message = fromBinary(schema, value)
+    await Redaction.redact(schema, message)
+    return {
+      "@type": typeUrl,
+      ...Object(toJson(schema, message, { registry: await TypeRegistry.forMessage(schema, message) }))
+    }
+  } catch (cause) {
+    return { "@type": typeUrl, error: `cannot be shown: ${reasonOf(cause)}`, bytes: value.byteLength }
+  }
+}
+
+const entryOf = async (resource: Resource.Resource): Promise<string> =>
+  JSON.stringify({
+    name: resource.name,
+    version: resource.version,
+    ...(resource.aliases.length > 0 && { aliases: resource.aliases }),
+    ...(resource.ttl !== undefined && { ttl_ms: resource.ttl }),
+    resource: await contentOf(resource)
+  })
+
+const orderOf = (typeUrl: string): number => ResourceType.byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
+
+const byName = (one: Resource.Resource, other: Resource.Resource): number => (one.name < other.name ? -1 : 1)
+
+/**
+ * The JSON in pieces, a resource at a time, so that a store of any size takes the memory of one resource. Each group is
+ * as it is when its turn comes.
+ */
+export async function* dump(store: SnapshotStore.Service, filter: Filter): AsyncGenerator<string> {
+  yield '{"groups":['
+  let groupComma = ""
+  for (const group of Array.from(await Effect.runPromise(store.groups)).sort()) {
+    const resources = store.unsafeGet(group)
+    if (resources === undefined || (filter.group !== undefined && filter.group !== group)) continue
+    yield `${groupComma}\n{"group":${JSON.stringify(group)},"types":[`
+    groupComma = ","
+    let typeComma = ""
+    const sets = Array.from(resources.sets).sort(([one], [other]) => orderOf(one) - orderOf(other))
+    for (const [typeUrl, set] of sets) {
+      const type = ResourceType.shortNameOf(typeUrl)
+      if (filter.type !== undefined && filter.type !== type && filter.type !== typeUrl) continue
+      const head = JSON.stringify({ type, type_url: typeUrl, version: set.version }).slice(0, -1)
+      yield `${typeComma}\n${head},"resources":[`
+      typeComma = ","
+      let comma = ""
+      const named = filter.name === undefined ? undefined : ResourceSet.find(set, filter.name)
+      const wanted =
+        filter.name === undefined ? Array.from(ResourceSet.all(set)).sort(byName) : named === undefined ? [] : [named]
+      for (const resource of wanted) {
+        yield `${comma}\n${await entryOf(resource)}`
+        comma = ","
+      }
+      yield "]}"
+    }
+    yield "]}"
+  }
+  yield "]}\n"
+}

@@ -1,0 +1,99 @@
+/**
+ * Takes private keys, passwords and the like out of a message before people see it: the fields that Envoy's API marks
+ * with `udpa.annotations.sensitive`, as Envoy's own config dump does.
+ */
+import type { DescField, Message } from "@bufbuild/protobuf"
+import { fromBinary, getOption, isMessage, ScalarType, toBinary } from "@bufbuild/protobuf"
+import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
+import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
+import { AnySchema } from "@bufbuild/protobuf/wkt"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import { sensitive } from "@effect-xds/proto/udpa/annotations/sensitive"
+import type { DescMessage } from "@bufbuild/protobuf"
+
+const text = "[redacted]"
+const bytes = new TextEncoder().encode(text)
+
+/** An `Any` in an `Any` in an `Any`…: nobody writes that to be read. */
+const maxDepth = 100
+
+const isSensitive = (field: DescField): boolean => getOption(field, sensitive)
+
+/** What stands for a value of a scalar type; `undefined`: the value says nothing. */
+const replacement = (scalar: ScalarType): string | Uint8Array | undefined =>
+  scalar === ScalarType.STRING ? text : scalar === ScalarType.BYTES ? bytes : undefined
+
+const redactAny = async (message: ReflectMessage, hidden: boolean, depth: number): Promise<void> => {
+  if (!isMessage(message.message, AnySchema)) return
+  const { typeUrl, value } = message.message
+  const schema = await TypeRegistry.load(typeUrl)
+  // What is inside cannot be looked at, so nobody else may either.
+  if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
+  const inner = fromBinary(schema, value)
+  await redactFields(reflect(schema, inner), hidden, depth + 1)
+  message.message.value = toBinary(schema, inner)
+}
+
+const redactField = async (
+  message: ReflectMessage,
+  field: DescField,
+  hidden: boolean,
+  depth: number
+): Promise<void> => {
+  switch (field.fieldKind) {
+    case "scalar": {
+      if (!hidden) return
+      const value = replacement(field.scalar)
+      if (value === undefined) message.clear(field)
+      else message.set(field, value)
+      return
+    }
+    case "enum":
+      if (hidden) message.clear(field)
+      return
+    case "message": {
+      const inner = message.get(field)
+      await redactFields(inner, hidden, depth + 1)
+      // Wrappers and structs are given as copies.
+      message.set(field, inner)
+      return
+    }
+    case "list": {
+      const list = message.get(field)
+      if (field.listKind !== "message") {
+        if (hidden) list.clear()
+        return
+      }
+      for (const [index, item] of Array.from(list).entries()) {
+        if (!isReflectMessage(item)) continue
+        await redactFields(item, hidden, depth + 1)
+        list.set(index, item)
+      }
+      return
+    }
+    case "map": {
+      const map = message.get(field)
+      if (field.mapKind !== "message") {
+        if (hidden) map.clear()
+        return
+      }
+      for (const [key, item] of Array.from(map)) {
+        if (!isReflectMessage(item)) continue
+        await redactFields(item, hidden, depth + 1)
+        map.set(key, item)
+      }
+    }
+  }
+}
+
+const redactFields = async (message: ReflectMessage, hidden: boolean, depth: number): Promise<void> => {
+  if (depth > maxDepth) throw new Error(`its messages are nested more than ${maxDepth} levels deep`)
+  if (isMessage(message.message, AnySchema)) return redactAny(message, hidden, depth)
+  for (const field of message.fields) {
+    if (message.isSet(field)) await redactField(message, field, hidden || isSensitive(field), depth)
+  }
+}
+
+/** Changes the message, which is to be nobody else's. Rejects if something in it cannot be looked into. */
+export const redact = (schema: DescMessage, message: Message): Promise<void> =>
+  redactFields(reflect(schema, message), false, 0)

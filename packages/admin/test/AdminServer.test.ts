@@ -1,0 +1,255 @@
+import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
+import { AdminServer } from "@effect-xds/admin"
+import { Request } from "@effect-xds/core"
+import { ResourceType, TypeRegistry } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Logger, LogLevel, Schedule } from "effect"
+import { once } from "node:events"
+import * as Http from "node:http"
+
+const CDS = ResourceType.Cluster.typeUrl
+
+const cluster = (name: string) => create(ClusterSchema, { name })
+
+const hidden = { inline_string: "hidden-key" }
+const hiddenBytes = Buffer.from("hidden-key").toString("base64")
+
+const environment = XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+  Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)),
+  Layer.provideMerge(Logger.minimumLogLevel(LogLevel.None))
+)
+
+const serve = (options: AdminServer.ListenOptions = {}) =>
+  Effect.map(AdminServer.make(options), ({ address }) => ({
+    get: (path: string, init: RequestInit = {}) =>
+      Effect.promise(async () => {
+        const response = await fetch(`http://${address}${path}`, init)
+        return { status: response.status, type: response.headers.get("content-type"), body: await response.text() }
+      }),
+    /** Asks for something and reads none of it; the function it gives ends the connection. */
+    open: (path: string) =>
+      Effect.promise(async () => {
+        const request = Http.get(`http://${address}${path}`, { agent: false })
+        request.on("error", () => undefined)
+        await once(request, "response")
+        return () => void request.destroy()
+      }),
+    json: (path: string) =>
+      Effect.promise(async (): Promise<unknown> => (await fetch(`http://${address}${path}`)).json())
+  }))
+
+/** Asks again until it is as it should be; fails after a while. */
+const eventually = <A>(effect: Effect.Effect<A>, isDone: (value: A) => boolean) =>
+  effect.pipe(
+    Effect.filterOrFail(isDone, (value) => new Error(`not yet: ${JSON.stringify(value)}`)),
+    Effect.retry(Schedule.spaced("5 millis").pipe(Schedule.upTo("4 seconds")))
+  )
+
+const node = (group: string) =>
+  toBinary(
+    NodeSchema,
+    create(NodeSchema, {
+      id: "n1",
+      cluster: group,
+      userAgentName: "envoy",
+      userAgentVersionType: { case: "userAgentVersion", value: "1.40.0" }
+    })
+  )
+
+const ask = (group: string) => Request.incremental({ typeUrl: CDS, node: node(group) })
+
+describe("AdminServer", () => {
+  it.scopedLive("is alive, and ready when nothing stands in the way", () =>
+    Effect.gen(function* () {
+      const reasons: Array<string> = ["the files were not read", "it rains"]
+      const { get } = yield* serve({ notReady: Effect.sync(() => reasons) })
+      expect(yield* get("/healthz")).toMatchObject({ status: 200, body: "ok\n" })
+      expect(yield* get("/readyz")).toMatchObject({
+        status: 503,
+        body: "not ready: the files were not read; it rains\n"
+      })
+      reasons.length = 0
+      expect(yield* get("/readyz")).toMatchObject({ status: 200, body: "ready\n" })
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("says which paths and methods there are", () =>
+    Effect.gen(function* () {
+      const { get } = yield* serve()
+      const unknown = yield* get("/nothing?here")
+      expect(unknown.status).toBe(404)
+      expect(unknown.body).toContain("/nothing is not served; these are: /healthz, /readyz, /metrics")
+      expect((yield* get("/status", { method: "POST" })).status).toBe(405)
+      expect((yield* get("/status", { method: "HEAD" })).status).toBe(200)
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("gives the metrics", () =>
+    Effect.gen(function* () {
+      const { get } = yield* serve()
+      yield* MemoryClient.open()
+      const { body, type } = yield* get("/metrics")
+      expect(type).toBe("text/plain; version=0.0.4; charset=utf-8")
+      expect(body).toContain(
+        "# HELP xds_server_streams Open streams\n# TYPE xds_server_streams gauge\nxds_server_streams 1\n"
+      )
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("shows each client: sent, accepted, rejected, waiting", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")] }))
+      const { json } = yield* serve({ details: Effect.succeed({ mine: 1 }) })
+      const client = yield* MemoryClient.open({ method: { protocol: "Incremental", typeUrl: undefined, unary: false } })
+      client.send(ask("edge"))
+      const first = yield* client.receive
+      client.send(Request.incremental({ typeUrl: CDS, responseNonce: first.nonce }))
+      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b")] }) })
+      const second = yield* client.receive
+      const errorDetail = { code: 13, message: "no, thanks" }
+      client.send(Request.incremental({ typeUrl: CDS, responseNonce: second.nonce, errorDetail }))
+      const other = yield* MemoryClient.open({ method: { protocol: "Incremental", typeUrl: CDS, unary: false } })
+      other.send(ask("nowhere"))
+      const status = yield* eventually(json("/status"), (found) => JSON.stringify(found).includes('"waiting":true'))
+      expect(JSON.stringify(status)).toContain("no, thanks")
+      expect(status).toMatchObject({
+        mine: 1,
+        not_ready: [],
+        groups: [{ group: "edge", resources: { CDS: 2 } }],
+        clients: [
+          {
+            node: { id: "n1", cluster: "edge", user_agent: "envoy 1.40.0" },
+            group: "edge",
+            identity: null,
+            protocol: "incremental",
+            service: "ADS",
+            waiting: false,
+            types: [
+              {
+                type: "CDS",
+                type_url: CDS,
+                wildcard: true,
+                names: 0,
+                sent: { version: second.version, nonce: second.nonce },
+                acked: { version: first.version, nonce: first.nonce },
+                nacked: { version: second.version, nonce: second.nonce, error: { code: 13, message: "no, thanks" } }
+              }
+            ]
+          },
+          { group: "nowhere", service: "CDS", waiting: true, types: [{ sent: null, acked: null, nacked: null }] }
+        ]
+      })
+      const at = JSON.stringify(status).match(/"at":"([^"]+)"/)?.[1] ?? ""
+      expect(Math.abs(Date.now() - Date.parse(at))).toBeLessThan(60_000)
+      expect(yield* json("/status?group=nowhere")).toMatchObject({ groups: [], clients: [{ group: "nowhere" }] })
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("dumps what the groups hold, in part if asked", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const names = Array.from("abcdefghijkl")
+      yield* store.set("one", Snapshot.make({ clusters: names.toReversed().map(cluster) }))
+      yield* store.set("two", Snapshot.make({ clusters: [Snapshot.resource(cluster("c"), { ttl: 5000 })] }))
+      yield* store.set("none", Snapshot.make({}))
+      const { json } = yield* serve()
+      const shown = (name: string) => ({ name, resource: { "@type": CDS, name } })
+      expect(yield* json("/config_dump")).toMatchObject({
+        groups: [
+          { group: "none", types: [] },
+          { group: "one", types: [{ type: "CDS", type_url: CDS, resources: names.map(shown) }] },
+          { group: "two", types: [{ resources: [{ ...shown("c"), ttl_ms: 5000 }] }] }
+        ]
+      })
+      expect(yield* json("/config_dump?group=two")).toMatchObject({ groups: [{ group: "two" }] })
+      expect(yield* json("/config_dump?group=one&name=b")).toMatchObject({
+        groups: [{ types: [{ resources: [shown("b")] }] }]
+      })
+      expect(yield* json("/config_dump?group=one&type=EDS")).toEqual({ groups: [{ group: "one", types: [] }] })
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("leaves out private keys and passwords, also inside of other messages", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const tlsCertificate = { certificate_chain: { inline_string: "a certificate" }, private_key: hidden }
+      const secret = (json: JsonObject) => fromJson(SecretSchema, json)
+      const transportSocket = {
+        name: "tls",
+        typed_config: {
+          "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+          common_tls_context: { tls_certificates: [tlsCertificate] }
+        }
+      }
+      const registry = yield* Effect.promise(() => TypeRegistry.forJson(transportSocket))
+      yield* store.set(
+        "edge",
+        Snapshot.make({
+          clusters: [fromJson(ClusterSchema, { name: "a", transport_socket: transportSocket }, { registry })],
+          secrets: [
+            secret({ name: "certificate", tls_certificate: tlsCertificate }),
+            secret({ name: "tickets", session_ticket_keys: { keys: [{ inline_bytes: hiddenBytes }] } }),
+            secret({ name: "generic", generic_secret: { secret: hidden } })
+          ]
+        })
+      )
+      const { get } = yield* serve()
+      const { body } = yield* get("/config_dump")
+      expect(body).not.toContain("hidden")
+      expect(body).not.toContain(hiddenBytes)
+      expect(body.match(/\[redacted\]/g)?.length).toBe(3)
+      expect(body).toContain(Buffer.from("[redacted]").toString("base64"))
+      expect(body.match(/a certificate/g)?.length).toBe(2)
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("bounds what it does at a time, and says so", () =>
+    Effect.gen(function* () {
+      const entered = yield* Deferred.make<void>()
+      const release = yield* Deferred.make<void>()
+      const notReady = Deferred.succeed(entered, undefined).pipe(
+        Effect.zipRight(Deferred.await(release)),
+        Effect.as([])
+      )
+      const { get } = yield* serve({ maxRequests: 1, notReady })
+      const first = yield* Effect.fork(get("/readyz"))
+      yield* Deferred.await(entered)
+      expect(yield* get("/readyz")).toMatchObject({ status: 503, body: "1 requests are being answered, the limit\n" })
+      yield* Deferred.succeed(release, undefined)
+      expect((yield* Fiber.join(first)).status).toBe(200)
+      expect((yield* get("/readyz")).status).toBe(200)
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("forgets a client that does not read to the end", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const clusters = Array.from({ length: 5_000 }, (_, index) => cluster(`${index}`.padStart(1_000, "x")))
+      yield* store.set("edge", Snapshot.make({ clusters }))
+      for (const idleTimeout of [30_000, 50]) {
+        const { get, open } = yield* serve({ maxRequests: 1, idleTimeout })
+        const abort = yield* open("/config_dump")
+        expect((yield* get("/healthz")).status).toBe(503)
+        // The first leaves, the second stays and reads nothing.
+        if (idleTimeout > 50) abort()
+        yield* eventually(get("/healthz"), ({ status }) => status === 200)
+        abort()
+      }
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("fails with a line that says where when its port is in use", () =>
+    Effect.gen(function* () {
+      const { address } = yield* AdminServer.make()
+      const port = Number(address.split(":")[1])
+      const error = yield* Effect.flip(AdminServer.make({ port }))
+      expect(error.message).toMatch(/^cannot serve the admin port on 127\.0\.0\.1:\d+: the port is in use/)
+    }).pipe(Effect.provide(environment))
+  )
+})

@@ -1,0 +1,6 @@
+//go:build tools
+
+// Pins grpcurl, which is built from its own package.
+package main
+
+import _ "github.com/fullstorydev/grpcurl/cmd/grpcurl"
