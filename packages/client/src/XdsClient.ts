@@ -14,6 +14,7 @@ import type { Protocol } from "@effect-xds/core/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as Status from "@effect-xds/transport/Status"
 import * as Context from "effect/Context"
@@ -171,10 +172,12 @@ export const make = <E = never, R = never>(
     const transport = yield* ClientTransport.ClientTransport
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock
+    const { soon } = yield* EventLoop
     const bootstrap = Effect.isEffect(options.bootstrap) ? yield* options.bootstrap : options.bootstrap
     const resourceTimeout = Option.map(Option.fromNullable(options.resourceTimeout), Duration.toMillis)
     const coreServer = (server: Server): CoreServer => ({
       id: idOf(server),
+      name: server.address,
       protocol: options.protocol ?? "StateOfTheWorld",
       isAggregated: options.aggregated ?? true,
       failOnDataErrors: server.failOnDataErrors,
@@ -201,6 +204,7 @@ export const make = <E = never, R = never>(
         now,
         random: () => Runtime.runSync(runtime)(Random.next),
         alarm: (at) => alarm.set(at),
+        soon,
         log: LogLimit.make(runtime, now),
         span: (attributes) =>
           Runtime.runSync(runtime)(

@@ -36,6 +36,8 @@ import * as Validation from "./Validation.js"
 export interface Server {
   /** What it is recognised by: all that is needed to connect to it, as text. */
   readonly id: string
+  /** What watchers are told it is called. Default: {@link id}. */
+  readonly name?: string
   readonly protocol: Protocol
   /** Whether all types go over one stream (ADS), or each over one of its own. Default: true. */
   readonly isAggregated?: boolean
@@ -380,7 +382,7 @@ class Turn {
             this.cache,
             output.typeUrl,
             output.names,
-            { id: server.id, resourceTimeout },
+            { name: server.name ?? server.id, resourceTimeout },
             server.resourceTimerIsTransientError ?? false,
             this.now
           )

@@ -574,12 +574,12 @@ export const timeOut = (
   self: ClientCache,
   typeUrl: string,
   names: ReadonlyArray<string>,
-  server: { readonly id: string; readonly resourceTimeout: number },
+  server: { readonly name: string; readonly resourceTimeout: number },
   isTransient: boolean,
   now: number
 ): Step => {
   const changes = new Changes(self, typeUrl, typeOf(self, typeUrl))
-  const message = `${server.id} did not send it within ${server.resourceTimeout} ms`
+  const message = `${server.name} did not send it within ${server.resourceTimeout} ms`
   const error = { code: isTransient ? UNAVAILABLE : NOT_FOUND, message }
   for (const name of names) {
     const entry = changes.get(name)

@@ -169,7 +169,7 @@ export const flush = (
   // Alike for every stream: all there is, or the difference between two revisions, when this client asked for no names.
   const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.forced) === 0
   const response =
-    alike && everything && self.initial.size === 0
+    alike && everything && self.initial.size === 0 && removed.length === 0
       ? SharedResponse.of(set, set.mark, `delta full ${ttl}`, make)
       : alike && !everything && self.mark !== undefined && self.lingering.size === 0
         ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl}`, make)

@@ -48,9 +48,15 @@ export const subscribe = (self: Subscription, request: StateOfTheWorldRequest, f
   const dropped = Array.from(HashMap.keys(self.names)).filter((name) => !wanted.has(name))
   for (const name of dropped) Subscriptions.removeName(next, name)
   if (!star) next.lingering = Subscriptions.without(next.lingering, dropped)
-  for (const name of wanted) if (!Subscriptions.hasName(self, name)) Subscriptions.addName(next, name)
+  const added = Array.from(wanted).filter((name) => !Subscriptions.hasName(self, name))
+  for (const name of added) Subscriptions.addName(next, name)
   // Last, so that also new names keep what the wildcard brought: if that is deleted, the client must be told.
   if (!star) Subscriptions.dropWildcard(next)
+  // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here
+  // and asks for again: so it is told the state, also if that is empty.
+  const isCrossing = self.sent !== undefined && request.responseNonce === ""
+  const isOther = added.length > 0 || dropped.length > 0 || next.wildcard !== self.wildcard
+  if (isCrossing && isOther && !deletionsAreSilent(self)) next.owed = true
   return next
 }
 

@@ -207,13 +207,14 @@ export const addName = (self: Draft, name: string): void => {
 }
 
 /**
- * No longer asks for a name. What was sent under it is forgotten: if it is asked for again, it is sent again.
+ * No longer asks for a name. What was sent under it is forgotten: if it is asked for again, it is sent again. Under a
+ * wildcard it may be due for another reason: it still is.
  *
  * @since 0.1.0
  */
 export const removeName = (self: Draft, name: string): void => {
   self.names = HashMap.remove(self.names, name)
-  self.forced = HashSet.remove(self.forced, name)
+  if (!isWild(self)) self.forced = HashSet.remove(self.forced, name)
 }
 
 /**

@@ -22,12 +22,13 @@ import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_
 import type { ScopedRouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
 import type { Secret } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import type { Runtime } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
+import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as EventLoop from "./internal/EventLoop.js"
+import * as Slice from "./internal/Slice.js"
 import * as References from "./internal/References.js"
 
 /**
@@ -487,14 +488,15 @@ export const encode = (
   Effect.gen(function* () {
     yield* loadSchemas(self)
     const resources: Array<Resource.Resource> = []
-    let slice = EventLoop.slice()
+    const loop = yield* EventLoop
+    let slice = Slice.slice(loop)
     for (const entry of self.entries) {
       const resource = encodeEntry(entry, held)
       if (resource instanceof SnapshotError) return yield* resource
       resources.push(resource)
       if (!slice.isOver()) continue
-      yield* EventLoop.breathe
-      slice = EventLoop.slice()
+      yield* Slice.breathe(loop)
+      slice = Slice.slice(loop)
     }
     return resources
   })

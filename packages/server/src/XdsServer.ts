@@ -6,6 +6,7 @@
 import type { Heartbeat } from "@effect-xds/core"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Context from "effect/Context"
@@ -21,7 +22,7 @@ import { Audience } from "./internal/Audience.js"
 import type { Environment, Group, Settings } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import * as Deadlines from "./internal/Deadlines.js"
-import * as EventLoop from "./internal/EventLoop.js"
+import * as Slice from "./internal/Slice.js"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as Subscribers from "./internal/Subscribers.js"
 import type { ServerEvent } from "./ServerEvent.js"
@@ -178,6 +179,7 @@ export const make = <R = never>(
     const transport = yield* ServerTransport.ServerTransport
     const runtime = yield* Effect.runtime<R>()
     const clock = yield* Effect.clock
+    const loop = yield* EventLoop
     const maxStreams = options.maxStreams ?? 100_000
     const authorizeTimeout = options.authorizeTimeout ?? "10 seconds"
     const connections = new Set<Connection>()
@@ -189,7 +191,7 @@ export const make = <R = never>(
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 
     // One reading of the clock for all that is done in a slice.
-    const worker = EventLoop.worker(now, (connection: Connection, at) => {
+    const worker = Slice.worker(loop, now, (connection: Connection, at) => {
       connection.queued = false
       connection.run(at)
     })

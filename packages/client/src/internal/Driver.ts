@@ -32,6 +32,8 @@ export interface Environment {
   readonly now: () => number
   readonly random: () => number
   readonly alarm: (at: number) => void
+  /** Does work when what runs now is done. */
+  readonly soon: (work: () => void) => void
   readonly log: LogLimit
   readonly span: (attributes: Record<string, unknown>) => Tracer.Span
   readonly nanos: () => bigint
@@ -203,7 +205,7 @@ export class Driver {
         open?.port.send(ClientRequest.encode(output.request))
         // A moment later: ten thousand watches that begin together are then two requests, not ten thousand with ever
         // longer lists.
-        queueMicrotask(() => {
+        environment.soon(() => {
           if (open !== undefined && this.streams.get(output.stream) === open) {
             this.run({ _tag: "Written", stream: output.stream })
           }

@@ -2,22 +2,24 @@
  * Long work in slices, so that the event loop goes on serving others in between. Slices are measured in real time on
  * purpose: they are about the processor, not about the protocol's clock.
  */
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Effect from "effect/Effect"
 
 /** Milliseconds of work before others get their turn. */
 const length = 5
 
 /** A slice of work that begins now. */
-export const slice = (): { readonly isOver: () => boolean } => {
-  const end = performance.now() + length
-  return { isOver: () => performance.now() >= end }
+export const slice = ({ elapsed }: EventLoop.Service): { readonly isOver: () => boolean } => {
+  const end = elapsed() + length
+  return { isOver: () => elapsed() >= end }
 }
 
 /** Lets the event loop turn once. */
-export const breathe: Effect.Effect<void> = Effect.async((resume) => {
-  const handle = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(handle))
-})
+export const breathe = ({ later }: EventLoop.Service): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const cancel = later(() => resume(Effect.void))
+    return Effect.sync(cancel)
+  })
 
 /** A queue of work that is done at once and, when that takes long, in slices. */
 export interface Worker<in A> {
@@ -30,16 +32,16 @@ export interface Worker<in A> {
 }
 
 /** A worker. `work` must not throw; it is given what `begin` gave when its slice began. */
-export const worker = <A, S>(begin: () => S, work: (item: A, slice: S) => void): Worker<A> => {
+export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (item: A, slice: S) => void): Worker<A> => {
   let queue: Array<A> = []
   let next = 0
   let busy = false
-  let handle: NodeJS.Immediate | undefined
+  let cancel: (() => void) | undefined
 
   const run = (): void => {
     busy = true
-    handle = undefined
-    const now = slice()
+    cancel = undefined
+    const now = slice(loop)
     const begun = begin()
     let item = queue[next]
     while (item !== undefined) {
@@ -50,7 +52,7 @@ export const worker = <A, S>(begin: () => S, work: (item: A, slice: S) => void):
     }
     if (next < queue.length) {
       queue = queue.slice(next)
-      handle = setImmediate(run)
+      cancel = loop.later(run)
     } else {
       queue = []
       busy = false
@@ -67,7 +69,8 @@ export const worker = <A, S>(begin: () => S, work: (item: A, slice: S) => void):
       queue = []
       next = 0
       busy = false
-      if (handle !== undefined) clearImmediate(handle)
+      cancel?.()
+      cancel = undefined
     }
   }
 }
