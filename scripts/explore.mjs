@@ -1,0 +1,56 @@
+// `npm run explore`: visits every state that the reducers can reach in small worlds, deeper than `npm test` does.
+//
+//   --depth 9      moves from the start; without it, three more than in the tests, which takes minutes
+//   --only TEXT    only worlds whose name begins with it
+//   --states N     states to remember for each world; default 500 000
+//
+// Ends with 1 and the shortest way to a fault if there is one. Needs the build (scripts/setup.mjs).
+import { parseArgs } from "node:util"
+import { render } from "../packages/testing/dist/Exploration.js"
+import * as Variants from "../packages/testing/dist/ExplorationVariants.js"
+
+const { values } = parseArgs({
+  options: { depth: { type: "string" }, only: { type: "string", default: "" }, states: { type: "string" } }
+})
+const numberOf = (name, otherwise) => {
+  const text = values[name]
+  if (text === undefined) return otherwise
+  const number = Number(text)
+  if (!Number.isInteger(number) || number < 1) {
+    console.error(`--${name} ${text}: give a whole number from 1 on`)
+    process.exit(1)
+  }
+  return number
+}
+const depth = numberOf("depth", undefined)
+const maxStates = numberOf("states", 500_000)
+
+const chosen = Variants.all.filter(({ name }) => name.startsWith(values.only))
+if (chosen.length === 0) {
+  console.error(
+    `No world's name begins with "${values.only}". There are:\n${Variants.all.map(({ name }) => name).join("\n")}`
+  )
+  process.exit(1)
+}
+let states = 0
+let transitions = 0
+let faults = 0
+for (const variant of chosen) {
+  const start = Date.now()
+  const seconds = () => `${((Date.now() - start) / 1000).toFixed(1)} s`
+  const explored = variant.explore({
+    depth: depth ?? variant.depth + 3,
+    maxStates,
+    onDepth: (progress) => {
+      if (process.stdout.isTTY) process.stdout.write(`\r${render({ ...progress })}, ${seconds()} …\x1b[K`)
+    }
+  })
+  if (process.stdout.isTTY) process.stdout.write("\r\x1b[K")
+  const [line, ...rest] = render(explored).split("\n")
+  console.log([`${line}, ${seconds()}`, ...rest].join("\n"))
+  states += explored.states
+  transitions += explored.transitions
+  if (explored.violation !== undefined) faults++
+}
+console.log(`${chosen.length} worlds, ${states} states, ${transitions} transitions, ${faults} with a fault`)
+process.exitCode = faults > 0 ? 1 : 0

@@ -1,0 +1,503 @@
+// Faults for `scripts/mutations.mjs`: each is one line of a reducer made wrong, in the way that implementations of xDS
+// get it wrong. `line` must be in the file exactly once; where the line itself is not unique, its neighbour is with it.
+
+const server = [
+  {
+    fault: "a NACK advances the accepted version",
+    file: "Subscription.ts",
+    line: "next.nacked = { nonce: answered, version, at: now, error }",
+    becomes: "next.acked = next.nacked = { nonce: answered, version, at: now, error }"
+  },
+  {
+    fault: "a NACK causes a resend",
+    file: "Subscription.ts",
+    line: "next.nacked = { nonce: answered, version, at: now, error }",
+    becomes: "next.nacked = { nonce: answered, version, at: now, error }; next.owed = true"
+  },
+  {
+    fault: "a stale nonce is accepted",
+    file: "StateOfTheWorld.ts",
+    line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
+    becomes: "false"
+  },
+  {
+    fault: "a nonce of an earlier stream makes the first request stale",
+    file: "StateOfTheWorld.ts",
+    line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
+    becomes: 'request.responseNonce !== "" && self.sent?.nonce !== request.responseNonce'
+  },
+  {
+    fault: "a subscription to a name that is held is not answered",
+    file: "Incremental.ts",
+    line: "      Subscriptions.addName(next, name)\n",
+    becomes: "      if (!Subscriptions.hasName(next, name)) Subscriptions.addName(next, name)\n"
+  },
+  {
+    fault: "names added at an unchanged version are not answered",
+    file: "Subscription.ts",
+    line: "self.forced = HashSet.add(self.forced, name)",
+    becomes: ""
+  },
+  {
+    fault: "the wildcard returns when the list of names is empty again",
+    file: "StateOfTheWorld.ts",
+    line: "if (first && resourceNames.length === 0) {",
+    becomes: "if (resourceNames.length === 0) {"
+  },
+  {
+    fault: "names do not end the wildcard of state of the world",
+    file: "StateOfTheWorld.ts",
+    line: "if (!star) Subscriptions.dropWildcard(next)",
+    becomes: ""
+  },
+  {
+    fault: "the first name ends the wildcard of incremental",
+    file: "Incremental.ts",
+    line: 'if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next.wildcard = "explicit"',
+    becomes: 'if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next.wildcard = "none"'
+  },
+  {
+    fault: "unsubscribing `*` ends a wildcard that was never named",
+    file: "Incremental.ts",
+    line: 'if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)',
+    becomes: "Subscriptions.dropWildcard(next)"
+  },
+  {
+    fault: "a name given up under the wildcard is not answered",
+    file: "Incremental.ts",
+    line: 'if (next.wildcard !== "none") next.forced = HashSet.add(next.forced, name)',
+    becomes: ""
+  },
+  {
+    fault: "names that remain after the wildcard forget what it brought",
+    file: "Subscription.ts",
+    line: "    if (held !== undefined) {\n",
+    becomes: "    if (held === undefined) {\n"
+  },
+  {
+    fault: "`*` asked for again is not answered",
+    file: "Subscription.ts",
+    line: "  self.resync = true\n",
+    becomes: "\n"
+  },
+  {
+    fault: "removed_resources forgets what was deleted",
+    file: "Incremental.ts",
+    line: "for (const name of left.keys()) gone.push(name)",
+    becomes: ""
+  },
+  {
+    fault: "removed_resources forgets what never existed",
+    file: "Incremental.ts",
+    line: "for (const name of missing) gone.push(name)",
+    becomes: ""
+  },
+  {
+    fault: "an unknown virtual host is put into removed_resources",
+    file: "Incremental.ts",
+    line: "if (self.typeUrl === ResourceType.VirtualHost.typeUrl) {",
+    becomes: "if (false) {"
+  },
+  {
+    fault: "initial_resource_versions is ignored",
+    file: "Incremental.ts",
+    line: "next.initial = initialResourceVersions",
+    becomes: ""
+  },
+  {
+    fault: "what the client holds from an earlier stream and is gone is not taken away",
+    file: "Incremental.ts",
+    line: "if (!isAnswered && ResourceSet.get(set, name) === undefined) gone.push(name)",
+    becomes: ""
+  },
+  {
+    fault: "endpoints are not sent again after their cluster",
+    file: "ServerStream.ts",
+    line: "if (before.typeUrl === ResourceType.Cluster.typeUrl) sendAssignments(self, before, fresh)",
+    becomes: "if (false) sendAssignments(self, before, fresh)"
+  },
+  {
+    fault: "a reconnecting client does not get the endpoints of a changed cluster",
+    file: "ServerStream.ts",
+    line: 'else if (self.warming !== "none") Subscriptions.insist(insistent, self.warming)',
+    becomes: ""
+  },
+  {
+    fault: "the listener of a route configuration that is sent again is not opened",
+    file: "ServerStream.ts",
+    line: "else if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)",
+    becomes: ""
+  },
+  {
+    fault: "deletions go out first",
+    file: "ServerStream.ts",
+    line: "const overdue = removalsOverdue ? removals() : -1",
+    becomes: "const overdue = removals()"
+  },
+  {
+    fault: "deletions go out in the order of changes",
+    file: "ServerStream.ts",
+    line: "const removals = () => needs.findLastIndex((need) => need.removal)",
+    becomes: "const removals = () => needs.findIndex((need) => need.removal)"
+  },
+  {
+    fault: "deletions go out before the changes are acknowledged",
+    file: "ServerStream.ts",
+    line: "removalsOverdue || (!updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline) || !anyAwaited))",
+    becomes: "removalsOverdue || !updatesPending"
+  },
+  {
+    fault: "deletions wait for ever under changes that never stop",
+    file: "ServerStream.ts",
+    line: "const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline)",
+    becomes: "const removalsOverdue = false"
+  },
+  {
+    fault: "a phase waits for an ACK for ever",
+    file: "ServerStream.ts",
+    line: "const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline)",
+    becomes: "const changesOverdue = false"
+  },
+  {
+    fault: "listeners and routes do not wait for the ACK of clusters",
+    file: "Subscription.ts",
+    line: "if (update) self.awaited = sent.nonce",
+    becomes: ""
+  },
+  {
+    fault: "the ACK of an older response counts for the latest",
+    file: "Subscription.ts",
+    line: 'if (self.awaited !== "" && !open.some((later) => later.nonce === self.awaited)) next.awaited = ""',
+    becomes: 'next.awaited = ""'
+  },
+  {
+    fault: "credit is not used up",
+    file: "ServerStream.ts",
+    line: "  self.credit = false\n",
+    becomes: "\n"
+  },
+  {
+    fault: "a group that was never set is answered as an empty one",
+    file: "ServerStream.ts",
+    line: "const { group, options } = self\n",
+    becomes: "const { group = ResourceGroups.empty, options } = self\n"
+  },
+  {
+    fault: "two responses have one nonce",
+    file: "ServerStream.ts",
+    line: "  self.nonces++\n",
+    becomes: "  self.nonces = 1\n"
+  },
+  {
+    fault: "a client may ask for one name more than the limit",
+    file: "ServerStream.ts",
+    line: "if (names > options.maxNames) {",
+    becomes: "if (names > options.maxNames + 1) {"
+  },
+  {
+    fault: "the cursor skips one revision",
+    file: "ResourceSet.ts",
+    line: "for (let index = start; index < self.log.length; index++) {",
+    becomes: "for (let index = start + 1; index < self.log.length; index++) {"
+  },
+  {
+    fault: "a log that does not lead from the client's revision is trusted",
+    file: "ResourceSet.ts",
+    line: "if (first !== undefined && first.from === since.token) {",
+    becomes: "if (first !== undefined) {"
+  },
+  {
+    fault: "a change is lost when the log was cut",
+    file: "ResourceSet.ts",
+    line: "for (const name of HashMap.keys(self.resources)) see(name, undefined)",
+    becomes: ""
+  },
+  {
+    fault: "a deletion is lost when the log was cut",
+    file: "ResourceSet.ts",
+    line: "for (const name of HashMap.keys(since.fingerprints)) if (!HashMap.has(self.resources, name)) see(name, undefined)",
+    becomes: ""
+  },
+  {
+    fault: "what changed back is sent",
+    file: "ResourceSet.ts",
+    line: "if (Option.isSome(held) && held.value === now.fingerprint) return",
+    becomes: ""
+  },
+  {
+    fault: "a change of content leaves the version as it was",
+    file: "ResourceSet.ts",
+    line: "digest = Digest.add(digest, resource.digest)",
+    becomes: ""
+  },
+  {
+    fault: "a label that stays equal hides a change",
+    file: "ResourceSet.ts",
+    line: "if (old !== undefined && old.fingerprint === resource.fingerprint) {",
+    becomes: "if (old !== undefined && old.version === resource.version) {"
+  },
+  {
+    fault: "the log of changes grows without end",
+    file: "ResourceSet.ts",
+    line: "log: drop === 0 ? log : log.slice(drop),",
+    becomes: "log,"
+  },
+  {
+    fault: "a change of a name that is asked for is passed over",
+    file: "Subscription.ts",
+    line: "for (const [name, hash] of touched) if (HashMap.hasHash(self.names, name, hash)) return false",
+    becomes: ""
+  },
+  {
+    fault: "a response for one client's names is given to another",
+    file: "Incremental.ts",
+    line: "const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.forced) === 0",
+    becomes: "const alike = wild"
+  },
+  {
+    fault: "what was sent ahead of other changes is forgotten",
+    file: "Incremental.ts",
+    line: "next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost])",
+    becomes: "next.mark = advanced ? set.mark : self.mark"
+  },
+  {
+    fault: "a resource under a wildcard that is off is sent",
+    file: "Subscription.ts",
+    line: 'export const isWild = (self: Subscription): boolean => self.covered && self.wildcard !== "none"',
+    becomes: 'export const isWild = (self: Subscription): boolean => self.wildcard !== "none"'
+  },
+  {
+    fault: "a full state leaves out what waits to be deleted",
+    file: "StateOfTheWorld.ts",
+    line: "      kept.push(resource)\n",
+    becomes: "\n"
+  },
+  {
+    fault: "a TTL is renewed when it is over",
+    file: "Heartbeat.ts",
+    line: "(ttl) => ttl / 2)))",
+    becomes: "(ttl) => ttl)))"
+  },
+  {
+    fault: "a heartbeat of state of the world holds only what is due",
+    file: "StateOfTheWorld.ts",
+    line: 'if (self.family === "by-name") return Response.make({ ...base, resources: due })',
+    becomes: "return Response.make({ ...base, resources: due })"
+  },
+  {
+    fault: "a request that crossed the first response is not answered",
+    file: "StateOfTheWorld.ts",
+    line: "if (isCrossing && isOther && !deletionsAreSilent(self)) next.owed = true",
+    becomes: ""
+  },
+  {
+    fault: "the deletions of one client are told to another",
+    file: "Incremental.ts",
+    line: "alike && everything && self.initial.size === 0 && removed.length === 0",
+    becomes: "alike && everything && self.initial.size === 0"
+  },
+  {
+    fault: "a name given up under the wildcard takes back that it was to be sent",
+    file: "Subscription.ts",
+    line: "if (!isWild(self)) self.forced = HashSet.remove(self.forced, name)",
+    becomes: "self.forced = HashSet.remove(self.forced, name)"
+  }
+]
+
+const client = [
+  {
+    fault: "client: a NACK advances the version",
+    file: "ClientSubscription.ts",
+    line: "const version = error === undefined ? response.version : self.version",
+    becomes: "const version = response.version"
+  },
+  {
+    fault: "client: an ACK has no nonce",
+    file: "ClientSubscription.ts",
+    line: "responseNonce: self.nonce,",
+    becomes: 'responseNonce: "",'
+  },
+  {
+    fault: "client: an error is said again with the next request",
+    file: "ClientSubscription.ts",
+    line: "listed: isQuiet ? self.listed : listed",
+    becomes: "listed: isQuiet ? self.listed : listed, answers: self.answers"
+  },
+  {
+    fault: "client: a request without names is sent for a type that nobody wants",
+    file: "ClientSubscription.ts",
+    line: 'if (!self.opened) return isWanted(self) ? "first" : "nothing"',
+    becomes: 'if (!self.opened) return "first"'
+  },
+  {
+    fault: "client: a response is acknowledged before it was applied",
+    file: "ClientSubscription.ts",
+    line: 'return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"',
+    becomes: 'return answer !== undefined && self.heldBackUntil === never ? "answer" : "nothing"'
+  },
+  {
+    fault: "client: a timer is armed before there is a connection",
+    file: "ClientStream.ts",
+    line: "return flush(put(self, ClientSubscriptions.subscribe(before, input.names, input.cached)), none, now, held)",
+    becomes:
+      "return flush(put(self, ClientSubscriptions.arm(ClientSubscriptions.subscribe(before, input.names, input.cached), input.names, now + self.options.resourceTimeout)), none, now, held)"
+  },
+  {
+    fault: "client: timers run on while there is no stream",
+    file: "ClientSubscription.ts",
+    line: "    waiting: HashMap.map(self.waiting, () => never),\n    dueAt: never,\n",
+    becomes: "\n"
+  },
+  {
+    fault: "client: a resource that is rejected counts as missing",
+    file: "Client.ts",
+    line: "const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]",
+    becomes: "const seen = came"
+  },
+  {
+    fault: "client: the timer of a name that was given up goes on",
+    file: "ClientSubscription.ts",
+    line: "      HashMap.remove(waiting, name)\n    }",
+    becomes: "\n    }"
+  },
+  {
+    fault: "client: a name given up and asked for again is not asked for",
+    file: "ClientSubscription.ts",
+    line: "    HashSet.add(fresh, name)\n    if (self.opened)",
+    becomes: "    if (!HashSet.has(self.dropped, name)) HashSet.add(fresh, name)\n    if (self.opened)"
+  },
+  {
+    fault: "client: the answer leaves before the request that it caused",
+    file: "ClientStream.ts",
+    line: "return change ?? answer",
+    becomes: "return answer ?? change"
+  },
+  {
+    fault: "client: two requests are under way",
+    file: "ClientStream.ts",
+    line: 'if (self.connection !== "connected" || self.writing !== undefined) return [self, before]',
+    becomes: 'if (self.connection !== "connected") return [self, before]'
+  },
+  {
+    fault: "client: every request has the node",
+    file: "ClientStream.ts",
+    line: "{ ...put(self, after), nodeSent: true,",
+    becomes: "{ ...put(self, after),"
+  },
+  {
+    fault: "client: initial_resource_versions is left out",
+    file: "ClientSubscription.ts",
+    line: "initialResourceVersions: opened ? noVersions : held(),",
+    becomes: "initialResourceVersions: noVersions,"
+  },
+  {
+    fault: "client: versions of one server are told to another",
+    file: "ClientCache.ts",
+    line: 'if (held?.server !== server || held.version === "" || status === "DoesNotExist") continue',
+    becomes: 'if (held === undefined || held.version === "" || status === "DoesNotExist") continue'
+  },
+  {
+    fault: "client: what was never seen counts as deleted when it is absent",
+    file: "ClientCache.ts",
+    line: "const isKnown = entry.held.server === server ? policy.isServed(name) : policy.isAnswered(name)",
+    becomes: "const isKnown = true"
+  },
+  {
+    fault: "client: a response of heartbeats alone deletes the rest",
+    file: "Validation.ts",
+    line: "(bodies > 0 || response.resources.length === 0)",
+    becomes: "true"
+  },
+  {
+    fault: "client: absence deletes resources of every type",
+    file: "Validation.ts",
+    line: "    decoder.isFullState &&\n",
+    becomes: "\n"
+  },
+  {
+    fault: "client: a name that is there twice is accepted",
+    file: "Validation.ts",
+    line: "problems.push(`resource ${JSON.stringify(name)}: is there twice`)",
+    becomes: ""
+  },
+  {
+    fault: "client: a name both in resources and in removed_resources is accepted",
+    file: "Validation.ts",
+    line: '(isGone ? "is in resources and in removed_resources" : undefined) ??',
+    becomes: ""
+  },
+  {
+    fault: "client: a resource of another type is accepted",
+    file: "Validation.ts",
+    line: "(isOtherType ? otherType() : undefined) ??",
+    becomes: ""
+  },
+  {
+    fault: "client: a rejected resource is not used any more",
+    file: "ClientCache.ts",
+    line: 'changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, drop)',
+    becomes: 'changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, true)'
+  },
+  {
+    fault: "client: who watches late is told nothing",
+    file: "ClientCache.ts",
+    line: "...(entry.held === undefined ? [] : [updatedOf(entry.held)]),",
+    becomes: ""
+  },
+  {
+    fault: "client: who watches late is not told what is wrong",
+    file: "ClientCache.ts",
+    line: "...(entry.failure === undefined ? [] : [resultOf(entry, entry.failure.error)])",
+    becomes: ""
+  },
+  {
+    fault: "client: what is given up is forgotten before the server knows",
+    file: "Client.ts",
+    line: 'const linger = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"',
+    becomes: "const linger = false"
+  },
+  {
+    fault: "client: a TTL that is over is not noticed",
+    file: "ClientCache.ts",
+    line: "if (now < type.expiresAt) continue",
+    becomes: "continue"
+  },
+  {
+    fault: "client: the end of a stream without a response is told to nobody",
+    file: "ClientStream.ts",
+    line: 'return [rest(next), responded ? none : [{ _tag: "Failed", error, retryAt }]]',
+    becomes: "return [rest(next), none]"
+  },
+  {
+    fault: "client: a response does not reset the backoff",
+    file: "ClientStream.ts",
+    line: "backoff: Backoff.reset(self.backoff), failure: undefined",
+    becomes: "failure: undefined"
+  },
+  {
+    fault: "client: streams follow one another without a pause",
+    file: "Backoff.ts",
+    line: "Math.max(now, self.startedAt + options.floor)\n",
+    becomes: "now\n"
+  },
+  {
+    fault: "client: what a server sends again and again is rejected as often",
+    file: "ClientSubscription.ts",
+    line: "heldBackUntil: now + Math.round(Backoff.delay(backoff, repeats))",
+    becomes: "heldBackUntil: never"
+  },
+  {
+    fault: "client: it falls back although nobody waits for a resource",
+    file: "Client.ts",
+    line: "if (this.canFallBack(scope) && this.isNeeded(scope)) return this.fallBack(scopeName, scope)",
+    becomes: "if (this.canFallBack(scope)) return this.fallBack(scopeName, scope)"
+  },
+  {
+    fault: "client: it never goes back to the server of higher rank",
+    file: "Client.ts",
+    line: "if (updated.some(isGiven) || unchanged.some(isGiven)) this.goBack(name, scope, rank)",
+    becomes: ""
+  }
+]
+
+export const mutations = [...server, ...client]

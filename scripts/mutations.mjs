@@ -1,0 +1,182 @@
+// `npm run mutations`: proof that the tests see what goes wrong. Puts one fault after another into a copy of the reducers
+// (scripts/mutations-list.mjs), runs the tests of the core until the first fails, and tells which one it was.
+//
+//   --only 3        one fault by its number, or several: 3,7-9
+//   --by PATH       only with these tests, such as packages/testing/test/Exploration
+//   --markdown FILE writes the table into a file, too
+//   --check         runs nothing: whether every fault can still be put in
+//
+// Ends with 1 if a fault survives. The working tree is not touched.
+import { spawn } from "node:child_process"
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join, relative, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import { mutations } from "./mutations-list.mjs"
+
+const home = dirname(dirname(fileURLToPath(import.meta.url)))
+const source = "packages/core/src"
+/** Generated, large, and of no package's sources: used where it is. The other packages are copied. */
+const linked = ["proto"]
+const copied = readdirSync(join(home, "packages")).filter(
+  (name) => !linked.includes(name) && existsSync(join(home, "packages", name, "package.json"))
+)
+/** A fault can make a test run without end. That is seen, too. */
+const timeout = 180_000
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    by: { type: "string" },
+    markdown: { type: "string" },
+    check: { type: "boolean", default: false }
+  }
+})
+
+/** Tests in two helpings: the golden traces take a second and kill most; what survives them meets all the rest. */
+const helpings =
+  values.by === undefined
+    ? [
+        ["packages/core/test/traces.test.ts", "packages/core/test/client/traces.test.ts"],
+        ["packages/core/test", "packages/testing/test/Exploration"]
+      ]
+    : [[values.by]]
+
+/** The numbers in a text such as `3,7-9`. */
+const numbersIn = (text) =>
+  text.split(",").flatMap((part) => {
+    const [from, to = from] = part.split("-").map(Number)
+    if (!Number.isInteger(from) || !Number.isInteger(to)) throw new Error(`--only ${text}: numbers such as 3,7-9`)
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+  })
+
+/** The text of a file with the fault; an error if its line is not there exactly once. */
+const mutate = (folder, { becomes, fault, file, line }) => {
+  const text = readFileSync(join(folder, source, file), "utf8")
+  const count = text.split(line).length - 1
+  if (count !== 1) throw new Error(`"${fault}": its line is ${count} times in ${source}/${file}, not once: ${line}`)
+  return text.replace(line, () => becomes)
+}
+
+const numbered = mutations.map((mutation, index) => ({ ...mutation, number: index + 1 }))
+const only = values.only === undefined ? undefined : new Set(numbersIn(values.only))
+const chosen = numbered.filter(({ number }) => only === undefined || only.has(number))
+for (const mutation of numbered) mutate(home, mutation)
+if (values.check) {
+  console.log(`${mutations.length} faults can be put in.`)
+  process.exit()
+}
+
+const folder = mkdtempSync(join(tmpdir(), "effect-xds-mutations-"))
+let child
+const clean = () => {
+  if (child !== undefined) process.kill(-child.pid, "SIGKILL")
+  rmSync(folder, { recursive: true, force: true })
+}
+process.once("exit", clean)
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(130))
+
+for (const file of ["package.json", "vitest.config.ts", "vitest.workspace.ts", "tsconfig.base.json"]) {
+  cpSync(join(home, file), join(folder, file))
+}
+for (const path of ["node_modules", "scripts", ...linked.map((name) => `packages/${name}`)]) {
+  mkdirSync(dirname(join(folder, path)), { recursive: true })
+  symlinkSync(join(home, path), join(folder, path))
+}
+for (const name of copied) {
+  cpSync(join(home, "packages", name), join(folder, "packages", name), {
+    recursive: true,
+    // Links between packages lead into the copy, because they are relative.
+    verbatimSymlinks: true,
+    filter: (path) => relative(join(home, "packages", name), path).split(sep)[0] !== "dist"
+  })
+}
+
+const report = join(folder, "report.json")
+
+/** Runs tests until the first fails: its name, or `undefined` if all pass. */
+const firstFailure = (paths) =>
+  new Promise((resolve, reject) => {
+    rmSync(report, { force: true })
+    const vitest = join(folder, "node_modules/vitest/vitest.mjs")
+    const args = [vitest, "run", "--bail", "1", "--reporter", "json", "--outputFile", report, ...paths]
+    const output = []
+    child = spawn(process.execPath, args, { cwd: folder, detached: true, env: { ...process.env, CI: "1" } })
+    child.stdout.on("data", (data) => output.push(data))
+    child.stderr.on("data", (data) => output.push(data))
+    const timer = setTimeout(() => process.kill(-child.pid, "SIGKILL"), timeout)
+    child.once("close", (code, signal) => {
+      clearTimeout(timer)
+      child = undefined
+      if (signal !== null) return resolve(`the tests do not end (${timeout / 1000} s)`)
+      if (!existsSync(report)) return reject(new Error(`no report of the tests: ${Buffer.concat(output).toString()}`))
+      const { numTotalTests, testResults } = JSON.parse(readFileSync(report, "utf8"))
+      if (code === 0 && numTotalTests > 0) return resolve(undefined)
+      for (const { assertionResults, message, name, status } of testResults) {
+        const file = relative(folder, name).split(sep).join("/").replace("packages/", "").replace("/test/", "/")
+        const failed = assertionResults.find((each) => each.status === "failed")
+        if (failed !== undefined) return resolve(`${file}: ${failed.fullName.trim()}`)
+        if (status === "failed" && message) return resolve(`${file}: ${message.split("\n")[0]}`)
+      }
+      reject(new Error(`the tests fail, but none of them: ${Buffer.concat(output).toString()}`))
+    })
+  })
+
+const rows = []
+const begin = Date.now()
+try {
+  if (only === undefined) {
+    const failure = await firstFailure(helpings.flat())
+    if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure}`)
+  }
+  for (const mutation of chosen) {
+    const path = join(folder, source, mutation.file)
+    const before = readFileSync(path, "utf8")
+    writeFileSync(path, mutate(folder, mutation))
+    const start = Date.now()
+    let killer
+    for (const paths of helpings) killer ??= await firstFailure(paths)
+    writeFileSync(path, before)
+    const seconds = ((Date.now() - start) / 1000).toFixed(1)
+    rows.push({ ...mutation, killer, seconds })
+    console.log(`${String(mutation.number).padStart(3)}  ${seconds.padStart(5)} s  ${mutation.fault}`)
+    console.log(`     ${killer === undefined ? "SURVIVED" : `killed by ${killer}`}`)
+  }
+} catch (error) {
+  console.error(error.message)
+  process.exit(1)
+}
+const survived = rows.filter(({ killer }) => killer === undefined)
+const minutes = ((Date.now() - begin) / 60_000).toFixed(1)
+const total = `${rows.length} faults, ${rows.length - survived.length} killed, ${survived.length} survived; ${minutes} minutes.`
+console.log(total)
+if (values.markdown !== undefined) {
+  const cell = (text) => text.replaceAll("|", "\\|")
+  const lines = rows.map(
+    ({ fault, file, killer, number }) => `| ${number} | ${cell(fault)} | ${file} | ${cell(killer ?? "**survived**")} |`
+  )
+  const text = `# Faults that the tests see
+
+Each row is one line of a reducer made wrong (\`scripts/mutations-list.mjs\`), and the test that fails first.
+\`npm run mutations -- --markdown docs/mutations.md\` puts them in, one after another, and writes this page.
+
+${total}
+
+| | Fault | File of \`packages/core/src\` | The first test that fails |
+| --- | --- | --- | --- |
+${lines.join("\n")}
+`
+  writeFileSync(values.markdown, text)
+}
+process.exitCode = survived.length > 0 ? 1 : 0
