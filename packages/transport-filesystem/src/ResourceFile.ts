@@ -80,6 +80,7 @@ export interface Response {
  * - `WrongType`: a resource of another type than its response
  * - `BadName`: a resource without a name, or with one that clients could not ask for
  * - `DuplicateName`: a name that another resource of the type has
+ * - `Refused`: the client that reads it has no use for what it holds
  *
  * @since 0.1.0
  */
@@ -95,6 +96,7 @@ export class ResourceFileError extends Data.TaggedError("ResourceFileError")<{
     | "WrongType"
     | "BadName"
     | "DuplicateName"
+    | "Refused"
   readonly file: string
   /** From 1; `undefined` where the format does not tell. */
   readonly line: number | undefined

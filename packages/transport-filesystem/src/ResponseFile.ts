@@ -22,9 +22,9 @@ import * as DirectoryWatch from "./internal/DirectoryWatch.js"
 import * as FileContent from "./internal/FileContent.js"
 import * as FileLog from "./internal/FileLog.js"
 import * as Latest from "./internal/Latest.js"
-import * as PathLookup from "./internal/PathLookup.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
 import { withDefaults } from "./internal/ReadOptions.js"
+import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceFile from "./ResourceFile.js"
 
 /**
@@ -66,11 +66,15 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
     const log = yield* FileLog.make
     const latest = Latest.make<string, ResourceFile.Response>()
     const change = ChangeSignal.make(settle, maxSettle)
+    let ways: WayWatch.Ways = new Map()
     const watch = yield* Effect.acquireRelease(
       Effect.sync(() =>
         DirectoryWatch.make({
           pollInterval,
-          onChange: change.signal,
+          // There may be thousands of other files beside it, each read by somebody like us.
+          onChange: (directory, name) => {
+            if (name === undefined || ways.get(directory)?.names.has(name) !== false) change.signal()
+          },
           onFailure: (directory, reason) => {
             const often = `it is looked at every ${pollInterval} ms`
             Runtime.runFork(runtime)(Effect.logWarning(`${directory} cannot be watched: ${reason}; ${often}`))
@@ -133,9 +137,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
       })
 
     const look = Effect.gen(function* () {
-      const ways = yield* Effect.promise(() => PathLookup.waysTo(path))
-      for (const [directory, identity] of ways) watch.add(directory, identity)
-      watch.retain(new Set(ways.keys()))
+      ways = yield* Effect.promise(() => WayWatch.follow(watch, path, ways))
       const content = yield* Effect.promise(() => FileContent.read(path, maxFileBytes, seen?.signature))
       const wasMissing = isMissing
       isMissing = content._tag === "Missing"

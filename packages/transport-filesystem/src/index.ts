@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+export * as FileClient from "./FileClient.js"
 export type { FileEvent } from "./FileEvent.js"
 export * as FileFormat from "./FileFormat.js"
 export type { FileStatus } from "./FileStatus.js"

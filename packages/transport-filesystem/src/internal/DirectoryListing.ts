@@ -124,7 +124,8 @@ export const read = async (options: {
     entries += names.length
     if (entries > maxFiles) throw new TooManyFiles(`more than ${maxFiles} files; divide them, or raise maxFiles`)
     for (const name of links) {
-      for (const [directory, identity] of await PathLookup.waysTo(join(path, name))) watch(directory, identity, true)
+      for (const [directory, { identity }] of await PathLookup.waysTo(join(path, name)))
+        watch(directory, identity, true)
     }
     if (depth <= 1) directories.set(path, { identity, isEmpty: names.length === 0 })
 
@@ -143,7 +144,7 @@ export const read = async (options: {
     }
   }
 
-  for (const [directory, identity] of await PathLookup.waysTo(root)) watch(directory, identity, false)
+  for (const [directory, { identity }] of await PathLookup.waysTo(root)) watch(directory, identity, false)
   await visit(root, undefined, 0)
   return { files, directories, unreadable, content, watched }
 }

@@ -1,7 +1,7 @@
 /** What a path leads to, and which directories decide that. */
 import type { BigIntStats } from "node:fs"
 import { lstat, readlink, stat } from "node:fs/promises"
-import { dirname, join, parse, resolve } from "node:path"
+import { basename, dirname, join, parse, resolve } from "node:path"
 
 /** The code of a system error, such as ENOENT. */
 export const codeOf = (cause: unknown): string => {
@@ -36,12 +36,20 @@ export const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`
 
 const maxLinks = 40
 
+/** A directory in which a change can make a path lead elsewhere. */
+export interface Way {
+  /** Tells it from another one that takes its place. */
+  readonly identity: string
+  /** Of what in it matters. Its own is one of them: by that the system tells that it was moved or removed itself. */
+  readonly names: ReadonlySet<string>
+}
+
 /**
  * The directories in which a change can make the path lead elsewhere: its own, those of the links on the way, and
- * where nothing is there the nearest one that is. Each with its identity.
+ * where nothing is there the nearest one that is.
  */
-export const waysTo = async (path: string): Promise<ReadonlyMap<string, string>> => {
-  const ways = new Map<string, string>()
+export const waysTo = async (path: string): Promise<ReadonlyMap<string, Way>> => {
+  const ways = new Map<string, { readonly identity: string; readonly names: Set<string> }>()
   let links = 0
   const visit = async (target: string): Promise<void> => {
     const { root } = parse(target)
@@ -53,20 +61,22 @@ export const waysTo = async (path: string): Promise<ReadonlyMap<string, string>>
       try {
         stats = await lstat(next, { bigint: true })
       } catch {
-        await add(directory)
+        await add(directory, name)
         return
       }
       if (stats.isSymbolicLink() && ++links <= maxLinks) {
-        await add(directory)
+        await add(directory, name)
         await visit(resolve(directory, await readlink(next)))
       }
       directory = next
     }
-    await add(dirname(target))
+    await add(dirname(target), basename(target))
   }
-  const add = async (directory: string): Promise<void> => {
+  const add = async (directory: string, name: string): Promise<void> => {
     try {
-      ways.set(directory, identityOf(await stat(directory, { bigint: true })))
+      const identity = identityOf(await stat(directory, { bigint: true }))
+      const names = ways.get(directory)?.names ?? new Set([basename(directory)])
+      ways.set(directory, { identity, names: names.add(name) })
     } catch {
       // It went away just now; the look that its directory's event leads to sees it.
     }

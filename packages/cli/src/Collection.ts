@@ -1,0 +1,126 @@
+/**
+ * Resources that a server has now, all of a type or some by name.
+ *
+ * @since 0.1.0
+ */
+import type { Message } from "@bufbuild/protobuf"
+import { type ResourceEvent, WatchableType, type XdsClient } from "@effect-xds/client"
+import type * as ResourceType from "@effect-xds/proto/ResourceType"
+import { Status } from "@effect-xds/transport"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { CommandFailure } from "./CommandFailure.js"
+import type { Found } from "./ResourceText.js"
+
+/** A server may answer in parts: after this many milliseconds without one, what came is all. */
+const quiet = 300
+
+const unreachable = (address: string, reason: string): CommandFailure =>
+  new CommandFailure({ kind: "unreachable", message: `${address} gives no answer: ${reason}` })
+
+/**
+ * A type as a client watches it.
+ *
+ * @since 0.1.0
+ */
+export const watchable = (type: ResourceType.ResourceType): Effect.Effect<WatchableType.WatchableType<Message>> =>
+  Effect.map(
+    Effect.promise(() => type.load()),
+    (schema) => WatchableType.fromSchema(schema)
+  )
+
+/**
+ * Fails where an event says that the server cannot be reached, or gives no resource for another reason.
+ *
+ * @since 0.1.0
+ */
+const refusalOf = (
+  address: string,
+  type: ResourceType.ResourceType,
+  event: ResourceEvent.ResourceEvent<Message>
+): CommandFailure | undefined => {
+  if (event._tag === "DoesNotExist") {
+    const message = `${type.shortName} ${JSON.stringify(event.name)} on ${address}: ${event.error.message}`
+    return new CommandFailure({ kind: "missing", message })
+  }
+  if (event._tag !== "Error") return undefined
+  const { code, message } = event.error
+  if (code === Status.codes.UNAVAILABLE || event.name === "*") return unreachable(address, message)
+  const text = `${type.shortName} ${JSON.stringify(event.name)} cannot be had from ${address}: ${message}`
+  return new CommandFailure({ kind: "failed", message: text })
+}
+
+/**
+ * One resource by its name; fails with `missing` or `unreachable`.
+ *
+ * @since 0.1.0
+ */
+export const one = (
+  client: XdsClient.Service,
+  address: string,
+  type: ResourceType.ResourceType,
+  watched: WatchableType.WatchableType<Message>,
+  name: string
+): Effect.Effect<Found, CommandFailure> =>
+  client.watch(watched, name).pipe(
+    Stream.mapEffect((event) => {
+      const refusal = refusalOf(address, type, event)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      return event._tag === "Updated"
+        ? Effect.succeedSome({ type, name: event.name, version: event.version, value: event.value })
+        : Effect.succeedNone
+    }),
+    Stream.filterMap((found) => found),
+    Stream.runHead,
+    Effect.flatten,
+    Effect.catchTag("NoSuchElementException", () => Effect.fail(unreachable(address, "the watch ended")))
+  )
+
+/**
+ * Everything of some types. Which of them are empty is known when others came and then nothing more; if nothing comes at
+ * all, that is so after `timeout` seconds.
+ *
+ * @since 0.1.0
+ */
+export const all = (
+  client: XdsClient.Service,
+  address: string,
+  types: ReadonlyArray<ResourceType.ResourceType>,
+  timeout: number
+): Effect.Effect<ReadonlyArray<Found>, CommandFailure> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const found = new Map<string, Found>()
+      const failed = yield* Deferred.make<never, CommandFailure>()
+      let events = 0
+      for (const type of types) {
+        const take = (event: ResourceEvent.ResourceEvent<Message>) =>
+          Effect.suspend(() => {
+            events++
+            const key = `${type.typeUrl} ${event.name}`
+            if (event._tag === "Updated") {
+              found.set(key, { type, name: event.name, version: event.version, value: event.value })
+              return Effect.void
+            }
+            if (event._tag === "DoesNotExist") found.delete(key)
+            // Of one resource that is bad the others come all the same.
+            if (event._tag !== "Error" || (event.name !== "*" && event.error.code !== Status.codes.UNAVAILABLE)) {
+              return Effect.void
+            }
+            return Deferred.fail(failed, unreachable(address, event.error.message))
+          })
+        yield* Effect.forkScoped(Stream.runForEach(client.watchAll(yield* watchable(type)), take))
+      }
+      const settled = Effect.gen(function* () {
+        for (let waited = 0; waited < timeout * 1000; waited += quiet) {
+          const before = events
+          yield* Effect.sleep(quiet)
+          if (events > 0 && events === before) return
+        }
+      })
+      yield* Effect.raceFirst(settled, Deferred.await(failed))
+      const order = (each: Found): string => `${each.type.order} ${each.type.shortName} ${each.name}`
+      return Array.from(found.values()).sort((one, other) => (order(one) < order(other) ? -1 : 1))
+    })
+  )

@@ -1,0 +1,139 @@
+/**
+ * Keeps a store as the files of a directory say.
+ *
+ * @since 0.1.0
+ */
+import { Snapshot, type SnapshotStore } from "@effect-xds/server"
+import { type ResourceFile, ResourceDirectory } from "@effect-xds/transport-filesystem"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { relative, sep } from "node:path"
+
+/**
+ * A store that follows a directory.
+ *
+ * @since 0.1.0
+ */
+export interface DirectoryFeed {
+  /** Groups that have files, published or not. */
+  readonly groups: () => ReadonlySet<string>
+  readonly status: Effect.Effect<ResourceDirectory.DirectoryStatus>
+  /** Why not everything is served; empty if everything is. */
+  readonly notReady: Effect.Effect<ReadonlyArray<string>>
+}
+
+/**
+ * The group of files that stand in no subdirectory.
+ *
+ * @since 0.1.0
+ */
+export const rootGroup = "default"
+
+/** Above this many resources references are not looked after: that reads every resource. */
+const maxChecked = 5_000
+
+/** References that are told at a time. */
+const maxLines = 20
+
+/** Reasons that are told at a time. */
+const maxReasons = 5
+
+const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot =>
+  Snapshot.make({
+    resources: resources.map((resource) =>
+      Snapshot.resource(resource, { version: resource.version, ttl: resource.ttl, aliases: resource.aliases })
+    )
+  })
+
+const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+
+/**
+ * Reads the directory, puts what is good into the store and goes on doing so until the scope closes. When it returns,
+ * the store holds what was read first.
+ *
+ * @since 0.1.0
+ */
+export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<DirectoryFeed, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const directory = yield* ResourceDirectory.make(path, { rootGroup })
+    const first = yield* directory.status
+    const known = new Set(first.groups.map(({ group }) => group))
+    const awaited = new Set(first.groups.filter(({ isPublished }) => isPublished).map(({ group }) => group))
+    const loaded = yield* Deferred.make<void>()
+    /** Why the store refused what a group holds. It has an older state, and the next change is to replace all of it. */
+    const refused = new Map<string, string>()
+    const dangling = new Map<string, ReadonlySet<string>>()
+
+    const checkReferences = (group: string, snapshot: Snapshot.Snapshot) =>
+      Effect.gen(function* () {
+        if (snapshot.entries.length > maxChecked) return
+        const before = dangling.get(group)
+        const now = new Set((yield* Snapshot.check(snapshot)).map(({ message }) => message))
+        dangling.set(group, now)
+        const fresh = Array.from(now).filter((message) => before?.has(message) !== true)
+        for (const message of fresh.slice(0, maxLines)) yield* Effect.logWarning(`${group}: ${message}`)
+        if (fresh.length > maxLines) {
+          yield* Effect.logWarning(`${group}: ${fresh.length - maxLines} more references lead nowhere`)
+        }
+      })
+
+    const apply = ({ group, isFirst, removed, resources, upserted }: ResourceDirectory.GroupChange) =>
+      Effect.gen(function* () {
+        known.add(group)
+        const isWhole = isFirst || refused.has(group)
+        yield* isWhole
+          ? store.set(group, toSnapshot(resources))
+          : store.update(group, { upsert: toSnapshot(upserted), remove: { resources: removed } })
+        refused.delete(group)
+        yield* Effect.logInfo(
+          isWhole
+            ? `${group}: ${countOf(resources.length, "resource")} loaded`
+            : `${group}: ${countOf(upserted.length, "resource")} new or changed, ${removed.length} removed`
+        )
+        yield* checkReferences(group, toSnapshot(resources))
+      }).pipe(
+        Effect.catchAll((error) => {
+          refused.set(group, error.message)
+          return Effect.logError(`${group}: ${error.message} (its last good state stays in force)`)
+        }),
+        Effect.ensuring(
+          Effect.suspend(() => {
+            awaited.delete(group)
+            return awaited.size === 0 ? Deferred.succeed(loaded, undefined) : Effect.void
+          })
+        )
+      )
+
+    // A group that was never good is in no change; its files are in the events.
+    yield* directory.events.pipe(
+      Stream.runForEach((event) =>
+        Effect.sync(() => {
+          if (event._tag !== "Accepted" && event._tag !== "Rejected") return
+          const parts = relative(directory.path, event.path).split(sep)
+          known.add(parts.length > 1 ? (parts[0] ?? rootGroup) : rootGroup)
+        })
+      ),
+      Effect.forkScoped
+    )
+    yield* directory.changes.pipe(Stream.runForEach(apply), Effect.forkScoped)
+    if (awaited.size > 0) yield* Deferred.await(loaded)
+
+    return {
+      groups: () => known,
+      status: directory.status,
+      notReady: Effect.map(directory.status, ({ groups }) => {
+        if (groups.length === 0) return [`${path} holds no resources`]
+        const reasons = groups
+          .filter(({ isPublished }) => !isPublished)
+          .map(({ files, group }) => {
+            const error = files.find(({ state }) => state === "Rejected")?.error
+            return `group ${JSON.stringify(group)} was never good: ${error?.message ?? "its files are not there"}`
+          })
+        for (const [group, reason] of refused) reasons.push(`group ${JSON.stringify(group)}: ${reason}`)
+        const more = reasons.length - maxReasons
+        return more > 0 ? [...reasons.slice(0, maxReasons), `and ${more} more`] : reasons
+      })
+    }
+  })

@@ -1,0 +1,96 @@
+/**
+ * The configuration that an Envoy starts with to get everything else from a control plane.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/overview/bootstrap
+ * @since 0.1.0
+ */
+import { isIP } from "node:net"
+import { stringify } from "yaml"
+
+/**
+ * What the configuration says.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Of the control plane, as the Envoy reaches it. */
+  readonly host: string
+  readonly port: number
+  readonly nodeId: string
+  readonly nodeCluster: string
+  /** Other properties of the node. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+  /** State of the world where it is false. Default true. */
+  readonly incremental?: boolean | undefined
+  /** Paths of PEM files, as the Envoy sees them. Default: in the clear. */
+  readonly tls?:
+    { readonly ca: string; readonly cert?: string | undefined; readonly key?: string | undefined } | undefined
+}
+
+const controlPlane = "xds"
+
+const transportSocket = (host: string, { ca, cert, key }: NonNullable<Options["tls"]>) => ({
+  name: "envoy.transport_sockets.tls",
+  typed_config: {
+    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+    ...(isIP(host) === 0 && { sni: host }),
+    common_tls_context: {
+      ...(cert !== undefined &&
+        key !== undefined && {
+          tls_certificates: [{ certificate_chain: { filename: cert }, private_key: { filename: key } }]
+        }),
+      validation_context: { trusted_ca: { filename: ca } }
+    }
+  }
+})
+
+/**
+ * The configuration as data. Everything comes on one aggregated stream (ADS).
+ *
+ * @since 0.1.0
+ */
+export const make = ({ host, incremental = true, metadata, nodeCluster, nodeId, port, tls }: Options) => ({
+  node: { id: nodeId, cluster: nodeCluster, ...(metadata !== undefined && { metadata }) },
+  dynamic_resources: {
+    ads_config: {
+      api_type: incremental ? "DELTA_GRPC" : "GRPC",
+      transport_api_version: "V3",
+      set_node_on_first_message_only: true,
+      grpc_services: [{ envoy_grpc: { cluster_name: controlPlane } }]
+    },
+    cds_config: { ads: {}, resource_api_version: "V3" },
+    lds_config: { ads: {}, resource_api_version: "V3" }
+  },
+  static_resources: {
+    clusters: [
+      {
+        name: controlPlane,
+        type: isIP(host) === 0 ? "STRICT_DNS" : "STATIC",
+        connect_timeout: "1s",
+        typed_extension_protocol_options: {
+          "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+            explicit_http_config: {
+              http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "5s" } }
+            }
+          }
+        },
+        load_assignment: {
+          cluster_name: controlPlane,
+          endpoints: [
+            { lb_endpoints: [{ endpoint: { address: { socket_address: { address: host, port_value: port } } } }] }
+          ]
+        },
+        ...(tls !== undefined && { transport_socket: transportSocket(host, tls) })
+      }
+    ]
+  },
+  admin: { address: { socket_address: { address: "127.0.0.1", port_value: 9901 } } }
+})
+
+/**
+ * The configuration as YAML, for `envoy -c FILE`.
+ *
+ * @since 0.1.0
+ */
+export const toYaml = (options: Options): string => stringify(make(options), { lineWidth: 0 })

@@ -1,0 +1,288 @@
+/**
+ * What `effect-xds serve` does. Apart from the command, so that the others need not load the servers.
+ *
+ * @since 0.1.0
+ */
+import { AdminServer } from "@effect-xds/admin"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { ServerTransport } from "@effect-xds/transport"
+import { ConnectServer } from "@effect-xds/transport-connect"
+import { RestServer } from "@effect-xds/transport-rest"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
+import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
+import { relative, resolve } from "node:path"
+import { CommandFailure } from "./CommandFailure.js"
+import * as DirectoryFeed from "./DirectoryFeed.js"
+import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
+import * as FilesOut from "./FilesOut.js"
+import type * as GroupBy from "./GroupBy.js"
+import { hasColors } from "./PlainConsole.js"
+import * as Transports from "./Transports.js"
+
+/**
+ * The arguments of the command. Paths as they were given; ports: 0 for any free one.
+ *
+ * @since 0.1.0
+ */
+export interface Config {
+  readonly directory: string
+  /** Of gRPC and REST. */
+  readonly host: string
+  readonly port: number
+  /** `undefined`: no REST. */
+  readonly restPort: number | undefined
+  readonly adminHost: string
+  readonly adminPort: number
+  readonly noAdmin: boolean
+  readonly filesOut: string | undefined
+  /** `undefined`: by cluster, or all alike if there are no subdirectories. */
+  readonly groupBy: { readonly text: string; readonly by: GroupBy.GroupBy } | undefined
+  /** PEM files. */
+  readonly tlsCert: string | undefined
+  readonly tlsKey: string | undefined
+  readonly tlsClientCa: string | undefined
+  readonly logFormat: "pretty" | "json"
+}
+
+const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
+
+const codeOf = (cause: unknown): string =>
+  typeof cause === "object" && cause !== null ? String(Reflect.get(cause, "code")) : ""
+
+const reasonOf = (cause: unknown): string => {
+  switch (codeOf(cause)) {
+    case "ENOENT":
+      return "there is no such file or directory"
+    case "EACCES":
+    case "EPERM":
+      return "this user may not read it"
+    default:
+      return cause instanceof Error ? cause.message : String(cause)
+  }
+}
+
+/** Later it may come and go; at the start a directory that is not there is a mistake in the command. */
+const checkDirectory = (path: string): Effect.Effect<void, CommandFailure> =>
+  Effect.tryPromise({
+    try: async () => {
+      if (!(await stat(path)).isDirectory()) return false
+      await access(path, constants.R_OK | constants.X_OK)
+      return true
+    },
+    catch: (cause) => failed(`${path}: ${reasonOf(cause)}; serve wants a directory with resources`)
+  }).pipe(
+    Effect.filterOrFail(
+      (isDirectory) => isDirectory,
+      () => failed(`${path}: it is a file; serve wants the directory that it stands in`)
+    ),
+    Effect.asVoid
+  )
+
+const makeFilesOut = (path: string, directory: string): Effect.Effect<void, CommandFailure> =>
+  Effect.gen(function* () {
+    const isInside = (one: string, other: string): boolean => !relative(one, other).startsWith("..")
+    const overlaps = (one: string, other: string): boolean => isInside(one, other) || isInside(other, one)
+    const refusal = new CommandFailure({
+      kind: "usage",
+      message: `--files-out ${path}: one of it and ${directory} is inside of the other; what is written would be read again`
+    })
+    if (overlaps(resolve(directory), resolve(path))) return yield* refusal
+    yield* Effect.tryPromise({
+      try: async () => {
+        await mkdir(path, { recursive: true, mode: 0o700 })
+        await access(path, constants.W_OK)
+      },
+      catch: (cause) => failed(`--files-out ${path}: it cannot be written to: ${reasonOf(cause)}`)
+    })
+    const [from, to] = yield* Effect.promise(() => Promise.all([realpath(directory), realpath(path)]))
+    // Links may lead there too.
+    if (overlaps(from, to)) return yield* refusal
+  })
+
+type Tls = ConnectServer.TlsOptions | undefined
+
+const tlsOf = ({ tlsCert, tlsClientCa, tlsKey }: Config): Effect.Effect<Tls, CommandFailure> => {
+  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) return Effect.succeed(undefined)
+  if (tlsCert === undefined || tlsKey === undefined) {
+    const message = "TLS needs both --tls-cert and --tls-key"
+    return Effect.fail(new CommandFailure({ kind: "usage", message }))
+  }
+  const client = tlsClientCa === undefined ? {} : { ca: resolve(tlsClientCa), requireClientCertificate: true }
+  return Effect.succeed({ cert: resolve(tlsCert), key: resolve(tlsKey), ...client })
+}
+
+/** Milliseconds that clients have to read the end of their streams: all ends together stay within a few seconds. */
+const shutdownGrace = 2_000
+
+const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || host.startsWith("127.")
+
+/** As the readers of the ready lines reach it. */
+const reachable = (host: string): string => (host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host)
+
+const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(":") + 1))
+
+interface Ready {
+  readonly directory: string
+  readonly groups: ReadonlySet<string>
+  readonly resources: number
+  readonly grpc: string
+  readonly rest: string | undefined
+  readonly admin: string | undefined
+  readonly files: string | undefined
+}
+
+const nodeOf = (config: Config, { groups }: Ready) => {
+  const group = Array.from(groups).sort()[0] ?? DirectoryFeed.rootGroup
+  const by = config.groupBy?.text ?? "cluster"
+  return {
+    nodeId: by === "id" ? group : "envoy-1",
+    nodeCluster: by === "cluster" ? group : "envoy",
+    metadata: by.startsWith("metadata.") ? { [by.slice("metadata.".length)]: group } : undefined
+  }
+}
+
+const bootstrapOf = (config: Config, ready: Ready, tls: Tls): string =>
+  EnvoyBootstrap.toYaml({
+    host: reachable(config.host),
+    port: portOf(ready.grpc),
+    ...nodeOf(config, ready),
+    tls:
+      tls === undefined
+        ? undefined
+        : {
+            ca: "ca.pem",
+            ...(tls.ca !== undefined && { cert: "client-cert.pem", key: "client-key.pem" })
+          }
+  })
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
+
+const linesOf = (ready: Ready): ReadonlyArray<string> => [
+  `Serving ${ready.directory}: ${count(ready.resources, "resource")} in ${count(ready.groups.size, "group")}` +
+    (ready.groups.size === 0 ? "" : ` (${Array.from(ready.groups).sort().slice(0, 10).join(", ")})`),
+  `  gRPC   ${ready.grpc}`,
+  ...(ready.rest === undefined ? [] : [`  REST   ${ready.rest}`]),
+  ...(ready.files === undefined ? [] : [`  files  ${ready.files}`]),
+  ...(ready.admin === undefined ? [] : [`  admin  http://${ready.admin}  /readyz /metrics /status /config_dump`])
+]
+
+const announce = (config: Config, ready: Ready, tls: Tls): Effect.Effect<void> =>
+  config.logFormat === "json"
+    ? Effect.logInfo("ready").pipe(
+        Effect.annotateLogs({
+          directory: ready.directory,
+          groups: Array.from(ready.groups),
+          grpc: ready.grpc,
+          rest: ready.rest,
+          admin: ready.admin,
+          files: ready.files
+        })
+      )
+    : Console.log(
+        [
+          ...linesOf(ready),
+          "",
+          "A bootstrap for Envoy, for a file bootstrap.yaml and `envoy -c bootstrap.yaml`:",
+          "",
+          bootstrapOf(config, ready, tls)
+        ].join("\n")
+      )
+
+/** What cannot be served on is one line; the rest of the log stands above it. */
+const asFailure = <A, R>(
+  effect: Effect.Effect<A, { readonly message: string }, R>
+): Effect.Effect<A, CommandFailure, R> => Effect.mapError(effect, ({ message }) => failed(message))
+
+/** The files that are not in force, for `/status`. */
+const filesOf = (feed: DirectoryFeed.DirectoryFeed): Effect.Effect<Readonly<Record<string, unknown>>> =>
+  Effect.map(feed.status, ({ groups, missing, path, rejected }) => ({
+    directory: {
+      path,
+      missing,
+      rejected: [
+        ...rejected.map(({ message }) => message),
+        ...groups.flatMap(({ files }) => files.flatMap(({ error }) => (error === undefined ? [] : [error.message])))
+      ].slice(0, 1_000),
+      unpublished_groups: groups.filter(({ isPublished }) => !isPublished).map(({ group }) => group)
+    }
+  }))
+
+const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
+  Effect.gen(function* () {
+    const { directory } = config
+    yield* checkDirectory(directory)
+    const files = config.filesOut
+    if (files !== undefined) yield* makeFilesOut(files, directory)
+    const tls = yield* tlsOf(config)
+
+    const store = yield* SnapshotStore.makeMemory()
+    const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
+    const feed = yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
+    if (tls === undefined && !isLoopback(config.host)) {
+      yield* Effect.logWarning(`${config.host}: without TLS everyone who reaches the port can read what is served`)
+    }
+
+    const by = config.groupBy?.by
+    const isOneForAll = (): boolean => {
+      const groups = feed.groups()
+      return by === undefined && (groups.size === 0 || (groups.size === 1 && groups.has(DirectoryFeed.rootGroup)))
+    }
+
+    let grpc = ""
+    let rest: string | undefined
+    const { host, port, restPort } = config
+    const common = { host, shutdownGrace, ...(tls !== undefined && { tls }) }
+    const transports: Array<Transports.Named> = [
+      { transport: ConnectServer.make({ ...common, port }), onServing: (address) => (grpc = address) }
+    ]
+    if (restPort !== undefined) {
+      const transport = RestServer.make({ ...common, port: restPort })
+      transports.push({ transport, onServing: (address) => (rest = address) })
+    }
+    const server = yield* XdsServer.make({
+      group: (node) => (isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)),
+      controlPlane: "effect-xds",
+      // Envoy honours TTLs but does not say so, and who writes one wants it.
+      ttl: "always"
+    }).pipe(
+      Effect.provideService(SnapshotStore.SnapshotStore, store),
+      Effect.provideService(ServerTransport.ServerTransport, Transports.merge(transports)),
+      asFailure
+    )
+    const admin = config.noAdmin
+      ? undefined
+      : yield* AdminServer.make({
+          host: config.adminHost,
+          port: config.adminPort,
+          notReady: feed.notReady,
+          details: filesOf(feed)
+        }).pipe(
+          Effect.provideService(XdsServer.XdsServer, server),
+          Effect.provideService(SnapshotStore.SnapshotStore, store),
+          asFailure
+        )
+    if (files !== undefined) yield* Effect.forkScoped(FilesOut.follow(files, store))
+
+    const resources = (yield* feed.status).groups.reduce((sum, group) => sum + group.resources, 0)
+    const groups = feed.groups()
+    yield* announce(config, { directory, groups, resources, grpc, rest, admin: admin?.address, files }, tls)
+    return yield* Effect.never
+  }).pipe(Effect.scoped)
+
+const loggerOf = (format: Config["logFormat"]) =>
+  Logger.replace(
+    Logger.defaultLogger,
+    format === "json"
+      ? Logger.withConsoleError(Logger.jsonLogger)
+      : Logger.prettyLogger({ stderr: true, colors: hasColors(process.stderr), mode: "tty" })
+  )
+
+/**
+ * Serves until it is interrupted; then it ends within a few seconds.
+ *
+ * @since 0.1.0
+ */
+export const run = (config: Config): Effect.Effect<never, CommandFailure> =>
+  Effect.provide(serveWith(config), loggerOf(config.logFormat))

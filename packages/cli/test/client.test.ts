@@ -1,0 +1,370 @@
+/** The commands of a client, as processes, towards `serve` as a process and towards files. */
+import { Schema } from "effect"
+import { mkdirSync, writeFileSync } from "node:fs"
+import * as Net from "node:net"
+import { join } from "node:path"
+import { generate } from "selfsigned"
+import { describe, expect, it } from "vitest"
+import { parse, parseAllDocuments } from "yaml"
+import { deadline, effectXds, eventually, replaceFile, serve, temporaryDirectory } from "./ServeProcess.js"
+
+const limit = 4 * deadline
+
+const type = (name: string): string => `"@type": type.googleapis.com/envoy.config.${name}`
+
+const cluster = (name: string, seconds = 1): string =>
+  [
+    type("cluster.v3.Cluster"),
+    `name: ${name}`,
+    `connect_timeout: ${seconds}s`,
+    "type: EDS",
+    "eds_cluster_config: { eds_config: { ads: {}, resource_api_version: V3 } }\n"
+  ].join("\n")
+
+const endpoints = (name: string): string => `${type("endpoint.v3.ClusterLoadAssignment")}\ncluster_name: ${name}\n`
+
+/** A directory with these files; paths with `/` are in subdirectories. */
+const directoryOf = (files: Readonly<Record<string, string>>): string => {
+  const directory = temporaryDirectory()
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(directory, path, ".."), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  return directory
+}
+
+const small = () =>
+  directoryOf({
+    "edge/clusters.yaml": [cluster("a"), cluster("b")].join("---\n"),
+    "edge/endpoints.yaml": [endpoints("a"), endpoints("b")].join("---\n")
+  })
+
+/** Runs the program to its end. */
+const run = async (...args: ReadonlyArray<string>) => {
+  const process = effectXds(...args)
+  const code = await process.exit
+  const out = process.stdout().trimEnd()
+  return { code, out, lines: out.split("\n"), error: process.stderr().trimEnd() }
+}
+
+/** The rows of a table, their cells apart. */
+const cells = (lines: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
+  lines.map((line) => line.split(/ {2,}/))
+
+const edge = ["--node-cluster", "edge"]
+
+describe("get", () => {
+  it("has the same of every variant, and of files", { timeout: limit }, async () => {
+    const out = join(temporaryDirectory(), "out")
+    const { grpc, rest } = await serve(small(), ["--files-out", out])
+    const variants = [
+      [...edge, grpc],
+      [...edge, "--separate", grpc],
+      [...edge, "--protocol", "delta", grpc],
+      [...edge, "--protocol", "delta", "--separate", grpc],
+      [...edge, `http://${rest}`],
+      [`path:${join(out, "edge")}`]
+    ]
+    const outcomes = await Promise.all(
+      variants.map(async (variant) => {
+        const table = await run("get", ...variant, "CDS")
+        const named = await run("get", ...variant, "-o", "json", "endpoints", "b")
+        const resources: unknown = JSON.parse(named.out)
+        const names = cells(table.lines).map(([kind, name]) => [kind, name])
+        return { variant, codes: [table.code, named.code], names, resources }
+      })
+    )
+    const resource = {
+      "@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+      cluster_name: "b"
+    }
+    const names = [
+      ["TYPE", "NAME"],
+      ["CDS", "a"],
+      ["CDS", "b"]
+    ]
+    expect(outcomes).toEqual(variants.map((variant) => ({ variant, codes: [0, 0], names, resources: [resource] })))
+  })
+
+  it("prints YAML that can be served", { timeout: limit }, async () => {
+    const { grpc } = await serve(small())
+    const { out } = await run("get", grpc, "clusters", ...edge, "--output", "yaml")
+    const documents = parseAllDocuments(out).map((document) => {
+      const value: unknown = document.toJS()
+      return value
+    })
+    expect(documents).toMatchObject([{ name: "a", connect_timeout: "1s" }, { name: "b" }])
+    const again = directoryOf({ "edge/all.yaml": out })
+    expect((await run("validate", "--no-references", again)).code).toBe(0)
+  })
+
+  it("ends with a code and one line for what is not there", { timeout: limit }, async () => {
+    const { grpc, rest } = await serve(small())
+    const soon = ["--timeout", "1"]
+    const outcomes = [
+      [[...edge, ...soon, grpc, "CDS", "a", "none"], 3, 'CDS "none" on'],
+      [[...edge, "--protocol", "delta", grpc, "CDS", "none"], 3, 'CDS "none" on'],
+      [[...edge, ...soon, `http://${rest}`, "CDS", "none"], 3, 'CDS "none" on'],
+      [[...edge, ...soon, grpc, "LDS"], 3, "has no LDS"],
+      [["--node-cluster", "unknown", ...soon, grpc, "CDS"], 3, 'cluster "unknown": nothing came within 1 s'],
+      [[...edge, "127.0.0.1:1", "CDS"], 4, "127.0.0.1:1 gives no answer"],
+      [[...edge, "http://127.0.0.1:1", "CDS", "a"], 4, "gives no answer"],
+      [[...edge, "--tls", grpc, "CDS"], 4, "gives no answer"],
+      [["path:/no/such/directory", "--timeout", "1", "CDS", "a"], 3, 'CDS "a" on path:/no/such/directory'],
+      [["127.0.0.1:99999", "CDS"], 2, 'cannot use the xDS server "127.0.0.1:99999"'],
+      [["--timeout", "-1", grpc, "CDS"], 2, "--timeout is a number of seconds above 0"]
+    ] as const
+    const seen = await Promise.all(
+      outcomes.map(async ([args]) => {
+        const { code, error, out } = await run("get", ...args)
+        return { args, code, error, out }
+      })
+    )
+    for (const [index, [args, code, words]] of outcomes.entries()) {
+      expect(seen[index]).toMatchObject({ args, code })
+      const { error = "", out = "" } = seen[index] ?? {}
+      expect(error + out).toContain(words)
+      expect(error.trim().split("\n")).toHaveLength(1)
+      expect(error).not.toMatch(/\n\s+at /)
+    }
+    const { code, error, out } = await run("get", grpc, "CDX")
+    expect(code).toBe(2)
+    expect(out + error).toContain('"CDX" is no type of resources; there are')
+  })
+
+  it("goes over mTLS", { timeout: limit }, async () => {
+    const authority = await generate([{ name: "commonName", value: "authority" }], {
+      keyType: "ec",
+      algorithm: "sha256",
+      extensions: [
+        { name: "basicConstraints", cA: true, critical: true },
+        { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
+      ]
+    })
+    const signed = (commonName: string) =>
+      generate([{ name: "commonName", value: commonName }], {
+        keyType: "ec",
+        algorithm: "sha256",
+        ca: { key: authority.private, cert: authority.cert },
+        extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]
+      })
+    const [server, client] = [await signed("server"), await signed("client")]
+    const pem = directoryOf({
+      "ca.pem": authority.cert,
+      "server.pem": server.cert,
+      "server.key": server.private,
+      "client.pem": client.cert,
+      "client.key": client.private
+    })
+    const at = (name: string) => join(pem, name)
+    const tls = ["--tls-cert", at("server.pem"), "--tls-key", at("server.key"), "--tls-client-ca", at("ca.pem")]
+    const { grpc, rest } = await serve(small(), tls)
+    const own = ["--tls-ca", at("ca.pem"), "--tls-cert", at("client.pem"), "--tls-key", at("client.key")]
+    for (const address of [grpc, `https://${rest.replace(/^https:\/\//, "")}`]) {
+      const { code, error, lines } = await run("get", ...edge, ...own, address, "CDS")
+      expect([error, code, lines.length]).toEqual(["", 0, 3])
+      expect((await run("get", ...edge, "--tls-ca", at("ca.pem"), address, "CDS")).code).toBe(4)
+    }
+  })
+})
+
+describe("watch", () => {
+  it("prints what happens, until it is interrupted", { timeout: limit }, async () => {
+    const directory = small()
+    const { grpc, rest } = await serve(directory)
+    const table = effectXds("watch", ...edge, grpc, "CDS")
+    const json = effectXds("watch", ...edge, "-o", "json", `http://${rest}`, "CDS", "a", "b")
+    await eventually(() => {
+      expect(table.stdout().trim().split("\n")).toHaveLength(2)
+      expect(json.stdout().trim().split("\n")).toHaveLength(2)
+    })
+    replaceFile(join(directory, "edge/clusters.yaml"), cluster("a", 7))
+    const Line = Schema.parseJson(
+      Schema.Struct({
+        event: Schema.String,
+        name: Schema.String,
+        resource: Schema.optional(Schema.Struct({ connect_timeout: Schema.String }))
+      })
+    )
+    await eventually(() => {
+      const words = cells(table.stdout().trim().split("\n").slice(2)).map(([, what, , name]) => `${what} ${name}`)
+      expect(words.sort()).toEqual(["does not exist b", "updated a"])
+      const lines = json.stdout().trim().split("\n").slice(2)
+      const events = lines.map((line) => Schema.decodeUnknownSync(Line)(line))
+      expect(events.map(({ event, name }) => `${event} ${name}`).sort()).toEqual(["DoesNotExist b", "Updated a"])
+      expect(events.find(({ name }) => name === "a")?.resource?.connect_timeout).toBe("7s")
+    })
+    for (const { child, exit } of [table, json]) {
+      child.kill("SIGINT")
+      expect(await exit).toBe(0)
+    }
+  })
+
+  it("goes on when the server is not there yet", { timeout: limit }, async () => {
+    const directory = small()
+    // A port that is free now.
+    const port = await new Promise<number>((resolve) => {
+      const listener = Net.createServer().listen(0, "127.0.0.1", () => {
+        const address = listener.address()
+        listener.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+      })
+    })
+    const watch = effectXds("watch", ...edge, `127.0.0.1:${port}`, "CDS")
+    await eventually(() => expect(watch.stderr()).toContain(`no xDS from 127.0.0.1:${port}`))
+    const server = effectXds("serve", directory, "--port", String(port), "--no-admin")
+    await eventually(() => expect(server.stdout()).toContain("Serving"))
+    await eventually(() => expect(watch.stdout()).toMatch(/updated +CDS +a/))
+  })
+})
+
+describe("diff", () => {
+  it("says what is more, less and otherwise, and ends with 1", { timeout: limit }, async () => {
+    const directory = small()
+    const { grpc, rest } = await serve(directory)
+    const same = await run("diff", ...edge, grpc, join(directory, "edge"))
+    expect([same.out, same.code]).toEqual(["", 0])
+    expect((await run("diff", ...edge, "--protocol", "delta", grpc, `http://${rest}`)).code).toBe(0)
+
+    const other = directoryOf({
+      "one.yaml": [cluster("a", 2), cluster("c"), endpoints("a"), endpoints("b")].join("---\n")
+    })
+    const { code, lines } = await run("diff", ...edge, grpc, join(other, "one.yaml"))
+    expect(lines).toEqual(["~ CDS a", '    connect_timeout: "1s" → "2s"', "- CDS b", "+ CDS c"])
+    expect(code).toBe(1)
+    const some = await run("diff", ...edge, "--types", "EDS", grpc, other)
+    expect([some.out, some.code]).toEqual(["", 0])
+    const json: unknown = JSON.parse((await run("diff", ...edge, "-o", "json", other, grpc)).out)
+    expect(json).toMatchObject([
+      { change: "changed", type: "CDS", name: "a", differences: [{ path: "connect_timeout", from: "2s", to: "1s" }] },
+      { change: "added", name: "b" },
+      { change: "removed", name: "c" }
+    ])
+  })
+
+  it("ends with a code and one line for sides that cannot be compared", { timeout: limit }, async () => {
+    const twice = directoryOf({ "one/a.yaml": cluster("a"), "two/a.yaml": cluster("a", 2) })
+    const bad = directoryOf({ "one/a.yaml": "nonsense: [" })
+    const outcomes = [
+      [["127.0.0.1:1", small()], 4, "127.0.0.1:1 gives no answer"],
+      [[twice, twice], 2, 'CDS "a" is in the groups one and two'],
+      [[bad, bad], 5, "a.yaml:1:"],
+      [["--types", "CDX", twice, twice], 2, "--types is a list such as CDS,EDS"]
+    ] as const
+    for (const [args, code, words] of outcomes) {
+      const seen = await run("diff", ...args)
+      expect([args, seen.code]).toEqual([args, code])
+      expect(seen.error).toContain(words)
+    }
+  })
+})
+
+describe("validate", () => {
+  it("lists every mistake with its place, and ends with 1", { timeout: limit }, async () => {
+    const directory = directoryOf({
+      "edge/a.yaml": cluster("a"),
+      "edge/again.yaml": cluster("a"),
+      "edge/broken.json": '{\n  "name": ,\n}',
+      "edge/wrong.yaml": cluster("w").replace("connect_timeout", "connect_timout"),
+      "inside/lonely.yaml": cluster("lonely")
+    })
+    const { code, error, lines } = await run("validate", directory)
+    expect(code).toBe(1)
+    expect(error).toBe(`effect-xds: 4 mistakes in ${directory}`)
+    const said = lines.map((line) => line.replace(/^.*?((?:edge|inside)\/)/, "$1")).sort()
+    expect(said).toHaveLength(4)
+    expect(said[0]).toMatch(/^edge\/again\.yaml:1.*a\.yaml/)
+    expect(said[1]).toMatch(/^edge\/broken\.json:2:\d+: /)
+    expect(said[2]).toMatch(/^edge\/wrong\.yaml:3:1: .*"connect_timout"; did you mean "connect_timeout"\?/)
+    expect(said[3]).toMatch(/^inside\/lonely\.yaml:1: .*lonely.* is not in group inside$/)
+  })
+
+  it("has nothing against what is right, references aside if they are to be", { timeout: limit }, async () => {
+    const directory = small()
+    const right = await run("validate", directory)
+    expect([right.out, right.code]).toEqual([`${directory}: 4 resources in 2 files, 1 group, no mistakes`, 0])
+    const file = join(directory, "edge/clusters.yaml")
+    expect((await run("validate", file)).code).toBe(1)
+    expect((await run("validate", "--no-references", file)).code).toBe(0)
+    const missing = await run("validate", "/no/such")
+    expect(missing.code).toBe(3)
+    expect(missing.error).toContain("/no/such")
+    expect((await run("validate", temporaryDirectory())).error).toContain("holds no files with resources")
+  })
+})
+
+describe("bootstrap", () => {
+  it("is what an Envoy and a gRPC application read", { timeout: limit }, async () => {
+    const envoy = await run(
+      "bootstrap",
+      "envoy",
+      "--server",
+      "xds.example:1234",
+      "--node-id",
+      "n",
+      "--tls-ca",
+      "ca.pem"
+    )
+    expect(envoy.code).toBe(0)
+    const read: unknown = parse(envoy.out)
+    expect(read).toMatchObject({
+      node: { id: "n", cluster: "default" },
+      dynamic_resources: { cds_config: { ads: {} } }
+    })
+    expect(envoy.out).toContain("port_value: 1234")
+    expect(envoy.out).toContain("filename: ca.pem")
+
+    const grpc = await run("bootstrap", "grpc", "--node-cluster", "edge")
+    const json: unknown = JSON.parse(grpc.out)
+    expect(json).toEqual({
+      xds_servers: [
+        { server_uri: "127.0.0.1:18000", channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] }
+      ],
+      node: { id: "node-1", cluster: "edge" }
+    })
+    expect((await run("bootstrap", "grpc", "--server", "nonsense")).code).toBe(2)
+    expect((await run("bootstrap", "grpc", "--tls-cert", "c")).error).toContain("go together")
+  })
+})
+
+describe("status", () => {
+  it("shows each client: what it was sent, took and rejected", { timeout: limit }, async () => {
+    const { admin, grpc } = await serve(small())
+    expect((await run("status", admin)).out).toBe("no clients")
+    const watch = effectXds("watch", ...edge, "--node-id", "w1", grpc, "CDS")
+    await eventually(() => expect(watch.stdout()).toContain("updated"))
+    await eventually(async () => {
+      const { code, lines } = await run("status", admin)
+      expect(code).toBe(0)
+      expect(cells(lines).map(([node, group, , kind, , state]) => [node, group, kind, state])).toEqual([
+        ["NODE", "GROUP", "TYPE", "STATE"],
+        ["w1", "edge", "CDS", "acked"]
+      ])
+    })
+    const json: unknown = JSON.parse((await run("status", "-o", "json", `http://${admin}`)).out)
+    expect(json).toMatchObject({ clients: [{ node: { id: "w1" } }] })
+  })
+
+  it("ends with a code and one line where there is none", { timeout: limit }, async () => {
+    const { code, error } = await run("status", "127.0.0.1:1")
+    expect(code).toBe(4)
+    expect(error.split("\n")).toHaveLength(1)
+    expect(error).toContain("http://127.0.0.1:1/status gives no answer")
+    const { rest } = await serve(small())
+    const other = await run("status", rest)
+    expect(other.code).toBe(4)
+    expect(other.error).toContain("HTTP status 404")
+  })
+})
+
+describe("help", () => {
+  it("of every command has examples", { timeout: limit }, async () => {
+    const commands = [["watch"], ["get"], ["diff"], ["validate"], ["status"], ["bootstrap", "envoy"]]
+    await Promise.all(
+      commands.map(async (command) => {
+        const { code, out } = await run(...command, "--help")
+        expect(code).toBe(0)
+        expect(out).toContain(`effect-xds ${command.join(" ")}`)
+      })
+    )
+  })
+})

@@ -1,0 +1,391 @@
+import { Peer } from "@effect-xds/testing"
+import { Schema } from "effect"
+import { execFile } from "node:child_process"
+import { once } from "node:events"
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import * as Http from "node:http"
+import { request } from "node:https"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { generate } from "selfsigned"
+import { describe, expect, it, onTestFinished } from "vitest"
+import {
+  deadline,
+  effectXds,
+  eventually,
+  replaceFile,
+  serve,
+  type ServeProcess,
+  temporaryDirectory
+} from "./ServeProcess.js"
+
+const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))
+const grpcurl = Peer.forTest("grpcurl")
+const limit = 3 * deadline
+
+const clusterType = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+
+const cluster = (name: string, seconds = 1): string =>
+  `"@type": ${clusterType}\nname: ${name}\nconnect_timeout: ${seconds}s\n`
+
+/** A directory with these files; paths with `/` are in subdirectories. */
+const directoryOf = (files: Readonly<Record<string, string>>): string => {
+  const directory = temporaryDirectory()
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(directory, path, ".."), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  return directory
+}
+
+const Discovered = Schema.Struct({
+  resources: Schema.optional(Schema.Array(Schema.Struct({ name: Schema.String })))
+})
+
+/** What a client with this node is given over REST; `undefined`: its group is not served. */
+const fetchClusters = async (
+  { rest }: Pick<ServeProcess, "rest">,
+  node: { readonly id?: string; readonly cluster?: string; readonly metadata?: object },
+  known?: string
+): Promise<ReadonlyArray<string> | undefined> => {
+  const response = await fetch(`http://${rest}/v3/discovery:clusters?wait=0`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-envoy-expected-rq-timeout-ms": "400" },
+    body: JSON.stringify({ node, ...(known !== undefined && { version_info: known }) })
+  })
+  if (response.status !== 200) return undefined
+  const { resources = [] } = Schema.decodeUnknownSync(Discovered)(await response.json())
+  return resources.map(({ name }) => name).sort()
+}
+
+const one = { id: "one", cluster: "edge" }
+
+describe("serve", () => {
+  it.each([
+    [["serve", "/no/such/directory"], 5, "/no/such/directory: there is no such file or directory"],
+    [["serve", "package.json"], 5, "it is a file; serve wants the directory that it stands in"],
+    [["serve", example, "--tls-cert", "a.pem"], 2, "TLS needs both --tls-cert and --tls-key"],
+    [["serve", example, "--tls-cert", "/no/a.pem", "--tls-key", "/no/b.pem", "--port", "0"], 5, "cannot be read"],
+    [["serve", example, "--files-out", join(example, "out")], 2, "what is written would be read again"],
+    [["serve", example, "--files-out", "/dev/null/out"], 5, "it cannot be written to"],
+    [["serve", example, "--host", "192.0.2.1"], 5, "this machine has no such address"],
+    [["serve", example, "--port", "70000"], 2, "--port is a number from 0 (any free port) to 65535"],
+    [["serve", example, "--group-by", "name"], 2, "--group-by is cluster, id or metadata.KEY"],
+    [["serve"], 2, "Missing argument <DIR>"],
+    [["serve", example, "--prot", "1"], 2, "--prot"]
+  ])("%j ends with %d and one line", { timeout: limit }, async (args, code, message) => {
+    const process = effectXds(...args)
+    expect(await process.exit).toBe(code)
+    const lines = process.stderr().trim().split("\n")
+    expect(lines.at(-1)).toContain(message)
+    expect(process.stderr()).not.toMatch(/^ +at /m)
+    expect(process.stdout()).toBe("")
+  })
+
+  it("names a port that is in use", { timeout: limit }, async () => {
+    const other = Http.createServer().listen(0, "127.0.0.1")
+    await once(other, "listening")
+    onTestFinished(() => void other.close())
+    const address = other.address()
+    const port = String(typeof address === "object" && address !== null ? address.port : 0)
+    for (const args of [
+      ["--port", port],
+      ["--port", "0", "--rest-port", port],
+      ["--port", "0", "--admin-port", port]
+    ]) {
+      const process = effectXds("serve", example, ...args)
+      expect(await process.exit).toBe(5)
+      expect(process.stderr()).toMatch(
+        new RegExp(`^effect-xds: cannot serve .*127.0.0.1:${port}: the port is in use`, "m")
+      )
+      expect(process.stderr()).not.toMatch(/^ +at /m)
+    }
+  })
+
+  it("without subdirectories serves everyone; with them by --group-by", { timeout: limit }, async () => {
+    const flat = await serve(directoryOf({ "a.yaml": cluster("a") }))
+    expect(await fetchClusters(flat, { id: "x", cluster: "whatever" })).toEqual(["a"])
+    const files = { "a.yaml": cluster("a"), "edge/b.yaml": cluster("b"), "one/c.yaml": cluster("c") }
+    const directory = directoryOf(files)
+    const byCluster = await serve(directory)
+    expect(await fetchClusters(byCluster, one)).toEqual(["b"])
+    expect(await fetchClusters(byCluster, { id: "x", cluster: "default" })).toEqual(["a"])
+    expect(await fetchClusters(byCluster, { id: "x", cluster: "whatever" })).toBeUndefined()
+    const byId = await serve(directory, ["--group-by", "id"])
+    expect(await fetchClusters(byId, one)).toEqual(["c"])
+    const byMetadata = await serve(directory, ["--group-by", "metadata.team.name"])
+    expect(await fetchClusters(byMetadata, { ...one, metadata: { "team.name": "edge" } })).toEqual(["b"])
+    const strict = await serve(directoryOf({ "a.yaml": cluster("a") }), ["--group-by", "cluster"])
+    expect(await fetchClusters(strict, one)).toBeUndefined()
+  })
+
+  it("takes CRLF and byte order marks, and says what is wrong with empty files", { timeout: limit }, async () => {
+    const directory = directoryOf({
+      "edge/crlf.yaml": `${cluster("a")}---\n${cluster("b")}`.replaceAll("\n", "\r\n"),
+      "edge/bom.yaml": `\ufeff${cluster("c")}`,
+      "edge/bom.json": `\ufeff${JSON.stringify({ "@type": clusterType, name: "d" })}`
+    })
+    const server = await serve(directory)
+    expect(await fetchClusters(server, one)).toEqual(["a", "b", "c", "d"])
+    const empty = join(directory, "edge", "empty.yaml")
+    writeFileSync(empty, "")
+    await eventually(() => expect(server.stderr()).toContain(`${empty}: the file is empty`))
+    replaceFile(join(directory, "edge", "bom.yaml"), "\r\n\r\n")
+    await eventually(() => expect(server.stderr()).toContain("bom.yaml: the file holds no document"))
+    expect(await fetchClusters(server, one)).toEqual(["a", "b", "c", "d"])
+  })
+
+  it("gives TTLs to every client", { timeout: limit }, async () => {
+    const wrapped = `"@type": type.googleapis.com/envoy.service.discovery.v3.Resource\nttl: 30s\nresource:\n`
+    const file = `${wrapped}  ${cluster("a").trim().replaceAll("\n", "\n  ")}\n`
+    const { rest } = await serve(directoryOf({ "a.yaml": file }))
+    const response = await fetch(`http://${rest}/v3/discovery:clusters`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ node: one })
+    })
+    expect(await response.json()).toMatchObject({ resources: [{ ttl: "30s", resource: { name: "a" } }] })
+  })
+
+  it("warns when it serves in the clear to others than this machine", { timeout: limit }, async () => {
+    const warning = "without TLS everyone who reaches the port can read what is served"
+    expect((await serve(example, ["--host", "0.0.0.0"])).stderr()).toContain(`0.0.0.0: ${warning}`)
+    expect((await serve(example)).stderr()).not.toContain(warning)
+  })
+
+  it("waits with a group that was never good, is not ready, and says why", { timeout: limit }, async () => {
+    const directory = directoryOf({ "edge/a.yaml": cluster("a"), "edge/b.yaml": cluster("b").replace("name", "nmae") })
+    const server = await serve(directory)
+    const { body, status } = await server.get("/readyz")
+    expect(status).toBe(503)
+    expect(body).toContain(`group "edge" was never good: ${directory}/edge/b.yaml:2:1: `)
+    expect((await server.get("/healthz")).status).toBe(200)
+    expect(await fetchClusters(server, one)).toBeUndefined()
+    replaceFile(join(directory, "edge", "b.yaml"), cluster("b"))
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["a", "b"]))
+    expect((await server.get("/readyz")).status).toBe(200)
+  })
+
+  it("keeps what was good when files are right but do not go together", { timeout: limit }, async () => {
+    const host = (name: string, domain: string): string =>
+      `"@type": type.googleapis.com/envoy.service.discovery.v3.Resource\nname: routes/${name}\nresource:\n` +
+      `  "@type": type.googleapis.com/envoy.config.route.v3.VirtualHost\n  name: ${name}\n  domains: [${domain}]\n`
+    const directory = directoryOf({
+      "edge/a.yaml": cluster("a"),
+      "edge/one.yaml": host("one", "a.example"),
+      "edge/two.yaml": host("two", "b.example")
+    })
+    const server = await serve(directory)
+    expect((await server.get("/readyz")).status).toBe(200)
+    // Two hosts of a domain: whom would a client get?
+    replaceFile(join(directory, "edge", "two.yaml"), host("two", "a.example"))
+    await eventually(() => expect(server.stderr()).toMatch(/edge: .*a\.example.*its last good state stays in force/))
+    expect((await server.get("/readyz")).body).toContain("a.example")
+    replaceFile(join(directory, "edge", "a.yaml"), cluster("b"))
+    replaceFile(join(directory, "edge", "two.yaml"), host("two", "c.example"))
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["b"]))
+    await eventually(async () => expect((await server.get("/readyz")).status).toBe(200))
+    expect((await server.get("/config_dump?type=VHDS")).body).toContain("c.example")
+  })
+
+  it("keeps everything while the directory is away, and goes on when it is back", { timeout: limit }, async () => {
+    const directory = join(directoryOf({ "config/edge/a.yaml": cluster("a") }), "config")
+    const server = await serve(directory)
+    renameSync(directory, `${directory}-away`)
+    await eventually(() => expect(server.stderr()).toContain(`${directory}: not there`))
+    expect(await fetchClusters(server, one)).toEqual(["a"])
+    expect(JSON.stringify(await server.json("/status"))).toContain(`"missing":["${directory}"`)
+    writeFileSync(join(`${directory}-away`, "edge", "b.yaml"), cluster("b"))
+    renameSync(`${directory}-away`, directory)
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["a", "b"]))
+  })
+
+  it("keeps what a file held that may not be read any more", { timeout: limit }, async () => {
+    const directory = directoryOf({ "edge/a.yaml": cluster("a"), "edge/b.yaml": cluster("b") })
+    chmodSync(directory, 0o755)
+    // Root may read everything.
+    const isRoot = process.getuid?.() === 0
+    const server = await serve(directory, [], isRoot ? { uid: 65_534, gid: 65_534 } : {})
+    const file = join(directory, "edge", "b.yaml")
+    chmodSync(file, 0o000)
+    writeFileSync(join(directory, "edge", "c.yaml"), cluster("c"))
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["a", "b", "c"]))
+    await eventually(() => expect(server.stderr()).toContain(`${file}: permission denied: this process may not read`))
+    chmodSync(file, 0o644)
+    replaceFile(file, cluster("d"))
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["a", "c", "d"]))
+    // A directory of which nothing may be read is a mistake in the command.
+    if (!isRoot) return
+    const closed = directoryOf({ "a.yaml": cluster("a") })
+    await expect(serve(closed, [], { uid: 65_534, gid: 65_534 })).rejects.toThrow("this user may not read it")
+  })
+
+  it("serves 10 000 files, and reads only the one that changes", { timeout: limit }, async () => {
+    const directory = temporaryDirectory()
+    mkdirSync(join(directory, "edge"))
+    for (let index = 0; index < 10_000; index++) {
+      writeFileSync(join(directory, "edge", `${index}.yaml`), cluster(`c${index}`))
+    }
+    const server = await serve(directory)
+    expect(await fetchClusters(server, one)).toHaveLength(10_000)
+    replaceFile(join(directory, "edge", "5000.yaml"), cluster("changed"))
+    await eventually(() => expect(server.stderr()).toContain("edge: 1 resource new or changed, 1 removed"))
+    expect(await fetchClusters(server, one)).toContain("changed")
+  })
+
+  it("logs as JSON, ready line included", { timeout: limit }, async () => {
+    const process = effectXds("serve", example, "--port", "0", "--no-admin", "--log-format", "json")
+    const ready = await eventually(() => {
+      const lines = process.stderr().trim().split("\n")
+      const parsed: ReadonlyArray<unknown> = lines.map((line): unknown => JSON.parse(line))
+      const found = parsed.find((line) => JSON.stringify(line).includes('"ready"'))
+      expect(found).toBeDefined()
+      return found
+    })
+    expect(ready).toMatchObject({
+      message: "ready",
+      logLevel: "INFO",
+      annotations: {
+        directory: example,
+        groups: ["edge", "internal"]
+      }
+    })
+    expect(JSON.stringify(ready)).toMatch(/"grpc":"127\.0\.0\.1:\d+"/)
+    expect(process.stdout()).toBe("")
+    process.child.kill("SIGTERM")
+    expect(await process.exit).toBe(0)
+  })
+})
+
+describe("serve --files-out", () => {
+  /** Every file that an Envoy may read; throws if one is not whole. */
+  const readAll = (directory: string): ReadonlyArray<string> =>
+    readdirSync(directory, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".json"))
+      .filter((name) => !name.split("/").some((part) => part.startsWith(".")))
+      .map((name) => {
+        JSON.parse(readFileSync(join(directory, name), "utf8"))
+        return name
+      })
+
+  it("writes each group, and what changes", { timeout: limit }, async () => {
+    const directory = temporaryDirectory()
+    cpSync(example, directory, { recursive: true })
+    const out = join(temporaryDirectory(), "out")
+    await serve(directory, ["--files-out", out])
+    const files = ["cds.json", "eds/cart.json", "eds/shop-v1.json", "eds/shop-v2.json", "lds.json", "rds/public.json"]
+    await eventually(() => expect(readAll(join(out, "edge")).slice().sort()).toEqual(files))
+    await eventually(() => expect(readAll(join(out, "internal")).slice().sort()).toContain("eds/shop.json"))
+    const endpoints = join(directory, "edge", "endpoints.yaml")
+    replaceFile(endpoints, readFileSync(endpoints, "utf8").replace("port_value: 8083", "port_value: 8093"))
+    await eventually(() => expect(readFileSync(join(out, "edge", "eds", "cart.json"), "utf8")).toContain("8093"))
+  })
+
+  it("killed in the middle of writing leaves no half file, and the next one goes on", { timeout: limit }, async () => {
+    const assignments = 300
+    const text = (port: number): string =>
+      Array.from(
+        { length: assignments },
+        (_, index) =>
+          `"@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment\ncluster_name: c${index}\n` +
+          `endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${port} } } } }] }]\n`
+      ).join("---\n")
+    const directory = directoryOf({ "edge/eds.yaml": text(1) })
+    const out = join(temporaryDirectory(), "out")
+    const written = (port: number): number =>
+      readAll(out).filter((name) => readFileSync(join(out, name), "utf8").includes(`"port_value": ${port}\n`)).length
+    let killedInside = 0
+    let port = 1
+    for (let round = 0; round < 3; round++) {
+      const server = await serve(directory, ["--files-out", out])
+      await eventually(() => expect(existsSync(join(out, "edge", "eds")) && written(port)).toBe(assignments))
+      port++
+      replaceFile(join(directory, "edge", "eds.yaml"), text(port))
+      // At another point in each round.
+      await eventually(() => expect(written(port)).toBeGreaterThan(round * 80))
+      server.child.kill("SIGKILL")
+      await server.exit
+      const done = written(port)
+      if (done < assignments) killedInside++
+      expect(readAll(out)).toHaveLength(assignments + 2)
+    }
+    expect(killedInside).toBeGreaterThan(0)
+    await serve(directory, ["--files-out", out])
+    await eventually(() => expect(written(port)).toBe(assignments))
+    const rest = readdirSync(out, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("xds-tmp"))
+    expect(rest).toEqual([])
+  })
+})
+
+describe("serve with TLS", () => {
+  it("takes only clients that the authority signed", { timeout: limit }, async () => {
+    const folder = temporaryDirectory()
+    const authority = await generate([{ name: "commonName", value: "authority" }], {
+      keyType: "ec",
+      algorithm: "sha256",
+      extensions: [
+        { name: "basicConstraints", cA: true, critical: true },
+        { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
+      ]
+    })
+    const { cert, private: key } = await generate([{ name: "commonName", value: "xds" }], {
+      keyType: "ec",
+      algorithm: "sha256",
+      ca: { key: authority.private, cert: authority.cert },
+      extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]
+    })
+    const files = { "ca.pem": authority.cert, "cert.pem": cert, "key.pem": key }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    const path = (name: string): string => join(folder, name)
+    const tls = ["--tls-cert", path("cert.pem"), "--tls-key", path("key.pem"), "--tls-client-ca", path("ca.pem")]
+    const server = await serve(example, tls)
+    expect(server.bootstrap).toContain("UpstreamTlsContext")
+    const post = (url: string, credentials: object): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const headers = { "content-type": "application/json" }
+        const call = request(url, { method: "POST", headers, ca: authority.cert, ...credentials }, (response) => {
+          let text = ""
+          response.on("data", (chunk: Buffer) => (text += chunk.toString()))
+          response.on("end", () => resolve(text))
+        })
+        call.on("error", reject)
+        call.end(JSON.stringify({ node: { id: "a", cluster: "edge" } }))
+      })
+    for (const address of [server.rest, server.grpc]) {
+      const url =
+        address === server.rest
+          ? `https://${address}/v3/discovery:clusters`
+          : `https://${address}/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters`
+      expect(await post(url, { cert, key })).toContain("shop-v1")
+      await expect(post(url, {})).rejects.toThrow()
+    }
+  })
+})
+
+describe.skipIf(grpcurl._tag === "Missing")(Peer.title("serve and grpcurl", grpcurl), () => {
+  const run = async (...args: ReadonlyArray<string>): Promise<string> => {
+    const { stdout } = await promisify(execFile)(grpcurl._tag === "Present" ? grpcurl.path : "", [...args])
+    return stdout
+  }
+
+  it("lists, describes and calls it by reflection alone", { timeout: limit }, async () => {
+    const { grpc } = await serve(example)
+    const services = await run("-plaintext", grpc, "list")
+    expect(services.split("\n")).toContain("envoy.service.discovery.v3.AggregatedDiscoveryService")
+    const method = "envoy.service.discovery.v3.AggregatedDiscoveryService.StreamAggregatedResources"
+    expect(await run("-plaintext", grpc, "describe", method)).toContain(
+      "stream .envoy.service.discovery.v3.DiscoveryRequest"
+    )
+    const type = "envoy.config.cluster.v3.Cluster.LbPolicy"
+    expect(await run("-plaintext", grpc, "describe", type)).toContain("LEAST_REQUEST")
+    // Listeners hold messages in Any, of which it learns by reflection too.
+    const body = JSON.stringify({ node: { id: "a", cluster: "edge" } })
+    const service = "envoy.service.listener.v3.ListenerDiscoveryService"
+    const response: unknown = JSON.parse(await run("-plaintext", "-d", body, grpc, `${service}/FetchListeners`))
+    expect(response).toMatchObject({
+      resources: [{ name: "ingress", filterChains: [{ filters: [{ typedConfig: { statPrefix: "ingress" } }] }] }]
+    })
+    expect(JSON.parse(await run("-plaintext", grpc, "grpc.health.v1.Health/Check"))).toEqual({ status: "SERVING" })
+  })
+})

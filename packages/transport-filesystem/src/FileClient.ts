@@ -1,0 +1,215 @@
+/**
+ * Reads xDS from files as Envoy's `path_config_source` does: the transport of a client whose server is a directory. The
+ * layout is the one that {@link ResponseDirectory} writes: `cds.json`, `lds.json`, `srds.json`, and a file for each
+ * resource of the other types, `eds/backend.json`. Or it is one file, which holds one type.
+ *
+ * A file is read when what it holds is first asked for, and again when it is replaced. One that is bad, or goes away,
+ * leaves what it held.
+ *
+ * @since 0.1.0
+ */
+import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import * as Status from "@effect-xds/transport/Status"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
+import * as Stream from "effect/Stream"
+import * as FileFormat from "./FileFormat.js"
+import type { FileStatus } from "./FileStatus.js"
+import * as FilesystemMetrics from "./FilesystemMetrics.js"
+import * as ChangeSignal from "./internal/ChangeSignal.js"
+import * as DirectoryWatch from "./internal/DirectoryWatch.js"
+import { FileClientStream, type Environment } from "./internal/FileClientStream.js"
+import { withDefaults, type ReadOptions } from "./internal/ReadOptions.js"
+import * as ResponsePlan from "./internal/ResponsePlan.js"
+import * as WayWatch from "./internal/WayWatch.js"
+import * as ResponseFile from "./ResponseFile.js"
+
+/**
+ * How to read. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options extends ReadOptions {
+  /**
+   * The format of the files in directories; a single file says it by its ending. Default: that of the files that are
+   * there when the client begins, and `json` if there are none.
+   */
+  readonly format?: FileFormat.FileFormat | undefined
+  /** Files of one type that are read; more end the stream with RESOURCE_EXHAUSTED. Default 10 000. */
+  readonly maxFiles?: number | undefined
+}
+
+/**
+ * The transport, and what is known of its files.
+ *
+ * @since 0.1.0
+ */
+export interface Service extends ClientTransport.Service {
+  /** Every file that is read now, also the bad ones with file, line and column, and those that the client rejects. */
+  readonly status: Effect.Effect<ReadonlyArray<FileStatus>>
+}
+
+/**
+ * The tag of the transport, for those who want the status.
+ *
+ * @since 0.1.0
+ */
+export class FileClient extends Context.Tag("@effect-xds/transport-filesystem/FileClient")<FileClient, Service>() {}
+
+/** The path in an address; `undefined`: there is none. */
+const pathOf = (address: string): string | undefined => {
+  const path = /^path:(?:\/\/(?=\/))?(.+)$/.exec(address)?.[1]
+  return path === undefined || path.startsWith("//") ? undefined : path
+}
+
+/**
+ * The transport. Addresses are `path:///etc/xds`, a directory, or `path:///etc/xds/cds.yaml`, a file; `path:xds` is
+ * relative. Streams are of one type or of all (ADS), and state of the world; others end with UNIMPLEMENTED.
+ *
+ * What a client is told: what a good file holds; that a resource cannot be had, and why with file, line and column, where
+ * its file is bad (not those who watch everything, for there is no resource to tell of); nothing while its file is not
+ * there.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Service => {
+  const streams = new Set<FileClientStream>()
+  return {
+    connect: (server) =>
+      Effect.gen(function* () {
+        const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
+        const path = pathOf(server.address)
+        if (path === undefined) return yield* fail("files are addressed as path:///directory or path:///file.json")
+        if (server.credentials._tag === "Tls") return yield* fail("files have no TLS; leave the credentials out")
+        const source = yield* Effect.promise(() => ResponsePlan.sourceOf(path, options.format))
+        if (source._tag === "File" && FileFormat.ofPath(path) === undefined) {
+          return yield* fail(`its ending is none of ${FileFormat.extensions.join(", ")}`)
+        }
+        const runtime = yield* Effect.runtime()
+        const own = new Set<FileClientStream>()
+        yield* Effect.addFinalizer(() =>
+          Effect.sync(() => {
+            for (const stream of [...own]) stream.end()
+          })
+        )
+        const environment = environmentOf(server.address, source, options, runtime, (stream) => {
+          own.delete(stream)
+          streams.delete(stream)
+        })
+        return {
+          open: ({ protocol, typeUrl }, handler) => {
+            const stream = new FileClientStream(typeUrl, handler, environment)
+            own.add(stream)
+            streams.add(stream)
+            // Nothing is told from within this call.
+            setImmediate(() => {
+              if (protocol === "StateOfTheWorld") return stream.start()
+              stream.fail(Status.make("UNIMPLEMENTED", "files are state of the world only; choose that protocol"))
+            })
+            return stream
+          }
+        }
+      }),
+    status: Effect.sync(() => Array.from(streams).flatMap((stream) => stream.status()))
+  }
+}
+
+/**
+ * The transport as a layer.
+ *
+ * @example
+ * import { Bootstrap, XdsClient } from "@effect-xds/client"
+ * import { FileClient } from "@effect-xds/transport-filesystem"
+ * import { Layer } from "effect"
+ *
+ * const bootstrap = Bootstrap.make({ servers: ["path:///etc/xds"], node: { id: "app-1", cluster: "edge" } })
+ * const layer = XdsClient.layer({ bootstrap }).pipe(Layer.provide(FileClient.layer()))
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport | FileClient> =>
+  Layer.effectContext(
+    Effect.sync(() => {
+      const service = make(options)
+      return Context.make(ClientTransport.ClientTransport, service).pipe(Context.add(FileClient, service))
+    })
+  )
+
+const environmentOf = (
+  address: string,
+  source: ResponsePlan.Source,
+  options: Options,
+  runtime: Runtime.Runtime<never>,
+  onDone: (stream: FileClientStream) => void
+): Environment => {
+  const onDefect = (defect: unknown): void => {
+    Runtime.runFork(runtime)(
+      Effect.annotateLogs(Effect.logError("client failed on a stream", Cause.die(defect)), { server: address })
+    )
+  }
+  /** Runs until it is given up. */
+  const run = (effect: Effect.Effect<unknown>): (() => void) => {
+    const cancel = Runtime.runCallback(runtime)(effect, {
+      onExit: (exit) => {
+        if (exit._tag === "Failure" && !Cause.isInterruptedOnly(exit.cause)) onDefect(Cause.squash(exit.cause))
+      }
+    })
+    return () => cancel()
+  }
+  return {
+    source,
+    maxFiles: options.maxFiles ?? 10_000,
+    read: (path, typeUrl, onChange) =>
+      run(
+        Effect.gen(function* () {
+          const file = yield* ResponseFile.make(path, { ...options, typeUrl })
+          const tell = Effect.gen(function* () {
+            const status = yield* file.status
+            const response = Option.getOrUndefined(yield* file.current)
+            yield* Effect.sync(() => onChange({ status, response }))
+          })
+          yield* Effect.forkScoped(Stream.runForEach(file.events, () => tell))
+          // The subscription begins when its fiber runs; what happened before that is in the first look.
+          yield* Effect.yieldNow()
+          yield* tell
+          return yield* Effect.never
+        }).pipe(Effect.scoped)
+      ),
+    list: (folder, onChange) => run(listing(folder, source, options, onChange)),
+    onRefused: () => FilesystemMetrics.rejections.unsafeUpdate(1, []),
+    onDefect,
+    onDone
+  }
+}
+
+/** Looks into a folder, and again whenever something happens in it. */
+const listing = (
+  folder: string,
+  source: ResponsePlan.Source,
+  options: Options,
+  onChange: (paths: ReadonlyArray<string>) => void
+): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    if (source._tag === "File") return yield* Effect.never
+    const { maxSettle, pollInterval, settle } = withDefaults(options)
+    const change = ChangeSignal.make(settle, maxSettle)
+    const watch = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        // That a directory cannot be watched, its files say.
+        DirectoryWatch.make({ pollInterval, onChange: change.signal, onFailure: () => undefined })
+      ),
+      ({ close }) => Effect.sync(close)
+    )
+    let ways: WayWatch.Ways = new Map()
+    const look = Effect.gen(function* () {
+      // Those of a file in it are those that can make it another folder.
+      ways = yield* Effect.promise(() => WayWatch.follow(watch, `${folder}/any`, ways))
+      onChange(yield* Effect.promise(() => ResponsePlan.filesIn(folder, source.format)))
+    })
+    yield* look
+    return yield* change.settled.pipe(Effect.zipRight(look), Effect.forever)
+  }).pipe(Effect.scoped)

@@ -1,0 +1,88 @@
+/** Which files answer a request, in the layout that a {@link ResponseDirectory} writes. */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { readdir, stat } from "node:fs/promises"
+import { join } from "node:path"
+import * as FileFormat from "../FileFormat.js"
+import * as ResponseDirectory from "../ResponseDirectory.js"
+
+/** What a client's server address stands for. */
+export type Source =
+  /** One file, which holds one type. */
+  | { readonly _tag: "File"; readonly path: string }
+  | { readonly _tag: "Directory"; readonly path: string; readonly format: FileFormat.FileFormat }
+
+/** A file, and whether all names that are asked for are in it or just these. */
+export interface Planned {
+  readonly path: string
+  /** `undefined`: whatever is asked for. */
+  readonly name: string | undefined
+}
+
+/** The folder of a type whose resources have a file each; `undefined` for other types, and where there is one file. */
+export const folderOf = (source: Source, typeUrl: string): string | undefined => {
+  const type = ResourceType.byTypeUrl(typeUrl)
+  return source._tag === "File" || type === undefined || type.family === "full-state"
+    ? undefined
+    : join(source.path, type.shortName.toLowerCase())
+}
+
+/**
+ * The files for names of a type, each once; `undefined` for types that are not in files. `*` adds nothing: what is in a
+ * folder is found by {@link filesIn}.
+ */
+export const filesFor = (
+  source: Source,
+  typeUrl: string,
+  names: ReadonlyArray<string>
+): ReadonlyArray<Planned> | undefined => {
+  if (source._tag === "File") return [{ path: source.path, name: undefined }]
+  if (folderOf(source, typeUrl) === undefined) {
+    const path = ResponseDirectory.pathOf(source.path, { typeUrl, name: "" }, source.format)
+    return path === undefined ? undefined : [{ path, name: undefined }]
+  }
+  if (ResponseDirectory.pathOf(source.path, { typeUrl, name: "" }, source.format) === undefined) return undefined
+  return names
+    .filter((name) => name !== "*")
+    .map((name) => ({
+      path: ResponseDirectory.pathOf(source.path, { typeUrl, name }, source.format) ?? "",
+      name
+    }))
+}
+
+const listing = async (folder: string): Promise<ReadonlyArray<string>> => {
+  try {
+    return (await readdir(folder)).filter((name) => !name.startsWith(".")).sort()
+  } catch {
+    // Not there, or not ours to read: nothing is found, and the watch goes on.
+    return []
+  }
+}
+
+/** Paths of the files of a format in a folder, in order. */
+export const filesIn = async (folder: string, format: FileFormat.FileFormat): Promise<ReadonlyArray<string>> =>
+  (await listing(folder)).filter((name) => FileFormat.ofPath(name) === format).map((name) => join(folder, name))
+
+/** The format of the first file of a type that is in a directory; `undefined` if there is none. */
+const formatIn = async (directory: string): Promise<FileFormat.FileFormat | undefined> => {
+  const types = ResourceType.all.map(({ shortName }) => shortName.toLowerCase())
+  const names = await listing(directory)
+  const own = names.filter((name) => types.includes(name.replace(/\.[^.]*$/, "")))
+  const found = own.map(FileFormat.ofPath).find((format) => format !== undefined)
+  if (found !== undefined) return found
+  for (const type of types) {
+    const [first] = (await listing(join(directory, type))).map(FileFormat.ofPath)
+    if (first !== undefined) return first
+  }
+  return undefined
+}
+
+/** What a path is: a file if its ending says so and it is no directory. */
+export const sourceOf = async (path: string, given: FileFormat.FileFormat | undefined): Promise<Source> => {
+  const isDirectory = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => FileFormat.ofPath(path) === undefined
+  )
+  return isDirectory
+    ? { _tag: "Directory", path, format: given ?? (await formatIn(path)) ?? "json" }
+    : { _tag: "File", path }
+}
