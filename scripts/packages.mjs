@@ -184,8 +184,13 @@ const checkImports = (name, { files, folder, json, ts }) => {
 }
 
 /** The specifiers a package exports, and some that it must not. */
-const exportsOf = ({ files, json }) => {
+const exportsOf = ({ files, folder, json }) => {
   const open = new Set()
+  // Modules for those who have an optional peer are not for everybody, and cannot be imported here.
+  const peers = Object.entries(json.peerDependenciesMeta ?? {}).flatMap(([peer, { optional }]) =>
+    optional ? [peer] : []
+  )
+  const needsPeer = (file) => peers.some((peer) => readText(folder, file).includes(` from "${peer}"`))
   const closed = files.filter((file) => /^dist\/internal\/.*\.js$/.test(file)).map((file) => file.slice(5, -3))
   for (const [key, target] of Object.entries(json.exports)) {
     if (target === null || key === "./package.json") continue
@@ -195,7 +200,7 @@ const exportsOf = ({ files, json }) => {
       continue
     }
     for (const file of files) {
-      if (!file.startsWith(before) || !file.endsWith(after)) continue
+      if (!file.startsWith(before) || !file.endsWith(after) || needsPeer(file)) continue
       const star = file.slice(before.length, file.length - after.length)
       if (!closed.includes(star)) open.add(json.name + key.slice(1).replace("*", star))
     }

@@ -22,6 +22,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ResourceSet } from "@effect-xds/core"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -213,23 +214,6 @@ export const makeApp = (
     })
   })
 
-const listenReason = (cause: unknown): string => {
-  const code: unknown = cause instanceof Error ? Reflect.get(cause, "code") : undefined
-  switch (code) {
-    case "EADDRINUSE":
-      return "the port is in use by another server; choose another one or end that server"
-    case "EADDRNOTAVAIL":
-      return "this machine has no such address"
-    case "EACCES":
-      return "this user may not listen on that port"
-    default:
-      return cause instanceof Error ? cause.message : String(cause)
-  }
-}
-
-const formatAddress = (host: string, port: number): string =>
-  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
-
 /**
  * Serves the admin port until the scope closes.
  *
@@ -250,7 +234,12 @@ export const make = (
     node.setTimeout(idleTimeout)
     const server = yield* Effect.mapError(
       NodeHttpServer.make(() => node, { host, port }),
-      ({ cause }) => new AdminServerError({ address: formatAddress(host, port), reason: listenReason(cause), cause })
+      ({ cause }) =>
+        new AdminServerError({
+          address: ListenAddress.format(host, port),
+          reason: ListenAddress.reasonOf(cause),
+          cause
+        })
     )
     // Errors from here on are of single connections that could not be accepted.
     node.on("error", () => undefined)
@@ -262,7 +251,7 @@ export const make = (
       })
     )
     yield* server.serve(app)
-    return { address: formatAddress(host, server.address._tag === "TcpAddress" ? server.address.port : port) }
+    return { address: ListenAddress.format(host, server.address._tag === "TcpAddress" ? server.address.port : port) }
   })
 
 /**

@@ -8,10 +8,13 @@
 import type { ErrorDetail, IncrementalRequest, Request, StateOfTheWorldRequest } from "@effect-xds/core/Request"
 import { incremental, stateOfTheWorld } from "@effect-xds/core/Request"
 import * as Resource from "@effect-xds/core/Resource"
-import { fieldOf, utf8 } from "@effect-xds/core/Wire"
+import { fieldOf, fields, utf8 } from "@effect-xds/core/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { WireType } from "@bufbuild/protobuf/wire"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
+import type { PlannedFault } from "./Fault.js"
+import type { Step } from "./Script.js"
 
 /**
  * A resource in a few words: its content is a number, so that tests can say which content they mean.
@@ -27,6 +30,10 @@ export interface ResourceSpec {
   readonly assignment?: string | undefined
   /** A RouteConfiguration: it fetches its virtual hosts by VHDS. */
   readonly onDemandVirtualHosts?: boolean | undefined
+  /** A Listener: it takes this route configuration, by RDS. */
+  readonly route?: string | undefined
+  /** A RouteConfiguration: it routes to these clusters. */
+  readonly clusters?: ReadonlyArray<string> | undefined
   /** The version that clients are told; default: a digest of the content. */
   readonly version?: string | undefined
   /** Milliseconds. */
@@ -42,6 +49,15 @@ const SERVICE_NAME = 2
 /** envoy.config.route.v3.RouteConfiguration */
 const VHDS = 9
 
+/** envoy.config.listener.v3.Listener and what an RDS listener has in it. */
+const API_LISTENER = 19
+const CONNECTION_MANAGER =
+  "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+
+/** The fields of these numbers, one in the other, and in the last the content. */
+const nested = (path: ReadonlyArray<number>, content: Uint8Array): Uint8Array =>
+  path.reduceRight<Uint8Array>((inner, field) => fieldOf(field, inner), content)
+
 const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
   Uint8Array.from(parts.flatMap((part) => Array.from(part)))
 
@@ -51,13 +67,39 @@ const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
  * @since 0.1.0
  */
 export const toResource = (spec: ResourceSpec): Resource.Resource => {
-  const { aliases, assignment, content, name, onDemandVirtualHosts, ttl, typeUrl, version } = spec
+  const { aliases, assignment, clusters = [], content, name, onDemandVirtualHosts, route, ttl, typeUrl, version } = spec
   const parts = [fieldOf(1, utf8(name)), fieldOf(CONTENT, utf8(String(content)))]
   if (assignment !== undefined) {
     parts.push(TYPE_EDS, fieldOf(EDS_CLUSTER_CONFIG, fieldOf(SERVICE_NAME, utf8(assignment))))
   }
+  if (route !== undefined) {
+    // api_listener.api_listener: an Any of a connection manager, whose rds.route_config_name it is.
+    const manager = concat([fieldOf(1, utf8(CONNECTION_MANAGER)), nested([2, 3, 2], utf8(route))])
+    parts.push(nested([API_LISTENER, 1], manager))
+  }
+  // virtual_hosts.routes.route.cluster
+  for (const cluster of clusters) parts.push(nested([2, 3, 2, 1], utf8(cluster)))
   if (onDemandVirtualHosts === true) parts.push(fieldOf(VHDS, new Uint8Array()))
   return Either.getOrThrow(Resource.make({ typeUrl, name, value: concat(parts), aliases, version, ttl }))
+}
+
+/**
+ * The content in the bytes of such a resource; empty if there is none.
+ *
+ * @since 0.1.0
+ */
+export const contentOf = (bytes: Uint8Array): string => {
+  let content = ""
+  try {
+    fields(bytes, (reader, field, type) => {
+      if (field !== CONTENT || type !== WireType.LengthDelimited) return false
+      content = reader.string()
+      return true
+    })
+  } catch {
+    // Not a message: it has no content.
+  }
+  return content
 }
 
 /**
@@ -294,3 +336,155 @@ export const incrementalRequest: fc.Arbitrary<IncrementalRequest> = fc
  * @since 0.1.0
  */
 export const request: fc.Arbitrary<Request> = fc.oneof(stateOfTheWorldRequest, incrementalRequest)
+
+/**
+ * Resources that refer to one another: listeners to routes, routes to clusters, clusters to assignments. Content `bad`
+ * is what watches of simulations reject.
+ *
+ * @since 0.1.0
+ */
+export const connectedResource = (options: {
+  readonly typeUrls: ReadonlyArray<string>
+  /** Whether some are bad. Default: true. */
+  readonly bad?: boolean | undefined
+}): fc.Arbitrary<ResourceSpec> =>
+  fc
+    .record({
+      typeUrl: fc.constantFrom(...options.typeUrls),
+      name: fc.constantFrom(...names),
+      content: fc.integer({ min: options.bad === false ? 1 : 0, max: 9 }),
+      others: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 2 })
+    })
+    .map(({ content, name, others, typeUrl }) => ({
+      typeUrl,
+      name,
+      content: content === 0 ? "bad" : content % 4,
+      ...(typeUrl === ResourceType.Cluster.typeUrl && content % 2 === 0 ? { assignment: name } : {}),
+      ...(typeUrl === ResourceType.RouteConfiguration.typeUrl ? { clusters: others } : {}),
+      ...(typeUrl === ResourceType.Listener.typeUrl ? { route: others[0] } : {})
+    }))
+
+/**
+ * Scripts for simulations: watches that come and go, and changes of the stores.
+ *
+ * @since 0.1.0
+ */
+export const simulationScript = (options: {
+  readonly clients: ReadonlyArray<string>
+  /** Default: `group`. */
+  readonly groups?: ReadonlyArray<string> | undefined
+  /** Default: CDS, EDS, LDS and RDS. */
+  readonly typeUrls?: ReadonlyArray<string> | undefined
+  /** Milliseconds within which everything happens. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 20 to 60. */
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+  /** Whether some resources are rejected. Default: true. */
+  readonly bad?: boolean | undefined
+  /** Whether everything is watched, too, by `*`. Default: true. */
+  readonly wildcard?: boolean | undefined
+  /** Whether groups are cleared, too. Default: false. */
+  readonly clear?: boolean | undefined
+}): fc.Arbitrary<ReadonlyArray<Step>> => {
+  const { maxLength = 60, minLength = 20, within = 60_000 } = options
+  const typeUrls = options.typeUrls ?? [
+    ResourceType.Cluster.typeUrl,
+    ResourceType.ClusterLoadAssignment.typeUrl,
+    ResourceType.Listener.typeUrl,
+    ResourceType.RouteConfiguration.typeUrl
+  ]
+  const at = fc.nat(within)
+  const typeUrl = fc.constantFrom(...typeUrls)
+  const client = fc.constantFrom(...options.clients)
+  const group = fc.constantFrom(...(options.groups ?? ["group"]))
+  const name = fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...names) },
+    { weight: 1, arbitrary: fc.constant("unknown") },
+    { weight: options.wildcard === false ? 0 : 2, arbitrary: fc.constant("*") }
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 8, arbitrary: fc.record({ at, _tag: fc.constant("Watch" as const), client, typeUrl, name }) },
+    { weight: 3, arbitrary: fc.record({ at, _tag: fc.constant("Unwatch" as const), client, typeUrl, name }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        at,
+        _tag: fc.constant("Publish" as const),
+        group,
+        upsert: fc.array(connectedResource({ typeUrls, bad: options.bad }), { maxLength: 4 }),
+        remove: fc.array(fc.record({ typeUrl, name: fc.constantFrom(...names) }), { maxLength: 2 })
+      })
+    },
+    { weight: options.clear === true ? 1 : 0, arbitrary: fc.record({ at, _tag: fc.constant("Clear" as const), group }) }
+  )
+  return fc
+    .array(step, { minLength, maxLength, size: "max" })
+    .map((steps) => steps.toSorted((one, other) => one.at - other.at))
+}
+
+/**
+ * Fault plans for simulations: any fault for any machine, and each ends.
+ *
+ * @since 0.1.0
+ */
+export const faults = (options: {
+  readonly clients: ReadonlyArray<string>
+  readonly servers: ReadonlyArray<string>
+  /** Milliseconds within which faults begin. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 8. */
+  readonly maxLength?: number | undefined
+}): fc.Arbitrary<ReadonlyArray<PlannedFault>> => {
+  const { maxLength = 8, within = 60_000 } = options
+  const at = fc.nat(within)
+  const client = fc.constantFrom(...options.clients)
+  const server = fc.constantFrom(...options.servers)
+  const duration = fc.constantFrom(100, 1_000, 5_000, 20_000, 60_000)
+  const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
+    fc.record({
+      at,
+      _tag: fc.constant("Slow" as const),
+      client,
+      latency: fc.constantFrom(50, 500, 5_000),
+      jitter: fc.constantFrom(0, 100, 5_000),
+      for: duration
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("Reset" as const),
+      client,
+      server,
+      delivery: fc.constantFrom("before" as const, "after" as const)
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("HalfOpen" as const),
+      client,
+      server,
+      believes: fc.constantFrom("client" as const, "server" as const)
+    }),
+    fc.record({ at, _tag: fc.constant("SlowReader" as const), client, for: duration }),
+    fc.record({
+      at,
+      _tag: fc.constant("Partition" as const),
+      clients: fc.uniqueArray(client, { minLength: 1 }),
+      server,
+      for: duration
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("Crash" as const),
+      server,
+      state: fc.constantFrom("kept" as const, "lost" as const),
+      for: duration
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("ClockJump" as const),
+      host: fc.oneof(client, server),
+      by: fc.constantFrom(-3_600_000, -1_000, 1_000, 60_000, 3_600_000)
+    })
+  )
+  return fc.array(fault, { maxLength, size: "max" }).map((faults) => faults.toSorted((one, other) => one.at - other.at))
+}

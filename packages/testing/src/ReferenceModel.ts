@@ -153,12 +153,21 @@ const replaced = (
   const names = new Set(resourceNames.filter((name) => name !== "*"))
   const owed = new Set(self.owed)
   for (const name of names) if (!self.names.has(name)) owed.add(name)
-  for (const name of owed) if (name !== "*" && !names.has(name)) owed.delete(name)
+  // Under a wildcard it may be owed for another reason: its cluster was sent.
+  const isCovered = wildcard !== "none" && !isWildcardOff
+  for (const name of owed) if (name !== "*" && !names.has(name) && !isCovered) owed.delete(name)
   const sent = new Map(self.sent)
   if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!names.has(name)) sent.delete(name)
   const isWidened = wildcard !== "none" && self.wildcard === "none"
   if (isWidened) owed.add("*")
-  return { ...self, names, wildcard, owed, sent, unanswered: self.unanswered || isWidened }
+  // It crossed the first response: of that the client may hold what it gave up and asks for again, and a full state tells.
+  const isFullState = byTypeUrl(request.typeUrl)?.family === "full-state"
+  const isCrossing = isFullState && self.lastNonce !== "" && responseNonce === ""
+  const isOther =
+    wildcard !== self.wildcard ||
+    names.size !== self.names.size ||
+    Array.from(names).some((name) => !self.names.has(name))
+  return { ...self, names, wildcard, owed, sent, unanswered: self.unanswered || isWidened || (isCrossing && isOther) }
 }
 
 /** Incremental: a request adds and takes away names, whatever its nonce is. */

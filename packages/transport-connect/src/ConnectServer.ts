@@ -10,6 +10,7 @@
  * @since 0.1.0
  */
 import { ServerTransport, Status } from "@effect-xds/transport"
+import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import * as ServerTls from "@effect-xds/transport/ServerTls"
 import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as Cause from "effect/Cause"
@@ -113,7 +114,7 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
     Effect.gen(function* () {
       const runtime = yield* Effect.runtime()
       const host = options.host ?? "127.0.0.1"
-      const wanted = SocketPeer.formatAddress(host, options.port ?? 0)
+      const wanted = ListenAddress.format(host, options.port ?? 0)
       const fail = (reason: string, cause: unknown): ServerTransport.ServerTransportError =>
         new ServerTransport.ServerTransportError({ address: wanted, reason, cause })
       const credentials =
@@ -128,9 +129,9 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
         yield* ServerTls.watch(options.tls, credentials, server.reload)
       }
       const port = yield* Effect.mapError(server.listen(host, options.port ?? 0), (cause) =>
-        fail(listenReason(cause), cause)
+        fail(ListenAddress.reasonOf(cause), cause)
       )
-      return SocketPeer.formatAddress(host, port)
+      return ListenAddress.format(host, port)
     })
 })
 
@@ -146,22 +147,6 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
  */
 export const layer = (options: Options = {}): Layer.Layer<ServerTransport.ServerTransport> =>
   Layer.succeed(ServerTransport.ServerTransport, make(options))
-
-const listenReason = (cause: Error): string => {
-  const code: unknown = Reflect.get(cause, "code")
-  switch (code) {
-    case "EADDRINUSE":
-      return "the port is in use by another server; choose another one or end that server"
-    case "EADDRNOTAVAIL":
-      return "this machine has no such address"
-    case "EACCES":
-      return "this user may not listen on that port"
-    case "ENOTFOUND":
-      return "the host name is not known"
-    default:
-      return cause.message
-  }
-}
 
 /** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
 const preface = Buffer.from("PRI")
@@ -271,7 +256,7 @@ class Server {
     this.#listener.maxConnections = options.maxConnections ?? 10_000
     this.#listener.on("drop", (data) => {
       this.#warn("connection refused", {
-        peer: SocketPeer.formatAddress(data?.remoteAddress ?? "unknown", data?.remotePort ?? 0),
+        peer: ListenAddress.format(data?.remoteAddress ?? "unknown", data?.remotePort ?? 0),
         reason: `this server has ${this.#listener.maxConnections} connections, its limit`
       })
     })

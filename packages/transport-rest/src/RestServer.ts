@@ -9,9 +9,9 @@
 import type * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import * as ServerTls from "@effect-xds/transport/ServerTls"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
-import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -119,22 +119,6 @@ const settingsOf = (options: Options): DiscoveryApp.Settings => ({
   ]
 })
 
-const listenReason = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
-  switch (Reflect.get(cause, "code")) {
-    case "EADDRINUSE":
-      return "the port is in use by another server; choose another one or end that server"
-    case "EADDRNOTAVAIL":
-      return "this machine has no such address"
-    case "EACCES":
-      return "this user may not listen on that port"
-    case "ENOTFOUND":
-      return "the host name is not known"
-    default:
-      return cause.message
-  }
-}
-
 const createServer = (
   { keepAliveTimeout, maxConnections }: ListenOptions,
   tls: Https.ServerOptions | undefined,
@@ -176,9 +160,9 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
     Effect.gen(function* () {
       const { host = "127.0.0.1", port = 0, shutdownGrace = 5000 } = options
       const settings = settingsOf(options)
-      const wanted = SocketPeer.formatAddress(host, port)
+      const wanted = ListenAddress.format(host, port)
       const fail = (cause: unknown): ServerTransport.ServerTransportError =>
-        new ServerTransport.ServerTransportError({ address: wanted, reason: listenReason(cause), cause })
+        new ServerTransport.ServerTransportError({ address: wanted, reason: ListenAddress.reasonOf(cause), cause })
       const credentials =
         options.tls === undefined
           ? undefined
@@ -215,7 +199,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
         })
       )
       yield* server.serve(yield* DiscoveryApp.make(settings, accept))
-      return server.address._tag === "TcpAddress" ? SocketPeer.formatAddress(host, server.address.port) : wanted
+      return server.address._tag === "TcpAddress" ? ListenAddress.format(host, server.address.port) : wanted
     })
 })
 

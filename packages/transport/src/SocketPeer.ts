@@ -5,15 +5,8 @@
  */
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
+import * as ListenAddress from "./ListenAddress.js"
 import type * as ServerTransport from "./ServerTransport.js"
-
-/**
- * An address with its port, as people write it: `127.0.0.1:18000`, `[::1]:18000`.
- *
- * @since 0.1.0
- */
-export const formatAddress = (host: string, port: number): string =>
-  host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
 // What Node gives is `DNS:a.example, URI:spiffe://b`; a value that holds a separator is a JSON string.
 const name = /(?:^|, )([^:,]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
@@ -57,6 +50,6 @@ const identityOf = (socket: TLSSocket): ServerTransport.Identity | undefined => 
  * @since 0.1.0
  */
 export const ofSocket = (socket: Socket): ServerTransport.Peer => ({
-  address: formatAddress(socket.remoteAddress ?? "unknown", socket.remotePort ?? 0),
+  address: ListenAddress.format(socket.remoteAddress ?? "unknown", socket.remotePort ?? 0),
   identity: socket instanceof TLSSocket ? identityOf(socket) : undefined
 })

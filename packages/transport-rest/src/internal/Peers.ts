@@ -1,5 +1,6 @@
 /** Who sends a request, as far as the HTTP server knows. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as Option from "effect/Option"
@@ -18,5 +19,5 @@ export const ofRequest = (request: HttpServerRequest.HttpServerRequest): ServerT
   const address = Option.getOrElse(request.remoteAddress, () => "unknown")
   if (!(source instanceof IncomingMessage)) return { address, identity: undefined }
   const { identity } = SocketPeer.ofSocket(source.socket)
-  return { address: SocketPeer.formatAddress(address, source.socket.remotePort ?? 0), identity }
+  return { address: ListenAddress.format(address, source.socket.remotePort ?? 0), identity }
 }

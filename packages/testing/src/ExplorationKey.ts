@@ -1,0 +1,272 @@
+/**
+ * The values of reducers' states as text, for {@link Exploration.World.key}: equal if and only if both states do the
+ * same from now on, as far as anybody can see.
+ *
+ * What keeps equal situations from looking equal is replaced by what it means:
+ *
+ * - A nonce is the count of responses before it, and is only ever compared: here it is its age, the number of responses
+ *   since.
+ * - A time is only ever compared with later ones: here it is its distance from now.
+ * - A mark stands for what the client has, and for which names the log of changes tells from there on. Revisions and
+ *   tokens say no more than that; logs do not overflow in a small world.
+ * - Maps and sets are sorted, because their order depends on their content alone.
+ *
+ * What no step ever reads is left out: when something was sent, what was ACKed and NACKed (for status pages), and what
+ * is computed once and kept. The records name every field of the states, so that a new field does not compile until it
+ * is decided what it means here.
+ *
+ * @since 0.1.0
+ */
+import type { Client } from "@effect-xds/core/Client"
+import type * as ClientCache from "@effect-xds/core/ClientCache"
+import type { ClientStream } from "@effect-xds/core/ClientStream"
+import type { ClientSubscription } from "@effect-xds/core/ClientSubscription"
+import type { ErrorDetail } from "@effect-xds/core/Request"
+import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
+import type { Mark, ResourceSet } from "@effect-xds/core/ResourceSet"
+import type { ServerStream } from "@effect-xds/core/ServerStream"
+import type { Subscription } from "@effect-xds/core/Subscription"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import type { Interest, ReferenceClient } from "./ReferenceClient.js"
+import type { ReferenceModel } from "./ReferenceModel.js"
+
+const left = ""
+
+/** Texts in an order that depends on them alone. */
+const sorted = (texts: Iterable<string>): string => Array.from(texts).sort().join(",")
+
+const pairs = (entries: Iterable<readonly [string, string]>): string =>
+  sorted(Array.from(entries, ([name, value]) => `${name}=${value}`))
+
+const fieldsOf = (record: Readonly<Record<string, string | number | boolean>>): string =>
+  Object.values(record).join(";")
+
+/**
+ * How long ago a response with a nonce was sent: 0 for the last one, empty for no nonce.
+ *
+ * @param last how many responses the stream has sent
+ * @since 0.1.0
+ */
+export const age = (nonce: string, last: number): string => (nonce === "" ? "" : String(last - Number(nonce)))
+
+/** A time as a distance from now; what is over is over, however long. */
+const ahead = (time: number, now: number): number => Math.max(time - now, 0)
+
+const since = (time: number | undefined, now: number): string => (time === undefined ? "" : String(now - time))
+
+/**
+ * What a group holds.
+ *
+ * @since 0.1.0
+ */
+export const ofGroup = (group: ResourceGroup | undefined): string =>
+  group === undefined
+    ? "never set"
+    : sorted(ResourceGroups.all(group).map(({ fingerprint, name, typeUrl }) => `${typeUrl} ${name}=${fingerprint}`))
+
+const ofMark = (mark: Mark | undefined, set: ResourceSet): string => {
+  if (mark === undefined) return "none"
+  const start = set.log.length - (set.mark.revision - mark.revision)
+  const isReached = mark === set.mark || set.log[start]?.from === mark.token
+  // In this order changes will be in a response.
+  const touched = isReached ? new Set(set.log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
+  const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
+  return `${reach} ${pairs(mark.fingerprints)} ${pairs(mark.aliases)} ${mark.hasTtls}`
+}
+
+const ofSubscription = (self: Subscription, set: ResourceSet, last: number): string =>
+  fieldsOf({
+    typeUrl: self.typeUrl,
+    family: left,
+    order: left,
+    covered: self.covered,
+    wildcard: self.wildcard,
+    names: pairs(self.names),
+    listed: self.listed.join(","),
+    mark: ofMark(self.mark, set),
+    owed: self.owed,
+    resync: self.resync,
+    forced: sorted(self.forced),
+    initial: pairs(self.initial),
+    insisted: sorted(self.insisted),
+    lingering: pairs(Array.from(self.lingering, ([name, resource]) => [name, resource?.fingerprint ?? "?"] as const)),
+    opened: sorted(self.opened),
+    openedMark: self.openedMark === undefined,
+    // Small worlds have no TTLs.
+    renewedAt: left,
+    sent: age(self.sent?.nonce ?? "", last),
+    open: self.open.map(({ nonce }) => age(nonce, last)).join(","),
+    acked: left,
+    nacked: left,
+    awaited: age(self.awaited, last)
+  } satisfies Record<keyof Subscription, string | number | boolean>)
+
+/**
+ * A stream of a server, but for its group.
+ *
+ * @since 0.1.0
+ */
+export const ofServer = (self: ServerStream, now: number): string =>
+  fieldsOf({
+    options: left,
+    group: left,
+    subscriptions: self.subscriptions
+      .map((each) => {
+        const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, each.typeUrl)
+        return ofSubscription(each, set, self.nonces)
+      })
+      .join("|"),
+    credit: self.credit,
+    ended: self.ended,
+    nonces: left,
+    warming: typeof self.warming === "string" ? self.warming : sorted(self.warming),
+    changesHeldSince: since(self.changesHeldSince, now),
+    removalsHeldSince: since(self.removalsHeldSince, now),
+    removalsSince: since(self.removalsSince, now),
+    deadline: ahead(self.deadline, now)
+  } satisfies Record<keyof ServerStream, string | number | boolean>)
+
+/**
+ * The reference server, but for its resources.
+ *
+ * @since 0.1.0
+ */
+export const ofModel = (self: ReferenceModel): string =>
+  fieldsOf({
+    protocol: left,
+    wildcardOff: left,
+    resources: left,
+    subscriptions: Array.from(self.subscriptions, ([typeUrl, each]) =>
+      [
+        typeUrl,
+        each.wildcard,
+        sorted(each.names),
+        pairs(Array.from(each.sent, ([name, { identity }]) => [name, identity] as const)),
+        sorted(each.owed),
+        each.unanswered,
+        age(each.lastNonce, self.nonces)
+      ].join(";")
+    ).join("|"),
+    nonces: left,
+    credit: self.credit
+  } satisfies Record<keyof ReferenceModel, string | number | boolean>)
+
+const ofInterest = (self: Interest, last: number): string =>
+  fieldsOf({
+    wildcard: self.wildcard,
+    names: Array.from(self.names).join(","),
+    held: pairs(Array.from(self.held, ([name, { fingerprint }]) => [name, fingerprint] as const)),
+    missing: sorted(self.missing),
+    version: self.version,
+    nonce: age(self.nonce, last)
+  } satisfies Record<keyof Interest, string | number | boolean>)
+
+/**
+ * The reference client.
+ *
+ * @param last how many responses its stream has sent
+ * @since 0.1.0
+ */
+export const ofReferenceClient = (self: ReferenceClient, last: number): string =>
+  fieldsOf({
+    protocol: left,
+    interests: Array.from(self.interests, ([typeUrl, each]) => `${typeUrl};${ofInterest(each, last)}`).join("|"),
+    warming: sorted(self.warming)
+  } satisfies Record<keyof ReferenceClient, string | number | boolean>)
+
+const ofError = (error: ErrorDetail | undefined): string =>
+  error === undefined ? "" : `${error.code} ${error.message}`
+
+const ofClientSubscription = (self: ClientSubscription, last: number, now: number): string =>
+  fieldsOf({
+    typeUrl: self.typeUrl,
+    names: sorted(self.names),
+    wildcard: self.wildcard,
+    named: self.named,
+    federated: self.federated,
+    waiting: pairs(HashMap.map(self.waiting, (at) => String(ahead(at, now)))),
+    dueAt: ahead(self.dueAt, now),
+    version: self.version,
+    opened: self.opened,
+    explicit: self.explicit,
+    doubts: self.doubts,
+    nonce: age(self.nonce, last),
+    changed: self.changed,
+    fresh: sorted(self.fresh),
+    dropped: sorted(self.dropped),
+    late: sorted(self.late),
+    answers: self.answers
+      .map(({ applied, error, nonce }) => `${age(nonce, last)} ${applied} ${ofError(error)}`)
+      .join(","),
+    rejection:
+      self.rejection === undefined
+        ? ""
+        : `${self.rejection.version} ${self.rejection.message} ${self.rejection.repeats}`,
+    heldBackUntil: ahead(self.heldBackUntil, now),
+    // The names as a list: kept until they change.
+    listed: left
+  } satisfies Record<keyof ClientSubscription, string | number | boolean>)
+
+const ofClientStream = (self: ClientStream, last: number, now: number): string =>
+  fieldsOf({
+    options: left,
+    connection: self.connection,
+    retryAt: ahead(self.retryAt, now),
+    backoff: `${self.backoff.failures} ${ahead(self.backoff.startedAt + self.options.backoff.floor, now)}`,
+    responded: self.responded,
+    quietAt: ahead(self.quietAt, now),
+    failure: ofError(self.failure),
+    nodeSent: self.nodeSent,
+    writing: self.writing === undefined ? "" : `${self.writing.typeUrl} ${sorted(self.writing.names)}`,
+    subscriptions: self.subscriptions.map((each) => ofClientSubscription(each, last, now)).join("|"),
+    paused: sorted(self.paused)
+  } satisfies Record<keyof ClientStream, string | number | boolean>)
+
+const ofEntry = (entry: ClientCache.Entry, now: number): string => {
+  const { failure, held, status, watchers } = entry
+  return [
+    status,
+    held === undefined
+      ? ""
+      : `${held.server} ${held.version} ${String(held.value)} ${held.bytes.byteLength} ${ahead(held.expiresAt, now)}`,
+    failure === undefined ? "" : `${ofError(failure.error)} ${failure.version}`,
+    sorted(Array.from(watchers, String))
+  ].join(" ")
+}
+
+const ofCache = (self: ClientCache.ClientCache, now: number): string =>
+  Array.from(self.types, ([typeUrl, type]) =>
+    fieldsOf({
+      typeUrl,
+      entries: pairs(Array.from(type.entries, ([name, entry]) => [name, ofEntry(entry, now)] as const)),
+      held: type.held,
+      order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.entries === type.entries}`,
+      watchers: sorted(Array.from(type.watchers, String)),
+      expiresAt: ahead(type.expiresAt, now),
+      lingering: sorted(type.lingering),
+      lingerUntil: ahead(type.lingerUntil, now)
+    } satisfies Record<
+      keyof (ClientCache.ClientCache["types"] extends ReadonlyMap<string, infer Type> ? Type : never) | "typeUrl",
+      string | number | boolean
+    >)
+  ).join("|")
+
+/**
+ * A client, of whose values the text says all.
+ *
+ * @param last how many responses its stream has sent
+ * @since 0.1.0
+ */
+export const ofClient = (self: Client, last: number, now: number): string =>
+  fieldsOf({
+    options: left,
+    cache: ofCache(self.cache, now),
+    watches: sorted(Array.from(self.watches, ([watcher, { name, typeUrl }]) => `${watcher} ${typeUrl} ${name}`)),
+    scopes: Array.from(self.scopes, ([name, { active, isNews, told }]) =>
+      [name, active, ofError(told), isNews].join(" ")
+    ).join("|"),
+    links: Array.from(self.links, ([name, { stream }]) => `${name} ${ofClientStream(stream, last, now)}`).join("|"),
+    paused: HashSet.size(self.paused)
+  } satisfies Record<keyof Client, string | number | boolean>)

@@ -1,0 +1,366 @@
+/**
+ * A stream of a server and a naive client, for exhaustive exploration: the client asks for names and gives them up, takes
+ * responses and rejects them, comes with an old nonce, and leaves and returns; the store changes; there is credit or not.
+ *
+ * Every response is compared with that of the reference server, where that knows what to do; every step meets the
+ * invariants; and from every state the client ends with what the store holds, if it is left in peace.
+ *
+ * @since 0.1.0
+ */
+import type { Protocol } from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/Request"
+import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
+import type { Input, Output, ServerStream } from "@effect-xds/core/ServerStream"
+import * as ServerStreams from "@effect-xds/core/ServerStream"
+import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as Either from "effect/Either"
+import { toResource } from "./Arbitraries.js"
+import type { Move, World } from "./Exploration.js"
+import * as Keys from "./ExplorationKey.js"
+import * as Invariants from "./Invariants.js"
+import type { ReferenceClient } from "./ReferenceClient.js"
+import * as ReferenceClients from "./ReferenceClient.js"
+import type { ReferenceModel } from "./ReferenceModel.js"
+import * as ReferenceModels from "./ReferenceModel.js"
+
+/**
+ * Which world.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly protocol: Protocol
+  /** The types that there are. */
+  readonly typeUrls: ReadonlyArray<string>
+  /** The names that there are of each; the first has two contents, the others one. */
+  readonly names: ReadonlyArray<string>
+  /** An aggregated stream instead of a separate one: the reference server does not know its phases. */
+  readonly isAggregated?: boolean
+  /** Whether at the beginning the client has asked for everything and has all first contents. Default: false. */
+  readonly isWarm?: boolean
+  /** Responses on their way to the client at most. Default: 2. */
+  readonly maxInFlight?: number
+}
+
+type Send = Extract<Output, { readonly _tag: "Send" }>
+
+/** The steps of the present stream, the last one first. */
+interface Steps {
+  readonly step: Invariants.Step
+  readonly before: Steps | undefined
+}
+
+/**
+ * The state of the world. Its fields are nobody else's business.
+ *
+ * @since 0.1.0
+ */
+export interface State {
+  readonly now: number
+  readonly group: ResourceGroup | undefined
+  readonly server: ServerStream
+  readonly model: ReferenceModel
+  readonly client: ReferenceClient
+  /** Responses on their way, the oldest first. */
+  readonly wire: ReadonlyArray<Send>
+  /** Whether this stream brought a response of a type: only then a nonce can be stale. */
+  readonly answered: ReadonlySet<string>
+  readonly steps: Steps | undefined
+  readonly problems: ReadonlyArray<string>
+}
+
+/** Turns of a client and a server that are left in peace, until they count as never quiet. */
+const maxTurns = 200
+
+/** Makes steps from a state; the state itself stays as it is. */
+class Run {
+  private state: State
+  private readonly problems: Array<string> = []
+  /** Credit is given after every response. */
+  private isOpen = false
+
+  constructor(
+    private readonly options: Options,
+    from: State
+  ) {
+    this.state = from
+  }
+
+  end(): State {
+    // Without a reference server every step is judged by the invariants; else they look at each new state.
+    return { ...this.state, problems: [...this.problems, ...(this.options.isAggregated === true ? this.broken() : [])] }
+  }
+
+  private step(input: Input): void {
+    const { client, group, now } = this.state
+    const [server, outputs] = ServerStreams.step(this.state.server, input, now)
+    const status = ServerStreams.status(server)
+    const step = { now, input, outputs, status, deadline: ServerStreams.deadline(server) }
+    const sends = outputs.filter((output) => output._tag === "Send")
+    const answered = new Set([...this.state.answered, ...sends.map(({ typeUrl }) => typeUrl)])
+    this.state = {
+      ...this.state,
+      server,
+      answered,
+      steps: { step, before: this.state.steps },
+      wire: [...this.state.wire, ...sends]
+    }
+    for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
+    if (this.options.isAggregated !== true && input._tag !== "Deadline") {
+      const resources = group === undefined ? undefined : ResourceGroups.all(group)
+      const theirs = input._tag === "Changed" ? { _tag: "Changed" as const, resources } : input
+      const [model, expected] = ReferenceModels.step(this.state.model, theirs)
+      this.state = { ...this.state, model }
+      const [got, wanted] = [sends.map((send) => describe(client, send, send.response)), describe(client, expected)]
+      if ((got.length === 0 ? nothing : got.join("; ")) !== wanted) {
+        this.problems.push(
+          `${input._tag} was answered with ${got.join("; ") || nothing}; the reference sends ${wanted}`
+        )
+      }
+    }
+    if (this.isOpen && sends.length > 0) this.step({ _tag: "Writable" })
+  }
+
+  ask(typeUrl: string, subscribe: ReadonlyArray<string>, unsubscribe: ReadonlyArray<string>): void {
+    // A response on its way makes a request stale, so a client that forgot at once might never be sent it again.
+    const forget = !this.state.wire.some((send) => send.typeUrl === typeUrl)
+    const [client, request] = ReferenceClients.ask(this.state.client, typeUrl, subscribe, unsubscribe, { forget })
+    this.state = { ...this.state, client }
+    this.step({ _tag: "Request", request })
+  }
+
+  receive(isRejected: boolean): void {
+    const [send, ...wire] = this.state.wire
+    if (send === undefined) return
+    const forget = !wire.some(({ typeUrl }) => typeUrl === send.typeUrl)
+    const errorDetail = isRejected ? { code: 13, message: "no" } : undefined
+    const [client, request] = ReferenceClients.receive(this.state.client, send.response, send.nonce, {
+      errorDetail,
+      forget
+    })
+    this.state = { ...this.state, client, wire }
+    this.step({ _tag: "Request", request })
+  }
+
+  stale(typeUrl: string): void {
+    const stale = { typeUrl, responseNonce: "stale" }
+    const request =
+      this.options.protocol === "Incremental"
+        ? Request.incremental(stale)
+        : Request.stateOfTheWorld({ ...stale, resourceNames: this.options.names.slice(-1) })
+    this.step({ _tag: "Request", request })
+  }
+
+  set(group: ResourceGroup): void {
+    this.state = { ...this.state, group }
+    this.step({ _tag: "Changed", group })
+  }
+
+  credit(): void {
+    this.step({ _tag: "Writable" })
+  }
+
+  deadline(): void {
+    this.state = { ...this.state, now: Math.max(this.state.now, ServerStreams.deadline(this.state.server)) }
+    this.step({ _tag: "Deadline" })
+  }
+
+  reconnect(remembers: boolean, responseNonce = ""): void {
+    const { client, group } = this.state
+    const [next, requests] = ReferenceClients.reconnect(client, { remembers })
+    this.state = { ...opened(this.options), now: this.state.now, group, client: next }
+    this.step({ _tag: "Changed", group })
+    for (const request of requests) this.step({ _tag: "Request", request: { ...request, responseNonce } })
+  }
+
+  /** What is wrong when all has come to rest. */
+  rest(): ReadonlyArray<string> {
+    if (this.state.group === undefined) this.set(ResourceGroups.empty)
+    this.settle()
+    const { client, group = ResourceGroups.empty, server, wire } = this.state
+    const problems = [...this.problems, ...this.broken()]
+    if (wire.length > 0) problems.push("it never becomes quiet")
+    return [...problems, ...Invariants.unsettled(client, group, server.options.wildcardOff)].map(
+      (problem) => `in the end: ${problem}`
+    )
+  }
+
+  /** The client ACKs all that comes, and there is always credit; until nothing more happens. */
+  settle(): void {
+    this.isOpen = true
+    this.credit()
+    const end = this.state.now + 3 * this.state.server.options.phaseDeadline
+    for (let turn = 0; turn < maxTurns; turn++) {
+      if (this.state.wire.length > 0) this.receive(false)
+      else if (ServerStreams.deadline(this.state.server) <= end) this.deadline()
+      else break
+    }
+  }
+
+  private broken(): ReadonlyArray<string> {
+    const steps: Array<Invariants.Step> = []
+    for (let at = this.state.steps; at !== undefined; at = at.before) steps.unshift(at.step)
+    return Invariants.broken({ options: this.state.server.options, steps })
+  }
+}
+
+const nothing = "nothing"
+
+/** A response, as far as it matters to the client. */
+const describe = (
+  { interests }: ReferenceClient,
+  answer: ({ readonly nonce: string } & Partial<ReferenceModels.Answer>) | undefined,
+  { absent = [], removed = [], resources = [] }: Partial<ReferenceModels.Answer> = answer ?? {}
+): string => {
+  if (answer === undefined) return nothing
+  const matters = (name: string) =>
+    Array.from(interests.values()).some(({ held, names }) => names.has(name) || held.has(name))
+  const texts = [
+    ...resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`),
+    ...removed.filter(matters).map((name) => `-${name}`),
+    ...absent.map((name) => `no ${name}`)
+  ]
+  return `${answer.nonce} [${texts.sort().join(" ")}]`
+}
+
+/** A stream that was just opened. */
+const opened = ({ isAggregated = false, protocol, typeUrls }: Options): State => ({
+  now: 0,
+  group: undefined,
+  server: ServerStreams.make({ protocol, typeUrl: isAggregated ? undefined : typeUrls[0] }),
+  model: ReferenceModels.make(protocol),
+  client: ReferenceClients.make(protocol),
+  wire: [],
+  answered: new Set(),
+  steps: undefined,
+  problems: []
+})
+
+/**
+ * The world.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options): World<State> => {
+  const { isAggregated = false, isWarm = false, maxInFlight = 2, names, protocol, typeUrls } = options
+  const isIncremental = protocol === "Incremental"
+  const resources = typeUrls.flatMap((typeUrl) =>
+    names.flatMap((name, index) =>
+      (index === 0 ? [1, 2] : [1]).map((content) => ({
+        label: `${shortNameOf(typeUrl)} ${name}=${content}`,
+        isFirst: content === 1,
+        // A cluster is warmed with the assignment of its name.
+        resource: toResource({
+          typeUrl,
+          name,
+          content,
+          assignment: isAggregated && shortNameOf(typeUrl) === "CDS" ? name : undefined
+        })
+      }))
+    )
+  )
+
+  const moves = (state: State): ReadonlyArray<Move<State>> => {
+    const found: Array<Move<State>> = []
+    const move = (label: string, make: (run: Run) => void) =>
+      found.push({
+        label,
+        take: () => {
+          const run = new Run(options, state)
+          make(run)
+          return run.end()
+        }
+      })
+    const { answered, client, group, server, wire } = state
+    for (const typeUrl of typeUrls) {
+      const type = shortNameOf(typeUrl)
+      const interest = client.interests.get(typeUrl)
+      if (interest === undefined) move(`${type}: the client asks without names`, (run) => run.ask(typeUrl, [], []))
+      // What it has just quoted a client does not ask for again before it has an answer.
+      const isQuoted = (name: string) => interest?.nonce === "" && (interest.names.has(name) || name === "*")
+      for (const name of [...names, "*"]) {
+        // Nothing tells a client that a response on its way is older than the `*` that it gave up and asked for again.
+        if (isIncremental && name === "*" && wire.length > 0) continue
+        if (!isQuoted(name)) move(`${type}: the client subscribes to ${name}`, (run) => run.ask(typeUrl, [name], []))
+        const isAsked = name === "*" ? interest?.wildcard !== "none" : interest?.names.has(name) === true
+        // If every request that had a name crossed a response, the server takes an empty list for the silence of before.
+        const isLast = interest !== undefined && interest.names.size + (interest.wildcard === "explicit" ? 1 : 0) === 1
+        if (!isIncremental && isLast && wire.some((send) => send.typeUrl === typeUrl)) continue
+        if (interest !== undefined && isAsked) {
+          move(`${type}: the client unsubscribes from ${name}`, (run) => run.ask(typeUrl, [], [name]))
+        }
+      }
+      if (answered.has(typeUrl)) move(`${type}: a request with a stale nonce`, (run) => run.stale(typeUrl))
+    }
+    if (wire.length > 0) {
+      move("the client ACKs", (run) => run.receive(false))
+      move("the client NACKs", (run) => run.receive(true))
+    }
+    const change = (label: string, change: Parameters<typeof ResourceGroups.update>[1]) =>
+      move(label, (run) =>
+        run.set(
+          Either.getOrElse(ResourceGroups.update(group ?? ResourceGroups.empty, change), () => ResourceGroups.empty)
+        )
+      )
+    if (group === undefined) move("the store is set, and empty", (run) => run.set(ResourceGroups.empty))
+    for (const { label, resource } of resources) {
+      const held = ResourceGroups.get(group ?? ResourceGroups.empty, resource)
+      if (held?.fingerprint !== resource.fingerprint) change(`store: ${label}`, { upsert: [resource] })
+    }
+    for (const { name, typeUrl } of ResourceGroups.all(group ?? ResourceGroups.empty)) {
+      change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
+    }
+    if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
+    if (ServerStreams.deadline(server) < Number.POSITIVE_INFINITY) move("the deadline comes", (run) => run.deadline())
+    if (client.interests.size > 0) {
+      move("the stream ends; the client returns with what it has", (run) => run.reconnect(true))
+      move("the stream ends; the client returns with nothing", (run) => run.reconnect(false))
+      if (!isIncremental) {
+        move("the stream ends; the client returns with an old nonce", (run) => run.reconnect(true, "old"))
+      }
+    }
+    return found
+  }
+
+  const warm = (): State => {
+    const run = new Run(options, opened(options))
+    const upsert = resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)
+    run.set(Either.getOrElse(ResourceGroups.update(ResourceGroups.empty, { upsert }), () => ResourceGroups.empty))
+    for (const typeUrl of typeUrls) run.ask(typeUrl, [], [])
+    run.settle()
+    return run.end()
+  }
+
+  return {
+    name: [
+      "server",
+      protocol === "Incremental" ? "incremental" : "state of the world",
+      `${isAggregated ? "aggregated " : ""}${typeUrls.map(shortNameOf).join(" and ")}`,
+      ...(isWarm ? ["warm"] : [])
+    ].join(", "),
+    initial: isWarm ? warm() : opened(options),
+    moves,
+    key: ({ answered, client, group, model, now, server, wire }) => [
+      Keys.ofGroup(group),
+      Keys.ofServer(server, now),
+      isAggregated ? "" : Keys.ofModel(model),
+      Keys.ofReferenceClient(client, server.nonces),
+      wire
+        .map(({ nonce, response: { absent, removed, resources, typeUrl, version } }) =>
+          [
+            Keys.age(nonce, server.nonces),
+            typeUrl,
+            version,
+            resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`).join(","),
+            removed.join(","),
+            absent.join(",")
+          ].join(";")
+        )
+        .join("|"),
+      Array.from(answered).sort().join(",")
+    ],
+    problems: ({ problems }) => problems,
+    unsettled: (state) => new Run(options, state).rest()
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What may go wrong in a simulated network, as plain values: so that a plan of them can be drawn at random, written
+ * down, and made shorter. Times are milliseconds; every fault ends.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A fault of the network.
+ *
+ * @since 0.1.0
+ */
+export type NetworkFault =
+  /** Messages from and to a client take longer, and not always the same time: those of different streams overtake. */
+  | {
+      readonly _tag: "Slow"
+      readonly client: string
+      readonly latency: number
+      readonly jitter: number
+      readonly for: number
+    }
+  /** The connections of a client to a server break. `before`: what is on its way is lost; `after`: it arrives first. */
+  | {
+      readonly _tag: "Reset"
+      readonly client: string
+      readonly server: string
+      readonly delivery: "before" | "after"
+    }
+  /** One side loses the connection, the other does not hear of it until its keepalive finds out. */
+  | {
+      readonly _tag: "HalfOpen"
+      readonly client: string
+      readonly server: string
+      /** The side that goes on believing in it. */
+      readonly believes: "client" | "server"
+    }
+  /** A client does not read, so that the server gets no credit. */
+  | { readonly _tag: "SlowReader"; readonly client: string; readonly for: number }
+  /** Nothing gets through between clients and a server. What is on its way arrives afterwards, if both sides wait so long. */
+  | {
+      readonly _tag: "Partition"
+      readonly clients: ReadonlyArray<string>
+      readonly server: string
+      readonly for: number
+    }
+
+/**
+ * A fault of the network or of a machine.
+ *
+ * @since 0.1.0
+ */
+export type Fault =
+  | NetworkFault
+  /** A server dies and is started again. `lost`: its store is empty then, until its publisher comes by. */
+  | { readonly _tag: "Crash"; readonly server: string; readonly state: "kept" | "lost"; readonly for: number }
+  /** The clock of a client or server jumps, forward or (only the wall clock) backward. */
+  | { readonly _tag: "ClockJump"; readonly host: string; readonly by: number }
+
+/**
+ * A fault at a time.
+ *
+ * @since 0.1.0
+ */
+export type PlannedFault = Fault & {
+  /** Milliseconds from the beginning. */
+  readonly at: number
+}
+
+/**
+ * How long a fault lasts, in milliseconds.
+ *
+ * @since 0.1.0
+ */
+export const duration = (fault: Fault): number => ("for" in fault ? fault.for : 0)
+
+/**
+ * The machines that a fault names.
+ *
+ * @since 0.1.0
+ */
+export const hosts = (
+  fault: Fault
+): { readonly clients: ReadonlyArray<string>; readonly servers: ReadonlyArray<string> } => {
+  switch (fault._tag) {
+    case "Slow":
+    case "SlowReader":
+      return { clients: [fault.client], servers: [] }
+    case "Reset":
+    case "HalfOpen":
+      return { clients: [fault.client], servers: [fault.server] }
+    case "Partition":
+      return { clients: fault.clients, servers: [fault.server] }
+    case "Crash":
+      return { clients: [], servers: [fault.server] }
+    case "ClockJump":
+      return { clients: [], servers: [] }
+  }
+}
+
+const seconds = (milliseconds: number): string => `${milliseconds / 1000} s`
+
+/**
+ * A fault in words.
+ *
+ * @since 0.1.0
+ */
+export const format = (fault: Fault): string => {
+  switch (fault._tag) {
+    case "Slow":
+      return `messages of ${fault.client} take ${fault.latency} to ${fault.latency + fault.jitter} ms for ${seconds(fault.for)}`
+    case "Reset":
+      return `${fault.client} and ${fault.server} lose their connection, ${
+        fault.delivery === "before" ? "and what is on its way" : "after what is on its way arrived"
+      }`
+    case "HalfOpen":
+      return `${fault.client} and ${fault.server} lose their connection, and only the ${
+        fault.believes === "client" ? "server" : "client"
+      } hears of it`
+    case "SlowReader":
+      return `${fault.client} does not read for ${seconds(fault.for)}`
+    case "Partition":
+      return `nothing gets through between ${fault.clients.join(", ")} and ${fault.server} for ${seconds(fault.for)}`
+    case "Crash":
+      return `${fault.server} dies for ${seconds(fault.for)}, and its state is ${fault.state}`
+    case "ClockJump":
+      return `the clock of ${fault.host} jumps by ${seconds(fault.by)}`
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Scenarios in which anything may happen, and a run of them with as many seeds as there is time for.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Arbitraries from "./Arbitraries.js"
+import type { ClientPlan } from "./Simulation.js"
+import type { RandomPlan } from "./SimulationCheck.js"
+import * as SimulationCheck from "./SimulationCheck.js"
+
+/** One client of each variant. */
+const clients: ReadonlyArray<ClientPlan> = [
+  { name: "sotw" },
+  { name: "delta", protocol: "Incremental" },
+  { name: "sotw-separate", aggregated: false },
+  { name: "delta-separate", protocol: "Incremental", aggregated: false, failOnDataErrors: false }
+]
+const names = clients.map(({ name }) => name)
+
+/**
+ * All variants of the protocol, random watches and changes, and every kind of fault.
+ *
+ * @since 0.1.0
+ */
+export const scenarios: Readonly<Record<string, RandomPlan>> = {
+  "one server": {
+    servers: [{ name: "xds" }],
+    clients,
+    script: Arbitraries.simulationScript({ clients: names }),
+    faults: Arbitraries.faults({ clients: names, servers: ["xds"] })
+  },
+  "two servers, of which clients use the second when the first is gone": {
+    servers: [{ name: "one" }, { name: "two" }],
+    clients: clients.map((client) => ({ ...client, servers: ["one", "two"] })),
+    // Not by wildcard: of what a client got that way from the other server it does not hear that it is gone.
+    script: Arbitraries.simulationScript({ clients: names, wildcard: false }),
+    faults: Arbitraries.faults({ clients: names, servers: ["one", "two"], maxLength: 12 })
+  },
+  "two groups, which are cleared and set again": {
+    servers: [{ name: "xds" }],
+    clients: clients.map((client, index) => ({ ...client, group: index % 2 === 0 ? "even" : "odd" })),
+    script: Arbitraries.simulationScript({ clients: names, groups: ["even", "odd"], clear: true }),
+    faults: Arbitraries.faults({ clients: names, servers: ["xds"] })
+  }
+}
+
+/**
+ * How far a soak has come.
+ *
+ * @since 0.1.0
+ */
+export interface Progress {
+  /** The next seed: go on from there. */
+  readonly seed: number
+  readonly runs: number
+  /** Protocol messages that were sent or taken. */
+  readonly messages: number
+  /** Milliseconds of simulated time. */
+  readonly simulated: number
+}
+
+/**
+ * Runs every scenario with one seed after another until there were enough messages, or something is wrong.
+ *
+ * @returns the report of what is wrong; `undefined` if all is well
+ * @since 0.1.0
+ */
+export const run = async (options: {
+  /** The first seed. */
+  readonly seed: number
+  /** Protocol messages to reach. */
+  readonly messages: number
+  /** Called after each seed. */
+  readonly onProgress: (progress: Progress) => void
+}): Promise<string | undefined> => {
+  let progress: Progress = { seed: options.seed, runs: 0, messages: 0, simulated: 0 }
+  while (progress.messages < options.messages) {
+    for (const [name, plan] of Object.entries(scenarios)) {
+      const checked = SimulationCheck.check(name, SimulationCheck.draw(plan, progress.seed))
+      const result = await Effect.runPromise(Effect.either(checked))
+      if (Either.isLeft(result)) return result.left.report
+      progress = {
+        ...progress,
+        runs: progress.runs + 1,
+        messages: progress.messages + result.right.messages,
+        simulated: progress.simulated + result.right.duration
+      }
+    }
+    progress = { ...progress, seed: progress.seed + 1 }
+    options.onProgress(progress)
+  }
+  return undefined
+}

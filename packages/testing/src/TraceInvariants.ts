@@ -1,0 +1,790 @@
+/**
+ * What must hold of everything that happens between servers and clients, whatever goes wrong with the network: each rule
+ * with the sentence it stands for, and a check that reads nothing but a trace.
+ *
+ * @since 0.1.0
+ */
+import { byTypeUrl, Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import type { Event, Message, StreamName, Trace } from "./Trace.js"
+
+/**
+ * A rule and its check: what breaks it, in words; nothing if it holds.
+ *
+ * @since 0.1.0
+ */
+export interface TraceInvariant {
+  readonly sentence: string
+  readonly check: (trace: Trace) => ReadonlyArray<string>
+}
+
+type Request = Extract<Message, { readonly _tag: "Request" }>
+type Response = Extract<Message, { readonly _tag: "Response" }>
+
+const keyOf = (typeUrl: string, name: string): string => `${typeUrl} ${name}`
+
+const inWords = (typeUrl: string, name: string): string => `${shortNameOf(typeUrl)} ${name}`
+
+const isFullState = (typeUrl: string): boolean => byTypeUrl(typeUrl)?.family === "full-state"
+
+/** Goes through a trace; what a step says is a problem, told with its time. */
+const eachEvent = (trace: Trace, step: (event: Event) => string | undefined): ReadonlyArray<string> =>
+  trace.flatMap((event) => {
+    const problem = step(event)
+    return problem === undefined ? [] : [`at ${(event.at / 1000).toFixed(3)} s: ${problem}`]
+  })
+
+/** A map that makes what is not there yet. */
+class Table<K, V> extends Map<K, V> {
+  constructor(private readonly make: () => V) {
+    super()
+  }
+  of(key: K): V {
+    const known = this.get(key)
+    if (known !== undefined) return known
+    const made = this.make()
+    this.set(key, made)
+    return made
+  }
+}
+
+const requestIn = (event: Event, tag: "Sent" | "Received"): Request | undefined =>
+  event._tag === tag && event.message._tag === "Request" ? event.message : undefined
+
+const responseIn = (event: Event, tag: "Sent" | "Received"): Response | undefined =>
+  event._tag === tag && event.message._tag === "Response" ? event.message : undefined
+
+/** What the servers hold, as far as a trace is read. */
+class Stores {
+  /** By server and group, by type and name. */
+  readonly #groups = new Map<
+    string,
+    Map<string, Map<string, { fingerprint: string; refersTo: ReadonlyArray<string> }>>
+  >()
+  /** By server, group and key: everything it was since the server started; `undefined`: it was not there. */
+  readonly #history = new Table<string, Array<string | undefined>>(() => [])
+  /** When a key was changed last. */
+  readonly #changed = new Map<string, number>()
+  readonly #groupOf = new Map<string, string>()
+
+  groupOf(client: string): string {
+    return this.#groupOf.get(client) ?? ""
+  }
+
+  /** `undefined`: the group is not set. */
+  held(server: string, group: string) {
+    return this.#groups.get(server)?.get(group)
+  }
+
+  history(server: string, group: string, key: string): ReadonlyArray<string | undefined> {
+    return this.#history.get(`${server} ${group} ${key}`) ?? []
+  }
+
+  changedAt(server: string, group: string, key: string): number {
+    return this.#changed.get(`${server} ${group} ${key}`) ?? Number.NEGATIVE_INFINITY
+  }
+
+  read(event: Event): void {
+    if (event._tag === "Started") {
+      if (event.group !== undefined) this.#groupOf.set(event.host, event.group)
+      else {
+        this.#groups.set(event.host, new Map())
+        for (const key of Array.from(this.#history.keys())) {
+          if (key.startsWith(`${event.host} `)) this.#history.delete(key)
+        }
+      }
+    }
+    if (event._tag !== "Stored") return
+    const { cleared, group, removed, server, upserted } = event
+    const groups = this.#groups.get(server) ?? new Map<string, never>()
+    this.#groups.set(server, groups)
+    const note = (key: string, fingerprint: string | undefined) => {
+      this.#history.of(`${server} ${group} ${key}`).push(fingerprint)
+      this.#changed.set(`${server} ${group} ${key}`, event.at)
+    }
+    if (cleared) {
+      for (const key of groups.get(group)?.keys() ?? []) note(key, undefined)
+      groups.delete(group)
+      return
+    }
+    const held = groups.get(group) ?? new Map<string, { fingerprint: string; refersTo: ReadonlyArray<string> }>()
+    groups.set(group, held)
+    for (const [typeUrl, resources] of Object.entries(upserted)) {
+      for (const { fingerprint, name, refersTo } of resources) {
+        held.set(keyOf(typeUrl, name), { fingerprint, refersTo })
+        note(keyOf(typeUrl, name), fingerprint)
+      }
+    }
+    for (const [typeUrl, names] of Object.entries(removed)) {
+      for (const name of names) {
+        held.delete(keyOf(typeUrl, name))
+        note(keyOf(typeUrl, name), undefined)
+      }
+    }
+  }
+}
+
+/**
+ * Clients answer what they got.
+ *
+ * @since 0.1.0
+ */
+export const acknowledgesWhatWasSent: TraceInvariant = {
+  sentence: "an ACK or NACK names a nonce that came on this stream for this type",
+  check: (trace) => {
+    const came = new Table<number, Set<string>>(() => new Set())
+    return eachEvent(trace, (event) => {
+      if (event._tag === "Ended" && event.side === "client") came.delete(event.stream.id)
+      const response = responseIn(event, "Received")
+      if (response !== undefined && "stream" in event) {
+        came.of(event.stream.id).add(keyOf(response.typeUrl, response.nonce))
+      }
+      const request = requestIn(event, "Sent")
+      if (request === undefined || !("stream" in event) || request.nonce === "") return undefined
+      if (came.of(event.stream.id).has(keyOf(request.typeUrl, request.nonce))) return undefined
+      return `stream ${event.stream.id}: ${shortNameOf(request.typeUrl)} nonce ${request.nonce} did not come`
+    })
+  }
+}
+
+/**
+ * The version in a NACK is the one that is in use.
+ *
+ * @since 0.1.0
+ */
+export const nackKeepsTheVersion: TraceInvariant = {
+  sentence: "a NACK never advances the version",
+  check: (trace) => {
+    const accepted = new Map<string, string>()
+    return eachEvent(trace, (event) => {
+      const request = requestIn(event, "Sent")
+      if (request === undefined || !("stream" in event) || event.stream.protocol === "Incremental") return undefined
+      const key = `${event.stream.id} ${request.typeUrl}`
+      if (request.error === undefined) {
+        accepted.set(key, request.version)
+        return undefined
+      }
+      const before = accepted.get(key) ?? ""
+      if (request.version === before) return undefined
+      return `stream ${event.stream.id}: the NACK of ${shortNameOf(request.typeUrl)} has version ${request.version}, in use is ${JSON.stringify(before)}`
+    })
+  }
+}
+
+const contentOf = (response: Response): string =>
+  JSON.stringify([response.resources.map(({ fingerprint, name }) => [name, fingerprint]), response.removed])
+
+/**
+ * A NACK is no question.
+ *
+ * @since 0.1.0
+ */
+export const nackCausesNoResend: TraceInvariant = {
+  sentence: "a NACK never causes a resend by itself",
+  check: (trace) => {
+    interface State {
+      content: string
+      nonce: string
+      isRejected: boolean
+      hasReason: boolean
+      names: string
+    }
+    const states = new Table<string, State>(() => ({
+      content: "",
+      nonce: "",
+      isRejected: false,
+      hasReason: true,
+      names: ""
+    }))
+    /** By server: the keys of the states of its streams. */
+    const ofServer = new Table<string, Set<string>>(() => new Set())
+    return eachEvent(trace, (event) => {
+      if (event._tag === "Stored") {
+        for (const key of ofServer.of(event.server)) states.of(key).hasReason = true
+      }
+      if (!("stream" in event)) return undefined
+      const { stream } = event
+      if (event._tag === "Ended" && event.side === "server") {
+        for (const key of ofServer.of(stream.server)) {
+          if (!key.startsWith(`${stream.id} `)) continue
+          states.delete(key)
+          ofServer.of(stream.server).delete(key)
+        }
+      }
+      const request = requestIn(event, "Received")
+      if (request !== undefined) {
+        const key = `${stream.id} ${request.typeUrl}`
+        ofServer.of(stream.server).add(key)
+        const state = states.of(key)
+        const names = JSON.stringify(request.names)
+        const asks =
+          stream.protocol === "Incremental"
+            ? request.names.length + request.unsubscribe.length > 0
+            : names !== state.names
+        if (stream.protocol === "StateOfTheWorld") state.names = names
+        if (asks) state.hasReason = true
+        if (request.error !== undefined && request.nonce === state.nonce) state.isRejected = true
+      }
+      const response = responseIn(event, "Sent")
+      if (response === undefined) return undefined
+      const key = `${stream.id} ${response.typeUrl}`
+      const state = states.of(key)
+      const content = contentOf(response)
+      const isAgain = state.isRejected && !state.hasReason && state.content === content
+      Object.assign(state, { content, nonce: response.nonce, isRejected: false, hasReason: false })
+      // Assignments are sent again after their cluster.
+      if (response.typeUrl === Cluster.typeUrl) {
+        states.of(`${stream.id} ${ClusterLoadAssignment.typeUrl}`).hasReason = true
+      }
+      return isAgain ? `stream ${stream.id}: ${shortNameOf(response.typeUrl)} is sent again after its NACK` : undefined
+    })
+  }
+}
+
+interface FinalWatch {
+  readonly client: string
+  readonly typeUrl: string
+  readonly name: string
+  /** By the name of the resource: what was told last of it. */
+  readonly told: Map<string, { state: string | undefined; fingerprint: string; last: string }>
+}
+
+interface End {
+  readonly stores: Stores
+  readonly watches: ReadonlyMap<string, FinalWatch>
+  /** The streams of a client that are open for it. */
+  readonly streamsOf: (client: string, typeUrl: string) => ReadonlyArray<StreamName>
+  /** `<client> <type> <name> <fingerprint>` of what was in responses that the client rejected. */
+  readonly rejected: ReadonlySet<string>
+  /** The same without the fingerprint. */
+  readonly rejectedNames: ReadonlySet<string>
+}
+
+/** How things stand at the end of a trace. */
+const endOf = (trace: Trace): End => {
+  const stores = new Stores()
+  const watches = new Map<string, FinalWatch>()
+  const open = new Map<number, StreamName>()
+  const rejected = new Set<string>()
+  const rejectedNames = new Set<string>()
+  const responses = new Map<string, Response>()
+  for (const event of trace) {
+    stores.read(event)
+    switch (event._tag) {
+      case "Watched": {
+        const { client, name, typeUrl } = event
+        watches.set(`${client} ${keyOf(typeUrl, name)}`, { client, typeUrl, name, told: new Map() })
+        break
+      }
+      case "Unwatched":
+        watches.delete(`${event.client} ${keyOf(event.typeUrl, event.name)}`)
+        break
+      case "Told": {
+        const watch = watches.get(`${event.client} ${keyOf(event.typeUrl, event.watch)}`)
+        const before = watch?.told.get(event.name)
+        const isState = event.what === "Updated" || event.what === "DoesNotExist" || event.what === "Error"
+        watch?.told.set(event.name, {
+          state: isState ? event.what : before?.state,
+          fingerprint: event.what === "Updated" ? event.detail : isState ? "" : (before?.fingerprint ?? ""),
+          last: event.what
+        })
+        break
+      }
+      case "Opened":
+        if (event.side === "client") open.set(event.stream.id, event.stream)
+        break
+      case "Ended":
+        if (event.side === "client") open.delete(event.stream.id)
+        break
+      case "Received":
+        if (event.message._tag === "Response") {
+          responses.set(`${event.stream.id} ${event.message.nonce}`, event.message)
+        }
+        break
+      case "Sent": {
+        const { message, stream } = event
+        if (message._tag !== "Request" || message.error === undefined) break
+        for (const { fingerprint, name } of responses.get(`${stream.id} ${message.nonce}`)?.resources ?? []) {
+          rejected.add(`${stream.client} ${keyOf(message.typeUrl, name)} ${fingerprint}`)
+          rejectedNames.add(`${stream.client} ${keyOf(message.typeUrl, name)}`)
+        }
+        break
+      }
+      case "Opening":
+      case "Fault":
+      case "Stored":
+      case "Started":
+      case "Stopped":
+      case "Note":
+        break
+    }
+  }
+  const streamsOf = (client: string, typeUrl: string) =>
+    Array.from(open.values()).filter(
+      (stream) => stream.client === client && (stream.typeUrl === undefined || stream.typeUrl === typeUrl)
+    )
+  return { stores, watches, streamsOf, rejected, rejectedNames }
+}
+
+/**
+ * Nobody waits for ever.
+ *
+ * @since 0.1.0
+ */
+export const endsDelivered: TraceInvariant = {
+  sentence: "a subscription ends delivered or does-not-exist once faults stop",
+  check: (trace) => {
+    const { rejected, rejectedNames, stores, streamsOf, watches } = endOf(trace)
+    const problems: Array<string> = []
+    for (const { client, name, told, typeUrl } of watches.values()) {
+      const streams = streamsOf(client, typeUrl)
+      if (streams.length === 0) {
+        problems.push(`${client} has no stream for ${inWords(typeUrl, name)}`)
+        continue
+      }
+      const group = stores.groupOf(client)
+      const sets = streams.map(({ server }) => stores.held(server, group))
+      // A server that knows nothing of the group is silent.
+      if (sets.some((held) => held === undefined)) continue
+      const isTold = isFullState(typeUrl) || streams.every(({ protocol }) => protocol === "Incremental")
+      const names = new Set(name === "*" ? told.keys() : [name])
+      if (name === "*") {
+        for (const held of sets) {
+          for (const key of held?.keys() ?? []) {
+            if (key.startsWith(`${typeUrl} `)) names.add(key.slice(typeUrl.length + 1))
+          }
+        }
+      }
+      // Of `*` itself a watcher hears only that no server can be reached.
+      if (name === "*") names.delete("*")
+      for (const each of names) {
+        const last = told.get(each)
+        const prints = sets.flatMap((held) => held?.get(keyOf(typeUrl, each))?.fingerprint ?? [])
+        const isHeld = last?.state === "Updated" && prints.includes(last.fingerprint)
+        const isRejected = prints.some((print) => rejected.has(`${client} ${keyOf(typeUrl, each)} ${print}`))
+        if (isHeld || isRejected) continue
+        const what = `${client}: ${inWords(typeUrl, each)}`
+        if (prints.length > 0) {
+          problems.push(
+            `${what} is there, and was told ${last === undefined ? "nothing" : (last.state ?? last.last)}${
+              last?.state === "Updated" ? ` with content ${last.fingerprint}, not ${prints.join(" or ")}` : ""
+            }`
+          )
+          continue
+        }
+        const isKept = last?.state === "Updated" && (!isTold || last.last === "AmbientError")
+        // What was rejected, or only `*` would bring, is not in use: that it is gone then is not always told.
+        const isUnused = !isTold || name === "*" || rejectedNames.has(`${client} ${keyOf(typeUrl, each)}`)
+        const isOver = last?.state === "DoesNotExist" || (last?.state === "Error" && isUnused)
+        if (!isKept && !isOver && (name !== "*" || last !== undefined)) {
+          problems.push(`${what} is not there, and was told ${last?.state ?? "nothing"}`)
+        }
+      }
+    }
+    return problems
+  }
+}
+
+/**
+ * The variant makes no difference.
+ *
+ * @since 0.1.0
+ */
+export const sameForAll: TraceInvariant = {
+  sentence: "state-of-the-world and incremental clients of one group end with the same resources",
+  check: (trace) => {
+    const { rejectedNames, stores, streamsOf, watches } = endOf(trace)
+    const problems: Array<string> = []
+    const first = new Map<string, { readonly client: string; readonly fingerprint: string }>()
+    for (const { client, told, typeUrl } of watches.values()) {
+      const servers = streamsOf(client, typeUrl).map(({ server }) => server)
+      const group = stores.groupOf(client)
+      for (const [name, { fingerprint, state }] of told) {
+        const isThere = servers.some((server) => stores.held(server, group)?.has(keyOf(typeUrl, name)) === true)
+        const wasRejected = rejectedNames.has(`${client} ${keyOf(typeUrl, name)}`)
+        if (state !== "Updated" || !isThere || wasRejected) continue
+        const key = `${servers.join(" ")} ${group} ${keyOf(typeUrl, name)}`
+        const other = first.get(key)
+        if (other === undefined) first.set(key, { client, fingerprint })
+        else if (other.fingerprint !== fingerprint) {
+          problems.push(
+            `${inWords(typeUrl, name)} is ${fingerprint} for ${client} and ${other.fingerprint} for ${other.client}`
+          )
+        }
+      }
+    }
+    return problems
+  }
+}
+
+/** What a client asks of a type on one stream, as the server knows it. */
+class Asked {
+  isWildcard = false
+  names = new Set<string>()
+  /** Asked for since the last response of the type. */
+  readonly recent = new Set<string>()
+  #isFirst = true
+
+  read(request: Request, protocol: StreamName["protocol"]): void {
+    if (protocol === "StateOfTheWorld") {
+      const names = new Set(request.names)
+      for (const name of names) if (!this.names.has(name)) this.recent.add(name)
+      if (this.#isFirst && names.size === 0) this.recent.add("*")
+      this.isWildcard =
+        names.has("*") || (names.size === 0 && (this.#isFirst || (this.isWildcard && this.names.size === 0)))
+      this.names = names
+    } else {
+      for (const name of request.names) {
+        this.names.add(name)
+        this.recent.add(name)
+      }
+      for (const name of request.unsubscribe) this.names.delete(name)
+      if (this.#isFirst && request.names.length === 0) {
+        this.names.add("*")
+        this.recent.add("*")
+      }
+      this.isWildcard = this.names.has("*")
+    }
+    this.#isFirst = false
+  }
+
+  wants(name: string): boolean {
+    return this.isWildcard || this.names.has(name)
+  }
+
+  isRecent(name: string): boolean {
+    return this.recent.has(name) || this.recent.has("*")
+  }
+}
+
+/** The place of a type on an aggregated stream. */
+const orderOf = (typeUrl: string): number => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
+
+/** Milliseconds after which what waits to be deleted may go first: twice the default of `phaseDeadline`. */
+const overdue = 10_000
+
+/**
+ * Make before break.
+ *
+ * @since 0.1.0
+ */
+export const replacementsFirst: TraceInvariant = {
+  sentence: "on ADS no response refers to something removed before its replacement was sent",
+  check: (trace) => {
+    const stores = new Stores()
+    interface State {
+      /** What the client was sent and was not taken away from it: what each refers to. */
+      readonly held: Map<string, ReadonlyArray<string>>
+      /** What was taken away. */
+      readonly gone: Set<string>
+      readonly asked: Table<string, Asked>
+    }
+    const states = new Table<number, State>(() => ({
+      held: new Map(),
+      gone: new Set(),
+      asked: new Table(() => new Asked())
+    }))
+    return eachEvent(trace, (event) => {
+      stores.read(event)
+      if (!("stream" in event) || event.stream.typeUrl !== undefined) return undefined
+      const { id, protocol, server } = event.stream
+      if (event._tag === "Ended" && event.side === "server") states.delete(id)
+      const state = states.of(id)
+      const request = requestIn(event, "Received")
+      if (request !== undefined) {
+        const asked = state.asked.of(request.typeUrl)
+        asked.read(request, protocol)
+        for (const key of Array.from(state.held.keys())) {
+          const name = key.slice(request.typeUrl.length + 1)
+          if (key.startsWith(`${request.typeUrl} `) && !asked.wants(name)) state.held.delete(key)
+        }
+      }
+      const response = responseIn(event, "Sent")
+      if (response === undefined) return undefined
+      const { removed, resources, typeUrl } = response
+      const group = stores.groupOf(event.stream.client)
+      const store = stores.held(server, group)
+      const asked = state.asked.of(typeUrl)
+      const taken = new Set(removed.map((name) => keyOf(typeUrl, name)))
+      if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
+        const present = new Set(resources.map(({ name }) => keyOf(typeUrl, name)))
+        for (const key of state.held.keys()) {
+          if (key.startsWith(`${typeUrl} `) && !present.has(key)) taken.add(key)
+        }
+      }
+      let problem: string | undefined
+      for (const { name, refersTo } of resources) {
+        const key = keyOf(typeUrl, name)
+        state.gone.delete(key)
+        state.held.set(key, refersTo)
+      }
+      for (const { name, refersTo } of resources) {
+        // What was asked for is answered at once.
+        if (asked.isRecent(name)) continue
+        for (const to of refersTo) {
+          // Of types that come after, the new one is on its way.
+          if (orderOf(typeUrl) < orderOf(to.slice(0, to.indexOf(" ")))) continue
+          if (state.gone.has(to) && store?.has(to) === true) {
+            problem = `stream ${id}: ${inWords(typeUrl, name)} refers to ${to.slice(to.lastIndexOf("/") + 1)}, which was taken away and is there again`
+          }
+        }
+      }
+      for (const key of taken) {
+        const wasHeld = state.held.delete(key)
+        state.gone.add(key)
+        if (!wasHeld || event.at - stores.changedAt(server, group, key) >= overdue) continue
+        for (const [from, refersTo] of state.held) {
+          if (!refersTo.includes(key)) continue
+          const now = store?.get(from)
+          if (now !== undefined && now.refersTo.includes(key)) continue
+          const fromType = from.slice(0, from.indexOf(" "))
+          // Deletions go backwards, so that of two that go, a route goes before its listener.
+          if (now === undefined && orderOf(fromType) < orderOf(typeUrl)) continue
+          // State of the world does not tell that such a thing is gone.
+          if (now === undefined && protocol === "StateOfTheWorld" && !isFullState(fromType)) continue
+          problem = `stream ${id}: ${inWords(typeUrl, key.slice(typeUrl.length + 1))} is removed while ${from.slice(from.lastIndexOf("/") + 1)} still refers to it for the client`
+        }
+      }
+      asked.recent.clear()
+      return problem
+    })
+  }
+}
+
+/**
+ * Silence is no answer before its time.
+ *
+ * @since 0.1.0
+ */
+export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => ({
+  sentence: "does-not-exist is told only after the full timer on a connected stream, or when the server says so",
+  check: (trace) => {
+    /** By stream, type and name: when it was asked for, by the client's clock. */
+    const askedAt = new Table<number, Map<string, number>>(() => new Map())
+    const streamsOf = new Table<string, Set<number>>(() => new Set())
+    /** By client and type: the names in the last full state. */
+    const states = new Map<string, ReadonlySet<string>>()
+    /** `<client> <type> <name>` that a server said is not there. */
+    const saidGone = new Set<string>()
+    const toldGone = new Set<string>()
+    /** By client, type and name. */
+    const watchedAt = new Map<string, number>()
+    const jumps = new Table<string, number>(() => 0)
+    return eachEvent(trace, (event) => {
+      if (event._tag === "Fault" && event.fault._tag === "ClockJump") {
+        jumps.set(event.fault.host, jumps.of(event.fault.host) + Math.max(0, event.fault.by))
+      }
+      if (event._tag === "Opened" && event.side === "client") streamsOf.of(event.stream.client).add(event.stream.id)
+      if (event._tag === "Ended" && event.side === "client") {
+        streamsOf.of(event.stream.client).delete(event.stream.id)
+        askedAt.delete(event.stream.id)
+      }
+      const request = requestIn(event, "Sent")
+      if (request !== undefined && "stream" in event) {
+        const { client, id, protocol } = event.stream
+        const asked = askedAt.of(id)
+        const { names, typeUrl, unsubscribe } = request
+        const all = keyOf(typeUrl, "*")
+        const before = Array.from(asked.keys()).filter((key) => key.startsWith(`${typeUrl} `))
+        const time = event.at + jumps.of(client)
+        const everything = asked.get(all)
+        // The first request without names asks for everything, and so do those after it.
+        const isAll = names.length === 0 && (before.length === 0 || (everything !== undefined && before.length === 1))
+        if (isAll) asked.set(all, everything ?? time)
+        else {
+          const given =
+            protocol === "Incremental"
+              ? unsubscribe.map((name) => keyOf(typeUrl, name))
+              : before.filter((key) => !names.includes(key.slice(typeUrl.length + 1)))
+          for (const key of given) asked.delete(key)
+          for (const name of names) {
+            const key = keyOf(typeUrl, name)
+            if (asked.has(key)) continue
+            // Under a wildcard it was asked for already, when somebody began to watch it.
+            const watched = watchedAt.get(`${client} ${key}`)
+            const already = everything === undefined || watched === undefined ? time : Math.max(everything, watched)
+            asked.set(key, Math.min(time, already))
+          }
+        }
+      }
+      const response = responseIn(event, "Received")
+      if (response !== undefined && "stream" in event) {
+        const { client, protocol } = event.stream
+        const { removed, resources, typeUrl } = response
+        if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
+          states.set(`${client} ${typeUrl}`, new Set(resources.map(({ name }) => name)))
+        }
+        for (const { fingerprint, name } of resources) {
+          if (fingerprint === "") saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
+          else saidGone.delete(`${client} ${keyOf(typeUrl, name)}`)
+        }
+        for (const name of removed) saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
+      }
+      if (event._tag === "Watched") {
+        const key = `${event.client} ${keyOf(event.typeUrl, event.name)}`
+        if (!watchedAt.has(key)) watchedAt.set(key, event.at + jumps.of(event.client))
+      }
+      if (event._tag === "Unwatched") watchedAt.delete(`${event.client} ${keyOf(event.typeUrl, event.name)}`)
+      if (event._tag !== "Told") return undefined
+      const { client, name, typeUrl, what } = event
+      const key = `${client} ${keyOf(typeUrl, name)}`
+      if (what === "Updated") toldGone.delete(key)
+      if (what !== "DoesNotExist") return undefined
+      const state = states.get(`${client} ${typeUrl}`)
+      const isKnown = saidGone.has(key) || toldGone.has(key) || (state !== undefined && !state.has(name))
+      toldGone.add(key)
+      if (isKnown) return undefined
+      const elapsed = Array.from(streamsOf.of(client), (id) => {
+        const asked = askedAt.of(id)
+        const everything = asked.get(keyOf(typeUrl, "*"))
+        // Under a wildcard a name is asked for without being named.
+        const begun = everything === undefined ? undefined : Math.max(everything, watchedAt.get(key) ?? Infinity)
+        const at = Math.min(asked.get(keyOf(typeUrl, name)) ?? Infinity, begun ?? Infinity)
+        return event.at + jumps.of(client) - at
+      })
+      const longest = Math.max(0, ...elapsed)
+      if (longest >= milliseconds) return undefined
+      return `${client} is told that ${inWords(typeUrl, name)} does not exist ${longest} ms after it was asked for`
+    })
+  }
+})
+
+/**
+ * The same with the default timer of clients.
+ *
+ * @since 0.1.0
+ */
+export const doesNotExistAfterFullTimer: TraceInvariant = doesNotExistAfterTimer(15_000)
+
+/**
+ * Clients are never sent what is older than what they were sent.
+ *
+ * @since 0.1.0
+ */
+export const versionsNeverGoBack: TraceInvariant = {
+  sentence: "versions never go back on one server",
+  check: (trace) => {
+    const stores = new Stores()
+    /** By stream and key: the place in the history of what was sent last. */
+    const sent = new Table<number, Map<string, number>>(() => new Map())
+    return eachEvent(trace, (event) => {
+      stores.read(event)
+      if (event._tag === "Ended" && event.side === "server") sent.delete(event.stream.id)
+      const response = responseIn(event, "Sent")
+      if (response === undefined || !("stream" in event)) return undefined
+      const { client, id, server } = event.stream
+      const places = sent.of(id)
+      const group = stores.groupOf(client)
+      const { resources, typeUrl } = response
+      let problem: string | undefined
+      for (const { fingerprint, name } of resources) {
+        if (fingerprint === "") continue
+        const key = keyOf(typeUrl, name)
+        const place = stores.history(server, group, key).indexOf(fingerprint, places.get(key) ?? 0)
+        if (place >= 0) places.set(key, place)
+        else
+          problem = `stream ${id}: ${inWords(typeUrl, name)} with content ${fingerprint} is older than what was sent, or was never stored`
+      }
+      return problem
+    })
+  }
+}
+
+/**
+ * Incremental means that only changes are sent.
+ *
+ * @since 0.1.0
+ */
+export const nothingTwice: TraceInvariant = {
+  sentence: "nothing is resent that the client holds (incremental)",
+  check: (trace) => {
+    const stores = new Stores()
+    interface Held {
+      /** `undefined`: the client quoted a version. */
+      readonly fingerprint: string | undefined
+      readonly version: string
+      readonly at: number
+      /** It was an answer, and may come again with a change that was under way already. */
+      readonly isAnswer: boolean
+    }
+    interface State {
+      readonly held: Map<string, Held>
+      readonly asked: Table<string, Asked>
+      /** Keys that a new or changed cluster refers to. */
+      readonly warming: Set<string>
+      /** The client has no clusters from before, so that it warms whatever it is sent. */
+      warmsAll: boolean
+    }
+    const states = new Table<number, State>(() => ({
+      held: new Map(),
+      asked: new Table(() => new Asked()),
+      warming: new Set(),
+      warmsAll: true
+    }))
+    return eachEvent(trace, (event) => {
+      stores.read(event)
+      if (!("stream" in event) || event.stream.protocol !== "Incremental") return undefined
+      const { client, id, server } = event.stream
+      if (event._tag === "Ended" && event.side === "server") states.delete(id)
+      const state = states.of(id)
+      const request = requestIn(event, "Received")
+      if (request !== undefined) {
+        const asked = state.asked.of(request.typeUrl)
+        asked.read(request, "Incremental")
+        for (const name of request.unsubscribe) state.held.delete(keyOf(request.typeUrl, name))
+        for (const [name, version] of Object.entries(request.held)) {
+          const key = keyOf(request.typeUrl, name)
+          state.held.set(key, { fingerprint: undefined, version, at: event.at, isAnswer: false })
+          asked.recent.delete(name)
+        }
+        if (Object.keys(request.held).length > 0) {
+          asked.recent.delete("*")
+          if (request.typeUrl === Cluster.typeUrl) state.warmsAll = false
+        }
+      }
+      const response = responseIn(event, "Sent")
+      if (response === undefined) return undefined
+      const { removed, resources, typeUrl } = response
+      const group = stores.groupOf(client)
+      const asked = state.asked.of(typeUrl)
+      let problem: string | undefined
+      for (const { fingerprint, name, refersTo, version } of resources) {
+        if (fingerprint === "") continue
+        const key = keyOf(typeUrl, name)
+        const before = state.held.get(key)
+        const isSame =
+          before !== undefined &&
+          (before.fingerprint === undefined ? before.version === version : before.fingerprint === fingerprint)
+        const isChanged = before !== undefined && stores.changedAt(server, group, key) >= before.at
+        const isAnswer = asked.isRecent(name)
+        const isWarming = state.warming.has(key) || (typeUrl === ClusterLoadAssignment.typeUrl && state.warmsAll)
+        if (isSame && !isChanged && !isAnswer && !before.isAnswer && !isWarming) {
+          problem = `stream ${id}: ${inWords(typeUrl, name)} is sent again`
+        }
+        state.held.set(key, { fingerprint, version, at: event.at, isAnswer })
+        state.warming.delete(key)
+        for (const to of refersTo) if (typeUrl === Cluster.typeUrl) state.warming.add(to)
+      }
+      for (const name of removed) state.held.delete(keyOf(typeUrl, name))
+      asked.recent.clear()
+      if (typeUrl === ClusterLoadAssignment.typeUrl) state.warmsAll = false
+      return problem
+    })
+  }
+}
+
+/**
+ * Every invariant of a trace.
+ *
+ * @since 0.1.0
+ */
+export const all: Readonly<Record<string, TraceInvariant>> = {
+  acknowledgesWhatWasSent,
+  nackKeepsTheVersion,
+  nackCausesNoResend,
+  endsDelivered,
+  sameForAll,
+  replacementsFirst,
+  doesNotExistAfterFullTimer,
+  versionsNeverGoBack,
+  nothingTwice
+}

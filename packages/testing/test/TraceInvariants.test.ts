@@ -1,0 +1,226 @@
+// Each rule is broken once by a trace that is written by hand.
+import { Cluster, ClusterLoadAssignment, RouteConfiguration } from "@effect-xds/proto/ResourceType"
+import type { Event, Message, StreamName, Trace, TracedResource } from "@effect-xds/testing/Trace"
+import type { Unstamped } from "@effect-xds/testing/SimulatedNetwork"
+import * as TraceInvariants from "@effect-xds/testing/TraceInvariants"
+import { assert, describe, it } from "vitest"
+
+const delta: StreamName = { id: 1, client: "app", server: "xds", protocol: "Incremental", typeUrl: undefined }
+const sotw: StreamName = { ...delta, protocol: "StateOfTheWorld" }
+
+/** Events at 0, 1, 2 … seconds, after both hosts started. */
+const trace = (...events: ReadonlyArray<Unstamped>): Trace => [
+  { at: 0, _tag: "Started", host: "xds", group: undefined },
+  { at: 0, _tag: "Started", host: "app", group: "group" },
+  ...events.map((event, index): Event => ({ at: 1_000 * index, ...event }))
+]
+
+const resource = (name: string, fingerprint: string, ...refersTo: ReadonlyArray<string>): TracedResource => ({
+  name,
+  fingerprint,
+  version: fingerprint,
+  refersTo
+})
+
+const stored = (
+  typeUrl: string,
+  upserted: ReadonlyArray<TracedResource>,
+  removed: ReadonlyArray<string> = []
+): Unstamped => ({
+  _tag: "Stored",
+  server: "xds",
+  group: "group",
+  upserted: { [typeUrl]: upserted },
+  removed: { [typeUrl]: removed },
+  cleared: false
+})
+
+const request = (typeUrl: string, given: Partial<Message & { readonly _tag: "Request" }> = {}): Message => ({
+  _tag: "Request",
+  typeUrl,
+  nonce: "",
+  version: "",
+  names: [],
+  unsubscribe: [],
+  held: {},
+  error: undefined,
+  ...given
+})
+
+const response = (
+  typeUrl: string,
+  nonce: string,
+  resources: ReadonlyArray<TracedResource>,
+  removed: ReadonlyArray<string> = []
+): Message => ({
+  _tag: "Response",
+  typeUrl,
+  nonce,
+  version: "1",
+  resources,
+  removed
+})
+
+const sent = (stream: StreamName, message: Message): Unstamped => ({ _tag: "Sent", stream, message })
+const taken = (stream: StreamName, message: Message): Unstamped => ({ _tag: "Received", stream, message })
+const opened: Unstamped = { _tag: "Opened", stream: delta, side: "client" }
+const watched = (typeUrl: string, name: string): Unstamped => ({ _tag: "Watched", client: "app", typeUrl, name })
+const told = (
+  typeUrl: string,
+  name: string,
+  what: (Event & { readonly _tag: "Told" })["what"],
+  detail = ""
+): Unstamped => ({ _tag: "Told", client: "app", typeUrl, name, watch: name, what, detail })
+
+const [cds, eds, rds] = [Cluster.typeUrl, ClusterLoadAssignment.typeUrl, RouteConfiguration.typeUrl]
+const a1 = resource("a", "one")
+
+const breaks = (invariant: TraceInvariants.TraceInvariant, events: Trace, words: RegExp): void => {
+  assert.match(invariant.check(events).join("\n"), words)
+}
+const holds = (invariant: TraceInvariants.TraceInvariant, events: Trace): void => {
+  assert.deepStrictEqual(invariant.check(events), [])
+}
+
+describe("TraceInvariants", () => {
+  it("an ACK names a nonce that came", () => {
+    const came = taken(delta, response(cds, "1", [a1]))
+    holds(TraceInvariants.acknowledgesWhatWasSent, trace(came, sent(delta, request(cds, { nonce: "1" }))))
+    const other = trace(came, sent(delta, request(eds, { nonce: "1" })))
+    breaks(TraceInvariants.acknowledgesWhatWasSent, other, /at 1\.000 s: stream 1: EDS nonce 1 did not come/)
+    const early = trace(sent(delta, response(cds, "1", [a1])), sent(delta, request(cds, { nonce: "1" })))
+    breaks(TraceInvariants.acknowledgesWhatWasSent, early, /did not come/)
+  })
+
+  it("a NACK keeps the version", () => {
+    const nack = (version: string) =>
+      trace(
+        sent(sotw, request(cds, { version: "1", nonce: "1" })),
+        sent(sotw, request(cds, { version, nonce: "2", error: "bad" }))
+      )
+    holds(TraceInvariants.nackKeepsTheVersion, nack("1"))
+    breaks(TraceInvariants.nackKeepsTheVersion, nack("2"), /the NACK of CDS has version 2, in use is "1"/)
+  })
+
+  it("a NACK causes no resend", () => {
+    const again = (...reasons: ReadonlyArray<Unstamped>) =>
+      trace(
+        taken(delta, request(cds, { names: ["a"] })),
+        sent(delta, response(cds, "1", [a1])),
+        taken(delta, request(cds, { nonce: "1", error: "bad" })),
+        ...reasons,
+        sent(delta, response(cds, "2", [a1]))
+      )
+    breaks(TraceInvariants.nackCausesNoResend, again(), /CDS is sent again after its NACK/)
+    holds(TraceInvariants.nackCausesNoResend, again(stored(cds, [a1])))
+    holds(TraceInvariants.nackCausesNoResend, again(taken(delta, request(cds, { names: ["a"] }))))
+  })
+
+  it("a subscription ends delivered or does-not-exist", () => {
+    const end = (...events: ReadonlyArray<Unstamped>) =>
+      trace(watched(cds, "a"), opened, stored(cds, [resource("a", "two")]), ...events)
+    breaks(TraceInvariants.endsDelivered, end(), /app: CDS a is there, and was told nothing/)
+    breaks(TraceInvariants.endsDelivered, end(told(cds, "a", "Updated", "one")), /with content one, not two/)
+    breaks(TraceInvariants.endsDelivered, end(told(cds, "a", "DoesNotExist")), /is there, and was told DoesNotExist/)
+    holds(TraceInvariants.endsDelivered, end(told(cds, "a", "Updated", "two")))
+    const gone = end(told(cds, "a", "Updated", "two"), stored(cds, [], ["a"]))
+    breaks(TraceInvariants.endsDelivered, gone, /is not there, and was told Updated/)
+    const alone = trace(watched(cds, "a"), stored(cds, [a1]))
+    breaks(TraceInvariants.endsDelivered, alone, /app has no stream for CDS a/)
+  })
+
+  it("all clients end with the same", () => {
+    const other: StreamName = { ...sotw, id: 2, client: "other" }
+    const end = (fingerprint: string): Trace => [
+      ...trace(watched(cds, "a"), opened, stored(cds, [a1]), told(cds, "a", "Updated", "one")),
+      { at: 0, _tag: "Started", host: "other", group: "group" },
+      { at: 0, _tag: "Watched", client: "other", typeUrl: cds, name: "a" },
+      { at: 0, _tag: "Opened", stream: other, side: "client" },
+      {
+        at: 0,
+        _tag: "Told",
+        client: "other",
+        typeUrl: cds,
+        name: "a",
+        watch: "a",
+        what: "Updated",
+        detail: fingerprint
+      }
+    ]
+    holds(TraceInvariants.sameForAll, end("one"))
+    breaks(TraceInvariants.sameForAll, end("two"), /CDS a is two for other and one for app/)
+  })
+
+  it("replacements come before deletions", () => {
+    const before = [
+      stored(cds, [a1, resource("b", "one")]),
+      stored(rds, [resource("r", "one", `${cds} a`)]),
+      sent(delta, response(cds, "1", [a1, resource("b", "one")])),
+      sent(delta, response(rds, "2", [resource("r", "one", `${cds} a`)])),
+      stored(rds, [resource("r", "two", `${cds} b`)]),
+      stored(cds, [], ["a"])
+    ]
+    const replaced = sent(delta, response(rds, "3", [resource("r", "two", `${cds} b`)]))
+    const removed = sent(delta, response(cds, "4", [], ["a"]))
+    holds(TraceInvariants.replacementsFirst, trace(...before, replaced, removed))
+    const words = /CDS a is removed while envoy\.config\.route\.v3\.RouteConfiguration r still refers to it/
+    breaks(TraceInvariants.replacementsFirst, trace(...before, removed, replaced), words)
+    // It is there again, and what refers to it comes first.
+    const again = [...before, replaced, removed, stored(cds, [a1]), stored(rds, [resource("r", "one", `${cds} a`)])]
+    const back = sent(delta, response(rds, "5", [resource("r", "one", `${cds} a`)]))
+    const first = sent(delta, response(cds, "6", [a1]))
+    holds(TraceInvariants.replacementsFirst, trace(...again, first, back))
+    breaks(
+      TraceInvariants.replacementsFirst,
+      trace(...again, back, first),
+      /RDS r refers to .* a, which was taken away/
+    )
+  })
+
+  it("does-not-exist has its time", () => {
+    const asked = [watched(rds, "r"), opened, sent(delta, request(rds, { names: ["r"] }))]
+    const gone = told(rds, "r", "DoesNotExist")
+    const silence = (seconds: number) => Array.from({ length: seconds }, (): Unstamped => ({ _tag: "Note", text: "" }))
+    const rule = TraceInvariants.doesNotExistAfterFullTimer
+    breaks(rule, trace(...asked, ...silence(5), gone), /RDS r does not exist 6000 ms after it was asked for/)
+    holds(rule, trace(...asked, ...silence(14), gone))
+    holds(rule, trace(...asked, taken(delta, response(rds, "1", [], ["r"])), gone))
+    const ended: Unstamped = { _tag: "Ended", stream: delta, side: "client", reason: "" }
+    breaks(rule, trace(...asked, ...silence(20), ended, gone), /does not exist 0 ms/)
+    const jump: Unstamped = { _tag: "Fault", fault: { at: 0, _tag: "ClockJump", host: "app", by: 60_000 } }
+    holds(rule, trace(...asked, jump, gone))
+  })
+
+  it("versions never go back", () => {
+    const history = [stored(cds, [a1]), stored(cds, [resource("a", "two")])]
+    const send = (nonce: string, fingerprint: string) => sent(delta, response(cds, nonce, [resource("a", fingerprint)]))
+    holds(TraceInvariants.versionsNeverGoBack, trace(...history, send("1", "one"), send("2", "two")))
+    const back = trace(...history, send("1", "two"), send("2", "one"))
+    breaks(TraceInvariants.versionsNeverGoBack, back, /CDS a with content one is older than what was sent/)
+    breaks(TraceInvariants.versionsNeverGoBack, trace(...history, send("1", "three")), /or was never stored/)
+    holds(TraceInvariants.versionsNeverGoBack, trace(...history, send("1", "two"), stored(cds, [a1]), send("2", "one")))
+  })
+
+  it("nothing is sent twice", () => {
+    const rule = TraceInvariants.nothingTwice
+    const first = [
+      stored(eds, [a1]),
+      taken(delta, request(eds, { names: ["a"] })),
+      sent(delta, response(eds, "1", [a1]))
+    ]
+    // The answer to a question may come again with a change that was under way; a third time is too much.
+    const again = [sent(delta, response(eds, "2", [a1])), sent(delta, response(eds, "3", [a1]))]
+    const warm = sent(delta, response(cds, "9", [resource("c", "one", `${eds} a`)]))
+    breaks(rule, trace(...first, ...again), /EDS a is sent again/)
+    holds(rule, trace(...first, sent(delta, response(eds, "2", [a1])), warm, sent(delta, response(eds, "3", [a1]))))
+    holds(rule, trace(...first, stored(eds, [a1]), ...again.slice(0, 1)))
+    const quoted = (version: string) =>
+      trace(
+        stored(rds, [a1]),
+        taken(delta, request(rds, { names: ["a"], held: { a: version } })),
+        sent(delta, response(rds, "1", [a1]))
+      )
+    breaks(rule, quoted("one"), /RDS a is sent again/)
+    holds(rule, quoted("zero"))
+  })
+})
