@@ -100,6 +100,8 @@ interface TypeCache {
   readonly entries: HashMap.HashMap<string, Entry>
   /** How many of them hold a resource. */
   readonly held: number
+  /** How many were rejected and hold none. */
+  readonly rejected: number
   /** The resources of a server's last large response in its order; exact as long as `entries` are those it left. */
   readonly order: {
     readonly server: string
@@ -140,6 +142,7 @@ const noNotices: ReadonlyArray<Notice> = []
 const emptyType: TypeCache = {
   entries: HashMap.empty(),
   held: 0,
+  rejected: 0,
   order: { server: "", places: [], entries: HashMap.empty() },
   watchers: noWatchers,
   expiresAt: never,
@@ -373,17 +376,27 @@ export const dropLingering = (self: ClientCache, typeUrl: string, name = "*"): C
   if (name !== "*") {
     if (!isLingering(self, typeUrl, name)) return self
     const lingering = HashSet.remove(type.lingering, name)
-    const held = get(self, typeUrl, name)?.held === undefined ? type.held : type.held - 1
-    return put(self, typeUrl, { ...type, entries: HashMap.remove(type.entries, name), held, lingering })
+    const [held, rejected] = countsOf(get(self, typeUrl, name))
+    return put(self, typeUrl, {
+      ...type,
+      entries: HashMap.remove(type.entries, name),
+      held: type.held - held,
+      rejected: type.rejected - rejected,
+      lingering
+    })
   }
   return put(self, typeUrl, { ...type, ...onlyWatched(type), lingering: HashSet.empty(), lingerUntil: never })
 }
 
-const onlyWatched = (type: TypeCache): Pick<TypeCache, "entries" | "held"> => {
+const onlyWatched = (type: TypeCache): Pick<TypeCache, "entries" | "held" | "rejected"> => {
   const entries = HashMap.filter(type.entries, (entry) => HashSet.size(entry.watchers) > 0)
-  let held = 0
-  for (const entry of HashMap.values(entries)) if (entry.held !== undefined) held++
-  return { entries, held }
+  let [held, rejected] = [0, 0]
+  for (const entry of HashMap.values(entries)) {
+    const counts = countsOf(entry)
+    held += counts[0]
+    rejected += counts[1]
+  }
+  return { entries, held, rejected }
 }
 
 /**
@@ -398,10 +411,18 @@ export const linger = (self: ClientCache, typeUrl: string, until: number): Clien
 }
 
 /** Changes entries of one type one after another, and collects what is to be told. */
+/** What an entry adds to the counts of its type. */
+const countsOf = (entry: Entry | undefined): readonly [held: 0 | 1, rejected: 0 | 1] =>
+  entry === undefined ? nothing : entry.held !== undefined ? oneHeld : entry.status === "Nacked" ? oneRejected : nothing
+const nothing = [0, 0] as const
+const oneHeld = [1, 0] as const
+const oneRejected = [0, 1] as const
+
 class Changes {
   private readonly entries: HashMap.HashMap<string, Entry>
   private expiresAt: number
   private held: number
+  private rejected: number
   readonly notices: Array<Notice> = []
 
   constructor(
@@ -412,6 +433,7 @@ class Changes {
     this.entries = HashMap.beginMutation(type.entries)
     this.expiresAt = type.expiresAt
     this.held = type.held
+    this.rejected = type.rejected
   }
 
   get(name: string): Entry | undefined {
@@ -420,9 +442,12 @@ class Changes {
 
   /** Puts an entry; one that nobody watches and that holds nothing is dropped. */
   set(name: string, entry: Entry): void {
-    if (this.get(name)?.held !== undefined) this.held--
-    if (entry.held !== undefined) this.held++
-    if (entry.held === undefined && HashSet.size(entry.watchers) === 0) HashMap.remove(this.entries, name)
+    const isDropped = entry.held === undefined && HashSet.size(entry.watchers) === 0
+    const before = countsOf(this.get(name))
+    const after = isDropped ? nothing : countsOf(entry)
+    this.held += after[0] - before[0]
+    this.rejected += after[1] - before[1]
+    if (isDropped) HashMap.remove(this.entries, name)
     else HashMap.set(this.entries, name, entry)
     if (entry.held !== undefined) this.expiresAt = Math.min(this.expiresAt, entry.held.expiresAt)
   }
@@ -450,7 +475,13 @@ class Changes {
   end(expiresAt = this.expiresAt): Step {
     HashMap.endMutation(this.entries)
     return [
-      put(this.cache, this.typeUrl, { ...this.type, entries: this.entries, held: this.held, expiresAt }),
+      put(this.cache, this.typeUrl, {
+        ...this.type,
+        entries: this.entries,
+        held: this.held,
+        rejected: this.rejected,
+        expiresAt
+      }),
       this.notices
     ]
   }
@@ -550,12 +581,14 @@ export const apply = (
     }
   }
   // Most often all that is held is there.
-  if (validation.isComplete && validation.known < type.held) {
+  if (validation.isComplete && (validation.known < type.held || type.rejected > 0)) {
     for (const [name, entry] of type.entries) {
       // What the server cannot give it says once, not with every response.
-      if (entry.held === undefined || validation.seen.has(name) || entry.status === "ReceivedError") continue
+      if (validation.seen.has(name) || entry.status === "ReceivedError") continue
+      // What was rejected and never held is gone like what is held.
+      if (entry.held === undefined && entry.status !== "Nacked") continue
       // ★ What this server never sent may be missing because the response is to an older request.
-      const isKnown = entry.held.server === server ? policy.isServed(name) : policy.isAnswered(name)
+      const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)
       if (isKnown) deleted(name, entry, `${name} is not in version ${JSON.stringify(version)}`)
     }
   }
