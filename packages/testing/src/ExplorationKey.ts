@@ -242,6 +242,7 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
       typeUrl,
       entries: pairs(Array.from(type.entries, ([name, entry]) => [name, ofEntry(entry, now)] as const)),
       held: type.held,
+      rejected: type.rejected,
       order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.entries === type.entries}`,
       watchers: sorted(Array.from(type.watchers, String)),
       expiresAt: ahead(type.expiresAt, now),
