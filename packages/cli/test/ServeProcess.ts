@@ -42,7 +42,7 @@ export interface RunningProcess {
 export const start = (
   command: string,
   args: ReadonlyArray<string>,
-  options: { readonly uid?: number; readonly gid?: number } = {}
+  options: { readonly uid?: number; readonly gid?: number; readonly env?: NodeJS.ProcessEnv } = {}
 ): RunningProcess => {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options })
   let stdout = ""

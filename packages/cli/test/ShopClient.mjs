@@ -9,7 +9,15 @@ register()
 const client = new Client("xds:///shop", credentials.createInsecure())
 const asIs = (bytes) => bytes
 const options = { deadline: Date.now() + 20_000 }
-client.makeUnaryRequest("/shop.Shop/Ask", asIs, asIs, Buffer.from("?"), new Metadata({ waitForReady: true }), options, (error, answer) => {
-  console.log(error === null ? answer.toString() : `failed: ${error.message}`)
-  process.exit()
-})
+client.makeUnaryRequest(
+  "/shop.Shop/Ask",
+  asIs,
+  asIs,
+  Buffer.from("?"),
+  new Metadata({ waitForReady: true }),
+  options,
+  (error, answer) => {
+    console.log(error === null ? answer.toString() : `failed: ${error.message}`)
+    process.exit()
+  }
+)

@@ -1,12 +1,14 @@
 /** What `bootstrap` prints, in the hands of those for whom it is. */
-import { Bootstrap } from "@effect-xds/client"
+import { Bootstrap, WatchableType, XdsClient } from "@effect-xds/client"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { ConnectClient } from "@effect-xds/transport-connect"
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js"
-import { Either } from "effect"
+import { Chunk, Effect, Either, Layer, Stream } from "effect"
 import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { temporaryAuthority } from "./Certificates.js"
+import { mutualTls } from "./Certificates.js"
 import { deadline, effectXds, serve, start, temporaryDirectory } from "./ServeProcess.js"
 
 const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))
@@ -63,6 +65,15 @@ const answerWith = async (env: Readonly<Record<string, string>>): Promise<string
   return `${running.stdout()}${running.stderr()}`
 }
 
+/** What the first event of our own client says when it watches the example's listener. */
+const hear = (bootstrap: Bootstrap.Bootstrap) =>
+  Effect.gen(function* () {
+    const client = yield* XdsClient.XdsClient
+    const events = client.watch(WatchableType.fromSchema(ListenerSchema), "shop")
+    const [event] = Chunk.toReadonlyArray(yield* Stream.runCollect(Stream.take(events, 1)))
+    return event && `${event.name} ${event._tag}`
+  }).pipe(Effect.provide(XdsClient.layer({ bootstrap }).pipe(Layer.provide(ConnectClient.layer()))), Effect.runPromise)
+
 const read = (text: string): Bootstrap.Bootstrap => Either.getOrThrow(Bootstrap.fromText(text))
 
 describe("bootstrap grpc", () => {
@@ -77,5 +88,13 @@ describe("bootstrap grpc", () => {
       servers: [{ address: grpc, credentials: { _tag: "Insecure" } }],
       node: { id: "app-1", cluster: "internal" }
     })
+  })
+
+  it("leads our own client to the resources, over mTLS too", { timeout: 3 * deadline }, async () => {
+    const { grpc } = await serve(example)
+    expect(await hear(read(await bootstrap("--server", grpc)))).toBe("shop Updated")
+    const tls = await mutualTls()
+    const secure = await serve(example, tls.server)
+    expect(await hear(read(await bootstrap("--server", secure.grpc, ...tls.client)))).toBe("shop Updated")
   })
 })

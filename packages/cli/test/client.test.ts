@@ -3,9 +3,9 @@ import { Schema } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import * as Net from "node:net"
 import { join } from "node:path"
-import { generate } from "selfsigned"
 import { describe, expect, it } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
+import { mutualTls } from "./Certificates.js"
 import { deadline, effectXds, eventually, replaceFile, serve, temporaryDirectory } from "./ServeProcess.js"
 
 const limit = 4 * deadline
@@ -133,37 +133,12 @@ describe("get", () => {
   })
 
   it("goes over mTLS", { timeout: limit }, async () => {
-    const authority = await generate([{ name: "commonName", value: "authority" }], {
-      keyType: "ec",
-      algorithm: "sha256",
-      extensions: [
-        { name: "basicConstraints", cA: true, critical: true },
-        { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
-      ]
-    })
-    const signed = (commonName: string) =>
-      generate([{ name: "commonName", value: commonName }], {
-        keyType: "ec",
-        algorithm: "sha256",
-        ca: { key: authority.private, cert: authority.cert },
-        extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]
-      })
-    const [server, client] = [await signed("server"), await signed("client")]
-    const pem = directoryOf({
-      "ca.pem": authority.cert,
-      "server.pem": server.cert,
-      "server.key": server.private,
-      "client.pem": client.cert,
-      "client.key": client.private
-    })
-    const at = (name: string) => join(pem, name)
-    const tls = ["--tls-cert", at("server.pem"), "--tls-key", at("server.key"), "--tls-client-ca", at("ca.pem")]
-    const { grpc, rest } = await serve(small(), tls)
-    const own = ["--tls-ca", at("ca.pem"), "--tls-cert", at("client.pem"), "--tls-key", at("client.key")]
+    const tls = await mutualTls()
+    const { grpc, rest } = await serve(small(), tls.server)
     for (const address of [grpc, `https://${rest.replace(/^https:\/\//, "")}`]) {
-      const { code, error, lines } = await run("get", ...edge, ...own, address, "CDS")
+      const { code, error, lines } = await run("get", ...edge, ...tls.client, address, "CDS")
       expect([error, code, lines.length]).toEqual(["", 0, 3])
-      expect((await run("get", ...edge, "--tls-ca", at("ca.pem"), address, "CDS")).code).toBe(4)
+      expect((await run("get", ...edge, "--tls-ca", tls.ca, address, "CDS")).code).toBe(4)
     }
   })
 })
@@ -319,7 +294,7 @@ describe("bootstrap", () => {
       xds_servers: [
         { server_uri: "127.0.0.1:18000", channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] }
       ],
-      node: { id: "node-1", cluster: "edge" }
+      node: { id: "node-1", cluster: "edge", locality: {} }
     })
     expect((await run("bootstrap", "grpc", "--server", "nonsense")).code).toBe(2)
     expect((await run("bootstrap", "grpc", "--tls-cert", "c")).error).toContain("go together")

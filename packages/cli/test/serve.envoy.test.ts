@@ -8,8 +8,10 @@ import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { parse } from "yaml"
+import { mutualTls } from "./Certificates.js"
 import {
   deadline,
+  effectXds,
   eventually,
   replaceFile,
   serve,
@@ -50,8 +52,8 @@ const configuration = async (): Promise<string> => {
   return directory
 }
 
-/** An Envoy with the bootstrap that `serve` prints, and how to send it requests. */
-const startEnvoy = async ({ bootstrap }: ServeProcess) => {
+/** An Envoy with a bootstrap, and how to send it requests. */
+const startEnvoy = async (bootstrap: string) => {
   const folder = temporaryDirectory()
   const adminFile = join(folder, "admin")
   const text = bootstrap.replace("port_value: 9901", "port_value: 0")
@@ -105,7 +107,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("serve in front of a real E
       const directory = await configuration()
       const server = await serve(directory)
       expect(parse(server.bootstrap)).toMatchObject({ node: { cluster: "edge" } })
-      const { get } = await startEnvoy(server)
+      const { get } = await startEnvoy(server.bootstrap)
       await eventually(async () => expect(await get("/cart")).toBe("cart"))
       await eventually(async () => expect(["v1", "v2"]).toContain(await get("/")))
 
@@ -167,7 +169,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("serve in front of a real E
     async () => {
       const directory = await configuration()
       const server = await serve(directory)
-      const { get } = await startEnvoy(server)
+      const { get } = await startEnvoy(server.bootstrap)
       await eventually(async () => expect(await get("/cart")).toBe("cart"))
       const clusters = join(directory, "edge", "clusters.yaml")
       replaceFile(clusters, readFileSync(clusters, "utf8").replace("connect_timeout: 1s", "connect_timeout: 0s"))
@@ -178,6 +180,24 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("serve in front of a real E
       })
       expect(server.stderr()).toMatch(/connect_?timeout/i)
       expect(await get("/cart")).toBe("cart")
+    },
+    3 * deadline
+  )
+
+  it.each([false, true])(
+    "an Envoy with what `bootstrap` prints is served; mTLS: %s",
+    async (isSecure) => {
+      const tls = isSecure ? await mutualTls() : { server: [], client: [] }
+      const server = await serve(await configuration(), tls.server)
+      const node = ["--node-id", "envoy-7", "--node-cluster", "edge"]
+      const printing = effectXds("bootstrap", "envoy", "--server", server.grpc, ...node, ...tls.client)
+      expect(await printing.exit, printing.stderr()).toBe(0)
+      const { get } = await startEnvoy(printing.stdout())
+      await eventually(async () => expect(await get("/cart")).toBe("cart"))
+      const { clients } = await statusOf(server)
+      expect(clients.map(({ group, node, protocol }) => [node.id, group, protocol])).toEqual([
+        ["envoy-7", "edge", "incremental"]
+      ])
     },
     3 * deadline
   )

@@ -204,10 +204,9 @@ const listing = (
       ),
       ({ close }) => Effect.sync(close)
     )
-    let ways: WayWatch.Ways = new Map()
     const look = Effect.gen(function* () {
       // Those of a file in it are those that can make it another folder.
-      ways = yield* Effect.promise(() => WayWatch.follow(watch, `${folder}/any`, ways))
+      yield* Effect.promise(() => WayWatch.follow(watch, `${folder}/any`))
       onChange(yield* Effect.promise(() => ResponsePlan.filesIn(folder, source.format)))
     })
     yield* look

@@ -34,6 +34,7 @@ import * as Latest from "./internal/Latest.js"
 import * as PathLookup from "./internal/PathLookup.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
 import { withDefaults } from "./internal/ReadOptions.js"
+import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceIndex from "./internal/ResourceIndex.js"
 import type { FileResource } from "./ResourceFile.js"
 import * as ResourceFile from "./ResourceFile.js"
@@ -217,6 +218,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
     const missing = new Set<string>()
     const rejected = new Map<string, ResourceFile.ResourceFileError>()
     let identity = ""
+    let ways: WayWatch.Ways = new Map()
 
     /** Directories whose files stay as they are. */
     const unavailable = (listing: DirectoryListing.DirectoryListing): ReadonlySet<string> => {
@@ -327,7 +329,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
           maxFiles,
           watch: (directory, identity, isContent) => {
             if (isContent) content.add(directory)
-            watch.add(directory, identity)
+            return watch.add(directory, identity)
           }
         })
       } catch (cause) {
@@ -406,6 +408,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       content = new Set(listing.content)
       watch.retain(listing.watched)
       identity = listing.directories.get(path)?.identity ?? ""
+      ways = listing.ways
       const gone = unavailable(listing)
       const events = directoryEvents(listing, gone)
       const changes = new Map<string, GroupChanges>()
@@ -438,16 +441,17 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       yield* apply(changes, [])
     })
 
-    /** Whether the path leads to another directory than before. */
+    /** Whether the path leads to another directory than before, or another way. */
     const check = Effect.promise(async () => {
+      const found = await PathLookup.waysTo(path)
       try {
-        return PathLookup.identityOf(await stat(path, { bigint: true }))
+        return WayWatch.isSame(found, ways) && identity === PathLookup.identityOf(await stat(path, { bigint: true }))
       } catch {
-        return ""
+        return identity === "" && WayWatch.isSame(found, ways)
       }
     }).pipe(
-      Effect.map((found) => {
-        if (found !== identity) tell(undefined)
+      Effect.map((isSame) => {
+        if (!isSame) tell(undefined)
       })
     )
 

@@ -137,7 +137,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
       })
 
     const look = Effect.gen(function* () {
-      ways = yield* Effect.promise(() => WayWatch.follow(watch, path, ways))
+      ways = yield* Effect.promise(() => WayWatch.follow(watch, path))
       const content = yield* Effect.promise(() => FileContent.read(path, maxFileBytes, seen?.signature))
       const wasMissing = isMissing
       isMissing = content._tag === "Missing"

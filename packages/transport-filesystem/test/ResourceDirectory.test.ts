@@ -74,6 +74,19 @@ const reading = (directory: Directory, options: ResourceDirectory.Options = {}, 
     }
   })
 
+/** Makes a directory when another one was looked at and is not watched yet: nobody is told of it. */
+const makeBeforeWatch = (directory: Directory, name: string, watched: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const { watch: real } = await vi.importActual<typeof NodeFs>("node:fs")
+      vi.mocked(watch).mockImplementation((...args) => {
+        if (args[0] === directory.at(watched)) directory.make(name)
+        return real(...args)
+      })
+    }),
+    () => Effect.sync(() => vi.mocked(watch).mockReset())
+  )
+
 describe("a directory of resources", () => {
   it.scopedLive("has a group for each subdirectory, and one for the files beside them", () =>
     Effect.gen(function* () {
@@ -361,6 +374,46 @@ describe("a directory of resources", () => {
       directory.write("a/2.yaml", cluster("a2"))
       const source = yield* Fiber.join(fiber)
       yield* source.holds("a", "a1", "a2")
+    })
+  )
+
+  it.scopedLive("is found when the directories above it come one by one", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      const source = yield* reading(directory, {}, directory.at("a/b/config"))
+      for (const name of ["a", "a/b"]) {
+        directory.make(name)
+        yield* Wait.until(`${name} to be watched`, () =>
+          vi.mocked(watch).mock.calls.some(([path]) => path === directory.at(name))
+        )
+      }
+      directory.make("a/b/config")
+      yield* source.heard("Returned", "a/b/config")
+      directory.write("a/b/config/edge/a.yaml", cluster("a"))
+      yield* source.holds("edge", "a")
+    })
+  )
+
+  it.scopedLive("is found when one above it comes between the look and the watch", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      yield* makeBeforeWatch(directory, "a", "")
+      const source = yield* reading(directory, {}, directory.at("a/b/config"))
+      directory.write("a/b/config/edge/a.yaml", cluster("a"))
+      yield* source.holds("edge", "a")
+    })
+  )
+
+  it.scopedLive("is found by a link when one above it comes between the look and the watch", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      directory.make("elsewhere")
+      directory.make("config/edge")
+      directory.link("../../elsewhere/a/b/a.yaml", "config/edge/a.yaml")
+      yield* makeBeforeWatch(directory, "elsewhere/a", "elsewhere")
+      const source = yield* reading(directory, {}, directory.at("config"))
+      directory.write("elsewhere/a/b/a.yaml", cluster("a"))
+      yield* source.holds("edge", "a")
     })
   )
 

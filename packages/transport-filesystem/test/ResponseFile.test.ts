@@ -68,6 +68,19 @@ const reading = (directory: Directory, name: string, options: ResponseFile.Optio
     }
   })
 
+/** Makes a directory when another one was looked at and is not watched yet: nobody is told of it. */
+const makeBeforeWatch = (directory: Directory, name: string, watched: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const { watch: real } = await vi.importActual<typeof NodeFs>("node:fs")
+      vi.mocked(watch).mockImplementation((...args) => {
+        if (args[0] === directory.at(watched)) directory.make(name)
+        return real(...args)
+      })
+    }),
+    () => Effect.sync(() => vi.mocked(watch).mockReset())
+  )
+
 const versionOf = Effect.map(
   Option.match({ onNone: () => "none", onSome: ({ version }: { readonly version: string }) => version })
 )
@@ -109,6 +122,16 @@ describe("a file with a response", () => {
       directory.rename("a/b", "a/old")
       directory.rename("a/new", "a/b")
       yield* file.accepted("3")
+    })
+  )
+
+  it.scopedLive("is read when one of its directories comes between the look and the watch", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      yield* makeBeforeWatch(directory, "a", "")
+      const file = yield* reading(directory, "a/b/cds.yaml")
+      directory.write("a/b/cds.yaml", clusters("1", "a"))
+      yield* file.accepted("1")
     })
   )
 

@@ -85,7 +85,8 @@ const grpc = Command.make("grpc", options, (config) =>
           server_features: ["xds_v3"]
         }
       ],
-      node: { id: config.nodeId, cluster: config.nodeCluster }
+      // grpc-js refuses a node without a locality.
+      node: { id: config.nodeId, cluster: config.nodeCluster, locality: {} }
     }
     yield* Console.log(JSON.stringify(bootstrap, undefined, 2))
   })

@@ -4,6 +4,7 @@ import { lstat, readdir, stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import * as FileFormat from "../FileFormat.js"
 import * as PathLookup from "./PathLookup.js"
+import * as WayWatch from "./WayWatch.js"
 
 export interface ListedFile {
   readonly group: string
@@ -22,6 +23,8 @@ export interface DirectoryListing {
   readonly content: ReadonlySet<string>
   /** These, and those in which the path of the root may come to lead elsewhere. */
   readonly watched: ReadonlySet<string>
+  /** Where the path of the root may come to lead elsewhere. */
+  readonly ways: WayWatch.Ways
 }
 
 /** Deeper directories are not looked into. */
@@ -83,9 +86,10 @@ export const read = async (options: {
   readonly maxFiles: number
   /**
    * Called before a directory is read, so that no later change is missed. `isContent`: its changes may change what is
-   * listed; else it is only where the path of the root may come to lead elsewhere.
+   * listed; else it is only where the path of the root may come to lead elsewhere. Gives whether it was not watched
+   * before.
    */
-  readonly watch: (directory: string, identity: string, isContent: boolean) => void
+  readonly watch: (directory: string, identity: string, isContent: boolean) => boolean
 }): Promise<DirectoryListing> => {
   const { maxFiles, root, rootGroup } = options
   const files = new Map<string, ListedFile>()
@@ -96,10 +100,10 @@ export const read = async (options: {
   const visited = new Set<string>()
   let entries = 0
 
-  const watch = (directory: string, identity: string, isContent: boolean): void => {
+  const watch = (directory: string, identity: string, isContent: boolean): boolean => {
     watched.add(directory)
     if (isContent) content.add(directory)
-    options.watch(directory, identity, isContent)
+    return options.watch(directory, identity, isContent)
   }
 
   const visit = async (path: string, group: string | undefined, depth: number): Promise<void> => {
@@ -124,8 +128,7 @@ export const read = async (options: {
     entries += names.length
     if (entries > maxFiles) throw new TooManyFiles(`more than ${maxFiles} files; divide them, or raise maxFiles`)
     for (const name of links) {
-      for (const [directory, { identity }] of await PathLookup.waysTo(join(path, name)))
-        watch(directory, identity, true)
+      await WayWatch.add(join(path, name), (directory, identity) => watch(directory, identity, true))
     }
     if (depth <= 1) directories.set(path, { identity, isEmpty: names.length === 0 })
 
@@ -144,7 +147,7 @@ export const read = async (options: {
     }
   }
 
-  for (const [directory, { identity }] of await PathLookup.waysTo(root)) watch(directory, identity, false)
+  const ways = await WayWatch.add(root, (directory, identity) => watch(directory, identity, false))
   await visit(root, undefined, 0)
-  return { files, directories, unreadable, content, watched }
+  return { files, directories, unreadable, content, watched, ways }
 }

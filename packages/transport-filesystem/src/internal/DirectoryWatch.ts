@@ -7,8 +7,11 @@ import type { FSWatcher } from "node:fs"
 import { watch } from "node:fs"
 
 export interface DirectoryWatch {
-  /** Watches a directory from now on. `identity` tells it from another one that takes its place. */
-  readonly add: (path: string, identity: string) => void
+  /**
+   * Watches a directory from now on. `identity` tells it from another one that takes its place. Gives whether it was not
+   * watched before: then what happened to it until now was not told.
+   */
+  readonly add: (path: string, identity: string) => boolean
   /** Stops watching all others. */
   readonly retain: (paths: ReadonlySet<string>) => void
   readonly close: () => void
@@ -54,7 +57,7 @@ export const make = (options: {
   return {
     add: (path, identity) => {
       const known = watched.get(path)
-      if (known?.watcher !== undefined && known.identity === identity) return
+      if (known?.watcher !== undefined && known.identity === identity) return false
       known?.watcher?.close()
       try {
         const watcher = watch(path, { persistent: false }, (_event, name) => options.onChange(path, name ?? undefined))
@@ -64,8 +67,11 @@ export const make = (options: {
           options.onChange(path, undefined)
         })
         watched.set(path, { identity, watcher })
+        return true
       } catch (cause) {
         fail(path, identity, cause)
+        // It is looked at again anyway.
+        return false
       }
     },
     retain: (paths) => {

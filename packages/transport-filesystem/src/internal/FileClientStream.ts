@@ -228,8 +228,11 @@ export class FileClientStream implements ClientTransport.ClientStream {
       }
       const close = this.environment.read(path, typeUrl, (reading) => {
         if (this.#done || files.get(path) !== file) return
+        const before = file.reading
         file.reading = reading
-        this.#ready(subscription, file)
+        // That a file is gone, or is there again as it was, is nothing to tell.
+        const isSame = before?.response === reading.response && before?.status.error === reading.status.error
+        if (!isSame) this.#ready(subscription, file)
       })
       const file: OpenFile = { path, name, close, reading: undefined, refused: undefined }
       files.set(path, file)
