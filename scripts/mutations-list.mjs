@@ -399,7 +399,7 @@ const client = [
   {
     fault: "client: what was never seen counts as deleted when it is absent",
     file: "ClientCache.ts",
-    line: "const isKnown = entry.held.server === server ? policy.isServed(name) : policy.isAnswered(name)",
+    line: "const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)",
     becomes: "const isKnown = true"
   },
   {

@@ -79,7 +79,9 @@ export class SimulatedNetwork extends Context.Tag("@effect-xds/testing/Simulated
     /** What happened so far. */
     readonly trace: () => Trace
     /** A resource as traces name it. */
-    readonly traced: (resource: Pick<Resource, "typeUrl" | "name" | "version" | "value">) => TracedResource
+    readonly traced: (
+      resource: Pick<Resource, "typeUrl" | "name" | "version" | "value" | "aliases" | "ttl">
+    ) => TracedResource
     /** Adds an event to the trace, at the present time. */
     readonly record: (event: Unstamped) => void
     /** Events that were too many for the trace. */
@@ -747,7 +749,11 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
       messages: () => network.messages,
       lastActivity: () => network.lastActivity,
       trace: () => network.events,
-      traced: ({ name, typeUrl, value, version }) => network.resourceOf(typeUrl, name, version, value),
+      traced: ({ aliases, name, ttl, typeUrl, value, version }) => ({
+        ...network.resourceOf(typeUrl, name, version, value),
+        ...(aliases.length === 0 ? {} : { aliases }),
+        ...(ttl === undefined ? {} : { ttl })
+      }),
       record: (event) => network.record(event),
       unrecorded: () => network.unrecorded
     }

@@ -18,6 +18,7 @@ const clients: ReadonlyArray<ClientPlan> = [
   { name: "delta-separate", protocol: "Incremental", aggregated: false, failOnDataErrors: false }
 ]
 const names = clients.map(({ name }) => name)
+const aggregated = clients.filter((client) => client.aggregated !== false)
 
 /**
  * All variants of the protocol, random watches and changes, and every kind of fault.
@@ -43,6 +44,12 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
     clients: clients.map((client, index) => ({ ...client, group: index % 2 === 0 ? "even" : "odd" })),
     script: Arbitraries.simulationScript({ clients: names, groups: ["even", "odd"], clear: true }),
     faults: Arbitraries.faults({ clients: names, servers: ["xds"] })
+  },
+  "clusters and routes that replace others": {
+    servers: [{ name: "xds" }],
+    clients: aggregated,
+    script: Arbitraries.replacementScript({ clients: aggregated.map(({ name }) => name) }),
+    faults: Arbitraries.faults({ clients: aggregated.map(({ name }) => name), servers: ["xds"], maxLength: 4 })
   }
 }
 

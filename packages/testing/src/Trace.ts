@@ -21,6 +21,10 @@ export interface TracedResource {
   readonly version: string
   /** What it refers to: `<type URL> <name>`. */
   readonly refersTo: ReadonlyArray<string>
+  /** In a store, if it has some. */
+  readonly aliases?: ReadonlyArray<string> | undefined
+  /** In a store, if it has one: milliseconds. */
+  readonly ttl?: number | undefined
 }
 
 /**

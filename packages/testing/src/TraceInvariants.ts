@@ -4,7 +4,13 @@
  *
  * @since 0.1.0
  */
+import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
+import type { Output } from "@effect-xds/core/ServerStream"
 import { byTypeUrl, Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as StreamHistory from "./internal/StreamHistory.js"
+import type { Invariant } from "./Invariants.js"
+import * as Invariants from "./Invariants.js"
+import * as ReferenceModel from "./ReferenceModel.js"
 import type { Event, Message, StreamName, Trace } from "./Trace.js"
 
 /**
@@ -18,6 +24,7 @@ export interface TraceInvariant {
 }
 
 type Request = Extract<Message, { readonly _tag: "Request" }>
+type Send = Extract<Output, { readonly _tag: "Send" }>
 type Response = Extract<Message, { readonly _tag: "Response" }>
 
 const keyOf = (typeUrl: string, name: string): string => `${typeUrl} ${name}`
@@ -459,8 +466,31 @@ class Asked {
 /** The place of a type on an aggregated stream. */
 const orderOf = (typeUrl: string): number => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
 
+/** Milliseconds for which a phase waits for an ACK: the default of `phaseDeadline`. */
+const phaseDeadline = 5_000
+
 /** Milliseconds after which what waits to be deleted may go first: twice the default of `phaseDeadline`. */
-const overdue = 10_000
+const overdue = 2 * phaseDeadline
+
+/** What waits to be deleted on one stream. When the first of it is overdue, all the rest may go with it. */
+class WaitingRemovals {
+  readonly #keys = new Set<string>()
+  #since = Number.POSITIVE_INFINITY
+
+  add(key: string, now: number): void {
+    if (this.#keys.size === 0) this.#since = now
+    this.#keys.add(key)
+  }
+
+  delete(isOver: (key: string) => boolean): void {
+    for (const key of Array.from(this.#keys)) if (isOver(key)) this.#keys.delete(key)
+    if (this.#keys.size === 0) this.#since = Number.POSITIVE_INFINITY
+  }
+
+  hasPassed(now: number, milliseconds: number): boolean {
+    return now >= this.#since + milliseconds
+  }
+}
 
 /**
  * Make before break.
@@ -476,18 +506,40 @@ export const replacementsFirst: TraceInvariant = {
       readonly held: Map<string, ReadonlyArray<string>>
       /** What was taken away. */
       readonly gone: Set<string>
+      /** What is to be taken away. */
+      readonly waiting: WaitingRemovals
       readonly asked: Table<string, Asked>
     }
     const states = new Table<number, State>(() => ({
       held: new Map(),
       gone: new Set(),
+      waiting: new WaitingRemovals(),
       asked: new Table(() => new Asked())
     }))
+    /** Those that a server knows of. */
+    const streams = new Map<number, StreamName>()
+    /** How far the clocks of servers are ahead. */
+    const jumps = new Table<string, number>(() => 0)
     return eachEvent(trace, (event) => {
       stores.read(event)
+      if (event._tag === "Fault" && event.fault._tag === "ClockJump") {
+        jumps.set(event.fault.host, jumps.of(event.fault.host) + Math.max(0, event.fault.by))
+      }
+      if (event._tag === "Stored") {
+        for (const { client, id, server } of streams.values()) {
+          if (server !== event.server || stores.groupOf(client) !== event.group) continue
+          const { held, waiting } = states.of(id)
+          const store = stores.held(server, event.group)
+          for (const key of held.keys()) if (store?.has(key) !== true) waiting.add(key, event.at + jumps.of(server))
+        }
+      }
       if (!("stream" in event) || event.stream.typeUrl !== undefined) return undefined
       const { id, protocol, server } = event.stream
-      if (event._tag === "Ended" && event.side === "server") states.delete(id)
+      if (event._tag === "Opened" && event.side === "server") streams.set(id, event.stream)
+      if (event._tag === "Ended" && event.side === "server") {
+        states.delete(id)
+        streams.delete(id)
+      }
       const state = states.of(id)
       const request = requestIn(event, "Received")
       if (request !== undefined) {
@@ -511,6 +563,7 @@ export const replacementsFirst: TraceInvariant = {
           if (key.startsWith(`${typeUrl} `) && !present.has(key)) taken.add(key)
         }
       }
+      const isOverdue = state.waiting.hasPassed(event.at + jumps.of(server), overdue)
       let problem: string | undefined
       for (const { name, refersTo } of resources) {
         const key = keyOf(typeUrl, name)
@@ -518,8 +571,8 @@ export const replacementsFirst: TraceInvariant = {
         state.held.set(key, refersTo)
       }
       for (const { name, refersTo } of resources) {
-        // What was asked for is answered at once.
-        if (asked.isRecent(name)) continue
+        // What was asked for is answered at once, and what goes out with an overdue deletion is ahead of its turn.
+        if (isOverdue || asked.isRecent(name)) continue
         for (const to of refersTo) {
           // Of types that come after, the new one is on its way.
           if (orderOf(typeUrl) < orderOf(to.slice(0, to.indexOf(" ")))) continue
@@ -531,7 +584,7 @@ export const replacementsFirst: TraceInvariant = {
       for (const key of taken) {
         const wasHeld = state.held.delete(key)
         state.gone.add(key)
-        if (!wasHeld || event.at - stores.changedAt(server, group, key) >= overdue) continue
+        if (!wasHeld || isOverdue) continue
         for (const [from, refersTo] of state.held) {
           if (!refersTo.includes(key)) continue
           const now = store?.get(from)
@@ -544,6 +597,7 @@ export const replacementsFirst: TraceInvariant = {
           problem = `stream ${id}: ${inWords(typeUrl, key.slice(typeUrl.length + 1))} is removed while ${from.slice(from.lastIndexOf("/") + 1)} still refers to it for the client`
         }
       }
+      state.waiting.delete((key) => key.startsWith(`${typeUrl} `) && (!state.held.has(key) || store?.has(key) === true))
       asked.recent.clear()
       return problem
     })
@@ -773,6 +827,257 @@ export const nothingTwice: TraceInvariant = {
 }
 
 /**
+ * Clusters do not wait for endpoints that never come.
+ *
+ * @since 0.1.0
+ */
+export const assignmentsFollowClusters: TraceInvariant = {
+  sentence: "on ADS a cluster that is new or changed is followed by its assignment, even if that did not change",
+  check: (trace) => {
+    const stores = new Stores()
+    interface State {
+      readonly stream: StreamName
+      /** Clusters, by name: the fingerprint that was sent, or the version that the client says it holds. */
+      readonly clusters: Map<string, string>
+      readonly asked: Asked
+      /** Assignments that clients wait for: since when, and for which cluster. */
+      readonly due: Map<string, { readonly at: number; readonly cluster: string }>
+    }
+    const states = new Map<number, State>()
+    for (const event of trace) {
+      stores.read(event)
+      if (!("stream" in event) || event.stream.typeUrl !== undefined) continue
+      const { id, protocol } = event.stream
+      if (event._tag === "Ended" && event.side === "server") states.delete(id)
+      if (event._tag === "Opened" && event.side === "server") {
+        states.set(id, { stream: event.stream, clusters: new Map(), asked: new Asked(), due: new Map() })
+      }
+      const state = states.get(id)
+      if (state === undefined) continue
+      const request = requestIn(event, "Received")
+      if (request?.typeUrl === Cluster.typeUrl) {
+        for (const [name, version] of Object.entries(request.held)) state.clusters.set(name, version)
+      }
+      if (request?.typeUrl === ClusterLoadAssignment.typeUrl) {
+        state.asked.read(request, protocol)
+        // Who gives it up, and asks again, is answered for that.
+        for (const name of request.unsubscribe) if (!state.asked.wants(name)) state.due.delete(name)
+      }
+      const response = responseIn(event, "Sent")
+      if (response?.typeUrl === ClusterLoadAssignment.typeUrl) {
+        for (const { name } of response.resources) state.due.delete(name)
+        for (const name of response.removed) state.due.delete(name)
+      }
+      if (response?.typeUrl !== Cluster.typeUrl) continue
+      for (const { fingerprint, name, refersTo, version } of response.resources) {
+        const before = state.clusters.get(name)
+        if (fingerprint === "" || before === fingerprint || (before !== undefined && before === version)) continue
+        state.clusters.set(name, fingerprint)
+        for (const to of refersTo) {
+          const assignment = to.slice(ClusterLoadAssignment.typeUrl.length + 1)
+          state.due.set(assignment, { at: event.at, cluster: name })
+        }
+      }
+      for (const name of response.removed) state.clusters.delete(name)
+      // A full state has all that there is.
+      if (protocol === "StateOfTheWorld") {
+        const present = new Set(response.resources.map(({ name }) => name))
+        for (const name of Array.from(state.clusters.keys())) if (!present.has(name)) state.clusters.delete(name)
+      }
+    }
+    // Everything is over: what is due still will never come.
+    return Array.from(states.values()).flatMap(({ asked, due, stream }) =>
+      Array.from(due).flatMap(([name, { at, cluster }]) => {
+        const held = stores.held(stream.server, stores.groupOf(stream.client))
+        if (held?.has(keyOf(ClusterLoadAssignment.typeUrl, name)) !== true || !asked.wants(name)) return []
+        return [
+          `stream ${stream.id}: EDS ${name} was not sent after CDS ${cluster}, sent at ${(at / 1000).toFixed(3)} s`
+        ]
+      })
+    )
+  }
+}
+
+/** The histories of a trace are the same for every rule. */
+const histories = new WeakMap<Trace, ReadonlyArray<StreamHistory.StreamHistory>>()
+
+const historiesOf = (trace: Trace): ReadonlyArray<StreamHistory.StreamHistory> => {
+  const known = histories.get(trace)
+  if (known !== undefined) return known
+  const made = StreamHistory.ofTrace(trace)
+  histories.set(trace, made)
+  return made
+}
+
+/**
+ * What must hold of every stream of a server, for each stream of a trace. Servers are taken to have the default options
+ * for deadlines and wildcards; credit and what a server thinks of its clients are not in a trace.
+ *
+ * @since 0.1.0
+ */
+export const ofStreams = ({ check, sentence }: Invariant): TraceInvariant => ({
+  sentence,
+  check: (trace) =>
+    historiesOf(trace).flatMap(({ history, stream }) =>
+      check(history).map((problem) => `stream ${stream.id}: ${problem}`)
+    )
+})
+
+/**
+ * Nonces tell the responses of a stream apart.
+ *
+ * @since 0.1.0
+ */
+export const noncesAreNew: TraceInvariant = ofStreams(Invariants.noncesAreNew)
+
+/**
+ * Clients reject responses with duplicate names.
+ *
+ * @since 0.1.0
+ */
+export const noDuplicateNames: TraceInvariant = ofStreams(Invariants.noDuplicateNames)
+
+/**
+ * A group that was never set is no empty group.
+ *
+ * @since 0.1.0
+ */
+export const neverSetIsNeverAnswered: TraceInvariant = ofStreams(Invariants.neverSetIsNeverAnswered)
+
+/**
+ * Nobody is sent what was not asked for.
+ *
+ * @since 0.1.0
+ */
+export const onlyWhatWasAskedFor: TraceInvariant = ofStreams(Invariants.onlyWhatWasAskedFor)
+
+/**
+ * A response is sent because the client asked or because something changed; a NACK is no reason.
+ *
+ * @since 0.1.0
+ */
+export const nothingWithoutReason: TraceInvariant = ofStreams(Invariants.nothingWithoutReason)
+
+/**
+ * Make before break, on aggregated streams.
+ *
+ * @since 0.1.0
+ */
+export const typesInOrder: TraceInvariant = ofStreams({
+  sentence: Invariants.typesInOrder.sentence,
+  check: (history) => Invariants.typesInOrder.check(untilCleared(history))
+})
+
+/** A history up to the moment when its group was cleared: of what was before nothing is known then, and nothing kept. */
+const untilCleared = ({ options, steps }: Invariants.History): Invariants.History => {
+  const isSet = ({ input }: Invariants.Step) => input._tag === "Changed" && input.group !== undefined
+  const isCleared = ({ input }: Invariants.Step) => input._tag === "Changed" && input.group === undefined
+  const first = steps.findIndex(isSet)
+  const end = steps.findIndex((step, index) => first >= 0 && index > first && isCleared(step))
+  return end < 0 ? { options, steps } : { options, steps: steps.slice(0, end) }
+}
+
+/**
+ * Make before break: what refers to something is sent when the client has taken that, deletions when it has taken all.
+ *
+ * @since 0.1.0
+ */
+export const phasesWait: TraceInvariant = ofStreams({
+  sentence:
+    "on ADS listeners and routes wait until clusters and endpoints are acknowledged, and deletions for all of them, for 5 seconds at most",
+  check: (history) => {
+    const { options, steps } = untilCleared(history)
+    if (options.typeUrl !== undefined) return []
+    let model = ReferenceModel.make(options.protocol, options.wildcardOff)
+    let count = 0
+    /** By type: the place of the last response that brought a change, until it is acknowledged. */
+    const awaited = new Map<string, number>()
+    /** By type and nonce. */
+    const places = new Map<string, number>()
+    const warming = new Set<string>()
+    /** The response that was sent last; `undefined` if it was answered, so that the server may send and sees everything. */
+    let unanswered: string | undefined
+    /** Since when listeners and routes have something to send, and perhaps had all the time. */
+    let changesSince: number | undefined
+    const removals = new WaitingRemovals()
+    const isLate = (typeUrl: string) => orderOf(typeUrl) > ClusterLoadAssignment.order
+    const see = (now: number) => {
+      const pending = Array.from(model.subscriptions.keys(), (typeUrl) => ({
+        typeUrl,
+        ...ReferenceModel.pending(model, typeUrl)
+      }))
+      if (pending.some(({ typeUrl, updates }) => isLate(typeUrl) && updates.length > 0)) changesSince ??= now
+      else if (unanswered === undefined) changesSince = undefined
+      for (const { removals: names, typeUrl } of pending) {
+        for (const name of names) removals.add(keyOf(typeUrl, name), now)
+      }
+    }
+    /** What is wrong with a response, before the model knows of it. */
+    const problemOf = ({ response, typeUrl }: Send, now: number): string | undefined => {
+      const subscription = model.subscriptions.get(typeUrl)
+      if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
+      if (response.heartbeats.length > 0 || response.resources.some(({ ttl }) => ttl !== undefined)) return undefined
+      if (removals.hasPassed(now, overdue)) return undefined
+      const others = Array.from(awaited.keys()).filter((other) => other !== typeUrl)
+      const pending = ReferenceModel.pending(model, typeUrl)
+      const isThere = (name: string) => response.resources.some((each) => each.name === name)
+      const early = others.find((other) => !isLate(other))
+      const isHeldBack = now < (changesSince ?? now) + phaseDeadline
+      if (early !== undefined && isHeldBack && isLate(typeUrl) && pending.updates.some(isThere)) {
+        return `${shortNameOf(typeUrl)} is changed before ${shortNameOf(early)} is acknowledged`
+      }
+      const isRemoved = (name: string) =>
+        options.protocol === "StateOfTheWorld"
+          ? !isThere(name)
+          : // An assignment that is gone is answered at once when its cluster was sent.
+            response.removed.includes(name) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
+      const [other] = others
+      if (other !== undefined && pending.removals.some(isRemoved) && !removals.hasPassed(now, phaseDeadline)) {
+        return `${shortNameOf(typeUrl)} deletes before ${shortNameOf(other)} is acknowledged`
+      }
+      return undefined
+    }
+    return steps.flatMap(({ input, now, outputs }) => {
+      if (input._tag === "Request") {
+        const { responseNonce, typeUrl } = input.request
+        const answered = keyOf(typeUrl, responseNonce)
+        if (unanswered === answered) unanswered = undefined
+        const place = places.get(answered) ?? 0
+        const isAck = input.request.errorDetail === undefined
+        if (isAck && place >= (awaited.get(typeUrl) ?? Number.POSITIVE_INFINITY)) awaited.delete(typeUrl)
+        ;[model] = ReferenceModel.step(model, input)
+      }
+      if (input._tag === "Changed") {
+        const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
+        ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
+      }
+      see(now)
+      const problems: Array<string> = []
+      for (const output of outputs) {
+        if (output._tag !== "Send") continue
+        const { nonce, response, typeUrl } = output
+        const problem = problemOf(output, now)
+        if (problem !== undefined) problems.push(`at ${(now / 1000).toFixed(3)} s: ${problem}`)
+        const subscription = model.subscriptions.get(typeUrl)
+        const isAnswer = subscription?.unanswered !== false || subscription.owed.size > 0
+        unanswered = keyOf(typeUrl, nonce)
+        places.set(unanswered, ++count)
+        if (!isAnswer && ReferenceModel.pending(model, typeUrl).updates.length > 0) awaited.set(typeUrl, count)
+        model = ReferenceModel.observe(model, response, nonce)
+        for (const { assignment, name } of response.resources) {
+          if (assignment !== undefined) warming.add(assignment)
+          if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(name)
+        }
+        see(now)
+        const left = new Set(ReferenceModel.pending(model, typeUrl).removals)
+        removals.delete((key) => key.startsWith(`${typeUrl} `) && !left.has(key.slice(typeUrl.length + 1)))
+      }
+      return problems
+    })
+  }
+})
+
+/**
  * Every invariant of a trace.
  *
  * @since 0.1.0
@@ -786,5 +1091,13 @@ export const all: Readonly<Record<string, TraceInvariant>> = {
   replacementsFirst,
   doesNotExistAfterFullTimer,
   versionsNeverGoBack,
-  nothingTwice
+  nothingTwice,
+  assignmentsFollowClusters,
+  noncesAreNew,
+  noDuplicateNames,
+  neverSetIsNeverAnswered,
+  onlyWhatWasAskedFor,
+  nothingWithoutReason,
+  typesInOrder,
+  phasesWait
 }

@@ -223,4 +223,153 @@ describe("TraceInvariants", () => {
     breaks(rule, quoted("one"), /RDS a is sent again/)
     holds(rule, quoted("zero"))
   })
+
+  // The rules for streams: each is broken once through the stream of a trace.
+
+  const started: Unstamped = { _tag: "Opened", stream: delta, side: "server" }
+  const started2: Unstamped = { _tag: "Opened", stream: sotw, side: "server" }
+  const ask = (typeUrl: string, ...names: ReadonlyArray<string>) => taken(delta, request(typeUrl, { names }))
+  const send = (typeUrl: string, nonce: string, resources: ReadonlyArray<TracedResource>, removed?: Array<string>) =>
+    sent(delta, response(typeUrl, nonce, resources, removed))
+  const ack = (typeUrl: string, nonce: string) => taken(delta, request(typeUrl, { nonce }))
+
+  it("a changed cluster is followed by its assignment", () => {
+    const rule = TraceInvariants.assignmentsFollowClusters
+    const cluster = (fingerprint: string) => resource("c", fingerprint, `${eds} a`)
+    for (const [stream, open] of [[delta, started] as const, [sotw, started2] as const]) {
+      const first = [
+        open,
+        stored(eds, [a1]),
+        taken(stream, request(cds, { names: ["c"] })),
+        taken(stream, request(eds, { names: ["a"] })),
+        sent(stream, response(cds, "1", [cluster("one")])),
+        sent(stream, response(eds, "2", [a1]))
+      ]
+      const changed = sent(stream, response(cds, "3", [cluster("two")]))
+      const again = sent(stream, response(eds, "4", [a1]))
+      holds(rule, trace(...first))
+      holds(rule, trace(...first, changed, again))
+      breaks(rule, trace(...first, changed), /stream 1: EDS a was not sent after CDS c, sent at 6\.000 s/)
+      // The same content once more, an assignment that is gone, and one that nobody wants.
+      holds(rule, trace(...first, sent(stream, response(cds, "3", [cluster("one")]))))
+      holds(rule, trace(...first, changed, stored(eds, [], ["a"])))
+      const names = stream === sotw ? { names: ["b"] } : { unsubscribe: ["a"] }
+      holds(rule, trace(...first, changed, taken(stream, request(eds, { nonce: "2", ...names }))))
+      holds(rule, trace(...first, changed, { _tag: "Ended", stream, side: "server", reason: "" }))
+    }
+    // A client that comes again with what it holds.
+    const held = [
+      started,
+      stored(eds, [a1]),
+      taken(delta, request(cds, { names: ["c"], held: { c: "one" } })),
+      send(cds, "1", [cluster("two")]),
+      taken(delta, request(eds, { names: ["a"], held: { a: "one" } }))
+    ]
+    breaks(rule, trace(...held), /EDS a was not sent after CDS c/)
+    holds(rule, trace(...held, send(eds, "2", [a1])))
+  })
+
+  it("every response has a nonce of its own", () => {
+    const rule = TraceInvariants.noncesAreNew
+    const first = [started, stored(cds, [a1]), ask(cds, "a"), ask(eds, "a"), send(cds, "1", [a1])]
+    holds(rule, trace(...first, send(eds, "2", [], ["a"])))
+    breaks(rule, trace(...first, send(eds, "1", [], ["a"])), /stream 1: .*nonce "1" is used again or empty/)
+    // Another stream begins anew.
+    const ended: Unstamped = { _tag: "Ended", stream: delta, side: "server", reason: "" }
+    holds(rule, trace(...first, ended, started, ask(cds, "a"), send(cds, "1", [a1])))
+  })
+
+  it("no response has a name twice", () => {
+    const first = [started, stored(cds, [a1]), ask(cds, "a")]
+    holds(TraceInvariants.noDuplicateNames, trace(...first, send(cds, "1", [a1])))
+    breaks(TraceInvariants.noDuplicateNames, trace(...first, send(cds, "1", [a1], ["a"])), /duplicate among a, a/)
+  })
+
+  it("a group that was never set is not answered", () => {
+    const rule = TraceInvariants.neverSetIsNeverAnswered
+    const answer = [ask(cds, "a"), send(cds, "1", [], ["a"])]
+    holds(rule, trace(started, stored(cds, []), ...answer))
+    breaks(rule, trace(started, ...answer), /the group was never set/)
+    const where = { server: "xds", group: "group" }
+    const cleared: Unstamped = { _tag: "Stored", ...where, upserted: {}, removed: {}, cleared: true }
+    breaks(rule, trace(started, stored(cds, []), cleared, ...answer), /the group was never set/)
+  })
+
+  it("only what was asked for is sent", () => {
+    const rule = TraceInvariants.onlyWhatWasAskedFor
+    const first = [started, stored(cds, [a1, resource("b", "one")]), ask(cds, "a")]
+    holds(rule, trace(...first, send(cds, "1", [a1])))
+    breaks(rule, trace(...first, send(cds, "1", [a1, resource("b", "one")])), /b not subscribed to/)
+    breaks(rule, trace(...first, send(eds, "1", [])), /EDS was never asked for/)
+    // By an alias, as the store knows it.
+    const aliased: TracedResource = { ...a1, aliases: ["other"] }
+    holds(rule, trace(started, stored(cds, [aliased]), ask(cds, "other"), send(cds, "1", [a1])))
+  })
+
+  it("nothing is sent without a reason", () => {
+    const rule = TraceInvariants.nothingWithoutReason
+    const a2 = resource("a", "two")
+    const change = [stored(cds, [a2]), send(cds, "2", [a2])]
+    const first = [started, stored(cds, [a1]), ask(cds, "a"), send(cds, "1", [a1]), ack(cds, "1"), ...change]
+    const again = send(cds, "3", [a2])
+    holds(rule, trace(...first))
+    breaks(
+      rule,
+      trace(...first, taken(delta, request(cds, { nonce: "2", error: "bad" })), again),
+      /CDS was sent for no/
+    )
+    holds(rule, trace(...first, ask(cds, "a"), again))
+    // A TTL is renewed.
+    const mortal: TracedResource = { ...a1, ttl: 5_000 }
+    holds(rule, trace(started, stored(cds, [mortal]), ask(cds, "a"), send(cds, "1", [a1]), send(cds, "2", [a1])))
+  })
+
+  const replaced: Unstamped = {
+    _tag: "Stored",
+    server: "xds",
+    group: "group",
+    upserted: { [cds]: [resource("b", "one")], [rds]: [resource("r", "two", `${cds} b`)] },
+    removed: { [cds]: ["a"] },
+    cleared: false
+  }
+  const beforeReplaced = [
+    started,
+    stored(cds, [a1]),
+    stored(rds, [resource("r", "one", `${cds} a`)]),
+    ask(cds, "*"),
+    ask(rds, "*"),
+    send(cds, "1", [a1]),
+    send(rds, "2", [resource("r", "one", `${cds} a`)]),
+    ack(cds, "1"),
+    ack(rds, "2"),
+    replaced
+  ]
+  const newCluster = send(cds, "3", [resource("b", "one")])
+  const newRoute = (nonce: string) => send(rds, nonce, [resource("r", "two", `${cds} b`)])
+
+  it("types go out in their order, deletions last", () => {
+    const rule = TraceInvariants.typesInOrder
+    const removed = (nonce: string) => send(cds, nonce, [], ["a"])
+    holds(rule, trace(...beforeReplaced, newCluster, newRoute("4"), removed("5")))
+    breaks(rule, trace(...beforeReplaced, newRoute("3")), /RDS before CDS/)
+    breaks(rule, trace(...beforeReplaced, newCluster, removed("4")), /CDS deletes before RDS is up to date/)
+  })
+
+  it("phases wait for what they need", () => {
+    const rule = TraceInvariants.phasesWait
+    const removed = send(cds, "5", [], ["a"])
+    const inOrder = [newCluster, ack(cds, "3"), newRoute("4"), ack(rds, "4"), removed]
+    holds(rule, trace(...beforeReplaced, ...inOrder))
+    breaks(rule, trace(...beforeReplaced, newCluster, newRoute("4")), /RDS is changed before CDS is acknowledged/)
+    const early = [newCluster, ack(cds, "3"), newRoute("4"), removed]
+    breaks(rule, trace(...beforeReplaced, ...early), /CDS deletes before RDS is acknowledged/)
+    // The ACK of an older response is not the one that is waited for.
+    const late = [newCluster, ack(cds, "1"), newRoute("4")]
+    breaks(rule, trace(...beforeReplaced, ...late), /RDS is changed before CDS/)
+    // A NACK is none, but nobody waits for ever.
+    const rejected = taken(delta, request(cds, { nonce: "3", error: "bad" }))
+    breaks(rule, trace(...beforeReplaced, newCluster, rejected, newRoute("4")), /RDS is changed before CDS/)
+    const silence = Array.from({ length: 5 }, (): Unstamped => ({ _tag: "Note", text: "" }))
+    holds(rule, trace(...beforeReplaced, newCluster, ...silence, newRoute("4")))
+  })
 })
