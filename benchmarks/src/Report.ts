@@ -94,7 +94,9 @@ export const failures = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string
 const missing = (cases: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
   const reasons = cases.flatMap(({ rows }) =>
     rows.flatMap(({ measurements }) =>
-      Object.values(measurements).flatMap((measurement) => (measurement?._tag === "Missing" ? [measurement.reason] : []))
+      Object.values(measurements).flatMap((measurement) =>
+        measurement?._tag === "Missing" ? [measurement.reason] : []
+      )
     )
   )
   return [...new Set(reasons)].map((reason) => `Missing is go-control-plane: ${reason}`)
