@@ -6,13 +6,13 @@
  * @since 0.1.0
  */
 import { ClientTransport, Status } from "@effect-xds/transport"
+import * as ClientTls from "@effect-xds/transport/ClientTls"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
-import { readFileSync } from "node:fs"
 import * as Http2 from "node:http2"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
@@ -69,7 +69,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
           return yield* fail("a client certificate needs both cert and key")
         }
         yield* Effect.try({
-          try: () => Tls.createSecureContext(secureContext(credentials)),
+          try: () => ClientTls.load(credentials),
           catch: (cause) => fail(`TLS cannot be used: ${reasonOf(cause)}`, cause)
         })
       }
@@ -95,19 +95,6 @@ export const layer = (options: Options = {}): Layer.Layer<ClientTransport.Client
   Layer.succeed(ClientTransport.ClientTransport, make(options))
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
-const pem = (value: string): string => (value.includes("-----BEGIN ") ? value : readFileSync(value, "utf8"))
-
-/** Reads the files as they are now: each connection has the certificates of its time. */
-const secureContext = (
-  credentials: Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>
-): Tls.SecureContextOptions => {
-  const { ca, cert, key } = credentials
-  return {
-    ...(ca === undefined ? {} : { ca: pem(ca) }),
-    ...(cert === undefined || key === undefined ? {} : { cert: pem(cert), key: pem(key) })
-  }
-}
 
 /** How much a server may send ahead of what is read, in bytes, for a stream and for a connection. */
 const window = 1024 * 1024
@@ -274,9 +261,7 @@ class Channel implements ClientTransport.Channel {
     if (credentials._tag === "Insecure") socket = Net.connect({ ...to, noDelay: true })
     else {
       try {
-        const context = secureContext(credentials)
-        Tls.createSecureContext(context)
-        this.#context = context
+        this.#context = ClientTls.load(credentials)
       } catch (cause) {
         // Files in the middle of a change: what was of use last is used again.
         if (this.#context === undefined) {

@@ -13,6 +13,7 @@ import { readFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import type { SecureContextOptions, TlsOptions as NodeTlsOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
+import * as Pem from "./internal/Pem.js"
 
 /**
  * A server's certificate, and what it wants of its clients.
@@ -54,10 +55,8 @@ const unusable =
     cause
   })
 
-const isText = (value: string): boolean => value.includes("-----BEGIN ")
-
 const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
-  isText(value)
+  Pem.isText(value)
     ? Effect.succeed(value)
     : Effect.tryPromise({ try: () => readFile(value, "utf8"), catch: unusable(`tls.${name} cannot be read`) })
 
@@ -122,7 +121,7 @@ export const watch = (
  */
 const begin = (options: TlsOptions, current: NodeTlsOptions, reload: Reload): (() => void) => {
   const { ca, cert, key } = options
-  const files = [key, cert, ...(ca === undefined ? [] : [ca])].filter((value) => !isText(value))
+  const files = [key, cert, ...(ca === undefined ? [] : [ca])].filter((value) => !Pem.isText(value))
   if (files.length === 0) return () => undefined
   const textOf = ({ ca, cert, key }: NodeTlsOptions) => JSON.stringify([key, cert, ca])
   let known = textOf(current)

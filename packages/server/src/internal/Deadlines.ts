@@ -2,14 +2,13 @@
  * The deadlines of all streams, kept by one fiber that sleeps until the earliest. Deadlines are rounded up to ticks, so
  * that thousands of streams cost at most a hundred wake-ups a second.
  */
+import * as Alarm from "@effect-xds/transport/Alarm"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 
 /** Milliseconds. */
 const tick = 10
-/** Timers of Node cannot wait for longer than 24 days; an early wake-up finds nothing to do. */
-const longest = 3_600_000
 
 /** Deadlines by what they belong to. */
 export interface Deadlines<in A> {
@@ -24,8 +23,6 @@ export const make = <A>(
 ): Effect.Effect<Deadlines<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const deadlines = new Map<A, number>()
-    const earlier = Effect.unsafeMakeLatch(false)
-    let wakeAt = Number.POSITIVE_INFINITY
 
     const remove = (item: A): void => {
       if (deadlines.delete(item)) XdsServerMetrics.deadlines.unsafeModify(-1, [])
@@ -34,24 +31,17 @@ export const make = <A>(
     const fire = (): void => {
       const time = now()
       const items: Array<A> = []
-      wakeAt = Number.POSITIVE_INFINITY
+      let next = Number.POSITIVE_INFINITY
       for (const [item, at] of deadlines) {
         if (at <= time) items.push(item)
-        else if (at < wakeAt) wakeAt = at
+        else if (at < next) next = at
       }
       for (const item of items) remove(item)
+      alarm.advance(next)
       onDue(items)
     }
 
-    const turn = Effect.suspend(() => {
-      earlier.unsafeClose()
-      const wait = wakeAt - now()
-      if (wait <= 0) return Effect.sync(fire)
-      return wakeAt === Number.POSITIVE_INFINITY
-        ? earlier.await
-        : Effect.raceFirst(Effect.sleep(Math.min(wait, longest)), earlier.await)
-    })
-    yield* Effect.forkScoped(Effect.forever(turn))
+    const alarm: Alarm.Alarm = yield* Alarm.make(now, fire)
 
     return {
       set: (item, at) => {
@@ -65,10 +55,7 @@ export const make = <A>(
         if (before === rounded) return
         if (before === undefined) XdsServerMetrics.deadlines.unsafeModify(1, [])
         deadlines.set(item, rounded)
-        if (rounded < wakeAt) {
-          wakeAt = rounded
-          earlier.unsafeOpen()
-        }
+        alarm.advance(rounded)
       }
     }
   })

@@ -2,13 +2,12 @@
  * The deadlines of everything that waits, kept by one fiber that sleeps until the earliest. They are rounded up to
  * ticks, so that ten thousand held polls cost at most fifty wake-ups a second and no timer each.
  */
+import * as Alarm from "@effect-xds/transport/Alarm"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
 /** Milliseconds. */
 const tick = 20
-/** Timers of Node cannot wait for longer than 24 days; an early wake-up finds nothing to do. */
-const longest = 3_600_000
 
 /** What has a deadline. */
 export interface Due {
@@ -32,8 +31,6 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
   const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
   const ticks = new Map<Due, number>()
   const items = new Map<number, Set<Due>>()
-  const earlier = Effect.unsafeMakeLatch(false)
-  let wakeAt = Number.POSITIVE_INFINITY
 
   const clear = (item: Due): void => {
     const at = ticks.get(item)
@@ -47,24 +44,17 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
   const fire = (): void => {
     const time = now()
     const due: Array<Due> = []
-    wakeAt = Number.POSITIVE_INFINITY
+    let next = Number.POSITIVE_INFINITY
     for (const [at, together] of items) {
       if (at <= time) due.push(...together)
-      else if (at < wakeAt) wakeAt = at
+      else if (at < next) next = at
     }
     for (const item of due) clear(item)
+    alarm.advance(next)
     for (const item of due) item.onDue()
   }
 
-  const turn = Effect.suspend(() => {
-    earlier.unsafeClose()
-    const wait = wakeAt - now()
-    if (wait <= 0) return Effect.sync(fire)
-    return wakeAt === Number.POSITIVE_INFINITY
-      ? earlier.await
-      : Effect.raceFirst(Effect.sleep(Math.min(wait, longest)), earlier.await)
-  })
-  yield* Effect.forkScoped(Effect.forever(turn))
+  const alarm: Alarm.Alarm = yield* Alarm.make(now, fire)
 
   return {
     now,
@@ -77,10 +67,7 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
       const together = items.get(at)
       if (together === undefined) items.set(at, new Set([item]))
       else together.add(item)
-      if (at < wakeAt) {
-        wakeAt = at
-        earlier.unsafeOpen()
-      }
+      alarm.advance(at)
     }
   }
 })

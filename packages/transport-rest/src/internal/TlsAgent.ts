@@ -1,24 +1,12 @@
 /** Connections over TLS whose files are read for each of them: certificates are exchanged while a program runs. */
+import * as ClientTls from "@effect-xds/transport/ClientTls"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
-import { readFileSync } from "node:fs"
 import * as Https from "node:https"
 import * as Net from "node:net"
 import type { Duplex } from "node:stream"
 import * as Tls from "node:tls"
 
-export type TlsCredentials = Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>
-
-const pem = (value: string): string => (value.includes("-----BEGIN ") ? value : readFileSync(value, "utf8"))
-
-/** Throws for files that cannot be read or used. */
-const secureContext = ({ ca, cert, key }: TlsCredentials): Tls.SecureContextOptions => {
-  const context = {
-    ...(ca === undefined ? {} : { ca: pem(ca) }),
-    ...(cert === undefined || key === undefined ? {} : { cert: pem(cert), key: pem(key) })
-  }
-  Tls.createSecureContext(context)
-  return context
-}
+type TlsCredentials = Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>
 
 export class TlsAgent extends Https.Agent {
   /** As it was last of use. */
@@ -34,7 +22,7 @@ export class TlsAgent extends Https.Agent {
   ) {
     // A session that is resumed would go on with the certificates it began with.
     super({ ...options, maxCachedSessions: 0 })
-    this.#context = secureContext(credentials)
+    this.#context = ClientTls.load(credentials)
     this.#name = credentials.serverName ?? host
   }
 
@@ -43,7 +31,7 @@ export class TlsAgent extends Https.Agent {
     callback?: (error: Error | null, stream: Duplex) => void
   ): Duplex | null | undefined {
     try {
-      this.#context = secureContext(this.credentials)
+      this.#context = ClientTls.load(this.credentials)
     } catch (cause) {
       this.onStale(cause instanceof Error ? cause.message : String(cause))
     }
