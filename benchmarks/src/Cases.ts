@@ -172,7 +172,7 @@ const firstSync: Case = {
       const setup = { kind: "clusters", count, streams, connections: 20, incremental: true } as const
       const label = `${number(count)} clusters, ${number(streams)} streams, 20 connections`
       const again: Partial<Record<Peer, Measurement>> = {}
-      const measurements = await bench.each(["ours", ...caches], label, async (peer) => {
+      const measurements = await bench.each(["ours", ...caches, "bare"], label, async (peer) => {
         const values: Array<number> = []
         const later: Array<number> = []
         const { repeats } = bench.settings
@@ -262,7 +262,7 @@ const reconnect: Case = {
     const count = bench.size(10_000, 1_000)
     const setup = { kind: "clusters", count, streams, connections: 20, incremental: true } as const
     const label = `${number(count)} clusters, ${number(streams)} streams, 20 connections`
-    const measurements = await bench.each(["ours", ...caches], label, async (peer) => {
+    const measurements = await bench.each(["ours", ...caches, "transport", "bare"], label, async (peer) => {
       const values: Array<number> = []
       for (let repeat = 0; repeat < bench.settings.repeats; repeat++) {
         await bench.with(peer, setup, async (session) => {

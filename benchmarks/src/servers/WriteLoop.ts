@@ -10,8 +10,8 @@ import { fixtures } from "./Commands.js"
 type Write = (body: Uint8Array, nonce: Uint8Array) => void
 
 export interface WriteLoop {
-  /** Begins a stream; call the result for each of its requests. */
-  readonly accept: (write: Write) => () => void
+  /** Begins a stream; call the result for each of its requests, with whether the client says that it holds everything. */
+  readonly accept: (write: Write) => (holds: boolean) => void
   readonly server: Server
 }
 
@@ -72,14 +72,14 @@ export const make = (listen: (accept: WriteLoop["accept"]) => Promise<string>): 
     loaded.spread
       ? Array.from(changed, (resource) => encodeBody(loaded, version, [resource]))
       : [encodeBody(loaded, version, changed)]
-  const accept = (write: Write): (() => void) => {
+  const accept = (write: Write): ((holds: boolean) => void) => {
     let opened = false
-    return () => {
+    return (holds) => {
       if (opened) return
       opened = true
       const stream = { write, responses: 0 }
       streams.push(stream)
-      send(stream, first[(streams.length - 1) % first.length])
+      if (!holds) send(stream, first[(streams.length - 1) % first.length])
     }
   }
 

@@ -14,18 +14,30 @@ const head = (length: number, nonce: Uint8Array, more: number): Buffer => {
   return bytes
 }
 
-/** Calls back for each message, across chunks. */
-const reader = (onMessage: () => void): ((chunk: Buffer) => void) => {
-  let rest: Buffer = Buffer.alloc(0)
+/** A request of this size is one of a client that lists what it holds. */
+const holding = 4096
+
+/** Calls back for each message, across chunks, with its length. What is in it is not kept. */
+const reader = (onMessage: (length: number) => void): ((chunk: Buffer) => void) => {
+  let prefix: Buffer = Buffer.alloc(0)
+  let length = 0
+  let left = 0
   return (chunk) => {
-    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    while (bytes.length >= 5) {
-      const end = 5 + bytes.readUInt32BE(1)
-      if (bytes.length < end) break
-      onMessage()
-      bytes = bytes.subarray(end)
+    for (let at = 0; at < chunk.length;) {
+      if (left === 0) {
+        const rest = 5 - prefix.length
+        prefix =
+          prefix.length === 0 ? chunk.subarray(at, at + rest) : Buffer.concat([prefix, chunk.subarray(at, at + rest)])
+        at += rest
+        if (prefix.length < 5) return
+        length = left = prefix.readUInt32BE(1)
+        prefix = Buffer.alloc(0)
+      }
+      const taken = Math.min(left, chunk.length - at)
+      at += taken
+      left -= taken
+      if (left === 0) onMessage(length)
     }
-    rest = bytes
   }
 }
 
@@ -49,7 +61,10 @@ serve(
               stream.uncork()
             }
           })
-          stream.on("data", reader(onRequest))
+          stream.on(
+            "data",
+            reader((length) => onRequest(length > holding))
+          )
         })
         server.listen(0, "127.0.0.1", () => {
           const address = server.address()

@@ -9,11 +9,15 @@ serve(
     Effect.gen(function* () {
       const address = yield* Deferred.make<string>()
       const serving = yield* ConnectServer.make()
-        .serve((stream) => ({
-          onRequest: accept((body, suffix) => void stream.write({ body, suffix })),
-          onWritable: () => undefined,
-          onEnd: () => undefined
-        }))
+        .serve((stream) => {
+          const onRequest = accept((body, suffix) => void stream.write({ body, suffix }))
+          return {
+            onRequest: (request) =>
+              onRequest(request._tag === "Incremental" && request.initialResourceVersions.size > 0),
+            onWritable: () => undefined,
+            onEnd: () => undefined
+          }
+        })
         .pipe(
           Effect.tap((served) => Deferred.succeed(address, served)),
           Effect.zipRight(Effect.never),
