@@ -181,14 +181,18 @@ const compareEncoded = (versions: EncodedVersions, set: ResourceSet.ResourceSet)
   const held = new Uint8Array(index.resources.length)
   const view = viewOf(bytes)
   const others = new Map<string, string>()
-  eachEntry(versions, (start, end) => {
-    const found = find(index, view, start, end)
-    if (found >= 0) held[found] = 1
-    else {
-      const [name, version] = entryAt(bytes, start)
-      others.set(name, version)
+  for (const run of versions.runs) {
+    for (let at = run.start; at < run.end; at++) {
+      const start = at + 1
+      at = start + view.getUint8(at)
+      const found = find(index, view, start, at)
+      if (found >= 0) held[found] = 1
+      else {
+        const [name, version] = entryAt(bytes, start)
+        others.set(name, version)
+      }
     }
-  })
+  }
   return {
     isHeld: (resource) => {
       const place = index.places.get(resource.name)
@@ -223,6 +227,9 @@ interface Index {
 /** Of a version that is a fingerprint these bytes are enough to tell resources apart; labels may be alike. */
 const fingerprintBytes = 8
 
+/** More than any entry here has. */
+const longest = 256
+
 const indexes = new WeakMap<ResourceSet.ResourceSet, Index>()
 
 const indexOf = (set: ResourceSet.ResourceSet): Index => {
@@ -238,7 +245,7 @@ const indexOf = (set: ResourceSet.ResourceSet): Index => {
   while (capacity < 2 * entries.length) capacity *= 2
   const slots = new Uint32Array(capacity)
   const isFingerprinted = resources.every(({ fingerprint, version }) => version === fingerprint)
-  const hashed = isFingerprinted ? fingerprintBytes : Number.POSITIVE_INFINITY
+  const hashed = isFingerprinted ? fingerprintBytes : longest
   for (const [place, entry] of entries.entries()) {
     bytes.set(entry, starts[place])
     let slot = hash(viewOf(entry), Math.max(0, entry.byteLength - hashed), entry.byteLength) & (capacity - 1)
@@ -267,9 +274,9 @@ const entryOf = (name: Uint8Array, version: Uint8Array): Uint8Array => {
 /** FNV-1a over words of four bytes, and the bytes that are left. */
 const hash = (view: DataView, start: number, end: number): number => {
   let sum = 0x811c9dc5
-  let at = start
-  for (; at + 4 <= end; at += 4) sum = Math.imul(sum ^ view.getUint32(at, true), 0x01000193)
-  for (; at < end; at++) sum = Math.imul(sum ^ view.getUint8(at), 0x01000193)
+  let at = end - 4
+  for (; at >= start; at -= 4) sum = Math.imul(sum ^ view.getUint32(at, true), 0x01000193)
+  for (at += 3; at >= start; at--) sum = Math.imul(sum ^ view.getUint8(at), 0x01000193)
   // The low bits are used, and of a word the high ones have had no part in them.
   sum = Math.imul(sum ^ (sum >>> 15), 0x2c1b3c6d)
   return (sum ^ (sum >>> 13)) >>> 0
@@ -277,13 +284,26 @@ const hash = (view: DataView, start: number, end: number): number => {
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** From the end, where the versions are: names that are not the same often begin alike. */
+/**
+ * From the end, where the versions are: names that are not the same often begin alike. Eight bytes at a time, the last of
+ * them a second time where the length is not a multiple. They are read as numbers, which is exact but for zeros (there are
+ * two of them, equal to each other) and for what is no number (not equal to itself): text is neither, and anything
+ * else is compared by its bytes.
+ */
 const isSame = (one: DataView, first: number, other: DataView, second: number, length: number): boolean => {
-  let at = length - 4
-  for (; at >= 0; at -= 4) {
-    if (one.getUint32(first + at, true) !== other.getUint32(second + at, true)) return false
-  }
-  for (at += 3; at >= 0; at--) if (one.getUint8(first + at) !== other.getUint8(second + at)) return false
+  let at = length - 8
+  for (; at > 0; at -= 8) if (!isSameWord(one, first + at, other, second + at)) return false
+  if (length >= 8) return isSameWord(one, first, other, second)
+  return isSameBytes(one, first, other, second, length)
+}
+
+const isSameWord = (one: DataView, first: number, other: DataView, second: number): boolean => {
+  const word = one.getFloat64(first, true)
+  return (word === other.getFloat64(second, true) && word !== 0) || isSameBytes(one, first, other, second, 8)
+}
+
+const isSameBytes = (one: DataView, first: number, other: DataView, second: number, length: number): boolean => {
+  for (let at = 0; at < length; at++) if (one.getUint8(first + at) !== other.getUint8(second + at)) return false
   return true
 }
 

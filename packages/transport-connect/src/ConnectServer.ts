@@ -26,6 +26,7 @@ import { Calls } from "./internal/Calls.js"
 import * as CompanionServices from "./internal/CompanionServices.js"
 import * as ConnectRoutes from "./internal/ConnectRoutes.js"
 import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
+import { MessageBuffers } from "./internal/MessageBuffers.js"
 import * as MethodTable from "./internal/MethodTable.js"
 
 /**
@@ -77,6 +78,11 @@ export interface Options {
    * Node's own, 16 384 and from Node 22 on 65 536; a stream holds at most this and one response.
    */
   readonly writeBufferBytes?: number
+  /**
+   * Bytes of memory that large requests came in and that are kept for the next ones, until there were none for 10
+   * seconds. Default 33 554 432; 0 keeps nothing.
+   */
+  readonly requestBufferBytes?: number
   readonly keepalive?: KeepaliveOptions
   /**
    * Milliseconds that a new connection has for its TLS handshake and its first bytes, and HTTP/1.1 and unary calls for a
@@ -210,6 +216,7 @@ class Server {
     this.#calls = new Calls({ maxStreams, maxStreamsPerPeer: options.maxStreamsPerPeer ?? maxStreams })
     this.#shared = {
       calls: this.#calls,
+      buffers: new MessageBuffers(options.requestBufferBytes ?? 32 * 1024 * 1024),
       maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
       requestTimeout: this.#handshakeTimeout,
@@ -298,6 +305,7 @@ class Server {
     }, this.#shutdownGrace)
     await closed
     clearTimeout(timer)
+    this.#shared.buffers.clear()
   }
 
   #track(socket: Net.Socket): void {

@@ -1,12 +1,13 @@
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import * as LengthPrefixedMessage from "../src/internal/LengthPrefixedMessage.js"
+import { MessageBuffers } from "../src/internal/MessageBuffers.js"
 import { frame } from "./RecordingServer.js"
 
 const reader = (maxBytes = 1024) => {
   const messages: Array<string> = []
   const self = new LengthPrefixedMessage.Reader(maxBytes, (message, compressed) => {
     messages.push(`${compressed ? "z:" : ""}${Buffer.from(message).toString()}`)
-    return true
+    return "kept"
   })
   return { self, messages }
 }
@@ -36,7 +37,10 @@ describe("LengthPrefixedMessage", () => {
   it("gives a message within a chunk as a view", () => {
     const chunk = frame(Buffer.from("view"))
     const views: Array<Uint8Array> = []
-    new LengthPrefixedMessage.Reader(10, (message) => views.push(message) > 0).read(chunk)
+    new LengthPrefixedMessage.Reader(10, (message) => {
+      views.push(message)
+      return "kept"
+    }).read(chunk)
     expect(views[0]?.buffer).toBe(chunk.buffer)
   })
 
@@ -57,10 +61,87 @@ describe("LengthPrefixedMessage", () => {
     let count = 0
     const self = new LengthPrefixedMessage.Reader(10, () => {
       count++
-      return false
+      return "stop"
     })
     self.read(bytes)
     expect(count).toBe(1)
+  })
+
+  describe("with memory that messages share", () => {
+    const large = (fill: string): Buffer => Buffer.alloc(100_000, fill)
+    const read = (
+      buffers: MessageBuffers,
+      taken: LengthPrefixedMessage.Taken,
+      message: Buffer
+    ): Uint8Array | undefined => {
+      let read: Uint8Array | undefined
+      const self = new LengthPrefixedMessage.Reader(
+        1_000_000,
+        (given) => {
+          read = given
+          // Compared while it is there.
+          expect(Buffer.compare(given, message)).toBe(0)
+          return taken
+        },
+        buffers
+      )
+      const framed = frame(message)
+      for (let at = 0; at < framed.length; at += 16_384) self.read(framed.subarray(at, at + 16_384))
+      return read
+    }
+
+    it("reads a message into that of one that is done with", () => {
+      const buffers = new MessageBuffers(1_000_000)
+      const first = read(buffers, "done", large("1"))
+      const second = read(buffers, "done", large("2"))
+      expect(second?.buffer).toBe(first?.buffer)
+      expect(read(buffers, "done", large("3").subarray(1))?.buffer).toBe(first?.buffer)
+      buffers.clear()
+      expect(read(buffers, "done", large("4"))?.buffer).not.toBe(first?.buffer)
+      buffers.clear()
+    })
+
+    it("reads no message into that of one that is kept", () => {
+      const buffers = new MessageBuffers(1_000_000)
+      const first = read(buffers, "kept", large("1"))
+      const second = read(buffers, "stop", large("2"))
+      const third = read(buffers, "done", large("3"))
+      expect(new Set([first?.buffer, second?.buffer, third?.buffer]).size).toBe(3)
+      expect(first).toEqual(large("1"))
+      buffers.clear()
+    })
+
+    it("does not give a small message the memory of a large one", () => {
+      const buffers = new MessageBuffers(1_000_000)
+      const first = read(buffers, "done", large("1"))
+      expect(read(buffers, "done", Buffer.alloc(20_000, "2"))?.buffer).toBe(first?.buffer)
+      expect(buffers.take(10_000)).toBe(undefined)
+      expect(buffers.take(20_000)?.buffer).toBe(first?.buffer)
+      buffers.clear()
+    })
+
+    it("keeps no more than its bound, and nothing for long", () => {
+      vi.useFakeTimers()
+      try {
+        const buffers = new MessageBuffers(250_000)
+        for (const fill of [1, 2, 3]) buffers.give(Buffer.alloc(100_000, fill))
+        expect([buffers.take(100_000)?.[0], buffers.take(100_000)?.[0], buffers.take(100_000)]).toEqual([
+          2,
+          1,
+          undefined
+        ])
+        buffers.give(Buffer.alloc(100_000))
+        vi.advanceTimersByTime(9_000)
+        buffers.give(Buffer.alloc(100_000))
+        vi.advanceTimersByTime(9_999)
+        expect(vi.getTimerCount()).toBe(1)
+        vi.advanceTimersByTime(1)
+        expect(buffers.take(100_000)).toBe(undefined)
+        expect(vi.getTimerCount()).toBe(0)
+      } finally {
+        vi.useRealTimers()
+      }
+    })
   })
 
   it("encodes body and suffix as one message", () => {

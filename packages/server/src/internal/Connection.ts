@@ -150,6 +150,9 @@ export class Connection implements ServerTransport.StreamHandler {
     }
   }
 
+  readonly holdsRequests = (): boolean =>
+    this.phase._tag === "Authorizing" || this.inputs.length > 0 || ServerStream.holdsRequests(this.stream)
+
   readonly onWritable = (): void => {
     this.credit = true
     this.held = false
@@ -226,7 +229,8 @@ export class Connection implements ServerTransport.StreamHandler {
     }
     let node: Node
     try {
-      node = fromBinary(NodeSchema, request.node)
+      // A copy: what is not known in it stays bytes, and the user's functions may keep it.
+      node = fromBinary(NodeSchema, request.node.slice())
     } catch (cause) {
       const message = `the first request's node is not an envoy.config.core.v3.Node: ${reasonOf(cause)}`
       return this.refuse(Status.make("INVALID_ARGUMENT", message))

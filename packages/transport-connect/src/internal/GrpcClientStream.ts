@@ -161,11 +161,11 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; raise maxResponseBytes`))
   }
 
-  readonly #onFramed = (message: Uint8Array, compressed: boolean): boolean => {
+  readonly #onFramed = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Taken => {
     const bytes = compressed ? this.#inflate(message) : message
-    if (bytes === undefined) return false
+    if (bytes === undefined) return "stop"
     this.#waiting.push(bytes)
-    return true
+    return "kept"
   }
 
   #inflate(message: Uint8Array): Uint8Array | undefined {

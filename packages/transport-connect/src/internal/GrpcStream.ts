@@ -16,10 +16,12 @@ import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { Calls } from "./Calls.js"
 import * as GrpcStatus from "./GrpcStatus.js"
 import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
+import type { MessageBuffers } from "./MessageBuffers.js"
 
 /** What the streams of a server share. */
 export interface Shared {
   readonly calls: Calls
+  readonly buffers: MessageBuffers
   readonly maxRequestBytes: number
   readonly writeBufferBytes: number
   /** Milliseconds that a unary call has to bring its request. */
@@ -97,7 +99,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     readonly headers: Readonly<Record<string, string>>
   ) {
     this.#session = stream.session
-    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage)
+    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, shared.buffers)
   }
 
   /** Answers with headers and hands the stream to the server. */
@@ -216,21 +218,22 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     )
   }
 
-  readonly #onMessage = (message: Uint8Array, compressed: boolean): boolean => {
+  readonly #onMessage = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Taken => {
     const bytes = compressed ? this.#inflate(message) : message
-    if (bytes === undefined) return false
+    if (bytes === undefined) return "stop"
     const request = Request.decode(this.method.protocol, bytes)
     if (Either.isLeft(request)) {
       // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
-      return false
+      return "stop"
     }
     try {
       this.#handler?.onRequest(request.right)
     } catch (defect) {
       this.#defect(defect)
     }
-    return this.#open
+    if (!this.#open) return "stop"
+    return compressed || this.#handler?.holdsRequests?.() === false ? "done" : "kept"
   }
 
   #inflate(message: Uint8Array): Uint8Array | undefined {

@@ -4,6 +4,7 @@
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
  */
 import { Buffer } from "node:buffer"
+import type { MessageBuffers } from "./MessageBuffers.js"
 
 /** Bytes before a message. */
 export const prefixBytes = 5
@@ -18,9 +19,15 @@ export type Problem =
   | { readonly _tag: "BadFlag"; readonly flag: number }
 
 /**
+ * What became of a message: its bytes may still be read later (`kept`), or will not be (`done`); or the rest of the chunk
+ * is of no interest either (`stop`).
+ */
+export type Taken = "kept" | "done" | "stop"
+
+/**
  * Takes chunks as they come and gives messages. A message that lies within one chunk is a view into it; one that is
  * spread over several is put together in a buffer that grows with what has really arrived, so that a length alone
- * takes no memory.
+ * takes no memory, or in one that another message is done with.
  */
 export class Reader {
   #prefixed = 0
@@ -31,8 +38,9 @@ export class Reader {
 
   constructor(
     private readonly maxBytes: number,
-    /** Gives `false` to have the rest of the chunk dropped. */
-    private readonly onMessage: (message: Uint8Array, compressed: boolean) => boolean
+    private readonly onMessage: (message: Uint8Array, compressed: boolean) => Taken,
+    /** Where buffers come from and go to, if messages may share them. */
+    private readonly buffers?: MessageBuffers
   ) {}
 
   /** Whether a message has begun that is not complete. */
@@ -55,29 +63,33 @@ export class Reader {
         if (this.#length > this.maxBytes) return { _tag: "TooLarge", bytes: this.#length }
       }
       const end = Math.min(chunk.length, at + this.#length - this.#received)
-      const message = this.#take(chunk, at, end)
+      const isWhole = end - at === this.#length
+      if (!isWhole && end > at) this.#append(chunk, at, end)
+      if ((isWhole || this.#received === this.#length) && this.#give(chunk.subarray(at, end)) === "stop")
+        return undefined
       at = end
-      if (message !== undefined && !this.onMessage(message, this.#compressed)) return undefined
     }
     return undefined
   }
 
-  #take(chunk: Buffer, start: number, end: number): Uint8Array | undefined {
-    const whole = end - start === this.#length
-    if (!whole && end > start) this.#append(chunk, start, end)
-    if (!whole && this.#received < this.#length) return undefined
-    const message = this.#buffer ?? chunk.subarray(start, end)
+  /** Gives the message that is complete: what was put together, or all that there is of it. */
+  #give(whole: Uint8Array): Taken {
+    const buffer = this.#buffer
+    const message = buffer?.subarray(0, this.#length) ?? whole
     this.#prefixed = 0
     this.#length = 0
     this.#received = 0
     this.#buffer = undefined
-    return message
+    const taken = this.onMessage(message, this.#compressed)
+    if (buffer !== undefined && taken === "done") this.buffers?.give(buffer)
+    return taken
   }
 
   #append(chunk: Buffer, start: number, end: number): void {
     const received = this.#received + end - start
     if (this.#buffer === undefined || received > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.min(this.#length, received * growth))
+      const larger =
+        this.buffers?.take(this.#length) ?? Buffer.allocUnsafeSlow(Math.min(this.#length, received * growth))
       this.#buffer?.copy(larger, 0, 0, this.#received)
       this.#buffer = larger
     }

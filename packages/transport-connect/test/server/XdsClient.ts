@@ -44,11 +44,13 @@ interface Message {
   readonly version?: string
   readonly nonce?: string
   readonly error?: string
+  /** Incremental: name → version of what it has from before. */
+  readonly held?: Readonly<Record<string, string>>
 }
 
 /** The bytes of a request. */
 export const encode = (protocol: Protocol, message: Message): Uint8Array => {
-  const { error, names = [], node, nonce = "", typeUrl = "", unsubscribe = [], version = "" } = message
+  const { error, held = {}, names = [], node, nonce = "", typeUrl = "", unsubscribe = [], version = "" } = message
   const base = {
     typeUrl,
     responseNonce: nonce,
@@ -64,6 +66,7 @@ export const encode = (protocol: Protocol, message: Message): Uint8Array => {
         DeltaDiscoveryRequestSchema,
         create(DeltaDiscoveryRequestSchema, {
           ...base,
+          initialResourceVersions: held,
           resourceNamesSubscribe: [...names],
           resourceNamesUnsubscribe: [...unsubscribe]
         })
