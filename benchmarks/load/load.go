@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math/rand"
 	"os"
 	"strconv"
 	"sync"
@@ -94,7 +95,7 @@ type load struct {
 	failOnce sync.Once
 	err      error
 
-	recorded []byte // initial_resource_versions fields
+	recorded [][]byte // initial_resource_versions fields
 
 	throttled atomic.Bool
 
@@ -370,7 +371,10 @@ func (l *load) firstRequest(s *stream, names []string) []byte {
 	request = appendText(request, typeField, o.TypeURL)
 	request = append(request, s.names...)
 	if o.Initial {
-		request = append(request, l.recorded...)
+		// Each client in another order, as Envoy's hash maps have it.
+		for _, i := range rand.New(rand.NewSource(int64(s.index))).Perm(len(l.recorded)) {
+			request = append(request, l.recorded[i]...)
+		}
 	}
 	if o.Incremental {
 		s.names = nil
@@ -482,7 +486,7 @@ func (s *stream) onResource(content []byte) {
 	}
 	if l.options.Record && s.index == 0 {
 		entry := appendField(appendField(nil, 1, name), 2, version)
-		l.recorded = appendField(l.recorded, 5, entry)
+		l.recorded = append(l.recorded, appendField(nil, 5, entry))
 	}
 	if !l.options.Track {
 		return

@@ -23,6 +23,7 @@ import type { Environment, Group, Settings } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import * as Deadlines from "./internal/Deadlines.js"
 import * as Slice from "./internal/Slice.js"
+import * as StreamSpan from "./internal/StreamSpan.js"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as Subscribers from "./internal/Subscribers.js"
 import type { ServerEvent } from "./ServerEvent.js"
@@ -180,6 +181,7 @@ export const make = <R = never>(
     const runtime = yield* Effect.runtime<R>()
     const clock = yield* Effect.clock
     const loop = yield* EventLoop
+    const span = yield* StreamSpan.make
     const maxStreams = options.maxStreams ?? 100_000
     const authorizeTimeout = options.authorizeTimeout ?? "10 seconds"
     const connections = new Set<Connection>()
@@ -233,16 +235,7 @@ export const make = <R = never>(
       },
       publish: subscribers.publish,
       log: LogLimit.make(runtime, now),
-      span: (connection) => {
-        const { protocol, typeUrl } = connection.method()
-        const attributes = {
-          "xds.protocol": protocol,
-          "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
-        }
-        return Runtime.runSync(runtime)(
-          Effect.makeSpan("xds.stream", { attributes, root: true, kind: "server", captureStackTrace: false })
-        )
-      },
+      span,
       authorize:
         authorize === undefined
           ? undefined

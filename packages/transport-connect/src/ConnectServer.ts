@@ -28,6 +28,7 @@ import * as ConnectRoutes from "./internal/ConnectRoutes.js"
 import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
 import { MessageBuffers } from "./internal/MessageBuffers.js"
 import * as MethodTable from "./internal/MethodTable.js"
+import * as RequestHeaders from "./internal/RequestHeaders.js"
 
 /**
  * The server's certificate, and what it wants of its clients.
@@ -159,21 +160,6 @@ const preface = Buffer.from("PRI")
 
 const isGrpc = (contentType: string | undefined): boolean =>
   contentType !== undefined && /^application\/grpc(?:\+proto)?(?:;|$)/.test(contentType)
-
-const only = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
-  value === undefined || typeof value === "string" ? value : value.join(", ")
-
-/** The headers as the port wants them. */
-const plainHeaders = (headers: Http1.IncomingHttpHeaders): Record<string, string> => {
-  const entries: Array<readonly [string, string]> = []
-  const authority = only(headers[":authority"])
-  if (authority !== undefined && headers.host === undefined) entries.push(["host", authority])
-  for (const [name, value] of Object.entries(headers)) {
-    const text = only(value)
-    if (text !== undefined && !name.startsWith(":")) entries.push([name, text])
-  }
-  return Object.fromEntries(entries)
-}
 
 interface Http1Connection {
   readonly peer: ServerTransport.Peer
@@ -466,7 +452,7 @@ class Server {
     }
     if (method === undefined)
       return refused("unknown method", Status.make("UNIMPLEMENTED", `${path} is not a method of this server`))
-    const encoding = only(headers["grpc-encoding"])
+    const encoding = RequestHeaders.only(headers["grpc-encoding"])
     if (encoding !== undefined && encoding !== "gzip" && encoding !== "identity")
       return refused(
         "unsupported encoding",
@@ -474,7 +460,7 @@ class Server {
       )
     const refusal = this.#calls.refusal(peer)
     if (refusal !== undefined) return refused(refusal.reason, refusal.status)
-    new GrpcStream(this.#shared, stream, path, encoding, method, peer, plainHeaders(headers)).start()
+    new GrpcStream(this.#shared, stream, path, encoding, method, peer, headers).start()
   }
 
   #serveConnect(
@@ -485,7 +471,7 @@ class Server {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const method = MethodTable.find(path)
     const unary = method?.unary ?? this.#companion(path)
-    this.#connect({ path, method, unary, peer, headers: plainHeaders(request.headers) }, request, response)
+    this.#connect({ path, method, unary, peer, headers: RequestHeaders.plain(request.headers) }, request, response)
   }
 
   /** Whether the method is unary; `undefined` if it is none of gRPC's own services. */

@@ -21,6 +21,7 @@ import * as Client from "../Client.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import type { Audience } from "./Audience.js"
+import type { StreamSpan } from "./StreamSpan.js"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 
 /** What a server's options say, with defaults filled in and durations in milliseconds. */
@@ -60,7 +61,7 @@ export interface Environment {
   readonly leave: (connection: Connection) => void
   readonly publish: (make: () => ServerEvent) => void
   readonly log: LogLimit
-  readonly span: (connection: Connection) => Tracer.Span
+  readonly span: StreamSpan
   /** Starts the hook; the result stops it. `undefined`: there is no hook. */
   readonly authorize:
     | ((
@@ -111,7 +112,7 @@ export class Connection implements ServerTransport.StreamHandler {
   private giveUpAt: number
   private stopAuthorizing: (() => void) | undefined
   private readonly connectedAt: number
-  private readonly span: Tracer.Span
+  private readonly span: Tracer.Span | undefined
 
   constructor(
     private readonly environment: Environment,
@@ -122,7 +123,10 @@ export class Connection implements ServerTransport.StreamHandler {
     this.stream = ServerStream.make({ protocol, typeUrl })
     this.connectedAt = environment.clock.unsafeCurrentTimeMillis()
     this.giveUpAt = environment.now() + environment.settings.firstRequestTimeout
-    this.span = environment.span(this)
+    this.span = environment.span({
+      "xds.protocol": protocol,
+      "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
+    })
     environment.deadline(this, this.giveUpAt)
   }
 
@@ -236,8 +240,15 @@ export class Connection implements ServerTransport.StreamHandler {
       return this.refuse(Status.make("INVALID_ARGUMENT", message))
     }
     this.node = Client.identityOf(node)
-    const { headers, method, peer } = this.accepted
-    const origin = { headers, method, peer }
+    const { accepted } = this
+    const origin: Client.Origin = {
+      method: accepted.method,
+      peer: accepted.peer,
+      // Few ask for them.
+      get headers() {
+        return accepted.headers
+      }
+    }
     let group: string
     try {
       group = settings.group(node, origin)
@@ -287,8 +298,8 @@ export class Connection implements ServerTransport.StreamHandler {
       return this.refuse(Status.make("RESOURCE_EXHAUSTED", `${limit}; raise maxStreamsPerGroup of the server`))
     }
     this.giveUpAt = unary ? this.environment.now() + settings.fetchTimeout : Number.POSITIVE_INFINITY
-    this.span.attribute("xds.node.id", this.node?.id)
-    this.span.attribute("xds.group", name)
+    this.span?.attribute("xds.node.id", this.node?.id)
+    this.span?.attribute("xds.group", name)
     this.environment.publish(() => ({ _tag: "Connected", client: this.client() }))
     if (this.credit) this.inputs.push({ _tag: "Writable" })
     for (const request of requests) this.inputs.push({ _tag: "Request", request })
@@ -451,8 +462,8 @@ export class Connection implements ServerTransport.StreamHandler {
     this.inputs.length = 0
     this.environment.deadline(this, Number.POSITIVE_INFINITY)
     XdsServerMetrics.streamsEnded.unsafeUpdate(1, [])
-    this.span.attribute("xds.end", reason)
-    this.span.end(this.environment.clock.unsafeCurrentTimeNanos(), Exit.void)
+    this.span?.attribute("xds.end", reason)
+    this.span?.end(this.environment.clock.unsafeCurrentTimeNanos(), Exit.void)
     this.environment.publish(() => ({ _tag: "Ended", client, reason }))
   }
 }

@@ -9,7 +9,7 @@ import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"
-import type { Http2Session, ServerHttp2Stream } from "node:http2"
+import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2"
 import { constants } from "node:http2"
 import { gunzipSync } from "node:zlib"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
@@ -17,6 +17,7 @@ import type { Calls } from "./Calls.js"
 import * as GrpcStatus from "./GrpcStatus.js"
 import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
 import type { MessageBuffers } from "./MessageBuffers.js"
+import * as RequestHeaders from "./RequestHeaders.js"
 
 /** What the streams of a server share. */
 export interface Shared {
@@ -88,6 +89,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   /** What is left of a large body. */
   #rest: Uint8Array | undefined
   #timer: NodeJS.Timeout | undefined
+  #headers: Readonly<Record<string, string>> | undefined
 
   constructor(
     private readonly shared: Shared,
@@ -96,10 +98,14 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     private readonly encoding: string | undefined,
     readonly method: ServerTransport.Method,
     readonly peer: ServerTransport.Peer,
-    readonly headers: Readonly<Record<string, string>>
+    private readonly rawHeaders: IncomingHttpHeaders
   ) {
     this.#session = stream.session
     this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, shared.buffers)
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    return (this.#headers ??= RequestHeaders.plain(this.rawHeaders))
   }
 
   /** Answers with headers and hands the stream to the server. */

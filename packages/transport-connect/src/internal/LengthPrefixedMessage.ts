@@ -88,9 +88,16 @@ export class Reader {
   #append(chunk: Buffer, start: number, end: number): void {
     const received = this.#received + end - start
     if (this.#buffer === undefined || received > this.#buffer.length) {
+      const old = this.#buffer
+      const bytes = Math.min(this.#length, received * growth)
       const larger =
-        this.buffers?.take(this.#length) ?? Buffer.allocUnsafeSlow(Math.min(this.#length, received * growth))
-      this.#buffer?.copy(larger, 0, 0, this.#received)
+        this.buffers === undefined
+          ? Buffer.allocUnsafeSlow(bytes)
+          : (this.buffers.take(this.#length) ?? this.buffers.make(bytes))
+      if (old !== undefined) {
+        old.copy(larger, 0, 0, this.#received)
+        this.buffers?.give(old)
+      }
       this.#buffer = larger
     }
     chunk.copy(this.#buffer, this.#received, start, end)

@@ -3,10 +3,10 @@
  * 850 KB for ten thousand clusters. New memory for each of these requests costs more than reading them: the system clears
  * it, and the garbage collector looks at the whole heap whenever 64 MB of it were used.
  */
-import type { Buffer } from "node:buffer"
+import { Buffer } from "node:buffer"
 
-/** Smaller buffers are not worth keeping. */
-const smallest = 65_536
+/** Buffers are multiples of this: requests of clients that hold the same differ by a few bytes. Smaller ones are not kept. */
+const step = 65_536
 
 /** A message does not take a buffer that is so many times too large: it may keep it. */
 const largest = 8
@@ -34,9 +34,14 @@ export class MessageBuffers {
     return buffer
   }
 
+  /** A buffer of at least so many bytes that is new. */
+  make(bytes: number): Buffer {
+    return Buffer.allocUnsafeSlow(bytes < step ? bytes : Math.ceil(bytes / step) * step)
+  }
+
   /** Keeps a buffer that nobody reads or writes any more. */
   give(buffer: Buffer): void {
-    if (buffer.length < smallest || this.#bytes + buffer.length > this.limit) return
+    if (buffer.length < step || this.#bytes + buffer.length > this.limit) return
     const larger = this.#free.findIndex(({ length }) => length >= buffer.length)
     this.#free.splice(larger < 0 ? this.#free.length : larger, 0, buffer)
     this.#bytes += buffer.length
