@@ -5,8 +5,11 @@
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Effect from "effect/Effect"
 
-/** Milliseconds of work before others get their turn. */
-const length = 5
+/**
+ * Milliseconds of work before others get their turn. What was written in a slice is then sent, and what clients answered to the one
+ * before is read, which takes as long again each.
+ */
+const length = 2
 
 /** A slice of work that begins now. */
 export const slice = ({ elapsed }: EventLoop.Service): { readonly isOver: () => boolean } => {
