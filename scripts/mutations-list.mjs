@@ -243,10 +243,10 @@ const server = [
     becomes: "log,"
   },
   {
-    fault: "a change of a name that is asked for is passed over",
-    file: "Subscription.ts",
-    line: "for (const [name, hash] of touched) if (HashMap.hasHash(self.names, name, hash)) return false",
-    becomes: ""
+    fault: "a stream that was behind already is passed over",
+    file: "ServerStream.ts",
+    line: "if (each === undefined || each.mark !== ResourceGroups.set(before, each.typeUrl).mark) continue",
+    becomes: "if (each === undefined) continue"
   },
   {
     fault: "a response for one client's names is given to another",

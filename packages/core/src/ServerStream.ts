@@ -89,6 +89,11 @@ export type Input =
   | { readonly _tag: "Request"; readonly request: Request }
   /** What the client's group holds now; `undefined`: it was never set. */
   | { readonly _tag: "Changed"; readonly group: ResourceGroup | undefined }
+  /**
+   * What the client's group holds now, if since the group that was given last nothing changed of what the stream asks for,
+   * see {@link interests}. Costs the same however much changed; nothing comes of it.
+   */
+  | { readonly _tag: "Unaffected"; readonly group: ResourceGroup }
   /** Credit for one response. */
   | { readonly _tag: "Writable" }
   /** The time of {@link deadline} has come. */
@@ -230,9 +235,8 @@ export interface Interest {
 }
 
 /**
- * Which changes concern a stream: of a type that is not here none does, until the stream has its next input. For drivers
- * of many streams, which need not give `Changed` to those whom it does not concern, as long as they give it before the
- * next other input.
+ * Which changes concern a stream: of a type that is not here none does. For drivers of many streams, which need not give
+ * `Changed` to those whom it does not concern, as long as they give `Changed` or `Unaffected` before the next other input.
  *
  * @since 0.1.0
  */
@@ -270,7 +274,12 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
   if (self.ended) return [self, none]
   if (input._tag === "Request") return onRequest(self, input.request, now)
   const next = draft(self)
-  if (input._tag === "Changed") {
+  if (input._tag === "Unaffected" && self.group !== undefined) {
+    next.group = input.group
+    passOver(next, self.group, input.group)
+    return [next, none]
+  }
+  if (input._tag === "Changed" || input._tag === "Unaffected") {
     if (self.group === input.group) return [self, none]
     next.group = input.group
   } else if (input._tag === "Writable") {
@@ -418,16 +427,17 @@ const isFirstPhase = (subscription: Subscription): boolean =>
 
 /**
  * Brings subscriptions up to date that a change does not concern: of a thousand clients that ask by name, most. Nothing
- * else happens to them, so nothing else is looked at.
+ * else happens to them, so nothing is looked at. One that was behind before, or waits for an answer, stays where it is:
+ * it is looked at when there is credit.
  */
-const passOver = (self: Draft, group: ResourceGroup): void => {
+const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup): void => {
   for (let index = 0; index < self.subscriptions.length; index++) {
     const each = self.subscriptions[index]
-    if (each === undefined) continue
-    const set = ResourceGroups.set(group, each.typeUrl)
-    if (each.mark === undefined || each.mark === set.mark || !Subscriptions.isUntouched(each, set)) continue
+    if (each === undefined || each.mark !== ResourceGroups.set(before, each.typeUrl).mark) continue
+    const { mark } = ResourceGroups.set(group, each.typeUrl)
+    if (each.mark === mark || !Subscriptions.isIdle(each)) continue
     const next = Subscriptions.draft(each)
-    next.mark = set.mark
+    next.mark = mark
     self.subscriptions = self.subscriptions.with(index, next)
   }
 }
@@ -452,7 +462,6 @@ const flush = (self: Draft, now: number): Output | undefined => {
   self.deadline = never
   // Without credit or a group there is nothing that time could bring about.
   if (!self.credit || group === undefined) return undefined
-  passOver(self, group)
   if (isQuiet(self, group)) {
     self.changesHeldSince = undefined
     self.removalsHeldSince = undefined

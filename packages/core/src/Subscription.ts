@@ -305,18 +305,16 @@ export interface Changes {
 export const noChanges: Changes = { changed: [], gone: new Map(), returned: [] }
 
 /**
- * Whether a subscription by name that waits for nothing asks for none of what changed in the set since its mark.
+ * Whether a subscription is by name alone, was answered, and has nothing of its own to say.
  *
  * @since 0.1.0
  */
-export const isUntouched = (self: Subscription, set: ResourceSet.ResourceSet): boolean => {
-  if (self.mark === undefined || self.owed || self.lingering.size > 0 || HashSet.size(self.forced) > 0) return false
-  if (self.wildcard !== "none") return false
-  const { touched } = ResourceSet.difference(set, self.mark)
-  if (touched.size > HashMap.size(self.names)) return false
-  for (const [name, hash] of touched) if (HashMap.hasHash(self.names, name, hash)) return false
-  return true
-}
+export const isIdle = (self: Subscription): boolean =>
+  self.wildcard === "none" &&
+  self.mark !== undefined &&
+  !self.owed &&
+  self.lingering.size === 0 &&
+  HashSet.size(self.forced) === 0
 
 /**
  * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for

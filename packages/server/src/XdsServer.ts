@@ -263,7 +263,7 @@ export const make = <R = never>(
       const before = group.resources
       group.resources = resources
       const tell = (connection: Connection): void => {
-        connection.markChanged()
+        connection.markChanged(before)
         enqueue(connection)
       }
       if (before === undefined || resources === undefined) group.connections.forEach(tell)

@@ -8,7 +8,7 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { Client, Snapshot, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
 import type { ServerEvent } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
-import { ServerTransport, Status } from "@effect-xds/transport"
+import { EventLoop, ServerTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
@@ -713,6 +713,38 @@ describe("XdsServer", () => {
       expect(turns).toBeGreaterThan(0)
     }).pipe(Effect.provide(setup()))
   )
+
+  it.effect("changes that come before a stream has its turn are all told, whatever it was passed over for", () => {
+    // A slice is over as soon as it began, so that one stream has its turn and the others have not.
+    let milliseconds = 0
+    const impatient = Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: () => (milliseconds += 100) })
+    const names = ["a", "b"]
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("a", "b", "c"))
+      const clients = yield* Effect.all(Array.from({ length: 5 }, () => open()))
+      for (const client of clients) {
+        client.send(first(CDS, "edge", names))
+        client.send(ack(yield* client.receive))
+      }
+      const change = (name: string, content: string) =>
+        store.update("edge", { upsert: Snapshot.make({ clusters: [cluster(name, content)] }) })
+      yield* change("c", "1")
+      yield* change("a", "1")
+      yield* change("c", "2")
+      yield* change("b", "1")
+      yield* change("c", "3")
+      for (const client of clients) {
+        const told = new Set<string>()
+        while (told.size < names.length) {
+          const response = yield* client.receive
+          for (const name of response.names) told.add(name)
+          client.send(ack(response))
+        }
+        expect(Array.from(told).sort()).toEqual(names)
+      }
+    }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
+  })
 })
 
 describe("Client", () => {

@@ -31,6 +31,7 @@ import * as Keys from "./ExplorationKey.js"
 import type { Ledger } from "./ExplorationLedger.js"
 import * as Ledgers from "./ExplorationLedger.js"
 import type { ReferenceModel } from "./ReferenceModel.js"
+import { isChange } from "./Invariants.js"
 import * as ReferenceModels from "./ReferenceModel.js"
 
 /**
@@ -178,8 +179,11 @@ class Run {
     const [server, outputs] = ServerStreams.step(this.state.server, input, this.onlooker.now)
     const sends = outputs.filter((output) => output._tag === "Send")
     const resources = ResourceGroups.all(group)
-    const theirs =
-      input._tag === "Changed" ? { _tag: "Changed" as const, resources } : input._tag === "Deadline" ? undefined : input
+    const theirs = isChange(input)
+      ? { _tag: "Changed" as const, resources }
+      : input._tag === "Deadline"
+        ? undefined
+        : input
     const { problems } = this.onlooker
     for (const output of outputs) {
       if (output._tag === "Violation") problems.push(`the client broke the protocol: ${output.message}`)

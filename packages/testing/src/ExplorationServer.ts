@@ -109,7 +109,7 @@ class Run {
     for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
     if (this.options.isAggregated !== true && input._tag !== "Deadline") {
       const resources = group === undefined ? undefined : ResourceGroups.all(group)
-      const theirs = input._tag === "Changed" ? { _tag: "Changed" as const, resources } : input
+      const theirs = Invariants.isChange(input) ? { _tag: "Changed" as const, resources } : input
       const [model, expected] = ReferenceModels.step(this.state.model, theirs)
       this.state = { ...this.state, model }
       const [got, wanted] = [sends.map((send) => describe(client, send, send.response)), describe(client, expected)]
@@ -153,8 +153,10 @@ class Run {
   }
 
   set(group: ResourceGroup): void {
+    const { group: before, server } = this.state
     this.state = { ...this.state, group }
-    this.step({ _tag: "Changed", group })
+    const isUnaffected = before !== undefined && Invariants.isUnaffected(ServerStreams.interests(server), before, group)
+    this.step({ _tag: isUnaffected ? "Unaffected" : "Changed", group })
   }
 
   credit(): void {

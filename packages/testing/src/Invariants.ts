@@ -6,8 +6,10 @@
 import type { Resource } from "@effect-xds/core/Resource"
 import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
-import type { Input, Options, Output, Status } from "@effect-xds/core/ServerStream"
+import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import type { Input, Interest, Options, Output, Status } from "@effect-xds/core/ServerStream"
 import { byTypeUrl, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
 import type { ReferenceClient } from "./ReferenceClient.js"
 import * as ReferenceClients from "./ReferenceClient.js"
 import * as ReferenceModel from "./ReferenceModel.js"
@@ -51,6 +53,34 @@ export interface Invariant {
 type Send = Extract<Output, { readonly _tag: "Send" }>
 
 const sendsOf = (step: Step): ReadonlyArray<Send> => step.outputs.filter((output) => output._tag === "Send")
+
+/**
+ * Whether an input says what a stream's group holds.
+ *
+ * @since 0.1.0
+ */
+export const isChange = (input: Input): input is Extract<Input, { readonly _tag: "Changed" | "Unaffected" }> =>
+  input._tag === "Changed" || input._tag === "Unaffected"
+
+/**
+ * Whether a change concerns none of these interests. A server has an index for that, since it has many streams.
+ *
+ * @since 0.1.0
+ */
+export const isUnaffected = (
+  interests: ReadonlyArray<Interest>,
+  before: ResourceGroup,
+  after: ResourceGroup
+): boolean =>
+  interests.every(({ everything, names, typeUrl }) => {
+    const { mark } = ResourceGroups.set(before, typeUrl)
+    const set = ResourceGroups.set(after, typeUrl)
+    if (mark === set.mark) return true
+    return (
+      !everything &&
+      Array.from(ResourceSet.difference(set, mark).touched.keys()).every((name) => !HashMap.has(names, name))
+    )
+  })
 
 const eachStep = (history: History, check: (step: Step, index: number) => string | undefined): ReadonlyArray<string> =>
   history.steps.flatMap((step, index) => {
@@ -133,7 +163,7 @@ export const neverSetIsNeverAnswered: Invariant = {
   check: (history) => {
     let isSet = false
     return eachStep(history, (step) => {
-      if (step.input._tag === "Changed") isSet = step.input.group !== undefined
+      if (isChange(step.input)) isSet = step.input.group !== undefined
       return !isSet && sendsOf(step).length > 0 ? "a response although the group was never set" : undefined
     })
   }
@@ -416,7 +446,7 @@ const follow = (
   return eachStep(history, (step) => {
     const { input, now } = step
     if (input._tag === "Request") [model] = ReferenceModel.step(model, input)
-    if (input._tag === "Changed") {
+    if (isChange(input)) {
       const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
       ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
       for (const [typeUrl, { sent }] of model.subscriptions) {

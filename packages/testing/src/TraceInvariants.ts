@@ -970,8 +970,8 @@ export const typesInOrder: TraceInvariant = ofStreams({
 
 /** A history up to the moment when its group was cleared: of what was before nothing is known then, and nothing kept. */
 const untilCleared = ({ options, steps }: Invariants.History): Invariants.History => {
-  const isSet = ({ input }: Invariants.Step) => input._tag === "Changed" && input.group !== undefined
-  const isCleared = ({ input }: Invariants.Step) => input._tag === "Changed" && input.group === undefined
+  const isSet = ({ input }: Invariants.Step) => Invariants.isChange(input) && input.group !== undefined
+  const isCleared = ({ input }: Invariants.Step) => Invariants.isChange(input) && input.group === undefined
   const first = steps.findIndex(isSet)
   const end = steps.findIndex((step, index) => first >= 0 && index > first && isCleared(step))
   return end < 0 ? { options, steps } : { options, steps: steps.slice(0, end) }
@@ -1047,7 +1047,7 @@ export const phasesWait: TraceInvariant = ofStreams({
         if (isAck && place >= (awaited.get(typeUrl) ?? Number.POSITIVE_INFINITY)) awaited.delete(typeUrl)
         ;[model] = ReferenceModel.step(model, input)
       }
-      if (input._tag === "Changed") {
+      if (Invariants.isChange(input)) {
         const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
         ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
       }

@@ -101,6 +101,8 @@ export class Connection implements ServerTransport.StreamHandler {
   private changed = false
   /** What the reducer was given last. */
   private given: ResourceGroup | undefined
+  /** What there was before the first change that concerns this stream and is yet to be given. */
+  private unaffected: ResourceGroup | undefined
   /** What the client asks for is different from what the audience of its group knows. */
   private subscribed = false
   /** The reducer knows of a change that there was no credit for. */
@@ -169,8 +171,9 @@ export class Connection implements ServerTransport.StreamHandler {
 
   // What the server tells.
 
-  /** The group changed; {@link run} is yet to come. */
-  markChanged(): void {
+  /** The group changed in what this stream asks for; {@link run} is yet to come. */
+  markChanged(before: ResourceGroup | undefined): void {
+    if (!this.changed) this.unaffected = before
     if (this.changed || (this.held && !this.credit)) XdsServerMetrics.conflations.unsafeUpdate(1, [])
     this.changed = true
   }
@@ -336,6 +339,13 @@ export class Connection implements ServerTransport.StreamHandler {
     if (this.phase._tag !== "Serving") return undefined
     const { resources } = this.phase.group
     if (this.given !== resources) {
+      // By the time that it is concerned a stream may be many changes behind that were none of its business.
+      const group = this.changed ? this.unaffected : resources
+      this.unaffected = undefined
+      if (this.given !== undefined && group !== undefined && group !== this.given) {
+        this.given = group
+        return { _tag: "Unaffected", group }
+      }
       this.given = resources
       if (this.changed && !this.credit) this.held = true
       this.changed = false
