@@ -15,7 +15,7 @@ export class Client {
   private readonly child: Child
 
   constructor(readonly peer: ClientPeer) {
-    const args = ["--expose-gc", join(import.meta.dirname, "clients", `${peer}.js`)]
+    const args = [join(import.meta.dirname, "clients", `${peer}.js`)]
     this.child = new Child(peerTitles[peer], process.execPath, args, { NODE_ENV: "production" })
   }
 

@@ -52,8 +52,7 @@ export class Server {
       case "transport":
       case "bare":
       case "grpc-js": {
-        // Only so that garbage can be collected before memory is read.
-        const args = ["--expose-gc", join(import.meta.dirname, "servers", `${peer}.js`)]
+        const args = [join(import.meta.dirname, "servers", `${peer}.js`)]
         this.child = new Child(title, process.execPath, args, { NODE_ENV: "production" })
       }
     }

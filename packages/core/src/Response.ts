@@ -1,8 +1,8 @@
 /**
  * Discovery responses: what they say, and their bytes.
  *
- * One response value is shared by every stream that needs the same; its body is assembled once, from resources that
- * are already encoded. Only the nonce is a stream's own: protobuf fields may stand in any order, so a message is the
+ * One response value is shared by every stream that needs the same; its body is assembled for all of them, from resources
+ * that are already encoded. Only the nonce is a stream's own: protobuf fields may stand in any order, so a message is the
  * shared body followed by a few bytes.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
@@ -10,7 +10,7 @@
  */
 import type { Protocol } from "./Request.js"
 import type { Resource } from "./Resource.js"
-import { fieldOf, sizeOfField, sizeOfVarint, utf8, Writer } from "./Wire.js"
+import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
 /**
  * A `DiscoveryResponse` or `DeltaDiscoveryResponse` without its nonce.
@@ -65,66 +65,121 @@ const ANY = { typeUrl: 1, value: 2 } as const
 /** google.protobuf.Duration */
 const DURATION = { seconds: 1, nanos: 2 } as const
 
-/** A length-delimited field whose content is written in place: nothing is copied but into the final buffer. */
-interface Part {
-  readonly size: number
-  readonly write: (writer: Writer) => void
-}
+/**
+ * Writes fields and nested messages. The same calls are made twice: first to measure, when the length of each text and
+ * message is noted, then to write, when those are taken in the same order. So nothing is made for a single resource, of
+ * which there may be a hundred thousand.
+ */
+class Encoder {
+  private readonly lengths: Array<number> = []
+  private taken = 0
+  private size = 0
+  private writer: Writer | undefined
 
-const bytesPart = (field: number, bytes: Uint8Array): Part => ({
-  size: bytes.byteLength === 0 ? 0 : sizeOfField(field, bytes.byteLength),
-  write: (writer) => {
-    if (bytes.byteLength > 0) writer.field(field, bytes)
+  /** Ends the measuring. What is written from now on is in the result. */
+  begin(): Uint8Array {
+    this.writer = new Writer(this.size)
+    return this.writer.bytes
   }
-})
 
-const messagePart = (field: number, parts: ReadonlyArray<Part>): Part => {
-  let length = 0
-  for (const part of parts) length += part.size
-  return {
-    size: sizeOfField(field, length),
-    write: (writer) => {
-      writer.head(field, length)
-      for (const part of parts) part.write(writer)
+  /** Nothing if it is empty. */
+  bytes(field: number, bytes: Uint8Array): void {
+    if (bytes.byteLength === 0) return
+    if (this.writer === undefined) this.size += sizeOfField(field, bytes.byteLength)
+    else this.writer.field(field, bytes)
+  }
+
+  /** Nothing if it is empty and `always` is not said. */
+  text(field: number, text: string, always = false): void {
+    if (text === "" && !always) return
+    if (this.writer === undefined) {
+      const length = sizeOfText(text)
+      this.lengths.push(length)
+      this.size += sizeOfField(field, length)
+    } else {
+      const length = this.take()
+      this.writer.head(field, length)
+      this.writer.text(text, length)
     }
   }
+
+  /** Nothing if it is 0. */
+  number(field: number, value: number): void {
+    if (value === 0) return
+    if (this.writer === undefined) this.size += sizeOfVarint(field * 8) + sizeOfVarint(value)
+    else {
+      this.writer.varint(field * 8)
+      this.writer.varint(value)
+    }
+  }
+
+  /** Begins a nested message; the result is for {@link close}. */
+  open(field: number): number {
+    if (this.writer === undefined) return this.lengths.push(this.size) - 1
+    this.writer.head(field, this.take())
+    return 0
+  }
+
+  close(field: number, opened: number): void {
+    if (this.writer !== undefined) return
+    const length = this.size - (this.lengths[opened] ?? 0)
+    this.lengths[opened] = length
+    this.size += sizeOfField(field, length) - length
+  }
+
+  private take(): number {
+    return this.lengths[this.taken++] ?? 0
+  }
 }
 
-const anyPart = (field: number, typeUrl: Uint8Array, value: Uint8Array): Part =>
-  messagePart(field, [bytesPart(ANY.typeUrl, typeUrl), bytesPart(ANY.value, value)])
+const writeAny = (to: Encoder, field: number, typeUrl: Uint8Array, value: Uint8Array): void => {
+  const any = to.open(field)
+  to.bytes(ANY.typeUrl, typeUrl)
+  to.bytes(ANY.value, value)
+  to.close(field, any)
+}
 
-const durationPart = (field: number, milliseconds: number): Part => {
+const writeDuration = (to: Encoder, field: number, milliseconds: number): void => {
   const seconds = Math.floor(milliseconds / 1000)
-  const nanos = Math.round((milliseconds - seconds * 1000) * 1e6)
-  const length = (seconds > 0 ? 1 + sizeOfVarint(seconds) : 0) + (nanos > 0 ? 1 + sizeOfVarint(nanos) : 0)
-  return {
-    size: sizeOfField(field, length),
-    write: (writer) => {
-      writer.head(field, length)
-      if (seconds > 0) {
-        writer.varint(DURATION.seconds * 8)
-        writer.varint(seconds)
-      }
-      if (nanos > 0) {
-        writer.varint(DURATION.nanos * 8)
-        writer.varint(nanos)
-      }
-    }
-  }
+  const duration = to.open(field)
+  to.number(DURATION.seconds, seconds)
+  to.number(DURATION.nanos, Math.round((milliseconds - seconds * 1000) * 1e6))
+  to.close(field, duration)
 }
 
-/** An `envoy.service.discovery.v3.Resource`; without a body if there is no type URL. */
-const resourceParts = (
-  resource: { readonly name: string; readonly version: string; readonly ttl: number | undefined },
+const noNames: ReadonlyArray<string> = []
+
+/** The content of an `envoy.service.discovery.v3.Resource`; without a body if there is no value. */
+const writeResource = (
+  to: Encoder,
+  { name, ttl, version }: Pick<Resource, "name" | "ttl" | "version">,
   aliases: ReadonlyArray<string>,
-  body: { readonly typeUrl: Uint8Array; readonly value: Uint8Array } | undefined
-): Array<Part> => {
-  const parts = [bytesPart(RESOURCE.version, utf8(resource.version))]
-  if (body !== undefined) parts.push(anyPart(RESOURCE.resource, body.typeUrl, body.value))
-  parts.push(bytesPart(RESOURCE.name, utf8(resource.name)))
-  for (const alias of aliases) parts.push(bytesPart(RESOURCE.aliases, utf8(alias)))
-  if (resource.ttl !== undefined) parts.push(durationPart(RESOURCE.ttl, resource.ttl))
-  return parts
+  typeUrl: Uint8Array,
+  value: Uint8Array | undefined
+): void => {
+  to.text(RESOURCE.version, version)
+  if (value !== undefined) writeAny(to, RESOURCE.resource, typeUrl, value)
+  to.text(RESOURCE.name, name)
+  for (const alias of aliases) to.text(RESOURCE.aliases, alias)
+  if (ttl !== undefined) writeDuration(to, RESOURCE.ttl, ttl)
+}
+
+const writeStateOfTheWorld = (to: Encoder, response: Response, typeUrl: Uint8Array): void => {
+  const writeWrapped = (resource: Resource, value: Uint8Array | undefined) => {
+    const any = to.open(SOTW.resources)
+    to.bytes(ANY.typeUrl, RESOURCE_TYPE_URL)
+    const wrapper = to.open(ANY.value)
+    writeResource(to, resource, noNames, typeUrl, value)
+    to.close(ANY.value, wrapper)
+    to.close(SOTW.resources, any)
+  }
+  to.text(SOTW.version, response.version)
+  for (const resource of response.resources) {
+    if (response.ttl && resource.ttl !== undefined) writeWrapped(resource, resource.value)
+    else writeAny(to, SOTW.resources, typeUrl, resource.value)
+  }
+  for (const resource of response.heartbeats) writeWrapped(resource, undefined)
+  to.bytes(SOTW.typeUrl, typeUrl)
 }
 
 const withoutTtl = (resource: Resource, response: Response): Pick<Resource, "name" | "version" | "ttl"> =>
@@ -132,65 +187,58 @@ const withoutTtl = (resource: Resource, response: Response): Pick<Resource, "nam
     ? resource
     : { name: resource.name, version: resource.version, ttl: undefined }
 
-const stateOfTheWorldParts = (response: Response): Array<Part> => {
-  const typeUrl = utf8(response.typeUrl)
-  const wrapped = (parts: ReadonlyArray<Part>): Part => {
-    const wrapper = messagePart(ANY.value, parts)
-    return messagePart(SOTW.resources, [bytesPart(ANY.typeUrl, RESOURCE_TYPE_URL), wrapper])
+const writeIncremental = (to: Encoder, response: Response, typeUrl: Uint8Array): void => {
+  const write = (
+    resource: Pick<Resource, "name" | "version" | "ttl">,
+    aliases: ReadonlyArray<string>,
+    value: Uint8Array | undefined
+  ) => {
+    const wrapper = to.open(DELTA.resources)
+    writeResource(to, resource, aliases, typeUrl, value)
+    to.close(DELTA.resources, wrapper)
   }
-  const parts = [bytesPart(SOTW.version, utf8(response.version))]
+  const aliasesOf = (name: string) => response.aliases.get(name) ?? noNames
+  to.text(DELTA.version, response.version)
   for (const resource of response.resources) {
-    parts.push(
-      response.ttl && resource.ttl !== undefined
-        ? wrapped(resourceParts(resource, [], { typeUrl, value: resource.value }))
-        : anyPart(SOTW.resources, typeUrl, resource.value)
-    )
+    write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)
   }
-  for (const resource of response.heartbeats) parts.push(wrapped(resourceParts(resource, [], undefined)))
-  parts.push(bytesPart(SOTW.typeUrl, typeUrl))
-  return parts
+  for (const resource of response.heartbeats) write(resource, aliasesOf(resource.name), undefined)
+  for (const name of response.absent) write({ name, version: "", ttl: undefined }, [name], undefined)
+  to.bytes(DELTA.typeUrl, typeUrl)
+  for (const name of response.removed) to.text(DELTA.removed, name, true)
 }
 
-const incrementalParts = (response: Response): Array<Part> => {
+const encodeBody = (response: Response): Uint8Array => {
   const typeUrl = utf8(response.typeUrl)
-  const aliasesOf = (name: string) => response.aliases.get(name) ?? []
-  const parts = [bytesPart(DELTA.version, utf8(response.version))]
-  for (const resource of response.resources) {
-    const body = { typeUrl, value: resource.value }
-    parts.push(
-      messagePart(DELTA.resources, resourceParts(withoutTtl(resource, response), aliasesOf(resource.name), body))
-    )
-  }
-  for (const resource of response.heartbeats)
-    parts.push(messagePart(DELTA.resources, resourceParts(resource, aliasesOf(resource.name), undefined)))
-  for (const name of response.absent)
-    parts.push(messagePart(DELTA.resources, resourceParts({ name, version: "", ttl: undefined }, [name], undefined)))
-  parts.push(bytesPart(DELTA.typeUrl, typeUrl))
-  for (const name of response.removed) {
-    const bytes = utf8(name)
-    parts.push({ size: sizeOfField(DELTA.removed, bytes.byteLength), write: (w) => w.field(DELTA.removed, bytes) })
-  }
-  return parts
+  const write = response.protocol === "StateOfTheWorld" ? writeStateOfTheWorld : writeIncremental
+  const encoder = new Encoder()
+  write(encoder, response, typeUrl)
+  const bytes = encoder.begin()
+  write(encoder, response, typeUrl)
+  return bytes
 }
 
-const bodies = new WeakMap<Response, Uint8Array>()
+/** Bytes. Up to here a body is kept with its response. All the resources of a group once more would be too much for that. */
+const keepLimit = 16 * 1024
+
+/** A large body is known as long as anybody still holds bytes of it: by its buffer, because they may hold a part. */
+const bodies = new WeakMap<Response, Uint8Array | WeakRef<ArrayBufferLike>>()
 
 /**
- * The encoded response without its nonce. Assembled once for a response, however many streams send it; not to be
- * written into.
+ * The encoded response without its nonce; not to be written into. It is assembled once, however many streams send it at a
+ * time. One of more than 16 KB is garbage when none of them has any of it left to send: for who comes after it was collected
+ * it is assembled again.
  *
  * @since 0.1.0
  */
 export const body = (response: Response): Uint8Array => {
   const known = bodies.get(response)
-  if (known !== undefined) return known
-  const parts = response.protocol === "StateOfTheWorld" ? stateOfTheWorldParts(response) : incrementalParts(response)
-  let size = 0
-  for (const part of parts) size += part.size
-  const writer = new Writer(size)
-  for (const part of parts) part.write(writer)
-  bodies.set(response, writer.bytes)
-  return writer.bytes
+  if (known instanceof Uint8Array) return known
+  const buffer = known?.deref()
+  if (buffer !== undefined) return new Uint8Array(buffer)
+  const made = encodeBody(response)
+  bodies.set(response, made.byteLength <= keepLimit ? made : new WeakRef(made.buffer))
+  return made
 }
 
 /**

@@ -17,6 +17,19 @@ const encoder = new TextEncoder()
 export const utf8 = (text: string): Uint8Array => encoder.encode(text)
 
 /**
+ * Bytes that a string takes as UTF-8.
+ *
+ * @since 0.1.0
+ */
+export const sizeOfText = (text: string): number => {
+  // Names and versions hardly ever have anything but ASCII.
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) >= 0x80) return utf8(text).byteLength
+  }
+  return text.length
+}
+
+/**
  * Bytes that an unsigned number takes as a varint. Exact up to 2^53 - 1.
  *
  * @since 0.1.0
@@ -66,6 +79,12 @@ export class Writer {
   raw(bytes: Uint8Array): void {
     this.bytes.set(bytes, this.offset)
     this.offset += bytes.byteLength
+  }
+
+  /** A string of which {@link sizeOfText} is known. */
+  text(text: string, size: number): void {
+    if (size !== text.length) return this.raw(utf8(text))
+    for (let index = 0; index < size; index++) this.bytes[this.offset++] = text.charCodeAt(index)
   }
 
   /** A whole length-delimited field. */

@@ -1,0 +1,58 @@
+import { fromBinary } from "@bufbuild/protobuf"
+import * as Resource from "@effect-xds/core/Resource"
+import * as Response from "@effect-xds/core/Response"
+import { DeltaDiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Either from "effect/Either"
+import * as Timers from "node:timers/promises"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
+import { describe, expect, it } from "@effect/vitest"
+
+const { typeUrl } = ResourceType.TypedExtensionConfig
+
+const resource = (name: string, bytes: number): Resource.Resource =>
+  Either.getOrThrow(Resource.make({ typeUrl, name, value: new Uint8Array(bytes), version: "é1" }))
+
+const response = (resources: ReadonlyArray<Resource.Resource>): Response.Response =>
+  Response.make({ protocol: "Incremental", typeUrl, version: "1", resources, removed: ["größer", ""] })
+
+/** Collects garbage, in a turn in which nothing of the last ones is held any more. */
+const collect = async (): Promise<void> => {
+  await Timers.setImmediate()
+  V8.setFlagsFromString("--expose_gc")
+  new Vm.Script("gc()").runInNewContext()
+}
+
+describe("the body of a response", () => {
+  it("has names that are not ASCII, next to ones that are", () => {
+    const names = ["plain", "größer", "名前", "😀", "x".repeat(200), "ü".repeat(64)]
+    const decoded = fromBinary(
+      DeltaDiscoveryResponseSchema,
+      Response.body(response(names.map((name) => resource(name, 3))))
+    )
+    expect(decoded.resources.map(({ name, version }) => [name, version])).toEqual(names.map((name) => [name, "é1"]))
+    expect(decoded.removedResources).toEqual(["größer", ""])
+  })
+
+  it("is made once while a part of it is being sent, and a large one is not kept after that", async () => {
+    const large = response([resource("large", 100_000)])
+    const expected = Response.encode(large, "1")
+    await collect()
+    let part: Uint8Array | undefined = Response.body(large).subarray(50_000)
+    const buffer = new WeakRef(part.buffer)
+    await collect()
+    expect(Response.body(large).buffer === part.buffer).toBe(true)
+    part = undefined
+    await collect()
+    expect(buffer.deref() === undefined).toBe(true)
+    expect(Response.encode(large, "1")).toEqual(expected)
+  })
+
+  it("is kept with the response if it is small", async () => {
+    const small = response([resource("small", 10_000)])
+    const body = new WeakRef(Response.body(small))
+    await collect()
+    expect(body.deref() === Response.body(small)).toBe(true)
+  })
+})
