@@ -197,8 +197,8 @@ const server = [
   {
     fault: "the cursor skips one revision",
     file: "ResourceSet.ts",
-    line: "for (let index = start; index < self.log.length; index++) {",
-    becomes: "for (let index = start + 1; index < self.log.length; index++) {"
+    line: "for (let index = start; index < entries.length; index++) {",
+    becomes: "for (let index = start + 1; index < entries.length; index++) {"
   },
   {
     fault: "a log that does not lead from the client's revision is trusted",
@@ -221,7 +221,7 @@ const server = [
   {
     fault: "what changed back is sent",
     file: "ResourceSet.ts",
-    line: "if (Option.isSome(held) && held.value === now.fingerprint) return",
+    line: "if (held === now.fingerprint) return",
     becomes: ""
   },
   {
@@ -239,8 +239,8 @@ const server = [
   {
     fault: "the log of changes grows without end",
     file: "ResourceSet.ts",
-    line: "log: drop === 0 ? log : log.slice(drop),",
-    becomes: "log,"
+    line: "return { log: log.slice(drop), recent: [], logged: left }",
+    becomes: "return { log, recent: [], logged: left }"
   },
   {
     fault: "a stream that was behind already is passed over",

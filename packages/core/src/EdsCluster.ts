@@ -52,5 +52,6 @@ export const assignmentName = (clusterName: string, cluster: Uint8Array): string
     return undefined
   }
   if (!seen.isEds) return undefined
-  return seen.serviceName === "" ? clusterName : seen.serviceName
+  // Usually both names are the same: one string is kept then, and not two.
+  return seen.serviceName === "" || seen.serviceName === clusterName ? clusterName : seen.serviceName
 }

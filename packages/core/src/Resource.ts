@@ -9,7 +9,6 @@ import * as Either from "effect/Either"
 import * as Digest from "./Digest.js"
 import * as EdsCluster from "./EdsCluster.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
-import { utf8 } from "./Wire.js"
 
 /**
  * A named, versioned piece of configuration, encoded.
@@ -74,6 +73,9 @@ export class InvalidResource extends Data.TaggedError("InvalidResource")<{
   }
 }
 
+/** One for all: most resources have none. */
+const noAliases: ReadonlyArray<string> = []
+
 /**
  * A resource from its encoded message.
  *
@@ -86,19 +88,13 @@ export const make = (
   const invalid = (reason: string) => Either.left(new InvalidResource({ typeUrl, name, reason }))
   if (name === "") return invalid("the name is empty; give every resource a name")
   if (name === "*") return invalid("the name `*` is reserved: clients subscribe to it to get everything")
-  const aliases = input.aliases ?? []
+  const aliases = input.aliases === undefined || input.aliases.length === 0 ? noAliases : input.aliases
   if (aliases.some((alias) => alias === "" || alias === "*")) return invalid("an alias must not be empty or `*`")
-  if (new Set(aliases).size !== aliases.length || aliases.includes(name))
+  if (aliases.length > 0 && (new Set(aliases).size !== aliases.length || aliases.includes(name)))
     return invalid("an alias is given twice or repeats the name")
   if (ttl !== undefined && !(ttl >= minimumTtl && Number.isFinite(ttl)))
     return invalid(`a TTL of ${ttl} ms is too short: heartbeats go out at half of it; give at least ${minimumTtl} ms`)
-  const digest = Digest.ofParts([
-    utf8(typeUrl),
-    utf8(name),
-    utf8(ttl === undefined ? "" : String(ttl)),
-    value,
-    ...aliases.map(utf8)
-  ])
+  const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases])
   const fingerprint = Digest.toHex(digest)
   return Either.right({
     typeUrl,

@@ -144,26 +144,28 @@ export const update = (
     readonly remove?: Iterable<ResourceKey> | undefined
     readonly versions?: Readonly<Record<string, string>> | undefined
   }
-): Either.Either<ResourceGroup, ChangeError> =>
-  Either.gen(function* () {
-    const types = yield* byType(change.upsert ?? [])
-    const removals = new Map<string, Array<string>>()
-    for (const { name, typeUrl } of change.remove ?? []) {
-      const names = removals.get(typeUrl)
-      if (names === undefined) removals.set(typeUrl, [name])
-      else names.push(name)
-    }
-    const versions = change.versions ?? {}
-    const sets = new Map(self.sets)
-    let changed = false
-    for (const typeUrl of new Set([...types.keys(), ...removals.keys(), ...Object.keys(versions)])) {
-      const next = yield* ResourceSet.update(set(self, typeUrl), {
-        upsert: types.get(typeUrl)?.values(),
-        remove: removals.get(typeUrl),
-        version: versions[typeUrl]
-      })
-      changed ||= next !== set(self, typeUrl)
-      sets.set(typeUrl, next)
-    }
-    return changed ? { sets } : self
-  })
+): Either.Either<ResourceGroup, ChangeError> => {
+  const types = byType(change.upsert ?? [])
+  if (Either.isLeft(types)) return Either.left(types.left)
+  const removals = new Map<string, Array<string>>()
+  for (const { name, typeUrl } of change.remove ?? []) {
+    const names = removals.get(typeUrl)
+    if (names === undefined) removals.set(typeUrl, [name])
+    else names.push(name)
+  }
+  const versions = change.versions ?? {}
+  const sets = new Map(self.sets)
+  let changed = false
+  for (const typeUrl of new Set([...types.right.keys(), ...removals.keys(), ...Object.keys(versions)])) {
+    const before = set(self, typeUrl)
+    const after = ResourceSet.update(before, {
+      upsert: types.right.get(typeUrl)?.values(),
+      remove: removals.get(typeUrl),
+      version: versions[typeUrl]
+    })
+    if (Either.isLeft(after)) return Either.left(after.left)
+    changed ||= after.right !== before
+    sets.set(typeUrl, after.right)
+  }
+  return Either.right(changed ? { sets } : self)
+}

@@ -92,9 +92,11 @@ export interface ResourceSet {
   /** What clients are told as the version of the type. */
   readonly version: string
   readonly mark: Mark
-  /** Oldest first; the last entry leads to this revision. */
+  /** Changes, oldest first. */
   readonly log: ReadonlyArray<LogEntry>
-  /** Names in the log, for its bound. */
+  /** The changes after those, up to this revision. Few, because every change copies them. */
+  readonly recent: ReadonlyArray<LogEntry>
+  /** Names in both, for their bound. */
   readonly logged: number
 }
 
@@ -121,6 +123,8 @@ export class AliasConflict extends Data.TaggedError("AliasConflict")<{
 const maxLogEntries = 512
 /** Most names a log keeps, unless the last change alone has more. */
 const maxLoggedNames = 8192
+/** Changes after which what is recent goes into the log, which is copied then. */
+const maxRecentEntries = 32
 
 /**
  * The set of a type that nothing was put into.
@@ -136,6 +140,7 @@ export const empty = (typeUrl: string): ResourceSet => ({
   version: Digest.toHex(Digest.zero),
   mark: { revision: 0, fingerprints: HashMap.empty(), aliases: HashMap.empty(), token: {}, hasTtls: false },
   log: [],
+  recent: [],
   logged: 0
 })
 
@@ -218,8 +223,10 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
 
   const before = new Map<string, Resource | undefined>()
   let relabelled = false
-  let { aliases, digest, resources, ttls } = self
-  let { fingerprints } = self.mark
+  let { aliases, digest, ttls } = self
+  // Copies that are changed in place until this is over: a change of many copies the inner nodes of the maps once.
+  const resources = HashMap.beginMutation(self.resources)
+  const fingerprints = HashMap.beginMutation(self.mark.fingerprints)
 
   const forget = (resource: Resource) => {
     digest = Digest.subtract(digest, resource.digest)
@@ -233,25 +240,26 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
     if (old === undefined) continue
     before.set(name, old)
     forget(old)
-    resources = HashMap.remove(resources, name)
-    fingerprints = HashMap.remove(fingerprints, name)
+    HashMap.remove(resources, name)
+    HashMap.remove(fingerprints, name)
   }
-  for (const resource of upserts.values()) {
-    const old = get(self, resource.name)
+  for (const [name, resource] of upserts) {
+    const hash = Hash.string(name)
+    const old = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
     if (old !== undefined && old.fingerprint === resource.fingerprint) {
       // Equal content: at most the label is new, and that is no change for anyone who holds the resource.
       if (old.version !== resource.version) {
         relabelled = true
-        resources = HashMap.set(resources, resource.name, resource)
+        HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
       }
       continue
     }
-    before.set(resource.name, old)
+    before.set(name, old)
     if (old !== undefined) forget(old)
     digest = Digest.add(digest, resource.digest)
-    resources = HashMap.set(resources, resource.name, resource)
-    fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
-    if (resource.ttl !== undefined) ttls = HashMap.set(ttls, resource.name, resource.ttl)
+    HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
+    HashMap.modifyHash(fingerprints, name, hash, () => Option.some(resource.fingerprint))
+    if (resource.ttl !== undefined) ttls = HashMap.set(ttls, name, resource.ttl)
   }
   for (const name of before.keys()) {
     // After all removals, so that an alias may move from one resource to another in one step.
@@ -263,6 +271,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
       if (other !== undefined) return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias, name, other }))
       aliases = HashMap.set(aliases, alias, name)
     }
+    if (HashMap.size(aliases) === 0) continue
     const owner = HashMap.get(aliases, name)
     if (Option.isSome(owner))
       return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias: name, name: owner.value, other: name }))
@@ -270,23 +279,33 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
 
   const version = change.version ?? Digest.toHex(digest)
   if (before.size === 0 && !relabelled && version === self.version) return Either.right(self)
-  const next = { typeUrl: self.typeUrl, resources, aliases, ttls, digest, version }
+  const { typeUrl } = self
+  HashMap.endMutation(resources)
   if (before.size === 0) {
-    return Either.right({ ...next, mark: self.mark, log: self.log, logged: self.logged })
+    const { log, logged, mark, recent } = self
+    return Either.right({ typeUrl, resources, aliases, ttls, digest, version, mark, log, recent, logged })
   }
-  const log = [...self.log, { from: self.mark.token, before }]
-  let logged = self.logged + before.size
+  const { revision, token } = self.mark
+  const hasTtls = HashMap.size(ttls) > 0
+  const mark = { revision: revision + 1, fingerprints: HashMap.endMutation(fingerprints), aliases, token: {}, hasTtls }
+  const recent = [...self.recent, { from: token, before }]
+  const logged = self.logged + before.size
+  return Either.right(
+    recent.length < maxRecentEntries && logged <= maxLoggedNames
+      ? { typeUrl, resources, aliases, ttls, digest, version, mark, log: self.log, recent, logged }
+      : { typeUrl, resources, aliases, ttls, digest, version, mark, ...shortened([...self.log, ...recent], logged) }
+  )
+}
+
+/** A log within its bounds, with room for what is recent next. The last change stays. */
+const shortened = (log: ReadonlyArray<LogEntry>, logged: number): Pick<ResourceSet, "log" | "recent" | "logged"> => {
+  let left = logged
   let drop = 0
-  while (log.length - drop > 1 && (log.length - drop > maxLogEntries || logged > maxLoggedNames)) {
-    logged -= log[drop]?.before.size ?? 0
+  while (log.length - drop > 1 && (log.length - drop > maxLogEntries - maxRecentEntries || left > maxLoggedNames)) {
+    left -= log[drop]?.before.size ?? 0
     drop++
   }
-  return Either.right({
-    ...next,
-    mark: { revision: self.mark.revision + 1, fingerprints, aliases, token: {}, hasTtls: !HashMap.isEmpty(ttls) },
-    log: drop === 0 ? log : log.slice(drop),
-    logged
-  })
+  return { log: log.slice(drop), recent: [], logged: left }
 }
 
 /**
@@ -354,25 +373,28 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
   const touched = new Map<string, number>()
   const touch = (name: string) => void touched.set(name, Hash.string(name))
   const see = (name: string, before: Resource | undefined) => {
-    const now = get(self, name)
-    const held = HashMap.get(since.fingerprints, name)
+    const hash = Hash.string(name)
+    const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
+    const held = Option.getOrUndefined(HashMap.getHash(since.fingerprints, name, hash))
     if (now === undefined) {
-      if (Option.isNone(held)) return
+      if (held === undefined) return
       removed.set(name, before)
     } else {
-      if (Option.isSome(held) && held.value === now.fingerprint) return
+      if (held === now.fingerprint) return
       changed.push(now)
       for (const alias of now.aliases) touch(alias)
     }
-    touch(name)
-    for (const alias of before?.aliases ?? []) touch(alias)
+    touched.set(name, hash)
+    if (before !== undefined) for (const alias of before.aliases) touch(alias)
   }
-  const start = self.log.length - (self.mark.revision - since.revision)
-  const first = self.log[start]
+  const steps = self.mark.revision - since.revision
+  const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
+  const start = entries.length - steps
+  const first = entries[start]
   if (first !== undefined && first.from === since.token) {
     const oldest = new Map<string, Resource | undefined>()
-    for (let index = start; index < self.log.length; index++) {
-      for (const [name, before] of self.log[index]?.before ?? []) if (!oldest.has(name)) oldest.set(name, before)
+    for (let index = start; index < entries.length; index++) {
+      for (const [name, before] of entries[index]?.before ?? []) if (!oldest.has(name)) oldest.set(name, before)
     }
     for (const [name, before] of oldest) see(name, before)
   } else {

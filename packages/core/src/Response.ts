@@ -8,6 +8,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
  */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
@@ -43,13 +44,15 @@ const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
  * @since 0.1.0
  */
 export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"> & Partial<Response>): Response => ({
-  resources: [],
-  removed: [],
-  heartbeats: [],
-  absent: [],
-  aliases: noAliases,
-  ttl: false,
-  ...response
+  protocol: response.protocol,
+  typeUrl: response.typeUrl,
+  version: response.version,
+  resources: response.resources ?? [],
+  removed: response.removed ?? [],
+  heartbeats: response.heartbeats ?? [],
+  absent: response.absent ?? [],
+  aliases: response.aliases ?? noAliases,
+  ttl: response.ttl ?? false
 })
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
@@ -64,6 +67,11 @@ const RESOURCE = { version: 1, resource: 2, name: 3, aliases: 4, ttl: 6 } as con
 const ANY = { typeUrl: 1, value: 2 } as const
 /** google.protobuf.Duration */
 const DURATION = { seconds: 1, nanos: 2 } as const
+
+/** The bytes of the type URLs of the table: each response has its type several times. */
+const typeUrls: ReadonlyMap<string, Uint8Array> = new Map(
+  ResourceType.all.map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
+)
 
 /**
  * Writes fields and nested messages. The same calls are made twice: first to measure, when the length of each text and
@@ -209,7 +217,7 @@ const writeIncremental = (to: Encoder, response: Response, typeUrl: Uint8Array):
 }
 
 const encodeBody = (response: Response): Uint8Array => {
-  const typeUrl = utf8(response.typeUrl)
+  const typeUrl = typeUrls.get(response.typeUrl) ?? utf8(response.typeUrl)
   const write = response.protocol === "StateOfTheWorld" ? writeStateOfTheWorld : writeIncremental
   const encoder = new Encoder()
   write(encoder, response, typeUrl)
@@ -222,16 +230,28 @@ const encodeBody = (response: Response): Uint8Array => {
 const keepLimit = 16 * 1024
 
 /** A large body is known as long as anybody still holds bytes of it: by its buffer, because they may hold a part. */
-const bodies = new WeakMap<Response, Uint8Array | WeakRef<ArrayBufferLike>>()
+const bodies = new WeakMap<Response, Uint8Array | WeakRef<ArrayBufferLike> | undefined>()
 
 /**
- * The encoded response without its nonce; not to be written into. It is assembled once, however many streams send it at a
- * time. One of more than 16 KB is garbage when none of them has any of it left to send: for who comes after it was collected
- * it is assembled again.
+ * A response whose {@link body} is kept: one that many streams send. To keep it for every response would take longer than
+ * to assemble a small one.
+ *
+ * @since 0.1.0
+ */
+export const shared = (response: Response): Response => {
+  bodies.set(response, undefined)
+  return response
+}
+
+/**
+ * The encoded response without its nonce; not to be written into. Of a {@link shared} response it is assembled once,
+ * however many streams send it at a time. One of more than 16 KB is garbage when none of them has any of it left to
+ * send, and is assembled again for who comes after that.
  *
  * @since 0.1.0
  */
 export const body = (response: Response): Uint8Array => {
+  if (!bodies.has(response)) return encodeBody(response)
   const known = bodies.get(response)
   if (known instanceof Uint8Array) return known
   const buffer = known?.deref()

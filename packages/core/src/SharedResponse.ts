@@ -5,6 +5,7 @@
  */
 import type * as ResourceSet from "./ResourceSet.js"
 import type { Response } from "./Response.js"
+import { shared } from "./Response.js"
 
 const responses = new WeakMap<ResourceSet.ResourceSet, WeakMap<object, Map<string, Response>>>()
 
@@ -27,7 +28,7 @@ export const of = (set: ResourceSet.ResourceSet, from: object, variant: string, 
   }
   const known = byFrom.get(variant)
   if (known !== undefined) return known
-  const made = make()
+  const made = shared(make())
   byFrom.set(variant, made)
   return made
 }

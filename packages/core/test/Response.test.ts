@@ -15,7 +15,7 @@ const resource = (name: string, bytes: number): Resource.Resource =>
   Either.getOrThrow(Resource.make({ typeUrl, name, value: new Uint8Array(bytes), version: "é1" }))
 
 const response = (resources: ReadonlyArray<Resource.Resource>): Response.Response =>
-  Response.make({ protocol: "Incremental", typeUrl, version: "1", resources, removed: ["größer", ""] })
+  Response.shared(Response.make({ protocol: "Incremental", typeUrl, version: "1", resources, removed: ["größer", ""] }))
 
 /** Collects garbage, in a turn in which nothing of the last ones is held any more. */
 const collect = async (): Promise<void> => {
@@ -24,7 +24,7 @@ const collect = async (): Promise<void> => {
   new Vm.Script("gc()").runInNewContext()
 }
 
-describe("the body of a response", () => {
+describe("the body of a shared response", () => {
   it("has names that are not ASCII, next to ones that are", () => {
     const names = ["plain", "größer", "名前", "😀", "x".repeat(200), "ü".repeat(64)]
     const decoded = fromBinary(

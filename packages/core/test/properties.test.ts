@@ -18,6 +18,7 @@ import {
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { Arbitraries, Invariants } from "@effect-xds/testing"
+import { sha256 } from "@noble/hashes/sha2.js"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
 import * as fc from "fast-check"
@@ -222,7 +223,7 @@ describe("ResourceSet", () => {
         for (let n = 0; n < 2; n++)
           set = update(update(set, { upsert: many }), { remove: many.map((each) => each.name) })
       }
-      assert(set.log.length <= 512)
+      assert(set.log.length + set.recent.length <= 512)
       assert(set.logged <= 8_192)
       const difference = ResourceSet.difference(set, start.mark)
       const isOdd = ResourceSet.get(set, "a")?.fingerprint === spec("a", 1).fingerprint
@@ -273,6 +274,29 @@ describe("Digest", () => {
         assert.match(Digest.toHex(sum), /^[0-9a-f]{16}$/)
       }
     ))
+  it("is the beginning of the SHA-256 of all parts behind their lengths, whether they are bytes or text", () =>
+    check(
+      fc.array(
+        fc.oneof(
+          fc.string({ unit: "grapheme", maxLength: 300 }),
+          fc.string({ maxLength: 1_100 }),
+          fc.uint8Array({ maxLength: 1_100 })
+        ),
+        { maxLength: 6 }
+      ),
+      200,
+      (parts) => {
+        const expected = sha256.create()
+        for (const part of parts) {
+          const bytes = typeof part === "string" ? new TextEncoder().encode(part) : part
+          const length = new Uint8Array(4)
+          new DataView(length.buffer).setUint32(0, bytes.length)
+          expected.update(length).update(bytes)
+        }
+        const hex = Array.from(expected.digest().subarray(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("")
+        assert.strictEqual(Digest.toHex(Digest.ofParts(parts)), hex)
+      }
+    ))
   it("moving a byte from one part to the next gives another digest", () =>
     check(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 8 }), fc.nat(), fc.nat()), 200, ([bytes, one, other]) => {
       const split = (at: number) => Digest.ofParts([bytes.slice(0, at), bytes.slice(at)])
@@ -286,7 +310,11 @@ describe("Response", () => {
   const resources = fc
     .uniqueArray(Arbitraries.resourceSpec(typeUrl, { ttl: true }), { selector: (spec) => spec.name })
     .map((specs) => specs.map(Arbitraries.toResource))
-  const text = fc.string({ unit: "grapheme", maxLength: 8 })
+  const text = fc.oneof(
+    fc.string({ unit: "grapheme", maxLength: 8 }),
+    fc.string({ minLength: 100, maxLength: 160 }),
+    fc.string({ unit: "grapheme", minLength: 100, maxLength: 160 })
+  )
   const response = (protocol: Request.Protocol): fc.Arbitrary<Response.Response> =>
     fc
       .record({
@@ -391,6 +419,24 @@ describe("Response", () => {
       ]
       assert.deepStrictEqual(found, expected)
     }))
+})
+
+describe("the body of a response", () => {
+  const make = () => Response.make({ protocol: "Incremental", typeUrl: ClusterLoadAssignment.typeUrl, version: "1" })
+  it("is assembled once if the response is shared, and is the same bytes if it is not", () => {
+    const shared = Response.shared(make())
+    assert.strictEqual(Response.body(shared), Response.body(shared))
+    assert.deepStrictEqual(Response.body(make()), Response.body(shared))
+  })
+  it("is no other's, also where small ones lie side by side", () => {
+    const bodies = Array.from({ length: 200 }, (_, index) => {
+      const made = { ...make(), version: `${"v".repeat(index)}${index}` }
+      return { version: made.version, bytes: Response.body(made) }
+    })
+    for (const { bytes, version } of bodies) {
+      assert.strictEqual(fromBinary(DeltaDiscoveryResponseSchema, bytes).systemVersionInfo, version)
+    }
+  })
 })
 
 describe("Request", () => {

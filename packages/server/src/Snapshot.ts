@@ -27,7 +27,9 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { Buffer } from "node:buffer"
 import * as Slice from "./internal/Slice.js"
 import * as References from "./internal/References.js"
 
@@ -210,7 +212,12 @@ export class SnapshotError extends Data.TaggedError("SnapshotError")<{
 
 const isEntry = (item: Item): item is Entry => "_tag" in item
 
-const entryOf = (item: Item): Entry => (isEntry(item) ? item : { _tag: "Entry", source: item, options: {} })
+const noOptions: ResourceOptions = {}
+
+const entryOf = (item: Item, expected: ResourceType.ResourceType | undefined): Snapshot["entries"][number] =>
+  isEntry(item)
+    ? { _tag: "Entry", source: item.source, options: item.options, expected }
+    : { _tag: "Entry", source: item, options: noOptions, expected }
 
 const typeUrlOfSlot = (key: string): string =>
   key === "clusters" ||
@@ -224,6 +231,8 @@ const typeUrlOfSlot = (key: string): string =>
   key === "extensionConfigs"
     ? slotTypes[key].typeUrl
     : key
+
+const noVersions: Readonly<Record<string, string>> = {}
 
 /**
  * Version labels by type URL.
@@ -271,10 +280,10 @@ export const keys = (names: Names): ReadonlyArray<ResourceGroup.ResourceKey> => 
 export const make = (input: Input): Snapshot => {
   const entries: Array<Snapshot["entries"][number]> = []
   for (const slot of slots) {
-    for (const item of input[slot] ?? []) entries.push({ ...entryOf(item), expected: slotTypes[slot] })
+    for (const item of input[slot] ?? []) entries.push(entryOf(item, slotTypes[slot]))
   }
-  for (const item of input.resources ?? []) entries.push({ ...entryOf(item), expected: undefined })
-  return { entries, versions: versionsByTypeUrl(input.versions ?? {}) }
+  for (const item of input.resources ?? []) entries.push(entryOf(item, undefined))
+  return { entries, versions: input.versions === undefined ? noVersions : versionsByTypeUrl(input.versions) }
 }
 
 /**
@@ -322,14 +331,18 @@ const isAny = (source: Source): source is Any => "$typeName" in source && source
 const bytesOf = (source: Source): Uint8Array | undefined =>
   isAny(source) ? source.value : "$typeName" in source ? undefined : source.value
 
-const typeUrlOf = (source: Source): string =>
-  `type.googleapis.com/${
-    isAny(source)
-      ? TypeRegistry.typeName(source.typeUrl)
-      : "$typeName" in source
-        ? source.$typeName
-        : TypeRegistry.typeName(source.typeUrl)
-  }`
+/** The type URLs of the table, by themselves and by type name: one string for all resources of a type. */
+const typeUrls: ReadonlyMap<string, string> = new Map(
+  ResourceType.all.flatMap(({ typeName, typeUrl }) => [
+    [typeName, typeUrl],
+    [typeUrl, typeUrl]
+  ])
+)
+
+const typeUrlOf = (source: Source): string => {
+  const given = isAny(source) || !("$typeName" in source) ? source.typeUrl : source.$typeName
+  return typeUrls.get(given) ?? `type.googleapis.com/${TypeRegistry.typeName(given)}`
+}
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
@@ -371,30 +384,28 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
 /** Schemas never change; the table grows with the types that are used, all of them known ones. */
 const schemas = new Map<string, DescMessage>()
 
-const loadSchemas = (snapshot: Snapshot): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const missing = new Set<string>()
-    for (const { source } of snapshot.entries) {
-      const typeUrl = typeUrlOf(source)
-      if (!schemas.has(typeUrl)) missing.add(typeUrl)
-    }
-    return Effect.forEach(
-      missing,
-      (typeUrl) =>
-        Effect.promise(() => ResourceType.byTypeUrl(typeUrl)?.load() ?? TypeRegistry.load(typeUrl)).pipe(
-          Effect.tap((schema) => {
-            if (schema !== undefined) schemas.set(typeUrl, schema)
-          })
-        ),
-      { discard: true }
-    )
-  })
-
-const sameBytes = (left: Uint8Array, right: Uint8Array): boolean => {
-  if (left.byteLength !== right.byteLength) return false
-  for (let index = 0; index < left.byteLength; index++) if (left[index] !== right[index]) return false
-  return true
+/** Loads what is missing; `undefined` if nothing is, which is so for all but the first resources of a type. */
+const loadSchemas = (snapshot: Snapshot): Effect.Effect<void> | undefined => {
+  let missing: Set<string> | undefined
+  for (const { source } of snapshot.entries) {
+    const typeUrl = typeUrlOf(source)
+    if (!schemas.has(typeUrl)) (missing ??= new Set()).add(typeUrl)
+  }
+  if (missing === undefined) return undefined
+  return Effect.forEach(
+    missing,
+    (typeUrl) =>
+      Effect.promise(() => ResourceType.byTypeUrl(typeUrl)?.load() ?? TypeRegistry.load(typeUrl)).pipe(
+        Effect.tap((schema) => {
+          if (schema !== undefined) schemas.set(typeUrl, schema)
+        })
+      ),
+    { discard: true }
+  )
 }
+
+const sameBytes = (left: Uint8Array, right: Uint8Array): boolean =>
+  left.length === right.length && Buffer.compare(left, right) === 0
 
 const sameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): boolean =>
   left.length === right.length && left.every((value, index) => value === right[index])
@@ -485,20 +496,20 @@ export const encode = (
   self: Snapshot,
   held: ResourceGroup.ResourceGroup = ResourceGroup.empty
 ): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> =>
-  Effect.gen(function* () {
-    yield* loadSchemas(self)
+  Effect.flatMap(EventLoop, (loop) => {
     const resources: Array<Resource.Resource> = []
-    const loop = yield* EventLoop
-    let slice = Slice.slice(loop)
-    for (const entry of self.entries) {
-      const resource = encodeEntry(entry, held)
-      if (resource instanceof SnapshotError) return yield* resource
-      resources.push(resource)
-      if (!slice.isOver()) continue
-      yield* Slice.breathe(loop)
-      slice = Slice.slice(loop)
+    const go = (): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> => {
+      const slice = Slice.slice(loop)
+      for (let entry = self.entries[resources.length]; entry !== undefined; entry = self.entries[resources.length]) {
+        const resource = encodeEntry(entry, held)
+        if (resource instanceof SnapshotError) return Exit.fail(resource)
+        resources.push(resource)
+        if (slice.isOver()) return Effect.flatMap(Slice.breathe(loop), go)
+      }
+      return Exit.succeed(resources)
     }
-    return resources
+    const loading = loadSchemas(self)
+    return loading === undefined ? go() : Effect.flatMap(loading, go)
   })
 
 /**
@@ -523,7 +534,7 @@ export interface DanglingReference {
  */
 export const check = (self: Snapshot): Effect.Effect<ReadonlyArray<DanglingReference>> =>
   Effect.gen(function* () {
-    yield* loadSchemas(self)
+    yield* loadSchemas(self) ?? Effect.void
     const present = new Set<string>()
     const messages: Array<References.Named> = []
     for (const entry of self.entries) {

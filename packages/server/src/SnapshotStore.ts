@@ -13,7 +13,6 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -228,13 +227,22 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
           turn.apply = noTurn
           advance(group)
         })
-        return Effect.flatMap(prepare, (prepared) =>
-          Effect.async<A, E>((resume) => {
+        return Effect.flatMap(prepare, (prepared) => {
+          let applied: Either.Either<A, E> | undefined
+          turn.apply = () => {
+            applied = apply(prepared)
+          }
+          advance(group)
+          // Most are the first in the queue, and there is nothing to wait for.
+          if (applied !== undefined) return applied
+          // Nobody may apply it for a fiber that does not listen yet: it may be made to yield before it does.
+          turn.apply = undefined
+          return Effect.async<A, E>((resume) => {
             turn.apply = () => resume(apply(prepared))
             advance(group)
             return giveUp
           })
-        ).pipe(Effect.onExit((exit) => (Exit.isFailure(exit) ? giveUp : Effect.void)))
+        }).pipe(Effect.onError(() => giveUp))
       })
 
     const listen = (listener: Listener) =>

@@ -68,10 +68,11 @@ export const ofGroup = (group: ResourceGroup | undefined): string =>
 
 const ofMark = (mark: Mark | undefined, set: ResourceSet): string => {
   if (mark === undefined) return "none"
-  const start = set.log.length - (set.mark.revision - mark.revision)
-  const isReached = mark === set.mark || set.log[start]?.from === mark.token
+  const log = [...set.log, ...set.recent]
+  const start = log.length - (set.mark.revision - mark.revision)
+  const isReached = mark === set.mark || log[start]?.from === mark.token
   // In this order changes will be in a response.
-  const touched = isReached ? new Set(set.log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
+  const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
   const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
   return `${reach} ${pairs(mark.fingerprints)} ${pairs(mark.aliases)} ${mark.hasTtls}`
 }
