@@ -19,10 +19,8 @@ serve(
       new Promise((resolve, reject) => {
         const handler: Grpc.handleBidiStreamingCall<Buffer, Buffer> = (call) => {
           call.on("error", () => undefined)
-          call.on(
-            "data",
-            accept((body, nonce) => void call.write(Buffer.concat([nonce, body])))
-          )
+          const onRequest = accept((body, nonce) => void call.write(Buffer.concat([nonce, body])))
+          call.on("data", () => onRequest(false))
         }
         const server = new Grpc.Server({ "grpc.max_concurrent_streams": 1000 })
         server.addService(
