@@ -5,31 +5,21 @@
 //   --states N     states to remember for each world; default 500 000
 //
 // Ends with 1 and the shortest way to a fault if there is one. Needs the build (scripts/setup.mjs).
-import { parseArgs } from "node:util"
 import { render } from "../packages/testing/dist/Exploration.js"
 import * as Variants from "../packages/testing/dist/ExplorationVariants.js"
+import * as Options from "./options.mjs"
 
-const { values } = parseArgs({
-  options: { depth: { type: "string" }, only: { type: "string", default: "" }, states: { type: "string" } }
+const { numberOf, only } = Options.parse(import.meta.url, {
+  depth: { type: "string" },
+  only: { type: "string", default: "" },
+  states: { type: "string" }
 })
-const numberOf = (name, otherwise) => {
-  const text = values[name]
-  if (text === undefined) return otherwise
-  const number = Number(text)
-  if (!Number.isInteger(number) || number < 1) {
-    console.error(`--${name} ${text}: give a whole number from 1 on`)
-    process.exit(1)
-  }
-  return number
-}
-const depth = numberOf("depth", undefined)
-const maxStates = numberOf("states", 500_000)
+const depth = numberOf("depth", 1, undefined)
+const maxStates = numberOf("states", 1, 500_000)
 
-const chosen = Variants.all.filter(({ name }) => name.startsWith(values.only))
+const chosen = Variants.all.filter(({ name }) => name.startsWith(only))
 if (chosen.length === 0) {
-  console.error(
-    `No world's name begins with "${values.only}". There are:\n${Variants.all.map(({ name }) => name).join("\n")}`
-  )
+  console.error(`No world's name begins with "${only}". There are:\n${Variants.all.map(({ name }) => name).join("\n")}`)
   process.exit(1)
 }
 let states = 0

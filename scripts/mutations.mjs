@@ -22,8 +22,8 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join, relative, sep } from "node:path"
 import { fileURLToPath } from "node:url"
-import { parseArgs } from "node:util"
 import { mutations } from "./mutations-list.mjs"
+import * as Options from "./options.mjs"
 
 const home = dirname(dirname(fileURLToPath(import.meta.url)))
 const source = "packages/core/src"
@@ -35,13 +35,11 @@ const copied = readdirSync(join(home, "packages")).filter(
 /** A fault can make a test run without end. That is seen, too. */
 const timeout = 180_000
 
-const { values } = parseArgs({
-  options: {
-    only: { type: "string" },
-    by: { type: "string" },
-    markdown: { type: "string" },
-    check: { type: "boolean", default: false }
-  }
+const values = Options.parse(import.meta.url, {
+  only: { type: "string" },
+  by: { type: "string" },
+  markdown: { type: "string" },
+  check: { type: "boolean", default: false }
 })
 
 /** Tests in two helpings: the golden traces take a second and kill most; what survives them meets all the rest. */

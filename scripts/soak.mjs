@@ -4,18 +4,12 @@
 //   --seed N       the first seed; the progress line says where to go on. Default: 1 000 000 on, which tests do not run
 //
 // Ends with 1 and a report if something is wrong. Needs the build (scripts/setup.mjs).
-import { parseArgs } from "node:util"
 import * as Soak from "../packages/testing/dist/Soak.js"
+import * as Options from "./options.mjs"
 
-const { values } = parseArgs({
-  options: { messages: { type: "string", default: "1000000" }, seed: { type: "string", default: "1000000" } }
-})
-const numberOf = (name) => {
-  const number = Number(values[name])
-  if (!Number.isInteger(number) || number < 0) throw new Error(`--${name} ${values[name]}: a whole number from 0 on`)
-  return number
-}
-const [messages, seed] = [numberOf("messages"), numberOf("seed")]
+const { numberOf } = Options.parse(import.meta.url, { messages: { type: "string" }, seed: { type: "string" } })
+const messages = numberOf("messages", 1, 1_000_000)
+const seed = numberOf("seed", 0, 1_000_000)
 
 const began = Date.now()
 const line = (progress) => {
