@@ -414,11 +414,17 @@ const settle = (
       changes,
       reply: settled.owed || HashSet.size(settled.forced) > 0 || openers.length > 0,
       update: changes.changed.length > 0 || changes.gone.size > 0,
-      removal: settled.lingering.size > 0,
+      removal: isRemoved(settled, set),
       renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : never,
       openers
     }
   ]
+}
+
+/** Whether something is to be deleted: of what was, all may have come back, and no deletion is overdue then. */
+const isRemoved = ({ lingering }: Subscription, set: ResourceSet.ResourceSet): boolean => {
+  for (const name of lingering.keys()) if (ResourceSet.find(set, name) === undefined) return true
+  return false
 }
 
 /** Clusters, their endpoints, and what those need: everything that listeners and routes refer to. */
