@@ -10,6 +10,8 @@ export interface MutualTls {
   readonly client: ReadonlyArray<string>
   /** The authority, with which the client knows the server. */
   readonly ca: string
+  /** What the client has, as text. */
+  readonly pem: { readonly ca: string; readonly cert: string; readonly key: string }
 }
 
 export const mutualTls = async (): Promise<MutualTls> => {
@@ -42,6 +44,7 @@ export const mutualTls = async (): Promise<MutualTls> => {
   return {
     server: [...pair("server", server), "--tls-client-ca", ca],
     client: ["--tls-ca", ca, ...pair("client", client)],
-    ca
+    ca,
+    pem: { ca: authority.cert, cert: client.cert, key: client.private }
   }
 }

@@ -8,8 +8,8 @@ import { request } from "node:https"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { generate } from "selfsigned"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { mutualTls } from "./Certificates.js"
 import {
   deadline,
   effectXds,
@@ -320,31 +320,14 @@ describe("serve --files-out", () => {
 
 describe("serve with TLS", () => {
   it("takes only clients that the authority signed", { timeout: limit }, async () => {
-    const folder = temporaryDirectory()
-    const authority = await generate([{ name: "commonName", value: "authority" }], {
-      keyType: "ec",
-      algorithm: "sha256",
-      extensions: [
-        { name: "basicConstraints", cA: true, critical: true },
-        { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
-      ]
-    })
-    const { cert, private: key } = await generate([{ name: "commonName", value: "xds" }], {
-      keyType: "ec",
-      algorithm: "sha256",
-      ca: { key: authority.private, cert: authority.cert },
-      extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]
-    })
-    const files = { "ca.pem": authority.cert, "cert.pem": cert, "key.pem": key }
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-    const path = (name: string): string => join(folder, name)
-    const tls = ["--tls-cert", path("cert.pem"), "--tls-key", path("key.pem"), "--tls-client-ca", path("ca.pem")]
+    const { pem, server: tls } = await mutualTls()
+    const { ca, cert, key } = pem
     const server = await serve(example, tls)
     expect(server.bootstrap).toContain("UpstreamTlsContext")
     const post = (url: string, credentials: object): Promise<string> =>
       new Promise((resolve, reject) => {
         const headers = { "content-type": "application/json" }
-        const call = request(url, { method: "POST", headers, ca: authority.cert, ...credentials }, (response) => {
+        const call = request(url, { method: "POST", headers, ca, ...credentials }, (response) => {
           let text = ""
           response.on("data", (chunk: Buffer) => (text += chunk.toString()))
           response.on("end", () => resolve(text))

@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import { sha256 } from "@noble/hashes/sha2.js"
-import { utf8 } from "./Wire.js"
+import { utf8, writeAscii } from "./Wire.js"
 
 /**
  * 64 bits as two unsigned 32-bit lanes.
@@ -37,16 +37,6 @@ const hasher = sha256.create()
 const digested = new Uint8Array(32)
 const digestedView = new DataView(digested.buffer)
 
-/** Writes ASCII; `false` if the text is something else. */
-const writeAscii = (text: string, at: number): boolean => {
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code >= 0x80) return false
-    gathered[at + index] = code
-  }
-  return true
-}
-
 /**
  * The digest of a list of byte strings, or of texts as their UTF-8. Every part is preceded by its length, so that moving
  * a byte from one part to the next gives another digest.
@@ -63,7 +53,7 @@ export const ofParts = (parts: ReadonlyArray<Uint8Array | string>): Digest => {
       filled = 0
     }
     const start = filled + 4
-    if (typeof part === "string" && start + part.length <= room && writeAscii(part, start)) {
+    if (typeof part === "string" && start + part.length <= room && writeAscii(part, gathered, start)) {
       gatheredView.setUint32(filled, part.length)
       filled = start + part.length
       continue

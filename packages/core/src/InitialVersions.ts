@@ -72,10 +72,12 @@ export class EncodedVersions implements ReadonlyMap<string, string> {
   private map(): ReadonlyMap<string, string> {
     if (this.decoded === undefined) {
       const made = new Map<string, string>()
-      eachEntry(this, (start) => {
-        const [name, version] = entryAt(this.bytes, start)
-        made.set(name, version)
-      })
+      for (const run of this.runs) {
+        for (let at = run.start; at < run.end; at += 2 + (this.bytes[at] ?? 0)) {
+          const [name, version] = entryAt(this.bytes, at + 1)
+          made.set(name, version)
+        }
+      }
       this.decoded = made
     }
     return this.decoded
@@ -108,17 +110,6 @@ export const plainEntries = (bytes: Uint8Array, at: number): Run | undefined => 
     if (bytes[end] !== ENTRY) break
   }
   return size === 0 ? undefined : { start: at, end, size }
-}
-
-/** Where each entry begins and ends. */
-const eachEntry = ({ bytes, runs }: EncodedVersions, visit: (start: number, end: number) => void): void => {
-  for (const run of runs) {
-    for (let at = run.start; at < run.end; at++) {
-      const start = at + 1
-      at = start + (bytes[at] ?? 0)
-      visit(start, at)
-    }
-  }
 }
 
 /** Whether these bytes are a name and a version, of less than 128 bytes each, in this order. */

@@ -13,6 +13,20 @@ const encoder = new TextEncoder()
 const shortText = 128
 
 /**
+ * Writes ASCII into bytes that have room for it; `false`, with a part of it written, if the text is something else.
+ *
+ * @since 0.1.0
+ */
+export const writeAscii = (text: string, bytes: Uint8Array, at: number): boolean => {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code >= 0x80) return false
+    bytes[at + index] = code
+  }
+  return true
+}
+
+/**
  * The UTF-8 bytes of a string.
  *
  * @since 0.1.0
@@ -21,12 +35,7 @@ export const utf8 = (text: string): Uint8Array => {
   // By hand what is short and ASCII, as names and versions are: the encoder takes several times as long to get going.
   if (text.length > shortText) return encoder.encode(text)
   const bytes = new Uint8Array(text.length)
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code >= 0x80) return encoder.encode(text)
-    bytes[index] = code
-  }
-  return bytes
+  return writeAscii(text, bytes, 0) ? bytes : encoder.encode(text)
 }
 
 /**
@@ -122,7 +131,8 @@ export class Writer {
   /** A string of which {@link sizeOfText} is known. */
   text(text: string, size: number): void {
     if (size !== text.length) return this.raw(utf8(text))
-    for (let index = 0; index < size; index++) this.bytes[this.offset++] = text.charCodeAt(index)
+    writeAscii(text, this.bytes, this.offset)
+    this.offset += size
   }
 
   /** A whole length-delimited field. */

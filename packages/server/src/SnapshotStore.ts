@@ -228,15 +228,14 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
           advance(group)
         })
         return Effect.flatMap(prepare, (prepared) => {
-          let applied: Either.Either<A, E> | undefined
-          turn.apply = () => {
-            applied = apply(prepared)
-          }
-          advance(group)
+          const queue = turns.get(group)
           // Most are the first in the queue, and there is nothing to wait for.
-          if (applied !== undefined) return applied
-          // Nobody may apply it for a fiber that does not listen yet: it may be made to yield before it does.
-          turn.apply = undefined
+          if (queue?.[0] === turn) {
+            queue.shift()
+            const applied = apply(prepared)
+            advance(group)
+            return applied
+          }
           return Effect.async<A, E>((resume) => {
             turn.apply = () => resume(apply(prepared))
             advance(group)

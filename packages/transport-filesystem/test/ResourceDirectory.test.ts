@@ -12,6 +12,7 @@ import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 import { vi } from "vitest"
 import * as Wait from "./Wait.js"
+import { makeBeforeWatch } from "./WatchRace.js"
 
 vi.mock("node:fs", async (original) => {
   const actual = await original<typeof NodeFs>()
@@ -73,19 +74,6 @@ const reading = (directory: Directory, options: ResourceDirectory.Options = {}, 
         )
     }
   })
-
-/** Makes a directory when another one was looked at and is not watched yet: nobody is told of it. */
-const makeBeforeWatch = (directory: Directory, name: string, watched: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const { watch: real } = await vi.importActual<typeof NodeFs>("node:fs")
-      vi.mocked(watch).mockImplementation((...args) => {
-        if (args[0] === directory.at(watched)) directory.make(name)
-        return real(...args)
-      })
-    }),
-    () => Effect.sync(() => vi.mocked(watch).mockReset())
-  )
 
 describe("a directory of resources", () => {
   it.scopedLive("has a group for each subdirectory, and one for the files beside them", () =>

@@ -11,6 +11,7 @@ import { vi } from "vitest"
 import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 import * as Wait from "./Wait.js"
+import { makeBeforeWatch } from "./WatchRace.js"
 
 vi.setConfig({ testTimeout: 30_000 })
 
@@ -67,19 +68,6 @@ const reading = (directory: Directory, name: string, options: ResponseFile.Optio
         )
     }
   })
-
-/** Makes a directory when another one was looked at and is not watched yet: nobody is told of it. */
-const makeBeforeWatch = (directory: Directory, name: string, watched: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const { watch: real } = await vi.importActual<typeof NodeFs>("node:fs")
-      vi.mocked(watch).mockImplementation((...args) => {
-        if (args[0] === directory.at(watched)) directory.make(name)
-        return real(...args)
-      })
-    }),
-    () => Effect.sync(() => vi.mocked(watch).mockReset())
-  )
 
 const versionOf = Effect.map(
   Option.match({ onNone: () => "none", onSome: ({ version }: { readonly version: string }) => version })
