@@ -409,6 +409,13 @@ export const observe = (self: ReferenceModel, response: Response, nonce: string)
     if (typeUrl !== response.typeUrl || sent.get(name)?.identity !== `version ${version}`) continue
     sent.set(name, { identity: fingerprint, aliases })
   }
+  // What the client held from an earlier stream and does not ask for is none of this stream's business after the first
+  // answer, also when `*` is asked for later.
+  if (!hasWildcard(self, response.typeUrl, before)) {
+    for (const [name, { aliases, identity }] of sent) {
+      if (isQuoted(identity) && !isNamed(before.names, { name, aliases })) sent.delete(name)
+    }
+  }
   for (const { aliases, fingerprint, name } of [...response.resources, ...response.heartbeats]) {
     sent.set(name, { identity: fingerprint, aliases })
     for (const each of [name, ...aliases]) owed.delete(each)
