@@ -131,31 +131,43 @@ const server = [
   {
     fault: "deletions go out first",
     file: "ServerStream.ts",
-    line: "const overdue = removalsOverdue ? removals() : -1",
-    becomes: "const overdue = removals()"
+    line: "const turn = changesFrom(turns)",
+    becomes: "const turn = needs.some((need) => need.removal) ? -1 : changesFrom(turns)"
   },
   {
     fault: "deletions go out in the order of changes",
     file: "ServerStream.ts",
-    line: "const removals = () => needs.findLastIndex((need) => need.removal)",
-    becomes: "const removals = () => needs.findIndex((need) => need.removal)"
+    line: "const removed = changed < 0 && mayDelete ? needs.findLastIndex((need) => need.removal) : -1",
+    becomes: "const removed = changed < 0 && mayDelete ? needs.findIndex((need) => need.removal) : -1"
   },
   {
     fault: "deletions go out before the changes are acknowledged",
     file: "ServerStream.ts",
-    line: "removalsOverdue || (!updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline) || !anyAwaited))",
-    becomes: "removalsOverdue || !updatesPending"
+    line: ": !updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline, now) || !anyAwaited)",
+    becomes: ": !updatesPending"
   },
   {
     fault: "deletions wait for ever under changes that never stop",
     file: "ServerStream.ts",
-    line: "const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline)",
+    line: "const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline, now)",
     becomes: "const removalsOverdue = false"
+  },
+  {
+    fault: "a deletion that is overdue goes before what replaces it",
+    file: "ServerStream.ts",
+    line: "? needs.every((need, index) => index < turns || !need.update)",
+    becomes: "? true"
+  },
+  {
+    fault: "answers wait while a deletion that is overdue does",
+    file: "ServerStream.ts",
+    line: "const changed = turn < 0 && !mayDelete ? changesFrom(0) : turn",
+    becomes: "const changed = turn"
   },
   {
     fault: "a phase waits for an ACK for ever",
     file: "ServerStream.ts",
-    line: "const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline)",
+    line: "const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline, now)",
     becomes: "const changesOverdue = false"
   },
   {

@@ -77,6 +77,8 @@ export interface ServerStream {
   readonly removalsHeldSince: number | undefined
   /** Since when there is something to delete. */
   readonly removalsSince: number | undefined
+  /** Subscriptions, from the first, that had their last turn before the deletions that are overdue. */
+  readonly turns: number
   readonly deadline: number
 }
 
@@ -162,6 +164,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   changesHeldSince: undefined,
   removalsHeldSince: undefined,
   removalsSince: undefined,
+  turns: 0,
   deadline: never
 })
 
@@ -179,6 +182,7 @@ const draft = (self: ServerStream): Draft => ({
   changesHeldSince: self.changesHeldSince,
   removalsHeldSince: self.removalsHeldSince,
   removalsSince: self.removalsSince,
+  turns: self.turns,
   deadline: self.deadline
 })
 
@@ -459,6 +463,9 @@ const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
   return true
 }
 
+const hasPassed = (since: number | undefined, milliseconds: number, now: number): boolean =>
+  since !== undefined && now >= since + milliseconds
+
 /**
  * Finds what is due and sends the first of it, if there is credit. The order: answers and changes by type, deletions by
  * type backwards, renewals of TTLs.
@@ -476,8 +483,6 @@ const flush = (self: Draft, now: number): Output | undefined => {
   }
   const aggregated = options.typeUrl === undefined
   const isAwaited = (subscription: Subscription) => aggregated && options.makeBeforeBreak && subscription.awaited !== ""
-  const hasPassed = (since: number | undefined, milliseconds: number) =>
-    since !== undefined && now >= since + milliseconds
 
   const needs: Array<Need> = []
   let updatesPending = false
@@ -500,17 +505,17 @@ const flush = (self: Draft, now: number): Output | undefined => {
   }
   const { subscriptions } = self
 
-  const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline)
+  const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline, now)
   // Once overdue it stays so until all that was held back is out.
   self.changesHeldSince =
     changesPending && (firstPhaseAwaited || changesOverdue) ? (self.changesHeldSince ?? now) : undefined
   self.removalsHeldSince = removalsPending && !updatesPending ? (self.removalsHeldSince ?? now) : undefined
   self.removalsSince = removalsPending ? (self.removalsSince ?? now) : undefined
   const changesOpen = changesOverdue || !firstPhaseAwaited
-  // Under changes that never stop, deletions would never get their turn.
-  const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline)
-  const removalsOpen =
-    removalsOverdue || (!updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline) || !anyAwaited))
+  // Under changes that never stop, deletions would never get their turn. Once they are overdue, every type has one turn
+  // more, so that what replaces the deleted goes first even if all was held back by a client that did not read.
+  const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline, now)
+  if (!removalsOverdue) self.turns = 0
 
   // A heartbeat tells the version the client has, so what is held back goes out before a heartbeat is due.
   const mayUpdate = (subscription: Subscription, need: Need) =>
@@ -518,27 +523,32 @@ const flush = (self: Draft, now: number): Output | undefined => {
   /** Deletions of one type may go out with its changes if no other type has anything that must come before. */
   const mayRide = (index: number) =>
     !aggregated ||
-    removalsOverdue ||
     subscriptions.every(
       (other, at) =>
         at === index || (needs[at]?.update !== true && !isAwaited(other) && (at < index || needs[at]?.removal !== true))
     )
 
-  const removals = () => needs.findLastIndex((need) => need.removal)
-  const changes = () =>
+  const { turns } = self
+  const mayDelete = removalsOverdue
+    ? needs.every((need, index) => index < turns || !need.update)
+    : !updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline, now) || !anyAwaited)
+  const changesFrom = (first: number) =>
     subscriptions.findIndex((subscription, index) => {
       const need = needs[index]
-      return need !== undefined && (need.reply || (need.update && mayUpdate(subscription, need)))
+      if (need === undefined || index < first) return false
+      return need.reply || (need.update && mayUpdate(subscription, need))
     })
-  const overdue = removalsOverdue ? removals() : -1
-  const changed = overdue >= 0 ? -1 : changes()
-  const removed = overdue >= 0 ? overdue : changed < 0 && removalsOpen ? removals() : -1
+  const turn = changesFrom(turns)
+  // While deletions wait nevertheless, for a turn that waits for an ACK, nothing else does.
+  const changed = turn < 0 && !mayDelete ? changesFrom(0) : turn
+  const removed = changed < 0 && mayDelete ? needs.findLastIndex((need) => need.removal) : -1
   const index = changed >= 0 ? changed : removed
   const subscription = subscriptions[index]
   const need = needs[index]
   if (subscription !== undefined && need !== undefined) {
-    // A deletion that goes first takes the changes of its type along: what came back meanwhile is one of them.
-    const updates = overdue >= 0 || mayUpdate(subscription, need)
+    if (removalsOverdue) self.turns = Math.max(turns, changed + 1)
+    // An overdue deletion takes the changes of its type along: what came back meanwhile is one of them.
+    const updates = index === removed || mayUpdate(subscription, need)
     const alsoRemovals = index === removed || (updates && mayRide(index))
     const output = respond(self, subscription, need, updates, alsoRemovals, now)
     // When the last deletion is out, the next one has a time of its own.
@@ -576,7 +586,8 @@ const renew = (self: Draft, needs: ReadonlyArray<Need>, now: number): Output | u
   self.deadline = Math.min(
     after(self.changesHeldSince, phaseDeadline),
     after(self.removalsHeldSince, phaseDeadline),
-    after(self.removalsSince, 2 * phaseDeadline),
+    // Once they are overdue they wait for changes that have a deadline of their own.
+    hasPassed(self.removalsSince, 2 * phaseDeadline, now) ? never : after(self.removalsSince, 2 * phaseDeadline),
     ...needs.map((need) => need.renewAt)
   )
   return undefined

@@ -126,6 +126,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
     changesHeldSince: since(self.changesHeldSince, now),
     removalsHeldSince: since(self.removalsHeldSince, now),
     removalsSince: since(self.removalsSince, now),
+    turns: self.turns,
     deadline: ahead(self.deadline, now)
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 

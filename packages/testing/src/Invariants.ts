@@ -270,6 +270,10 @@ const isOwed = (model: ReferenceModel.ReferenceModel, typeUrl: string, name: str
   return owed.has(name) || resource?.aliases.some((alias) => owed.has(alias)) === true
 }
 
+/** What is to be sent of a type because it changed, and not because it was asked for. */
+const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): ReadonlyArray<string> =>
+  ReferenceModel.pending(model, typeUrl).updates.filter((name) => !isOwed(model, typeUrl, name))
+
 /**
  * Make before break, on aggregated streams.
  *
@@ -280,7 +284,7 @@ export const typesInOrder: Invariant = {
   check: (history) =>
     history.options.typeUrl !== undefined
       ? []
-      : follow(history, ({ isOverdue, model, send, warming }) => {
+      : follow(history, ({ model, overdue, send, warming }) => {
           const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
           const subscription = model.subscriptions.get(send.typeUrl)
           // Answers are never held back, so they come when they come.
@@ -290,28 +294,29 @@ export const typesInOrder: Invariant = {
           if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined
           const { removed, resources } = send.response
           const isIncremental = history.options.protocol === "Incremental"
-          const { removals } = ReferenceModel.pending(model, send.typeUrl)
-          if (
-            isOverdue &&
-            removals.some((name) => removed.includes(name) || !resources.some((each) => each.name === name))
-          )
-            return undefined
-          const removes = removals.some((name) =>
+          const removes = ReferenceModel.pending(model, send.typeUrl).removals.some((name) =>
             // An assignment that does not exist any more is answered at once when its cluster was sent.
             isIncremental
               ? removed.includes(name) && !(send.typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
               : !resources.some((resource) => resource.name === name)
           )
+          if (overdue !== undefined) {
+            const isBefore = (typeUrl: string) => removes || order(typeUrl) < order(send.typeUrl)
+            const other = Array.from(overdue).find((typeUrl) => typeUrl !== send.typeUrl && isBefore(typeUrl))
+            return other === undefined
+              ? undefined
+              : `deletions are overdue, and ${shortNameOf(send.typeUrl)} is sent before the last turn of ${shortNameOf(other)}`
+          }
           for (const typeUrl of model.subscriptions.keys()) {
             if (typeUrl === send.typeUrl) continue
             // What was just asked for is an answer, too.
             if (model.subscriptions.get(typeUrl)?.unanswered === true) continue
-            const pending = ReferenceModel.pending(model, typeUrl)
-            const other = { ...pending, updates: pending.updates.filter((name) => !isOwed(model, typeUrl, name)) }
+            const updates = updatesOf(model, typeUrl)
             const [one, two] = [shortNameOf(send.typeUrl), shortNameOf(typeUrl)]
-            if (other.updates.length > 0 && order(typeUrl) < order(send.typeUrl)) return `${one} before ${two}`
-            if (removes && other.updates.length > 0) return `${one} deletes before ${two} is up to date`
-            if (removes && other.removals.length > 0 && order(typeUrl) > order(send.typeUrl)) {
+            if (updates.length > 0 && order(typeUrl) < order(send.typeUrl)) return `${one} before ${two}`
+            if (removes && updates.length > 0) return `${one} deletes before ${two} is up to date`
+            const { removals } = ReferenceModel.pending(model, typeUrl)
+            if (removes && removals.length > 0 && order(typeUrl) > order(send.typeUrl)) {
               return `${one} deletes before ${two} does`
             }
           }
@@ -433,8 +438,11 @@ const follow = (
     readonly ahead: ReadonlySet<string>
     /** Names of assignments whose cluster was sent. */
     readonly warming: ReadonlySet<string>
-    /** Something has waited to be deleted for so long that it goes first. */
-    readonly isOverdue: boolean
+    /**
+     * Something has waited to be deleted for so long that changes do not hold it back any more, but for those that there
+     * were when it became overdue: their types.
+     */
+    readonly overdue: ReadonlySet<string> | undefined
   }) => string | undefined
 ): ReadonlyArray<string> => {
   let model = ReferenceModel.make(history.options.protocol, history.options.wildcardOff)
@@ -442,7 +450,7 @@ const follow = (
   const ahead = new Set<string>()
   const warming = new Set<string>()
   let since: number | undefined
-  let lastSent = 0
+  let overdue: Set<string> | undefined
   return eachStep(history, (step) => {
     const { input, now } = step
     if (input._tag === "Request") [model] = ReferenceModel.step(model, input)
@@ -456,18 +464,23 @@ const follow = (
         }
       }
     }
-    const removes = Array.from(model.subscriptions.keys()).some(
-      (typeUrl) => ReferenceModel.pending(model, typeUrl).removals.length > 0
-    )
-    if (model.resources !== undefined) since = removes ? (since ?? now) : undefined
-    // While nothing could be sent, deletions may have come and gone and come again.
-    const oldest = Math.min(since ?? now, lastSent)
-    const isOverdue = now >= oldest + 2 * history.options.phaseDeadline
-    if (sendsOf(step).length > 0) lastSent = now
-    for (const send of sendsOf(step)) {
+    const sends = sendsOf(step)
+    const typeUrls = Array.from(model.subscriptions.keys())
+    const removes = () => typeUrls.some((typeUrl) => ReferenceModel.pending(model, typeUrl).removals.length > 0)
+    // Whether it had credit is known only when something is sent: without, it did not see that a deletion came and went.
+    if (removes()) since ??= now
+    else if (sends.length > 0) since = undefined
+    if (since === undefined || now < since + 2 * history.options.phaseDeadline) overdue = undefined
+    else if (sends.length > 0) {
+      const before = overdue ?? typeUrls
+      overdue = new Set(Array.from(before).filter((typeUrl) => updatesOf(model, typeUrl).length > 0))
+    }
+    for (const send of sends) {
       const isAnswer = (model.subscriptions.get(send.typeUrl)?.owed.size ?? 0) > 0
-      const problem = check({ model, send, vanished, ahead, warming, isOverdue })
+      const problem = check({ model, send, vanished, ahead, warming, overdue })
+      overdue?.delete(send.typeUrl)
       model = ReferenceModel.observe(model, send.response, send.nonce)
+      if (!removes()) since = undefined
       for (const resource of send.response.resources) {
         vanished.delete(`${send.typeUrl} ${resource.name}`)
         if (isAnswer) ahead.add(`${send.typeUrl} ${resource.name}`)
