@@ -155,7 +155,7 @@ const server = [
   {
     fault: "a deletion that is overdue goes before what replaces it",
     file: "ServerStream.ts",
-    line: "? needs.every((need, index) => index < turns || !need.update)",
+    line: "? inTurn < 0",
     becomes: "? true"
   },
   {

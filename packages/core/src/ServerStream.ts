@@ -529,8 +529,9 @@ const flush = (self: Draft, now: number): Output | undefined => {
     )
 
   const { turns } = self
+  const inTurn = needs.findIndex((need, index) => index >= turns && need.update)
   const mayDelete = removalsOverdue
-    ? needs.every((need, index) => index < turns || !need.update)
+    ? inTurn < 0
     : !updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline, now) || !anyAwaited)
   const changesFrom = (first: number) =>
     subscriptions.findIndex((subscription, index) => {
@@ -546,7 +547,8 @@ const flush = (self: Draft, now: number): Output | undefined => {
   const subscription = subscriptions[index]
   const need = needs[index]
   if (subscription !== undefined && need !== undefined) {
-    if (removalsOverdue) self.turns = Math.max(turns, changed + 1)
+    // An answer that goes out before a change that waits for an ACK does not take its turn away.
+    if (removalsOverdue && (inTurn < 0 || changed <= inTurn)) self.turns = Math.max(turns, changed + 1)
     // An overdue deletion takes the changes of its type along: what came back meanwhile is one of them.
     const updates = index === removed || mayUpdate(subscription, need)
     const alsoRemovals = index === removed || (updates && mayRide(index))
