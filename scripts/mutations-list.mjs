@@ -313,6 +313,24 @@ const server = [
     file: "Subscription.ts",
     line: "if (!isWild(self)) self.forced = HashSet.remove(self.forced, name)",
     becomes: "self.forced = HashSet.remove(self.forced, name)"
+  },
+  {
+    fault: "a version that was replaced is taken for the present one",
+    file: "InitialVersions.ts",
+    line: "return place !== undefined && this.resources[place]?.version === version ? place : otherwise",
+    becomes: "return place ?? otherwise"
+  },
+  {
+    fault: "what a client holds is lost where its request is cut",
+    file: "InitialVersions.ts",
+    line: "        this.tail.set(chunk.subarray(at, end))\n",
+    becomes: ""
+  },
+  {
+    fault: "two clients that hold other versions of one name are told the same",
+    file: "InitialVersions.ts",
+    line: "const from = at < start ? start : at",
+    becomes: "const from = start"
   }
 ]
 

@@ -14,7 +14,6 @@ serve(
           return {
             onRequest: (request) =>
               onRequest(request._tag === "Incremental" && request.initialResourceVersions.size > 0),
-            holdsRequests: () => false,
             onWritable: () => undefined,
             onEnd: () => undefined
           }

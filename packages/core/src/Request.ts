@@ -11,7 +11,7 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire"
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
-import * as InitialVersions from "./InitialVersions.js"
+import type * as InitialVersions from "./InitialVersions.js"
 import { fields } from "./Wire.js"
 
 /**
@@ -136,14 +136,26 @@ export const incremental = (
 /**
  * Reads a request from its bytes. The node is a view into them, not a copy.
  *
+ * @param collector takes what the client holds, and may have taken some of it from these bytes already. For servers with
+ *   many clients that hold much; without it every client has a map of its own.
  * @since 0.1.0
  */
-export const decode = (protocol: Protocol, bytes: Uint8Array): Either.Either<Request, MalformedRequest> => {
+export const decode = (
+  protocol: Protocol,
+  bytes: Uint8Array,
+  collector?: InitialVersions.Collector
+): Either.Either<Request, MalformedRequest> => {
+  const taken = collector?.taken ?? 0
   try {
-    return Either.right(protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes))
+    return Either.right(
+      protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes, collector)
+    )
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    return Either.left(new MalformedRequest({ protocol, size: bytes.byteLength, reason }))
+    const size = bytes.byteLength + taken
+    // What is left in it belongs to no request.
+    collector?.versions(undefined)
+    return Either.left(new MalformedRequest({ protocol, size, reason }))
   }
 }
 
@@ -190,12 +202,12 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): StateOfTheWorldRequest => {
   }
 }
 
-const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
+const decodeIncremental = (bytes: Uint8Array, collector: InitialVersions.Collector | undefined): IncrementalRequest => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let typeUrl = ""
   let responseNonce = ""
   let subscribe: Array<string> | undefined
   let unsubscribe: Array<string> | undefined
-  const runs: Array<InitialVersions.Run> = []
   let versions: Map<string, string> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
@@ -215,11 +227,9 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
         ;(unsubscribe ??= []).push(reader.string())
         return true
       case 5: {
-        const run = InitialVersions.plainEntries(bytes, reader.pos)
-        if (run !== undefined) {
-          runs.push(run)
-          reader.pos = run.end
-        } else {
+        const taken = collector?.take(view, reader.pos - 1, bytes.byteLength) ?? 0
+        if (taken > reader.pos) reader.pos = taken
+        else {
           const [name, version] = decodeMapEntry(reader)
           ;(versions ??= new Map()).set(name, version)
         }
@@ -240,22 +250,11 @@ const decodeIncremental = (bytes: Uint8Array): IncrementalRequest => {
     typeUrl,
     resourceNamesSubscribe: subscribe ?? noStrings,
     resourceNamesUnsubscribe: unsubscribe ?? noStrings,
-    initialResourceVersions: heldIn(bytes, runs, versions),
+    initialResourceVersions: collector?.versions(versions) ?? versions ?? noVersions,
     responseNonce,
     errorDetail,
     node
   }
-}
-
-/** The entries that are plain and those that are not. */
-const heldIn = (
-  bytes: Uint8Array,
-  runs: ReadonlyArray<InitialVersions.Run>,
-  versions: ReadonlyMap<string, string> | undefined
-): ReadonlyMap<string, string> => {
-  if (runs.length === 0) return versions ?? noVersions
-  const encoded = new InitialVersions.EncodedVersions(bytes, runs)
-  return versions === undefined ? encoded : new Map([...encoded, ...versions])
 }
 
 const decodeStatus = (reader: BinaryReader): ErrorDetail => {

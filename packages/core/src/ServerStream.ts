@@ -262,13 +262,6 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
 const none: ReadonlyArray<Output> = []
 
 /**
- * Whether bytes of a request may still be read: what a client said that it holds, before it was answered.
- *
- * @since 0.1.0
- */
-export const holdsRequests = (self: ServerStream): boolean => self.subscriptions.some(({ initial }) => initial.size > 0)
-
-/**
  * Takes one input. Total: whatever a client sends, the outcome is a state and outputs.
  *
  * @param now milliseconds, never less than in the step before

@@ -490,7 +490,9 @@ describe("Request", () => {
       )
     }))
 
-  it("what a client holds is compared as bytes as it would be as text, with labels and with fingerprints", () => {
+  it("what a client holds is compared as numbers as it would be as text, with labels and with fingerprints", () => {
+    // Most clients find what they hold in the dictionary, and some are turned away.
+    let dictionary = new InitialVersions.Dictionary(2_000, seed)
     const name = fc.oneof(
       fc.constantFrom("a", "b", "abc", "xbc", "same"),
       fc.constantFrom("x".repeat(120), "x".repeat(127), "x".repeat(128), "y".repeat(300), "ä")
@@ -521,18 +523,79 @@ describe("Request", () => {
         ])
       )
       const message = create(DeltaDiscoveryRequestSchema, { initialResourceVersions: Object.fromEntries(versions) })
-      const decoded = Either.getOrThrow(Request.decode("Incremental", toBinary(DeltaDiscoveryRequestSchema, message)))
+      if (dictionary.isFull) dictionary = new InitialVersions.Dictionary(2_000, seed)
+      const collector = new InitialVersions.Collector(dictionary)
+      const bytes = toBinary(DeltaDiscoveryRequestSchema, message)
+      const decoded = Either.getOrThrow(Request.decode("Incremental", bytes, collector))
       assert(decoded._tag === "Incremental")
-      const asBytes = InitialVersions.compare(decoded.initialResourceVersions, set)
+      assert.deepStrictEqual(new Map(decoded.initialResourceVersions), versions)
+      const asNumbers = InitialVersions.compare(decoded.initialResourceVersions, set)
       const asText = InitialVersions.compare(versions, set)
       const names = (found: ReadonlyArray<Resource.Resource>) => found.map(({ name }) => name)
-      assert.deepStrictEqual(names(asBytes.unheld()), names(asText.unheld()))
-      assert.deepStrictEqual(resources.map(asBytes.isHeld), resources.map(asText.isHeld))
+      assert.deepStrictEqual(names(asNumbers.unheld()), names(asText.unheld()))
+      assert.deepStrictEqual(resources.map(asNumbers.isHeld), resources.map(asText.isHeld))
       for (const [name, version] of versions) {
         const isHeld = ResourceSet.get(set, name)?.version === version
-        if (!isHeld) assert.strictEqual(asBytes.others.get(name), version)
+        if (!isHeld) assert.strictEqual(asNumbers.others.get(name), version)
       }
     })
+  })
+
+  it("of incremental, in pieces: what it says that the client holds is taken out as they come, and it is the same", () => {
+    const dictionary = new InitialVersions.Dictionary(1_000_000, seed)
+    const field = fc.oneof(
+      fc.tuple(fc.string({ maxLength: 3 }), fc.string({ maxLength: 3 })).map(([name, version]) => {
+        const initialResourceVersions = { [name]: version }
+        return toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { initialResourceVersions }))
+      }),
+      fc.constantFrom(20, 100, 130, 700).map((length) => {
+        const initialResourceVersions = { ["n".repeat(length)]: "1234567890123456" }
+        return toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { initialResourceVersions }))
+      }),
+      fc.constantFrom(0, 1, 127, 128, 700).map((length) => {
+        const message = create(DeltaDiscoveryRequestSchema, {
+          node: { id: "i".repeat(length) },
+          resourceNamesSubscribe: ["s".repeat(length)]
+        })
+        return toBinary(DeltaDiscoveryRequestSchema, message)
+      }),
+      // A number, eight bytes, four bytes, a group, and what may be anything.
+      fc.constantFrom(
+        [0x40, 0x81, 0x01],
+        [0x41, 1, 2, 3, 4, 5, 6, 7, 8],
+        [0x45, 1, 2, 3, 4],
+        [0x43, 0x44],
+        [0x2a, 0x80]
+      ),
+      fc.uint8Array({ minLength: 1, maxLength: 12 })
+    )
+    check(
+      fc.tuple(fc.array(field, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 4 })),
+      3_000,
+      ([fields, cuts]) => {
+        const bytes = Uint8Array.from(fields.flatMap((each) => Array.from(each)))
+        const rest: Array<number> = []
+        const sieve = new InitialVersions.Sieve(new InitialVersions.Collector(dictionary), (bytes, start, end) =>
+          rest.push(...bytes.subarray(start, end))
+        )
+        const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
+        let at = 0
+        for (const place of places) {
+          // A chunk is cut from a larger buffer, and what is before it is not its business.
+          if (place > at) sieve.push(bytes.subarray(Math.max(0, at - 1)), Math.min(1, at), place - Math.max(0, at - 1))
+          at = place
+        }
+        sieve.end()
+        const inPieces = Request.decode("Incremental", Uint8Array.from(rest), sieve.collector)
+        const whole = Request.decode("Incremental", bytes)
+        const plain = Either.map((request: Request.Request) => {
+          assert(request._tag === "Incremental")
+          return { ...request, initialResourceVersions: Object.fromEntries(request.initialResourceVersions) }
+        })
+        if (Either.isLeft(inPieces) && Either.isLeft(whole)) assert.strictEqual(inPieces.left.size, whole.left.size)
+        else assert.deepStrictEqual(plain(inPieces), plain(whole))
+      }
+    )
   })
 
   it("decoding is total: any bytes, and any message cut short, give a request or a reason", () =>

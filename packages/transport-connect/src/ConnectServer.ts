@@ -26,7 +26,7 @@ import { Calls } from "./internal/Calls.js"
 import * as CompanionServices from "./internal/CompanionServices.js"
 import * as ConnectRoutes from "./internal/ConnectRoutes.js"
 import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
-import { MessageBuffers } from "./internal/MessageBuffers.js"
+import { KnownVersions } from "./internal/KnownVersions.js"
 import * as MethodTable from "./internal/MethodTable.js"
 import * as RequestHeaders from "./internal/RequestHeaders.js"
 
@@ -80,10 +80,10 @@ export interface Options {
    */
   readonly writeBufferBytes?: number
   /**
-   * Bytes of memory that large requests came in and that are kept for the next ones, until there were none for 10
-   * seconds. Default 33 554 432; 0 keeps nothing.
+   * Bytes of names and versions that clients say they hold when they come back, each kept once for all clients until
+   * none said so for 10 seconds. Of what finds no room every client has its own. Default 33 554 432.
    */
-  readonly requestBufferBytes?: number
+  readonly knownVersionsBytes?: number
   readonly keepalive?: KeepaliveOptions
   /**
    * Milliseconds that a new connection has for its TLS handshake and its first bytes, and HTTP/1.1 and unary calls for a
@@ -155,6 +155,15 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
 export const layer = (options: Options = {}): Layer.Layer<ServerTransport.ServerTransport> =>
   Layer.succeed(ServerTransport.ServerTransport, make(options))
 
+/**
+ * Bytes that a client may send before it is told that they were read, on a stream and on a connection, and in one frame. A
+ * client that comes back says what it holds in 850 KB: with what HTTP/2 begins with (64 KB, 64 KB, 16 KB) that is 50 pieces
+ * of work and as many rounds between the two. Nothing waits here unread, so it is no memory that they could take.
+ */
+const streamWindow = 1024 * 1024
+const connectionWindow = 16 * streamWindow
+const maxFrameSize = 256 * 1024
+
 /** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
 const preface = Buffer.from("PRI")
 
@@ -202,7 +211,7 @@ class Server {
     this.#calls = new Calls({ maxStreams, maxStreamsPerPeer: options.maxStreamsPerPeer ?? maxStreams })
     this.#shared = {
       calls: this.#calls,
-      buffers: new MessageBuffers(options.requestBufferBytes ?? 32 * 1024 * 1024),
+      known: new KnownVersions(options.knownVersionsBytes ?? 32 * 1024 * 1024),
       maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
       requestTimeout: this.#handshakeTimeout,
@@ -214,7 +223,11 @@ class Server {
     }
     this.#connect = ConnectRoutes.make(this.#shared)
     this.#http2 = Http2.createServer({
-      settings: { maxConcurrentStreams: options.maxConnectionStreams ?? 1000 },
+      settings: {
+        maxConcurrentStreams: options.maxConnectionStreams ?? 1000,
+        initialWindowSize: streamWindow,
+        maxFrameSize
+      },
       // Node counts a shared response once for each stream and refuses streams above 10 MB. What is queued is bounded
       // by the credit of each stream already.
       maxSessionMemory: 64 * 1024
@@ -291,7 +304,7 @@ class Server {
     }, this.#shutdownGrace)
     await closed
     clearTimeout(timer)
-    this.#shared.buffers.clear()
+    this.#shared.known.clear()
   }
 
   #track(socket: Net.Socket): void {
@@ -383,6 +396,7 @@ class Server {
     const peer = SocketPeer.ofSocket(socket)
     this.#peers.set(session, peer)
     this.#sessions.add(session)
+    session.setLocalWindowSize(connectionWindow)
     if (this.#closing) session.close()
     this.#debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
     const stopPings = this.#keepAlive(session, peer)

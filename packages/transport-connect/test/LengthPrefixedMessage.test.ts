@@ -1,13 +1,12 @@
-import { describe, expect, it, vi } from "vitest"
+import { describe, expect, it } from "vitest"
 import * as LengthPrefixedMessage from "../src/internal/LengthPrefixedMessage.js"
-import { MessageBuffers } from "../src/internal/MessageBuffers.js"
 import { frame } from "./RecordingServer.js"
 
 const reader = (maxBytes = 1024) => {
   const messages: Array<string> = []
   const self = new LengthPrefixedMessage.Reader(maxBytes, (message, compressed) => {
     messages.push(`${compressed ? "z:" : ""}${Buffer.from(message).toString()}`)
-    return "kept"
+    return "go on"
   })
   return { self, messages }
 }
@@ -39,7 +38,7 @@ describe("LengthPrefixedMessage", () => {
     const views: Array<Uint8Array> = []
     new LengthPrefixedMessage.Reader(10, (message) => {
       views.push(message)
-      return "kept"
+      return "go on"
     }).read(chunk)
     expect(views[0]?.buffer).toBe(chunk.buffer)
   })
@@ -67,81 +66,39 @@ describe("LengthPrefixedMessage", () => {
     expect(count).toBe(1)
   })
 
-  describe("with memory that messages share", () => {
-    const large = (fill: string): Buffer => Buffer.alloc(100_000, fill)
-    const read = (
-      buffers: MessageBuffers,
-      taken: LengthPrefixedMessage.Taken,
-      message: Buffer
-    ): Uint8Array | undefined => {
-      let read: Uint8Array | undefined
-      const self = new LengthPrefixedMessage.Reader(
-        1_000_000,
-        (given) => {
-          read = given
-          // Compared while it is there.
-          expect(Buffer.compare(given, message)).toBe(0)
-          return taken
-        },
-        buffers
-      )
-      const framed = frame(message)
-      for (let at = 0; at < framed.length; at += 16_384) self.read(framed.subarray(at, at + 16_384))
-      return read
-    }
-
-    it("reads a message into that of one that is done with", () => {
-      const buffers = new MessageBuffers(1_000_000)
-      const first = read(buffers, "done", large("1"))
-      const second = read(buffers, "done", large("2"))
-      expect(second?.buffer).toBe(first?.buffer)
-      expect(read(buffers, "done", large("3").subarray(1))?.buffer).toBe(first?.buffer)
-      buffers.clear()
-      expect(read(buffers, "done", large("4"))?.buffer).not.toBe(first?.buffer)
-      buffers.clear()
-    })
-
-    it("reads no message into that of one that is kept", () => {
-      const buffers = new MessageBuffers(1_000_000)
-      const first = read(buffers, "kept", large("1"))
-      const second = read(buffers, "stop", large("2"))
-      const third = read(buffers, "done", large("3"))
-      expect(new Set([first?.buffer, second?.buffer, third?.buffer]).size).toBe(3)
-      expect(first).toEqual(large("1"))
-      buffers.clear()
-    })
-
-    it("does not give a small message the memory of a large one", () => {
-      const buffers = new MessageBuffers(1_000_000)
-      const first = read(buffers, "done", large("1"))
-      expect(read(buffers, "done", Buffer.alloc(20_000, "2"))?.buffer).toBe(first?.buffer)
-      expect(buffers.take(10_000)).toBe(undefined)
-      expect(buffers.take(20_000)?.buffer).toBe(first?.buffer)
-      buffers.clear()
-    })
-
-    it("keeps no more than its bound, and nothing for long", () => {
-      vi.useFakeTimers()
-      try {
-        const buffers = new MessageBuffers(250_000)
-        for (const fill of [1, 2, 3]) buffers.give(Buffer.alloc(100_000, fill))
-        expect([buffers.take(100_000)?.[0], buffers.take(100_000)?.[0], buffers.take(100_000)]).toEqual([
-          2,
-          1,
-          undefined
-        ])
-        buffers.give(Buffer.alloc(100_000))
-        vi.advanceTimersByTime(9_000)
-        buffers.give(Buffer.alloc(100_000))
-        vi.advanceTimersByTime(9_999)
-        expect(vi.getTimerCount()).toBe(1)
-        vi.advanceTimersByTime(1)
-        expect(buffers.take(100_000)).toBe(undefined)
-        expect(vi.getTimerCount()).toBe(0)
-      } finally {
-        vi.useRealTimers()
+  it("gives what comes in parts to a sieve, and then what that has left", () => {
+    const given: Array<string> = []
+    const text = (part: Uint8Array): string => Buffer.from(part).toString()
+    class Vowels implements LengthPrefixedMessage.Sieve {
+      taken = ""
+      constructor(private readonly keep: LengthPrefixedMessage.Keep) {}
+      readonly push = (chunk: Uint8Array, start: number, end: number): void => {
+        for (let at = start; at < end; at++) {
+          const letter = text(chunk.subarray(at, at + 1))
+          if ("aeiou".includes(letter)) this.taken += letter
+          else this.keep(chunk, at, at + 1)
+        }
       }
-    })
+      readonly end = (): void => this.keep(Buffer.from("."), 0, 1)
+    }
+    const self = new LengthPrefixedMessage.Reader<Vowels>(
+      100,
+      (message, compressed, sieve) => {
+        given.push(`${compressed ? "z:" : ""}${text(message)} ${sieve?.taken ?? "-"}`)
+        return "go on"
+      },
+      (keep) => new Vowels(keep)
+    )
+    const framed = Buffer.concat([
+      frame(Buffer.from("aerated ones")),
+      frame(Buffer.from("none")),
+      frame(Buffer.from("bound"), 1)
+    ])
+    self.read(framed.subarray(0, 8))
+    self.read(framed.subarray(8, framed.length - 2))
+    self.read(framed.subarray(framed.length - 2))
+    expect(given).toEqual(["rtd ns. aeaeoe", "none -", "z:bound -"])
+    expect(self.incomplete).toBe(false)
   })
 
   it("encodes body and suffix as one message", () => {

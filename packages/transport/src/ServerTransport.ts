@@ -93,12 +93,6 @@ export interface AcceptedStream {
  */
 export interface StreamHandler {
   readonly onRequest: (request: Request.Request) => void
-  /**
-   * Whether bytes of the requests it was given may still be read: the node, and names and versions that are not decoded
-   * yet. Asked after `onRequest`; after `false` a transport may read other requests into the same memory. Without it
-   * every request has memory of its own.
-   */
-  readonly holdsRequests?: () => boolean
   /** There is credit again. Called once for every `write` that said `false`. */
   readonly onWritable: () => void
   /**

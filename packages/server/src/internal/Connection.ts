@@ -156,9 +156,6 @@ export class Connection implements ServerTransport.StreamHandler {
     }
   }
 
-  readonly holdsRequests = (): boolean =>
-    this.phase._tag === "Authorizing" || this.inputs.length > 0 || ServerStream.holdsRequests(this.stream)
-
   readonly onWritable = (): void => {
     this.credit = true
     this.held = false

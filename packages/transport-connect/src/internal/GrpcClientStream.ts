@@ -161,11 +161,11 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; raise maxResponseBytes`))
   }
 
-  readonly #onFramed = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Taken => {
+  readonly #onFramed = (message: Uint8Array, compressed: boolean): "go on" | "stop" => {
     const bytes = compressed ? this.#inflate(message) : message
     if (bytes === undefined) return "stop"
     this.#waiting.push(bytes)
-    return "kept"
+    return "go on"
   }
 
   #inflate(message: Uint8Array): Uint8Array | undefined {

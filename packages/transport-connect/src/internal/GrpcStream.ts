@@ -4,6 +4,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
@@ -15,14 +16,14 @@ import { gunzipSync } from "node:zlib"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { Calls } from "./Calls.js"
 import * as GrpcStatus from "./GrpcStatus.js"
+import type { KnownVersions } from "./KnownVersions.js"
 import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
-import type { MessageBuffers } from "./MessageBuffers.js"
 import * as RequestHeaders from "./RequestHeaders.js"
 
 /** What the streams of a server share. */
 export interface Shared {
   readonly calls: Calls
-  readonly buffers: MessageBuffers
+  readonly known: KnownVersions
   readonly maxRequestBytes: number
   readonly writeBufferBytes: number
   /** Milliseconds that a unary call has to bring its request. */
@@ -57,6 +58,9 @@ export const closeSoon = (stream: ServerHttp2Stream, code: number): void => {
   })
 }
 
+/** Bytes from which on a request may say so much of what its client holds that it is shared with other clients. */
+const largeRequest = 2048
+
 /** Ends a stream that was not accepted: a response of headers only. */
 export const refuse = (stream: ServerHttp2Stream, status: Status.Status): void => {
   stream.on("error", ignoreError)
@@ -80,7 +84,7 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
 const pieceLimit = 1024 * 1024
 
 export class GrpcStream implements ServerTransport.AcceptedStream {
-  readonly #reader: LengthPrefixedMessage.Reader
+  readonly #reader: LengthPrefixedMessage.Reader<InitialVersions.Sieve>
   /** A stream that was closed does not know it any more. */
   readonly #session: Http2Session | undefined
   #handler: ServerTransport.StreamHandler | undefined
@@ -101,7 +105,9 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     private readonly rawHeaders: IncomingHttpHeaders
   ) {
     this.#session = stream.session
-    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, shared.buffers)
+    // Only incremental clients say what they hold.
+    const sieve = method.protocol === "Incremental" ? this.#sieve : undefined
+    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, sieve)
   }
 
   get headers(): Readonly<Record<string, string>> {
@@ -224,10 +230,20 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     )
   }
 
-  readonly #onMessage = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Taken => {
+  readonly #sieve = (keep: LengthPrefixedMessage.Keep): InitialVersions.Sieve =>
+    new InitialVersions.Sieve(this.shared.known.collector(), keep)
+
+  readonly #onMessage = (
+    message: Uint8Array,
+    compressed: boolean,
+    sieve: InitialVersions.Sieve | undefined
+  ): "go on" | "stop" => {
     const bytes = compressed ? this.#inflate(message) : message
     if (bytes === undefined) return "stop"
-    const request = Request.decode(this.method.protocol, bytes)
+    const { protocol } = this.method
+    const isLarge = protocol === "Incremental" && bytes.length >= largeRequest
+    const collector = sieve?.collector ?? (isLarge ? this.shared.known.collector() : undefined)
+    const request = Request.decode(protocol, bytes, collector)
     if (Either.isLeft(request)) {
       // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
@@ -238,8 +254,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     } catch (defect) {
       this.#defect(defect)
     }
-    if (!this.#open) return "stop"
-    return compressed || this.#handler?.holdsRequests?.() === false ? "done" : "kept"
+    return this.#open ? "go on" : "stop"
   }
 
   #inflate(message: Uint8Array): Uint8Array | undefined {

@@ -4,7 +4,6 @@
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
  */
 import { Buffer } from "node:buffer"
-import type { MessageBuffers } from "./MessageBuffers.js"
 
 /** Bytes before a message. */
 export const prefixBytes = 5
@@ -18,29 +17,38 @@ export type Problem =
   /** The first byte of a prefix is neither 0 nor 1: this is no gRPC framing at all. */
   | { readonly _tag: "BadFlag"; readonly flag: number }
 
-/**
- * What became of a message: its bytes may still be read later (`kept`), or will not be (`done`); or the rest of the chunk
- * is of no interest either (`stop`).
- */
-export type Taken = "kept" | "done" | "stop"
+/** Gets the parts of a message as they come, takes out of them what it wants, and gives the rest to be put together. */
+export interface Sieve {
+  readonly push: (chunk: Uint8Array, start: number, end: number) => void
+  /** The message is complete. */
+  readonly end: () => void
+}
+
+/** Where a sieve gives what it does not take. */
+export type Keep = (bytes: Uint8Array, start: number, end: number) => void
 
 /**
  * Takes chunks as they come and gives messages. A message that lies within one chunk is a view into it; one that is
  * spread over several is put together in a buffer that grows with what has really arrived, so that a length alone
- * takes no memory, or in one that another message is done with.
+ * takes no memory.
  */
-export class Reader {
+export class Reader<S extends Sieve = Sieve> {
   #prefixed = 0
   #compressed = false
   #length = 0
-  #buffer: Buffer | undefined
   #received = 0
+  #buffer: Buffer | undefined
+  #kept = 0
+  #sieve: S | undefined
 
+  /**
+   * `onMessage`: given the sieve, if the message came in parts and went through one. Says whether to stop: the rest of the
+   * chunk is of no interest. `sieve`: made for a message that comes in parts and is not compressed.
+   */
   constructor(
     private readonly maxBytes: number,
-    private readonly onMessage: (message: Uint8Array, compressed: boolean) => Taken,
-    /** Where buffers come from and go to, if messages may share them. */
-    private readonly buffers?: MessageBuffers
+    private readonly onMessage: (message: Uint8Array, compressed: boolean, sieve: S | undefined) => "go on" | "stop",
+    private readonly sieve?: (keep: Keep) => S
   ) {}
 
   /** Whether a message has begun that is not complete. */
@@ -64,7 +72,7 @@ export class Reader {
       }
       const end = Math.min(chunk.length, at + this.#length - this.#received)
       const isWhole = end - at === this.#length
-      if (!isWhole && end > at) this.#append(chunk, at, end)
+      if (!isWhole && end > at) this.#part(chunk, at, end)
       if ((isWhole || this.#received === this.#length) && this.#give(chunk.subarray(at, end)) === "stop")
         return undefined
       at = end
@@ -73,37 +81,39 @@ export class Reader {
   }
 
   /** Gives the message that is complete: what was put together, or all that there is of it. */
-  #give(whole: Uint8Array): Taken {
-    const buffer = this.#buffer
-    const message = buffer?.subarray(0, this.#length) ?? whole
+  #give(whole: Uint8Array): "go on" | "stop" {
+    const sieve = this.#sieve
+    sieve?.end()
+    const message = this.#received === 0 ? whole : (this.#buffer?.subarray(0, this.#kept) ?? nothing)
     this.#prefixed = 0
     this.#length = 0
     this.#received = 0
+    this.#kept = 0
     this.#buffer = undefined
-    const taken = this.onMessage(message, this.#compressed)
-    if (buffer !== undefined && taken === "done") this.buffers?.give(buffer)
-    return taken
+    this.#sieve = undefined
+    return this.onMessage(message, this.#compressed, sieve)
   }
 
-  #append(chunk: Buffer, start: number, end: number): void {
-    const received = this.#received + end - start
-    if (this.#buffer === undefined || received > this.#buffer.length) {
-      const old = this.#buffer
-      const bytes = Math.min(this.#length, received * growth)
-      const larger =
-        this.buffers === undefined
-          ? Buffer.allocUnsafeSlow(bytes)
-          : (this.buffers.take(this.#length) ?? this.buffers.make(bytes))
-      if (old !== undefined) {
-        old.copy(larger, 0, 0, this.#received)
-        this.buffers?.give(old)
-      }
+  #part(chunk: Buffer, start: number, end: number): void {
+    if (this.#received === 0 && !this.#compressed) this.#sieve = this.sieve?.(this.#keep)
+    this.#received += end - start
+    if (this.#sieve === undefined) this.#keep(chunk, start, end)
+    else this.#sieve.push(chunk, start, end)
+  }
+
+  readonly #keep: Keep = (bytes, start, end) => {
+    const kept = this.#kept + end - start
+    if (this.#buffer === undefined || kept > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(this.#length, kept * growth))
+      this.#buffer?.copy(larger, 0, 0, this.#kept)
       this.#buffer = larger
     }
-    chunk.copy(this.#buffer, this.#received, start, end)
-    this.#received = received
+    this.#buffer.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end), this.#kept)
+    this.#kept = kept
   }
 }
+
+const nothing = new Uint8Array()
 
 /**
  * Up to this size a message is copied into one buffer. Above it a write of two buffers costs less than the copy, the

@@ -40,7 +40,7 @@ const areSentWhatTheyLack = (clients: Reconnected) =>
     })
   )
 
-// Requests share memory, one after the other. None may read what another one left there, or is reading into it.
+// What they say is kept once for all of them, and each has numbers: none may have another's.
 describe("many clients that say what they hold", () => {
   it.scopedLive("are each sent what they lack, again and again", () =>
     Effect.gen(function* () {
@@ -50,11 +50,18 @@ describe("many clients that say what they hold", () => {
     })
   )
 
+  it.scopedLive("more than is kept for all of them: are each sent what they lack", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({}, { knownVersionsBytes: 100_000 })
+      const versions = yield* set(server)
+      for (let round = 0; round < 2; round++) yield* areSentWhatTheyLack(yield* reconnected(server, versions, round))
+    })
+  )
+
   it.scopedLive("before the group is set: are sent what they lack when it is", () =>
     Effect.gen(function* () {
       const server = yield* serve()
       const versions = yield* set(server)
-      // So that there is memory to share.
       yield* areSentWhatTheyLack(yield* reconnected(server, versions))
       yield* server.store.clear(group)
       const areWaiting = (count: number) =>
@@ -81,7 +88,6 @@ describe("many clients that say what they hold", () => {
       yield* areSentWhatTheyLack(yield* reconnected(server, versions))
       const waiting = yield* reconnected(server, versions)
       yield* eventually(() => expect(asked).toBe(2 * indexes.length))
-      // Some that are served at once would read into the same memory.
       const others = yield* reconnected(server, versions, 100)
       yield* eventually(() => expect(asked).toBe(3 * indexes.length))
       yield* Deferred.succeed(decided, undefined)
