@@ -165,7 +165,9 @@ func readFixtures(path, typeURL string) (map[string]types.Resource, error) {
 func serve(ctx context.Context, s store) (string, error) {
 	grpcServer := grpc.NewServer(
 		grpc.MaxConcurrentStreams(1000000),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 5 * time.Second}),
+		// The example gives up a client whose answer to a ping it has not read for 5 seconds. On few cores it is itself too
+		// busy to read that long, with a snapshot of many resources, and loses the clients that it is measured with.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 5 * time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 30 * time.Second, PermitWithoutStream: true}),
 	)
 	discovery.RegisterAggregatedDiscoveryServiceServer(grpcServer, server.NewServer(ctx, s, server.CallbackFuncs{}))
