@@ -35,7 +35,11 @@ const stride = 16
 const short = new Uint8Array(stride)
 const shortView = viewOf(short)
 
-const turn = (word: number): number => (word << 13) | (word >>> 19)
+/** A lane of the hash with one word more, and another lane in it. */
+const lane = (self: number, other: number, word: number, factor: number): number => {
+  const next = Math.imul(self ^ word ^ (word >>> 15), factor)
+  return (((next << 13) | (next >>> 19)) + other) | 0
+}
 
 /** One word of which every bit depends on every bit of three. */
 const mixed = (first: number, second: number, third: number): number => {
@@ -50,8 +54,9 @@ const mixed = (first: number, second: number, third: number): number => {
  * one takes its place and this one is garbage with the last request that has numbers of it.
  *
  * An entry is known by 96 bits of a hash and its bytes are not looked at again: they would have to come from memory, which
- * takes longer than all the rest. Among a million entries two have the same with a probability of 10⁻¹⁷. The seed is there so
- * that no client can look for another's.
+ * takes longer than all the rest. Among a million entries two have the same with a probability of 10⁻¹⁷. A client that made
+ * one up to have the hash of another's would win nothing: what a number means for a set is found by name and version, so
+ * the other one would be sent again what it holds.
  *
  * @since 0.1.0
  */
@@ -64,14 +69,8 @@ export class Dictionary {
   private slots = new Int32Array(512 * slotWords)
   private full = false
 
-  /**
-   * @param maxBytes of the entries; their index takes a third as much
-   * @param seed any number, and not one that a client could know
-   */
-  constructor(
-    readonly maxBytes: number,
-    private readonly seed: number
-  ) {}
+  /** `maxBytes`: of the entries; their index takes about half as much. */
+  constructor(readonly maxBytes: number) {}
 
   /** How many entries there are: their numbers are smaller. */
   get size(): number {
@@ -92,24 +91,27 @@ export class Dictionary {
     return this.find(shortView, 0, stride, length)
   }
 
-  /** Four lanes, so that the processor works on all of them at a time: a word each, whatever is first a second time. */
+  /**
+   * In four lanes, so that the processor works on all of them at a time. A word is folded before it is multiplied, and lanes
+   * are added to one another: without that, names that differ in two letters had the same hash. What is left at the beginning
+   * is hashed with some bytes a second time.
+   */
   private find(view: DataView, start: number, end: number, length: number): number {
-    const { seed, slots } = this
-    let a = seed ^ 0x3c6ef372
-    let b = seed ^ 0x1b873593
-    let c = seed ^ 0x510e527f
-    let d = seed ^ length
+    const { slots } = this
+    let a = length
+    let b = 0x3c6ef372
+    let c = 0x1b873593
+    let d = 0x510e527f
     for (let at = end - stride; at > start - stride; at -= stride) {
       const from = at < start ? start : at
-      a = turn(Math.imul(a ^ view.getInt32(from, true), 0x01000193))
-      b = turn(Math.imul(b ^ view.getInt32(from + 4, true), 0x85ebca6b))
-      c = turn(Math.imul(c ^ view.getInt32(from + 8, true), 0xc2b2ae35))
-      d = turn(Math.imul(d ^ view.getInt32(from + 12, true), 0x27d4eb2f))
+      a = lane(a, b, view.getInt32(from, true), 0x239b961b)
+      b = lane(b, c, view.getInt32(from + 4, true), 0xab0e9789)
+      c = lane(c, d, view.getInt32(from + 8, true), 0x38b34ae5)
+      d = lane(d, a, view.getInt32(from + 12, true), 0xa1e38b93)
     }
-    const one = mixed(a ^ turn(b), c, d)
-    const two = mixed(d ^ turn(c), b, a)
-    // Only compared, and the lanes are mixed already.
-    const three = ((b ^ turn(d)) + Math.imul(a ^ turn(c), 0x2c1b3c6d)) | 0
+    const one = mixed(a, (b + c) | 0, d)
+    const two = mixed(b, (c + d) | 0, a)
+    const three = mixed(c, (d + a) | 0, b)
     const mask = slots.length - 1
     let slot = (one * slotWords) & mask
     for (let probes = 0; probes < maxProbes; probes++) {

@@ -1,5 +1,9 @@
 import * as InitialVersions from "@effect-xds/core/InitialVersions"
+import * as Resource from "@effect-xds/core/Resource"
+import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import { Cluster } from "@effect-xds/proto/ResourceType"
 import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
 
 const bytesOf = (name: string, version: string): DataView => {
   const [first, second] = [Buffer.from(name), Buffer.from(version)]
@@ -14,7 +18,7 @@ const put = (dictionary: InitialVersions.Dictionary, name: string, version: stri
 
 describe("a dictionary of names and versions", () => {
   it("gives every pair a number of its own, however many there are, and says what it stands for", () => {
-    const dictionary = new InitialVersions.Dictionary(16 * 1024 * 1024, 1)
+    const dictionary = new InitialVersions.Dictionary(16 * 1024 * 1024)
     const entries: Array<readonly [string, string]> = [
       ["", ""],
       ["a", ""],
@@ -41,8 +45,36 @@ describe("a dictionary of names and versions", () => {
     assert.isFalse(dictionary.isFull)
   })
 
+  it("tells apart what differs in two bytes, whatever they are and wherever", () => {
+    const steps = [1, 2, 4, 8, 16, 32, 64, 128, 255, 127, 63, 254]
+    for (const [length, fill, bytes] of [
+      [40, "n", Array.from(Buffer.from("abcdefghij01-."))],
+      [44, "@", steps],
+      [63, "\0", steps]
+    ] as const) {
+      const dictionary = new InitialVersions.Dictionary(16 * 1024 * 1024)
+      const view = bytesOf(fill.repeat(length), "v1")
+      let count = 0
+      for (let one = 2; one < 32; one++) {
+        for (let other = one + 1; other < 32; other++) {
+          for (const first of bytes) {
+            for (const second of bytes) {
+              const before = [view.getUint8(one), view.getUint8(other)] as const
+              view.setUint8(one, first)
+              view.setUint8(other, second)
+              const isOther = first !== before[0] && second !== before[1]
+              if (isOther && dictionary.numberOf(view, 0, view.byteLength) !== count++) assert.fail(`${one}, ${other}`)
+              view.setUint8(one, before[0])
+              view.setUint8(other, before[1])
+            }
+          }
+        }
+      }
+    }
+  })
+
   it("finds an entry wherever it lies, and takes nothing of what is around it", () => {
-    const dictionary = new InitialVersions.Dictionary(1_000, 2)
+    const dictionary = new InitialVersions.Dictionary(1_000)
     for (const [name, version] of [
       ["short", "1"],
       ["longer than sixteen bytes", "0123456789abcdef"]
@@ -60,7 +92,7 @@ describe("a dictionary of names and versions", () => {
   })
 
   it("turns away what it has no room for, and keeps what it has", () => {
-    const dictionary = new InitialVersions.Dictionary(24, 3)
+    const dictionary = new InitialVersions.Dictionary(24)
     assert.deepStrictEqual(
       ["one", "two", "three", "four", "one"].map((name) => put(dictionary, name, "1")),
       [0, 1, -1, -1, 0]
@@ -69,11 +101,19 @@ describe("a dictionary of names and versions", () => {
     assert.deepStrictEqual(dictionary.textOf(1), ["two", "1"])
   })
 
-  it("hashes otherwise with another seed", () => {
-    // Nothing of it can be seen but that the numbers are right.
-    for (let seed = 0; seed < 50; seed++) {
-      const dictionary = new InitialVersions.Dictionary(10_000, seed * 0x9e3779b1)
-      for (let index = 0; index < 200; index++) assert.strictEqual(put(dictionary, `name ${index}`, "1"), index)
-    }
+  it("if an entry had the number of another: the client is sent again what it holds, and no more comes of it", () => {
+    const { typeUrl } = Cluster
+    const value = new Uint8Array()
+    const resources = ["a", "b"].map((name) => Either.getOrThrow(Resource.make({ typeUrl, name, version: "1", value })))
+    const set = Either.getOrThrow(ResourceSet.replace(ResourceSet.empty(typeUrl), resources))
+    const dictionary = new InitialVersions.Dictionary(1_000)
+    const [a, madeUp] = [put(dictionary, "a", "1"), put(dictionary, "made up", "1")]
+    const held = InitialVersions.compare(
+      new InitialVersions.InternedVersions(dictionary, Uint32Array.of(a, madeUp)),
+      set
+    )
+    assert.deepStrictEqual(resources.map(held.isHeld), [true, false])
+    assert.deepStrictEqual(held.unheld(), resources.slice(1))
+    assert.deepStrictEqual(Array.from(held.others), [["made up", "1"]])
   })
 })

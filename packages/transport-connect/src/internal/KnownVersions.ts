@@ -3,7 +3,6 @@
  * seconds; after that nobody does for a long time.
  */
 import * as InitialVersions from "@effect-xds/core/InitialVersions"
-import { randomInt } from "node:crypto"
 
 /** Milliseconds without a request that says what its client holds, after which all is let go. */
 const rest = 10_000
@@ -19,7 +18,7 @@ export class KnownVersions {
   /** For one request. */
   collector(): InitialVersions.Collector {
     if (this.#dictionary === undefined || this.#dictionary.isFull) {
-      this.#dictionary = new InitialVersions.Dictionary(this.limit, randomInt(2 ** 32))
+      this.#dictionary = new InitialVersions.Dictionary(this.limit)
     }
     if (this.#timer === undefined) this.#timer = setTimeout(this.clear, rest).unref()
     else this.#timer.refresh()
