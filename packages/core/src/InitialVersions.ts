@@ -11,6 +11,7 @@
  */
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
+import { viewOf } from "./Wire.js"
 
 /** The tag of `initial_resource_versions` in a request. */
 const ENTRY = 0x2a
@@ -21,7 +22,12 @@ const VERSION = 0x12
 
 const decoder = new TextDecoder()
 
-const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** Twice as many words, of which the first are those that there were. */
+const grown = (words: Uint32Array): Uint32Array<ArrayBuffer> => {
+  const larger = new Uint32Array(2 * words.length)
+  larger.set(words)
+  return larger
+}
 
 /** Words of a slot: three of the hash, and the number + 1; 0 there is an empty slot. */
 const slotWords = 4
@@ -157,11 +163,7 @@ export class Dictionary {
       larger.set(this.bytes)
       this.bytes = larger
     }
-    if (this.entries + 1 === this.starts.length) {
-      const larger = new Uint32Array(2 * this.starts.length)
-      larger.set(this.starts)
-      this.starts = larger
-    }
+    if (this.entries + 1 === this.starts.length) this.starts = grown(this.starts)
     this.bytes.set(new Uint8Array(view.buffer, view.byteOffset + start, length), this.used)
     this.used = end
     this.entries++
@@ -196,8 +198,8 @@ const isPlain = (view: DataView, start: number, end: number): boolean => {
 }
 
 /**
- * Puts the entries of a request into a dictionary, as long as they are plain: a name and a version in this order and of less
- * than 128 bytes together, which is how everybody writes them.
+ * Puts the entries of one request into a dictionary, as long as they are plain: a name and a version in this order and
+ * of less than 128 bytes together, which is how everybody writes them.
  *
  * @since 0.1.0
  */
@@ -227,11 +229,7 @@ export class Collector {
       if (entryEnd - start >= 0x80 || entryEnd > end || !isPlain(view, start, entryEnd)) break
       const number = dictionary.numberOf(view, start, entryEnd)
       if (number < 0) break
-      if (this.size === this.numbers.length) {
-        const larger = new Uint32Array(2 * this.size)
-        larger.set(this.numbers)
-        this.numbers = larger
-      }
+      if (this.size === this.numbers.length) this.numbers = grown(this.numbers)
       this.numbers[this.size++] = number
       next = entryEnd
     }
@@ -239,13 +237,10 @@ export class Collector {
     return next
   }
 
-  /** What was taken, and what was not and has come otherwise. The next request begins with nothing. */
+  /** What was taken, and what was not and has come otherwise. */
   versions(others: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> | undefined {
-    const { size } = this
-    if (size === 0) return others
-    const versions = new InternedVersions(this.dictionary, this.numbers.slice(0, size))
-    this.size = 0
-    this.bytes = 0
+    if (this.size === 0) return others
+    const versions = new InternedVersions(this.dictionary, this.numbers.slice(0, this.size))
     return others === undefined ? versions : new Map([...versions, ...others])
   }
 }

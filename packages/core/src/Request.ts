@@ -12,7 +12,7 @@ import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import type * as InitialVersions from "./InitialVersions.js"
-import { fields } from "./Wire.js"
+import { fields, viewOf } from "./Wire.js"
 
 /**
  * The protocol variant of a stream: state of the world (SotW) or incremental (delta).
@@ -136,8 +136,8 @@ export const incremental = (
 /**
  * Reads a request from its bytes. The node is a view into them, not a copy.
  *
- * @param collector takes what the client holds, and may have taken some of it from these bytes already. For servers with
- *   many clients that hold much; without it every client has a map of its own.
+ * @param collector is of this request: takes what the client holds, and may have taken some of it from these bytes
+ *   already. For servers with many clients that hold much; without it every client has a map of its own.
  * @since 0.1.0
  */
 export const decode = (
@@ -152,10 +152,7 @@ export const decode = (
     )
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    const size = bytes.byteLength + taken
-    // What is left in it belongs to no request.
-    collector?.versions(undefined)
-    return Either.left(new MalformedRequest({ protocol, size, reason }))
+    return Either.left(new MalformedRequest({ protocol, size: bytes.byteLength + taken, reason }))
   }
 }
 
@@ -203,7 +200,6 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): StateOfTheWorldRequest => {
 }
 
 const decodeIncremental = (bytes: Uint8Array, collector: InitialVersions.Collector | undefined): IncrementalRequest => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let typeUrl = ""
   let responseNonce = ""
   let subscribe: Array<string> | undefined
@@ -227,7 +223,7 @@ const decodeIncremental = (bytes: Uint8Array, collector: InitialVersions.Collect
         ;(unsubscribe ??= []).push(reader.string())
         return true
       case 5: {
-        const taken = collector?.take(view, reader.pos - 1, bytes.byteLength) ?? 0
+        const taken = collector?.take(viewOf(bytes), reader.pos - 1, bytes.byteLength) ?? 0
         if (taken > reader.pos) reader.pos = taken
         else {
           const [name, version] = decodeMapEntry(reader)

@@ -315,8 +315,8 @@ export const typesInOrder: Invariant = {
             const [one, two] = [shortNameOf(send.typeUrl), shortNameOf(typeUrl)]
             if (updates.length > 0 && order(typeUrl) < order(send.typeUrl)) return `${one} before ${two}`
             if (removes && updates.length > 0) return `${one} deletes before ${two} is up to date`
-            const { removals } = ReferenceModel.pending(model, typeUrl)
-            if (removes && removals.length > 0 && order(typeUrl) > order(send.typeUrl)) {
+            const isLater = order(typeUrl) > order(send.typeUrl)
+            if (removes && isLater && ReferenceModel.pending(model, typeUrl).removals.length > 0) {
               return `${one} deletes before ${two} does`
             }
           }

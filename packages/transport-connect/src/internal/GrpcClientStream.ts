@@ -161,7 +161,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; raise maxResponseBytes`))
   }
 
-  readonly #onFramed = (message: Uint8Array, compressed: boolean): "go on" | "stop" => {
+  readonly #onFramed = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Then => {
     const bytes = compressed ? this.#inflate(message) : message
     if (bytes === undefined) return "stop"
     this.#waiting.push(bytes)

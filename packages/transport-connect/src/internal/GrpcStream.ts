@@ -237,7 +237,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     message: Uint8Array,
     compressed: boolean,
     sieve: InitialVersions.Sieve | undefined
-  ): "go on" | "stop" => {
+  ): LengthPrefixedMessage.Then => {
     const bytes = compressed ? this.#inflate(message) : message
     if (bytes === undefined) return "stop"
     const { protocol } = this.method

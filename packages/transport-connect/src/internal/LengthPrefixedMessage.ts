@@ -17,6 +17,9 @@ export type Problem =
   /** The first byte of a prefix is neither 0 nor 1: this is no gRPC framing at all. */
   | { readonly _tag: "BadFlag"; readonly flag: number }
 
+/** What is to be done after a message: `stop` if the rest of the chunk is of no interest either. */
+export type Then = "go on" | "stop"
+
 /** Gets the parts of a message as they come, takes out of them what it wants, and gives the rest to be put together. */
 export interface Sieve {
   readonly push: (chunk: Uint8Array, start: number, end: number) => void
@@ -42,12 +45,12 @@ export class Reader<S extends Sieve = Sieve> {
   #sieve: S | undefined
 
   /**
-   * `onMessage`: given the sieve, if the message came in parts and went through one. Says whether to stop: the rest of the
-   * chunk is of no interest. `sieve`: made for a message that comes in parts and is not compressed.
+   * `onMessage`: given the sieve, if the message came in parts and went through one. `sieve`: makes it, for a message that
+   * comes in parts and is not compressed.
    */
   constructor(
     private readonly maxBytes: number,
-    private readonly onMessage: (message: Uint8Array, compressed: boolean, sieve: S | undefined) => "go on" | "stop",
+    private readonly onMessage: (message: Uint8Array, compressed: boolean, sieve: S | undefined) => Then,
     private readonly sieve?: (keep: Keep) => S
   ) {}
 
@@ -81,7 +84,7 @@ export class Reader<S extends Sieve = Sieve> {
   }
 
   /** Gives the message that is complete: what was put together, or all that there is of it. */
-  #give(whole: Uint8Array): "go on" | "stop" {
+  #give(whole: Uint8Array): Then {
     const sieve = this.#sieve
     sieve?.end()
     const message = this.#received === 0 ? whole : (this.#buffer?.subarray(0, this.#kept) ?? nothing)
