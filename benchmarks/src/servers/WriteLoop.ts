@@ -41,7 +41,9 @@ const encodeBody = (load: Load, version: number, resources: Iterable<Change>): U
   const writer = new BinaryWriter()
   const field = (number: number): BinaryWriter => writer.tag(number, WireType.LengthDelimited)
   field(1).string(String(version))
-  for (const resource of resources) writeResource(writer, load, String(version), resource)
+  // As long as a version of ours is, since a client that comes back says it for each resource.
+  const digits = String(version).padStart(16, "0")
+  for (const resource of resources) writeResource(writer, load, digits, resource)
   return field(4).string(load.typeUrl).finish()
 }
 

@@ -12,7 +12,7 @@ import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import type * as InitialVersions from "./InitialVersions.js"
-import { fields, viewOf } from "./Wire.js"
+import { fields } from "./Wire.js"
 
 /**
  * The protocol variant of a stream: state of the world (SotW) or incremental (delta).
@@ -136,23 +136,20 @@ export const incremental = (
 /**
  * Reads a request from its bytes. The node is a view into them, not a copy.
  *
- * @param collector is of this request: takes what the client holds, and may have taken some of it from these bytes
- *   already. For servers with many clients that hold much; without it every client has a map of its own.
+ * @param sieve has taken what the client holds out of these bytes, or most of it. For servers with many clients that hold
+ *   much; without it every client has a map of its own.
  * @since 0.1.0
  */
 export const decode = (
   protocol: Protocol,
   bytes: Uint8Array,
-  collector?: InitialVersions.Collector
+  sieve?: InitialVersions.Sieve
 ): Either.Either<Request, MalformedRequest> => {
-  const taken = collector?.taken ?? 0
   try {
-    return Either.right(
-      protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes, collector)
-    )
+    return Either.right(protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes, sieve))
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    return Either.left(new MalformedRequest({ protocol, size: bytes.byteLength + taken, reason }))
+    return Either.left(new MalformedRequest({ protocol, size: bytes.byteLength + (sieve?.taken ?? 0), reason }))
   }
 }
 
@@ -199,7 +196,7 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): StateOfTheWorldRequest => {
   }
 }
 
-const decodeIncremental = (bytes: Uint8Array, collector: InitialVersions.Collector | undefined): IncrementalRequest => {
+const decodeIncremental = (bytes: Uint8Array, sieve: InitialVersions.Sieve | undefined): IncrementalRequest => {
   let typeUrl = ""
   let responseNonce = ""
   let subscribe: Array<string> | undefined
@@ -223,12 +220,8 @@ const decodeIncremental = (bytes: Uint8Array, collector: InitialVersions.Collect
         ;(unsubscribe ??= []).push(reader.string())
         return true
       case 5: {
-        const taken = collector?.take(viewOf(bytes), reader.pos - 1, bytes.byteLength) ?? 0
-        if (taken > reader.pos) reader.pos = taken
-        else {
-          const [name, version] = decodeMapEntry(reader)
-          ;(versions ??= new Map()).set(name, version)
-        }
+        const [name, version] = decodeMapEntry(reader)
+        ;(versions ??= new Map()).set(name, version)
         return true
       }
       case 6:
@@ -246,7 +239,7 @@ const decodeIncremental = (bytes: Uint8Array, collector: InitialVersions.Collect
     typeUrl,
     resourceNamesSubscribe: subscribe ?? noStrings,
     resourceNamesUnsubscribe: unsubscribe ?? noStrings,
-    initialResourceVersions: collector?.versions(versions) ?? versions ?? noVersions,
+    initialResourceVersions: sieve?.versions(versions) ?? versions ?? noVersions,
     responseNonce,
     errorDetail,
     node

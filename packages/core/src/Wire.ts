@@ -13,13 +13,6 @@ const encoder = new TextEncoder()
 const shortText = 128
 
 /**
- * The same bytes, to be read as numbers.
- *
- * @since 0.1.0
- */
-export const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-
-/**
  * Writes ASCII into bytes that have room for it; `false`, with a part of it written, if the text is something else.
  *
  * @since 0.1.0

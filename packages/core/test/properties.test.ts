@@ -9,6 +9,7 @@ import * as Resource from "@effect-xds/core/Resource"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
 import * as Response from "@effect-xds/core/Response"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   DeltaDiscoveryRequestSchema,
@@ -493,7 +494,7 @@ describe("Request", () => {
 
   it("what a client holds is compared as numbers as it would be as text, with labels and with fingerprints", () => {
     // Most clients find what they hold in the dictionary, and some are turned away.
-    let dictionary = new InitialVersions.Dictionary(2_000)
+    let dictionary = VersionDictionary.make(2_000)
     const name = fc.oneof(
       fc.constantFrom("a", "b", "abc", "xbc", "same"),
       fc.constantFrom("x".repeat(120), "x".repeat(127), "x".repeat(128), "y".repeat(300), "ä")
@@ -524,10 +525,10 @@ describe("Request", () => {
         ])
       )
       const message = create(DeltaDiscoveryRequestSchema, { initialResourceVersions: Object.fromEntries(versions) })
-      if (dictionary.isFull) dictionary = new InitialVersions.Dictionary(2_000)
-      const collector = new InitialVersions.Collector(dictionary)
-      const bytes = toBinary(DeltaDiscoveryRequestSchema, message)
-      const decoded = Either.getOrThrow(Request.decode("Incremental", bytes, collector))
+      if (dictionary?.isFull !== false) dictionary = VersionDictionary.make(2_000)
+      assert(dictionary !== undefined)
+      const { rest, sieve } = InitialVersions.sift(dictionary, toBinary(DeltaDiscoveryRequestSchema, message))
+      const decoded = Either.getOrThrow(Request.decode("Incremental", rest, sieve))
       assert(decoded._tag === "Incremental")
       assert.deepStrictEqual(new Map(decoded.initialResourceVersions), versions)
       const asNumbers = InitialVersions.compare(decoded.initialResourceVersions, set)
@@ -543,7 +544,8 @@ describe("Request", () => {
   })
 
   it("of incremental, in pieces: what it says that the client holds is taken out as they come, and it is the same", () => {
-    const dictionary = new InitialVersions.Dictionary(1_000_000)
+    const dictionary = VersionDictionary.make(1_000_000)
+    assert(dictionary !== undefined)
     const encoded = (request: MessageInitShape<typeof DeltaDiscoveryRequestSchema>) =>
       toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, request))
     const field = fc.oneof(
@@ -572,7 +574,7 @@ describe("Request", () => {
       ([fields, cuts]) => {
         const bytes = Uint8Array.from(fields.flatMap((each) => Array.from(each)))
         const rest: Array<number> = []
-        const sieve = new InitialVersions.Sieve(new InitialVersions.Collector(dictionary), (bytes, start, end) =>
+        const sieve = new InitialVersions.Sieve(dictionary, (bytes, start, end) =>
           rest.push(...bytes.subarray(start, end))
         )
         const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
@@ -583,7 +585,7 @@ describe("Request", () => {
           at = place
         }
         sieve.end()
-        const inPieces = Request.decode("Incremental", Uint8Array.from(rest), sieve.collector)
+        const inPieces = Request.decode("Incremental", Uint8Array.from(rest), sieve)
         const whole = Request.decode("Incremental", bytes)
         const plain = Either.map((request: Request.Request) => {
           assert(request._tag === "Incremental")

@@ -81,7 +81,8 @@ export interface Options {
   readonly writeBufferBytes?: number
   /**
    * Bytes of names and versions that clients say they hold when they come back, each kept once for all clients until
-   * none said so for 10 seconds. Of what finds no room every client has its own. Default 33 554 432.
+   * none said so for 10 seconds. Of what finds no room every client has its own, and so it is where the process cannot have
+   * WebAssembly (`node --jitless`) or twice as much address space. Default 33 554 432.
    */
   readonly knownVersionsBytes?: number
   readonly keepalive?: KeepaliveOptions

@@ -230,8 +230,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     )
   }
 
-  readonly #sieve = (keep: LengthPrefixedMessage.Keep): InitialVersions.Sieve =>
-    new InitialVersions.Sieve(this.shared.known.collector(), keep)
+  readonly #sieve = (keep: LengthPrefixedMessage.Keep): InitialVersions.Sieve | undefined => {
+    const dictionary = this.shared.known.dictionary()
+    return dictionary && new InitialVersions.Sieve(dictionary, keep)
+  }
 
   readonly #onMessage = (
     message: Uint8Array,
@@ -241,9 +243,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     const bytes = compressed ? this.#inflate(message) : message
     if (bytes === undefined) return "stop"
     const { protocol } = this.method
-    const isLarge = protocol === "Incremental" && bytes.length >= largeRequest
-    const collector = sieve?.collector ?? (isLarge ? this.shared.known.collector() : undefined)
-    const request = Request.decode(protocol, bytes, collector)
+    const isLarge = sieve === undefined && protocol === "Incremental" && bytes.length >= largeRequest
+    const dictionary = isLarge ? this.shared.known.dictionary() : undefined
+    const sifted = dictionary === undefined ? { sieve, rest: bytes } : InitialVersions.sift(dictionary, bytes)
+    const request = Request.decode(protocol, sifted.rest, sifted.sieve)
     if (Either.isLeft(request)) {
       // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))

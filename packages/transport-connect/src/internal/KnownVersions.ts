@@ -2,27 +2,25 @@
  * What clients say that they hold, kept once for all of them. After a restart of the server every client says it, within
  * seconds; after that nobody does for a long time.
  */
-import * as InitialVersions from "@effect-xds/core/InitialVersions"
+import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
 
 /** Milliseconds without a request that says what its client holds, after which all is let go. */
 const rest = 10_000
 
 /** The dictionary of a server, as long as it is of use: a bounded number of bytes. */
 export class KnownVersions {
-  #dictionary: InitialVersions.Dictionary | undefined
+  #dictionary: VersionDictionary | undefined
   #timer: NodeJS.Timeout | undefined
 
   /** `limit`: bytes that are kept. */
   constructor(private readonly limit: number) {}
 
-  /** For one request. */
-  collector(): InitialVersions.Collector {
-    if (this.#dictionary === undefined || this.#dictionary.isFull) {
-      this.#dictionary = new InitialVersions.Dictionary(this.limit)
-    }
+  /** For the next request; `undefined` where there can be none, and every client has what it says for itself. */
+  dictionary(): VersionDictionary | undefined {
+    if (this.#dictionary === undefined || this.#dictionary.isFull) this.#dictionary = VersionDictionary.make(this.limit)
     if (this.#timer === undefined) this.#timer = setTimeout(this.clear, rest).unref()
     else this.#timer.refresh()
-    return new InitialVersions.Collector(this.#dictionary)
+    return this.#dictionary
   }
 
   /** Lets go of all. Requests that are not answered yet keep what they need. */

@@ -51,7 +51,7 @@ export class Reader<S extends Sieve = Sieve> {
   constructor(
     private readonly maxBytes: number,
     private readonly onMessage: (message: Uint8Array, compressed: boolean, sieve: S | undefined) => Then,
-    private readonly sieve?: (keep: Keep) => S
+    private readonly sieve?: (keep: Keep) => S | undefined
   ) {}
 
   /** Whether a message has begun that is not complete. */

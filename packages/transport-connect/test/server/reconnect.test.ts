@@ -12,9 +12,9 @@ const indexes = [0, 1, 2, 3, 4, 5, 6, 7]
 
 type Server = Effect.Effect.Success<ReturnType<typeof serve>>
 
-const set = ({ store }: Server) =>
+const set = ({ store }: Server, clusterNames: ReadonlyArray<string> = names) =>
   Effect.map(
-    store.set(group, clusters(...names)),
+    store.set(group, clusters(...clusterNames)),
     (held) => new Map(ResourceGroup.all(held).map(({ name, version }) => [name, version]))
   )
 
@@ -55,6 +55,21 @@ describe("many clients that say what they hold", () => {
       const server = yield* serve({}, { knownVersionsBytes: 100_000 })
       const versions = yield* set(server)
       for (let round = 0; round < 2; round++) yield* areSentWhatTheyLack(yield* reconnected(server, versions, round))
+    })
+  )
+
+  it.scopedLive("where nothing is kept for all of them: are each sent what they lack", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({}, { knownVersionsBytes: Infinity })
+      yield* areSentWhatTheyLack(yield* reconnected(server, yield* set(server)))
+    })
+  )
+
+  it.scopedLive("in requests that come whole: are each sent what they lack", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const versions = yield* set(server, names.slice(0, 100))
+      yield* areSentWhatTheyLack(yield* reconnected(server, versions))
     })
   )
 
