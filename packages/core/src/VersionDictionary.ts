@@ -76,14 +76,16 @@ export class VersionDictionary {
   }
 
   /**
-   * @param maxBytes of the entries; their index takes about half as much. Memory is taken as it is needed.
+   * @param maxBytes of the entries; their index takes about half as much. Memory is taken as it is needed, but `external` of
+   *   `process.memoryUsage` has the index as if it were full.
    * @returns `undefined` where there is no WebAssembly, or no address space for it
    */
   static make(maxBytes: number): VersionDictionary | undefined {
     // `node --jitless` has none.
     if (typeof WebAssembly === "undefined") return undefined
     let most = leastTable
-    while (most < maxBytes) most *= 2
+    // Of the size that entries of fifty bytes need: with smaller ones it is full before they are.
+    while (most < maxBytes / 2) most *= 2
     const pages = (2 * most) / pageBytes
     try {
       module ??= new WebAssembly.Module(Uint8Array.from(atob(lookup), (letter) => letter.charCodeAt(0)))

@@ -120,6 +120,22 @@ describe("a dictionary of names and versions", () => {
     assert.deepStrictEqual(dictionary.textOf(1), ["two", "1"])
   })
 
+  it("turns away what its index has no room for, and finds what it has", () => {
+    const dictionary = make(500_000)
+    const numbers = Array.from({ length: 12_000 }, (_, index) => put(dictionary, `${index}`, ""))
+    const { size } = dictionary
+    assert.isTrue(dictionary.isFull)
+    assert.isAtLeast(size, 10_000)
+    assert.deepStrictEqual(
+      numbers,
+      numbers.map((_, index) => (index < size ? index : -1))
+    )
+    assert.deepStrictEqual(
+      numbers.map((_, index) => put(dictionary, `${index}`, "")),
+      numbers
+    )
+  })
+
   it("takes what is plain up to what is not, and says where that is", () => {
     const dictionary = make(100_000)
     const plain = Buffer.concat([fieldOf("a", "1"), fieldOf("n".repeat(100), "v".repeat(23)), fieldOf("", "")])

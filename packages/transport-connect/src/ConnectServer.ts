@@ -82,7 +82,7 @@ export interface Options {
   /**
    * Bytes of names and versions that clients say they hold when they come back, each kept once for all clients until
    * none said so for 10 seconds. Of what finds no room every client has its own, and so it is where the process cannot have
-   * WebAssembly (`node --jitless`) or twice as much address space. Default 33 554 432.
+   * WebAssembly (`node --jitless`) or no address space for it. Default 33 554 432.
    */
   readonly knownVersionsBytes?: number
   readonly keepalive?: KeepaliveOptions
