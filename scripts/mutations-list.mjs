@@ -329,8 +329,8 @@ const server = [
   {
     fault: "a client is told what another one was told that holds something else",
     file: "InitialVersions.ts",
-    line: "if (meaning.last?.numbers.equals(numbers) === true)",
-    becomes: "if (meaning.last !== undefined)"
+    line: "if (this.last?.numbers.equals(numbers) !== true)",
+    becomes: "if (this.last === undefined)"
   }
 ]
 

@@ -37,7 +37,7 @@ export class Sieve {
 
   /** `keep`: is given what is passed on, at once: these bytes will soon be others. */
   constructor(
-    readonly dictionary: VersionDictionary,
+    private readonly dictionary: VersionDictionary,
     private readonly keep: (bytes: Uint8Array, start: number, end: number) => void
   ) {}
 
@@ -248,18 +248,9 @@ export const none: Comparison = { isHeld: () => false, unheld: () => [], others:
  * @since 0.1.0
  */
 export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.ResourceSet): Comparison => {
-  if (versions instanceof InternedVersions) return compareInterned(versions, set)
+  if (versions instanceof InternedVersions) return meaningOf(versions.dictionary, set).compare(versions.numbers)
   const isHeld = ({ name, version }: Resource): boolean => versions.get(name) === version
   return { isHeld, unheld: () => ResourceSet.all(set).filter((resource) => !isHeld(resource)), others: versions }
-}
-
-const compareInterned = ({ dictionary, numbers }: InternedVersions, set: ResourceSet.ResourceSet): Comparison => {
-  const meaning = meaningOf(dictionary, set)
-  // After a restart of the server nearly all clients hold the same.
-  if (meaning.last?.numbers.equals(numbers) === true) return meaning.last.comparison
-  const comparison = meaning.compare(numbers)
-  meaning.last = { numbers, comparison }
-  return comparison
 }
 
 /** It was not looked up yet. */
@@ -274,10 +265,10 @@ class Meaning {
   private readonly placeOf: ReadonlyMap<string, number>
   /** By number: the place of the resource, or that there is none, or that nobody has asked yet. */
   private places = new Int32Array(0)
-  last: { readonly numbers: NumberSet; readonly comparison: Comparison } | undefined
+  private last: { readonly numbers: NumberSet; readonly comparison: Comparison } | undefined
 
   constructor(
-    readonly dictionary: VersionDictionary,
+    private readonly dictionary: VersionDictionary,
     set: ResourceSet.ResourceSet
   ) {
     this.resources = ResourceSet.all(set)
@@ -285,6 +276,12 @@ class Meaning {
   }
 
   compare(numbers: NumberSet): Comparison {
+    // After a restart of the server nearly all clients hold the same.
+    if (this.last?.numbers.equals(numbers) !== true) this.last = { numbers, comparison: this.compared(numbers) }
+    return this.last.comparison
+  }
+
+  private compared(numbers: NumberSet): Comparison {
     const { dictionary, placeOf, resources } = this
     const places = this.placesFor(dictionary.size)
     const held = new Uint8Array(resources.length)

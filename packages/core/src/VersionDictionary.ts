@@ -67,7 +67,7 @@ export class VersionDictionary {
   private full = false
 
   private constructor(
-    readonly maxBytes: number,
+    private readonly maxBytes: number,
     private readonly memory: ArrayBuffer,
     private readonly lookup: Lookup
   ) {

@@ -1,5 +1,6 @@
 ;; Looks up names and versions of `initial_resource_versions` in the table of a VersionDictionary, which says what lies
-;; where in the memory. It writes nothing but numbers: whatever is new, or is no plain entry, ends it.
+;; where in the memory. Whatever is new, or is no plain entry, ends it: all that it writes are the results, and the hash of
+;; what is new into the empty slot that it found.
 ;;
 ;; In WebAssembly because of the hash: 64 bits at a time and without a check of each access it takes a third of what it
 ;; takes in JavaScript, and this is most of what a client that comes back costs. After a change: `npm run wasm`.

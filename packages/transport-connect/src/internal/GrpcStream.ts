@@ -242,11 +242,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   ): LengthPrefixedMessage.Then => {
     const bytes = compressed ? this.#inflate(message) : message
     if (bytes === undefined) return "stop"
-    const { protocol } = this.method
-    const isLarge = sieve === undefined && protocol === "Incremental" && bytes.length >= largeRequest
-    const dictionary = isLarge ? this.shared.known.dictionary() : undefined
-    const sifted = dictionary === undefined ? { sieve, rest: bytes } : InitialVersions.sift(dictionary, bytes)
-    const request = Request.decode(protocol, sifted.rest, sifted.sieve)
+    const request = this.#decode(bytes, sieve)
     if (Either.isLeft(request)) {
       // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
@@ -258,6 +254,16 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
       this.#defect(defect)
     }
     return this.#open ? "go on" : "stop"
+  }
+
+  /** `sieve`: the message came in parts and went through one. What comes whole goes through one here, if it is large. */
+  #decode(bytes: Uint8Array, sieve: InitialVersions.Sieve | undefined): ReturnType<typeof Request.decode> {
+    const { protocol } = this.method
+    const isLarge = sieve === undefined && protocol === "Incremental" && bytes.length >= largeRequest
+    const dictionary = isLarge ? this.shared.known.dictionary() : undefined
+    if (dictionary === undefined) return Request.decode(protocol, bytes, sieve)
+    const sifted = InitialVersions.sift(dictionary, bytes)
+    return Request.decode(protocol, sifted.rest, sifted.sieve)
   }
 
   #inflate(message: Uint8Array): Uint8Array | undefined {
