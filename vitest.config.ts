@@ -9,6 +9,9 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     projects,
+    // A hang is found all the same, and a machine that is busy with other work is none.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     reporters: ["default", "./scripts/SummaryReporter.mjs"],
     server: { deps: { external: [/packages\/proto\/gen\//] } }
   }

@@ -1,5 +1,6 @@
-// Faults for `scripts/mutations.mjs`: each is one line of a reducer made wrong, in the way that implementations of xDS
-// get it wrong. `line` must be in the file exactly once; where the line itself is not unique, its neighbour is with it.
+// Faults for `scripts/mutations.mjs`: each is one line made wrong, in the way that implementations of xDS get it wrong.
+// `file` is one of packages/core/src, or a path that begins with `packages/`. `line` must be in the file exactly once;
+// where the line itself is not unique, its neighbour is with it.
 
 const server = [
   {
@@ -530,4 +531,44 @@ const client = [
   }
 ]
 
-export const mutations = [...server, ...client]
+/** The client's driver and its parts. */
+const clientPackage = [
+  {
+    fault: "client: servers that differ in fail_on_data_errors share a stream",
+    file: "packages/client/src/XdsClient.ts",
+    line: "JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError])",
+    becomes: "JSON.stringify([address, credentials, resourceTimerIsTransientError])"
+  },
+  {
+    fault: "client: servers that differ in resource_timer_is_transient_error share a stream",
+    file: "packages/client/src/XdsClient.ts",
+    line: "JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError])",
+    becomes: "JSON.stringify([address, credentials, failOnDataErrors])"
+  },
+  {
+    fault: "client: servers that differ in credentials share a stream",
+    file: "packages/client/src/XdsClient.ts",
+    line: "JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError])",
+    becomes: "JSON.stringify([address, failOnDataErrors, resourceTimerIsTransientError])"
+  },
+  {
+    fault: "client: a watcher that ended holds up the answer",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "    if (!this.watchers.delete(id)) return\n    this.onIdle(id)\n",
+    becomes: "    if (!this.watchers.delete(id)) return\n"
+  },
+  {
+    fault: "client: that all is well again is told beside a state that was not taken yet",
+    file: "packages/client/src/internal/Watcher.ts",
+    line: 'before.ambient = bearing === "Recovered" && before.state !== undefined ? undefined : event',
+    becomes: "before.ambient = event"
+  },
+  {
+    fault: "client: every watch is a request of its own",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "        environment.soon(() => {\n          if (open",
+    becomes: "        [0].forEach(() => {\n          if (open"
+  }
+]
+
+export const mutations = [...server, ...client, ...clientPackage]

@@ -1,5 +1,6 @@
-// `npm run mutations`: proof that the tests see what goes wrong. Puts one fault after another into a copy of the reducers
-// (scripts/mutations-list.mjs), runs the tests of the core until the first fails, and tells which one it was.
+// `npm run mutations`: proof that the tests see what goes wrong. Puts one fault after another into a copy of the sources
+// (scripts/mutations-list.mjs), runs tests until the first fails, and tells which one it was: for the reducers those of the
+// core, for another package its own.
 //
 //   --only 3        one fault by its number, or several: 3,7-9
 //   --by PATH       only with these tests, such as packages/testing/test/Exploration
@@ -26,7 +27,9 @@ import { mutations } from "./mutations-list.mjs"
 import * as Options from "./options.mjs"
 
 const home = dirname(dirname(fileURLToPath(import.meta.url)))
-const source = "packages/core/src"
+/** Where the reducers are; the file of any other fault is given from the top of the repository. */
+const reducers = "packages/core/src"
+const pathOf = (file) => (file.startsWith("packages/") ? file : `${reducers}/${file}`)
 /** Generated, large, and of no package's sources: used where it is. The other packages are copied. */
 const linked = ["proto"]
 const copied = readdirSync(join(home, "packages")).filter(
@@ -42,14 +45,19 @@ const values = Options.parse(import.meta.url, {
   check: { type: "boolean", default: false }
 })
 
-/** Tests in two helpings: the golden traces take a second and kill most; what survives them meets all the rest. */
-const helpings =
-  values.by === undefined
-    ? [
-        ["packages/core/test/traces.test.ts", "packages/core/test/client/traces.test.ts"],
-        ["packages/core/test", "packages/testing/test/Exploration"]
-      ]
-    : [[values.by]]
+/**
+ * The tests that a fault meets, in helpings. For the reducers two: the golden traces take a second and kill most; what
+ * survives them meets all the rest. For another package those of the package.
+ */
+const helpingsOf = ({ file }) => {
+  if (values.by !== undefined) return [[values.by]]
+  const [, name] = pathOf(file).split("/")
+  if (name !== "core") return [[`packages/${name}/test`]]
+  return [
+    ["packages/core/test/traces.test.ts", "packages/core/test/client/traces.test.ts"],
+    ["packages/core/test", "packages/testing/test/Exploration"]
+  ]
+}
 
 /** The numbers in a text such as `3,7-9`. */
 const numbersIn = (text) =>
@@ -61,9 +69,9 @@ const numbersIn = (text) =>
 
 /** The text of a file with the fault; an error if its line is not there exactly once. */
 const mutate = (folder, { becomes, fault, file, line }) => {
-  const text = readFileSync(join(folder, source, file), "utf8")
+  const text = readFileSync(join(folder, pathOf(file)), "utf8")
   const count = text.split(line).length - 1
-  if (count !== 1) throw new Error(`"${fault}": its line is ${count} times in ${source}/${file}, not once: ${line}`)
+  if (count !== 1) throw new Error(`"${fault}": its line is ${count} times in ${pathOf(file)}, not once: ${line}`)
   return text.replace(line, () => becomes)
 }
 
@@ -135,16 +143,17 @@ const rows = []
 const begin = Date.now()
 try {
   if (only === undefined) {
-    const failure = await firstFailure(helpings.flat())
+    const all = new Set(mutations.flatMap((mutation) => helpingsOf(mutation).flat()))
+    const failure = await firstFailure(Array.from(all))
     if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure}`)
   }
   for (const mutation of chosen) {
-    const path = join(folder, source, mutation.file)
+    const path = join(folder, pathOf(mutation.file))
     const before = readFileSync(path, "utf8")
     writeFileSync(path, mutate(folder, mutation))
     const start = Date.now()
     let killer
-    for (const paths of helpings) killer ??= await firstFailure(paths)
+    for (const paths of helpingsOf(mutation)) killer ??= await firstFailure(paths)
     writeFileSync(path, before)
     const seconds = ((Date.now() - start) / 1000).toFixed(1)
     rows.push({ ...mutation, killer, seconds })
@@ -166,12 +175,12 @@ if (values.markdown !== undefined) {
   )
   const text = `# Faults that the tests see
 
-Each row is one line of a reducer made wrong (\`scripts/mutations-list.mjs\`), and the test that fails first.
+Each row is one line of the sources made wrong (\`scripts/mutations-list.mjs\`), and the test that fails first.
 \`npm run mutations -- --markdown docs/mutations.md\` puts them in, one after another, and writes this page.
 
 ${total}
 
-| | Fault | File of \`packages/core/src\` | The first test that fails |
+| | Fault | File, of \`packages/core/src\` if no other package is named | The first test that fails |
 | --- | --- | --- | --- |
 ${lines.join("\n")}
 `

@@ -113,7 +113,7 @@ export const start = ({
             if (value === undefined) throw new Error(`go-control-plane does not say ${what}; it says: ${words}`)
             return value
           },
-          { timeout: 10_000, interval: 2 }
+          { timeout: 30_000, interval: 2 }
         )
       )
     const set = (next: string, set: Resources) =>

@@ -9,7 +9,7 @@ import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/clus
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { ScriptedServer } from "@effect-xds/testing"
-import { Status } from "@effect-xds/transport"
+import { ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
@@ -563,6 +563,92 @@ describe("XdsClient", () => {
       expect(last(stream)).toMatchObject({ resourceNames: ["a"], versionInfo: "2" })
     }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
   )
+
+  it.effect("thousands of watches that begin together are few requests", () =>
+    Effect.gen(function* () {
+      const client = yield* XdsClient.XdsClient
+      yield* watching("first")
+      const stream = yield* only
+      stream.accept()
+      yield* settle
+      const before = stream.requests.length
+      for (let index = 0; index < 1_000; index++) {
+        yield* Effect.fork(Stream.runDrain(client.watch(ClusterSchema, `cluster-${index}`)))
+      }
+      yield* Effect.repeatN(settle, 20)
+      expect(last(stream).resourceNames).toHaveLength(1_001)
+      expect(stream.requests.length - before).toBeLessThan(10)
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
+  )
+
+  it.effect("★ a watcher that ends holds up no answer", () =>
+    Effect.gen(function* () {
+      const gate = Effect.unsafeMakeLatch(false)
+      const { fiber } = yield* watching("a", () => gate.await)
+      yield* watching("b")
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x"), cluster("b", "x")), "n1")
+      stream.respond(clusters("2", cluster("b", "y")), "n2")
+      yield* settle
+      expect(last(stream)).toMatchObject({ responseNonce: "" })
+      expect(stream.credit()).toBe(0)
+      yield* Fiber.interrupt(fiber)
+      yield* settle
+      expect(last(stream)).toMatchObject({ resourceNames: ["b"], responseNonce: "n2", versionInfo: "2" })
+    }).pipe(Effect.provide(setup({ bootstrap: oneServer })))
+  )
+
+  const features = [
+    { failOnDataErrors: true },
+    { resourceTimerIsTransientError: true },
+    { credentials: { _tag: "Tls" as const, ca: "ca.pem", cert: undefined, key: undefined } }
+  ]
+  for (const feature of features) {
+    it.effect(
+      `★ one address with and without ${Object.keys(feature).join()} is two servers, each with its stream`,
+      () =>
+        Effect.gen(function* () {
+          const server = yield* ScriptedServer.ScriptedServer
+          const plain = yield* watching("a")
+          const marked = yield* watching("xdstp://one/envoy.config.cluster.v3.Cluster/a")
+          const [first, second, ...more] = server.open()
+          expect(more).toEqual([])
+          first?.accept()
+          second?.accept()
+          first?.respond(clusters("1", cluster("a", "x")), "1")
+          second?.respond(clusters("1", cluster("xdstp://one/envoy.config.cluster.v3.Cluster/a", "x")), "1")
+          yield* settle
+          first?.respond(clusters("2"), "2")
+          second?.respond(clusters("2"), "2")
+          yield* settle
+          expect(plain.heard.map(kindOf)).toEqual(["a=x", "a AmbientError"])
+          expect(marked.heard.map((event) => /(?:=| )\w+/.exec(event)?.[0])).toEqual([
+            "=x",
+            feature.failOnDataErrors === true ? " DoesNotExist" : " AmbientError"
+          ])
+        }).pipe(
+          Effect.provide(
+            setup({
+              bootstrap: Bootstrap.make({
+                servers: ["xds-1:1"],
+                authorities: new Map([
+                  [
+                    "one",
+                    {
+                      servers: Bootstrap.make({
+                        servers: [{ address: "xds-1:1", credentials: ClientTransport.insecure, ...feature }]
+                      }).servers,
+                      clientListenerResourceNameTemplate: undefined
+                    }
+                  ]
+                ])
+              })
+            })
+          )
+        )
+    )
+  }
 
   it.scoped("leaves nothing behind", () =>
     Effect.gen(function* () {

@@ -19,7 +19,7 @@ const cds = ResourceType.Cluster.typeUrl
 const lds = ResourceType.Listener.typeUrl
 
 const test = (name: string, run: () => Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.scopedLive.skipIf(peer._tag === "Missing")(Peer.title(name, peer), run, 30_000)
+  it.scopedLive.skipIf(peer._tag === "Missing")(Peer.title(name, peer), run, 120_000)
 
 const serve = (options: { readonly port?: number; readonly version: string; readonly resources: Resources }) =>
   GoControlPlane.start({ path: peer._tag === "Present" ? peer.path : "", ...options })
@@ -27,7 +27,7 @@ const serve = (options: { readonly port?: number; readonly version: string; read
 type Resources = GoControlPlane.Resources
 
 const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 10_000, interval: 2 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 const cluster = (name: string, altStatName: string) => create(ClusterSchema, { name, altStatName })
 const listener = (name: string, statPrefix: string) => create(ListenerSchema, { name, statPrefix })

@@ -8,7 +8,7 @@ const failureOf = <A, E>(effect: Effect.Effect<A, E>) => Effect.flip(effect)
 describe("SimulatedTime", () => {
   it.live("passes when everybody waits, and costs nothing", () =>
     Effect.gen(function* () {
-      const began = performance.now()
+      // An hour that passed would be longer than a test may take.
       const times = yield* SimulatedTime.run()(
         Effect.gen(function* () {
           const times: Array<number> = []
@@ -21,7 +21,6 @@ describe("SimulatedTime", () => {
         })
       )
       assert.deepStrictEqual(times, [60_000, 120_000, 3_600_000])
-      assert.isBelow(performance.now() - began, 3_000)
     })
   )
 

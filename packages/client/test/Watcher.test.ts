@@ -1,0 +1,127 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Chunk, Effect, Fiber } from "effect"
+import { type Bearing, Watcher } from "../src/internal/Watcher.js"
+
+type Offer = readonly [name: string, bearing: Bearing, event: string]
+
+const told = (offers: ReadonlyArray<Offer>) => {
+  const watcher = new Watcher<string>(1, () => undefined)
+  for (const [name, bearing, event] of offers) watcher.offer(name, bearing, event)
+  return Effect.map(watcher.pull, Chunk.toReadonlyArray)
+}
+
+const table: ReadonlyArray<readonly [title: string, offers: ReadonlyArray<Offer>, events: ReadonlyArray<string>]> = [
+  [
+    "of several states the last",
+    [
+      ["a", "State", "1"],
+      ["a", "State", "2"]
+    ],
+    ["2"]
+  ],
+  [
+    "a state and what is wrong beside it",
+    [
+      ["a", "State", "1"],
+      ["a", "Ambient", "lost"]
+    ],
+    ["1", "lost"]
+  ],
+  [
+    "what was wrong with the state before is over",
+    [
+      ["a", "Ambient", "lost"],
+      ["a", "State", "1"]
+    ],
+    ["1"]
+  ],
+  [
+    "★ that all is well again is nothing beside a state that was not taken yet",
+    [
+      ["a", "State", "1"],
+      ["a", "Ambient", "lost"],
+      ["a", "Recovered", "recovered"]
+    ],
+    ["1"]
+  ],
+  [
+    "nor beside a state that nothing was said of",
+    [
+      ["a", "State", "1"],
+      ["a", "Recovered", "recovered"]
+    ],
+    ["1"]
+  ],
+  [
+    "★ that all is well again is told when the state was taken before",
+    [
+      ["a", "Ambient", "lost"],
+      ["a", "Recovered", "recovered"]
+    ],
+    ["recovered"]
+  ],
+  [
+    "what is wrong again",
+    [
+      ["a", "Recovered", "recovered"],
+      ["a", "Ambient", "lost again"]
+    ],
+    ["lost again"]
+  ],
+  [
+    "each name for itself, in the order in which they were first spoken of",
+    [
+      ["b", "State", "1"],
+      ["a", "State", "1"],
+      ["b", "State", "2"]
+    ],
+    ["2", "1"]
+  ]
+]
+
+describe("Watcher", () => {
+  for (const [title, offers, events] of table) {
+    it.effect(title, () =>
+      Effect.gen(function* () {
+        expect(yield* told(offers)).toEqual(events)
+      })
+    )
+  }
+
+  it.effect("is busy from the first event until it comes back for more", () =>
+    Effect.gen(function* () {
+      let idle = 0
+      const watcher = new Watcher<string>(1, () => idle++)
+      expect(watcher.busy).toBe(false)
+      watcher.offer("a", "State", "1")
+      expect(watcher.busy).toBe(true)
+      yield* watcher.pull
+      expect([watcher.busy, idle]).toEqual([true, 0])
+      const fiber = yield* Effect.fork(watcher.pull)
+      yield* Effect.yieldNow()
+      expect([watcher.busy, idle]).toEqual([false, 1])
+      watcher.offer("a", "State", "2")
+      expect(watcher.busy).toBe(true)
+      expect(Chunk.toReadonlyArray(yield* Fiber.join(fiber))).toEqual(["2"])
+      expect(idle).toBe(1)
+    })
+  )
+
+  it.effect("what is told while it says that it is idle is not lost", () =>
+    Effect.gen(function* () {
+      const watcher: Watcher<string> = new Watcher<string>(1, () => watcher.offer("a", "State", "1"))
+      expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["1"])
+    })
+  )
+
+  it.effect("a pull that is interrupted takes nothing", () =>
+    Effect.gen(function* () {
+      const watcher = new Watcher<string>(1, () => undefined)
+      const fiber = yield* Effect.fork(watcher.pull)
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(fiber)
+      watcher.offer("a", "State", "1")
+      expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["1"])
+    })
+  )
+})
