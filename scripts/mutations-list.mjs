@@ -16,6 +16,18 @@ const server = [
     becomes: "next.nacked = { nonce: answered, version, at: now, error }; next.owed = true"
   },
   {
+    fault: "what is asked for after the group was cleared waits without a word",
+    file: "ServerStream.ts",
+    line: "if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(before))) {",
+    becomes: "if (first && self.group === undefined) {"
+  },
+  {
+    fault: "the words of a NACK of an older response are lost",
+    file: "ServerStream.ts",
+    line: "const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)",
+    becomes: "const noted = before"
+  },
+  {
     fault: "a stale nonce is accepted",
     file: "StateOfTheWorld.ts",
     line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',

@@ -63,7 +63,7 @@ export interface ClientStatus {
   /** `ADS`, or the short name of the one type of a separate service. */
   readonly service: string
   readonly connected_at: string
-  /** Its group was never set, so it is told nothing. */
+  /** It asked for something that cannot be answered: its group is not set. */
   readonly waiting: boolean
   readonly types: ReadonlyArray<TypeStatus>
 }

@@ -89,7 +89,7 @@ export interface ServerStream {
  */
 export type Input =
   | { readonly _tag: "Request"; readonly request: Request }
-  /** What the client's group holds now; `undefined`: it was never set. */
+  /** What the client's group holds now; `undefined`: it is not set. */
   | { readonly _tag: "Changed"; readonly group: ResourceGroup | undefined }
   /**
    * What the client's group holds now, if since the group that was given last nothing changed of what the stream asks for,
@@ -119,12 +119,30 @@ export type Output =
       readonly version: string
       readonly error: ErrorDetail
     }
-  /** A request, or in incremental its ACK or NACK, that came too late to mean anything. */
-  | { readonly _tag: "Ignored"; readonly typeUrl: string; readonly nonce: string; readonly reason: "StaleNonce" }
-  /** A type was asked for and cannot be answered: the group was never set. */
+  /**
+   * An ACK or NACK that answers nothing, and in state of the world the whole request if its nonce is an older one. With the
+   * words of a NACK, so that somebody reads them.
+   */
+  | {
+      readonly _tag: "Ignored"
+      readonly typeUrl: string
+      /** Empty if there was none. */
+      readonly nonce: string
+      readonly reason: IgnoredReason
+      readonly error: ErrorDetail | undefined
+    }
+  /** Something of a type was asked for and cannot be answered: the group is not set. Told once until it is answered. */
   | { readonly _tag: "Waiting"; readonly typeUrl: string }
   /** The client broke the protocol or a limit: the stream is over and is to be ended with these words. */
   | { readonly _tag: "Violation"; readonly reason: ViolationReason; readonly message: string }
+
+/**
+ * Why an ACK or NACK answers nothing. `StaleNonce`: it is not that of the last response, or that was answered before.
+ * `NoNonce`: a NACK that does not say of what.
+ *
+ * @since 0.1.0
+ */
+export type IgnoredReason = "StaleNonce" | "NoNonce"
 
 /**
  * How a client broke the protocol or a limit.
@@ -205,7 +223,7 @@ export interface Status {
   readonly sent: Sent | undefined
   readonly acked: Sent | undefined
   readonly nacked: Rejected | undefined
-  /** Nothing can be answered: the group was never set. */
+  /** Something was asked for and cannot be answered: the group is not set. */
   readonly waiting: boolean
 }
 
@@ -222,8 +240,16 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
     sent: subscription.sent,
     acked: subscription.acked,
     nacked: subscription.nacked,
-    waiting: self.group === undefined
+    waiting: self.group === undefined && Subscriptions.isUnanswered(subscription)
   }))
+
+/**
+ * Whether the client asked for something that cannot be answered, because its group is not set: it never was, or it was cleared.
+ *
+ * @since 0.1.0
+ */
+export const isWaiting = (self: ServerStream): boolean =>
+  self.group === undefined && self.subscriptions.some(Subscriptions.isUnanswered)
 
 /**
  * What a stream asks for of one type.
@@ -284,6 +310,11 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
     next.credit = true
   }
   const output = flush(next, now)
+  // What was asked for before the group was cleared, and found no credit, waits from now on.
+  if (next.group === undefined) {
+    const unanswered = self.group === undefined ? [] : next.subscriptions.filter(Subscriptions.isUnanswered)
+    return [next, unanswered.map(({ typeUrl }) => ({ _tag: "Waiting", typeUrl }))]
+  }
   return [next, output === undefined ? none : [output]]
 }
 
@@ -318,16 +349,30 @@ const onRequest = (
   const outputs: Array<Output> = []
   const nonce = request.responseNonce
 
-  if (request._tag === "StateOfTheWorld" && StateOfTheWorld.isStale(before, request)) {
-    return [self, [{ _tag: "Ignored", typeUrl, nonce, reason: "StaleNonce" }]]
+  const ignored = (): Output => {
+    const reason = nonce === "" ? "NoNonce" : "StaleNonce"
+    return { _tag: "Ignored", typeUrl, nonce, reason, error: request.errorDetail }
   }
-  const [replied, reply] = Subscriptions.reply(before, nonce, request.errorDetail, now)
+
+  if (request._tag === "StateOfTheWorld" && StateOfTheWorld.isStale(before, request)) {
+    const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)
+    if (noted === before) return [self, [ignored()]]
+    const next = draft(self)
+    next.subscriptions = put(self.subscriptions, noted)
+    return [next, [ignored()]]
+  }
+  const [answered, reply] = Subscriptions.reply(before, nonce, request.errorDetail, now)
+  const replied =
+    reply._tag === "Unrelated" ? Subscriptions.noteRejection(before, nonce, request.errorDetail, now) : answered
   if (reply._tag === "Acked") {
     outputs.push({ _tag: "Acked", typeUrl, nonce, version: reply.sent.version })
   } else if (reply._tag === "Nacked" && request.errorDetail !== undefined) {
     outputs.push({ _tag: "Nacked", typeUrl, nonce, version: reply.sent.version, error: request.errorDetail })
-  } else if (request._tag === "Incremental" && nonce !== "" && before.sent?.nonce !== nonce) {
-    outputs.push({ _tag: "Ignored", typeUrl, nonce, reason: "StaleNonce" })
+  } else if (
+    Subscriptions.isNewRejection(before, nonce, request.errorDetail) ||
+    (request._tag === "Incremental" && nonce !== "" && before.sent?.nonce !== nonce)
+  ) {
+    outputs.push(ignored())
   }
 
   const asked =
@@ -341,7 +386,9 @@ const onRequest = (
   if (first || asked.wildcard !== before.wildcard || asked.names !== before.names) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
-  if (first && self.group === undefined) outputs.push({ _tag: "Waiting", typeUrl })
+  if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(before))) {
+    outputs.push({ _tag: "Waiting", typeUrl })
+  }
 
   const next = draft(self)
   let after = asked

@@ -33,7 +33,8 @@ export interface Sent {
 }
 
 /**
- * A response that was rejected, in the client's words.
+ * A response that was rejected, in the client's words. The version is empty if it is not known which: the NACK had no nonce,
+ * or that of a response of long ago.
  *
  * @since 0.1.0
  */
@@ -284,6 +285,13 @@ export const insist = (self: Draft, names: Iterable<string>): void => {
 }
 
 /**
+ * Whether the client asked for something that was not answered yet.
+ *
+ * @since 0.1.0
+ */
+export const isUnanswered = (self: Subscription): boolean => self.owed || HashSet.size(self.forced) > 0
+
+/**
  * What is different for this subscription since its mark.
  *
  * @since 0.1.0
@@ -439,6 +447,39 @@ export const reply = (
   if (self.awaited !== "" && !open.some((later) => later.nonce === self.awaited)) next.awaited = ""
   next.acked = { nonce: answered, version, at: now }
   return [next, { _tag: "Acked", sent }]
+}
+
+/**
+ * Whether a NACK says something that the last one noted did not: of another response, or other words. A client may repeat
+ * an old NACK with each request.
+ *
+ * @since 0.1.0
+ */
+export const isNewRejection = (
+  { nacked }: Subscription,
+  nonce: string,
+  error: ErrorDetail | undefined
+): error is ErrorDetail =>
+  error !== undefined &&
+  (nacked?.nonce !== nonce || nacked.error.code !== error.code || nacked.error.message !== error.message)
+
+/**
+ * Notes the words of a NACK that is no answer to a response: of an older one, or without a nonce. They are for people; nothing
+ * else comes of them.
+ *
+ * @since 0.1.0
+ */
+export const noteRejection = (
+  self: Subscription,
+  nonce: string,
+  error: ErrorDetail | undefined,
+  now: number
+): Subscription => {
+  if (!isNewRejection(self, nonce, error)) return self
+  const rejected = nonce === self.sent?.nonce ? self.sent : self.open.find((sent) => sent.nonce === nonce)
+  const next = draft(self)
+  next.nacked = { nonce, version: rejected?.version ?? "", at: now, error }
+  return next
 }
 
 /** Most responses of a type whose answers are still told apart. */

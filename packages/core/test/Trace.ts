@@ -186,7 +186,10 @@ export const play = (section: Section): ReadonlyArray<string> => {
           ? print(`! Subscribed ${type} ${output.wildcard ? "wildcard, " : ""}${output.names} names`)
           : undefined
       case "Ignored":
-        return print(`! Ignored ${type} nonce=${output.nonce} ${output.reason}`)
+        return print(
+          `! Ignored ${type} nonce=${output.nonce} ${output.reason}` +
+            (output.error === undefined ? "" : ` ${output.error.code} ${JSON.stringify(output.error.message)}`)
+        )
       case "Waiting":
         return print(`! Waiting ${type}`)
     }

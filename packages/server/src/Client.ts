@@ -56,7 +56,7 @@ export interface ClientStatus extends Client {
   readonly method: ServerTransport.Method
   /** Milliseconds since 1970. */
   readonly connectedAt: number
-  /** It asked for something and its group was never set. */
+  /** It asked for something and its group is not set: it never was, or it was cleared. */
   readonly waiting: boolean
   /** For each type: what it asked for, was sent, ACKed and NACKed, with its words. */
   readonly types: ReadonlyArray<ServerStream.Status>

@@ -39,17 +39,19 @@ export type ServerEvent =
       readonly nonce: string
       readonly version: string
     }
+  /** It rejected a response: the last one, or an older one, of which nothing comes but the words. */
   | {
       readonly _tag: "Nacked"
       readonly client: Client
       readonly typeUrl: string
+      /** Empty if the client did not say of what. */
       readonly nonce: string
-      /** The version that was rejected. */
+      /** The version that was rejected; empty if it is not known which. */
       readonly version: string
       /** The client's words. */
       readonly error: Request.ErrorDetail
     }
-  /** It asked for a type of a group that was never set. */
+  /** It asked for something of a type, and its group is not set: it never was, or it was cleared. */
   | { readonly _tag: "Waiting"; readonly client: Client; readonly typeUrl: string; readonly group: string }
   | { readonly _tag: "Ended"; readonly client: Client; readonly reason: string }
   /** The subscriber was too slow: this many events are missing here. */

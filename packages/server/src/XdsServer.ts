@@ -91,7 +91,7 @@ export interface Options<out R = never> {
   /** How long a client may keep a stream open without a request. Default: 30 seconds. */
   readonly firstRequestTimeout?: Duration.DurationInput | undefined
   /**
-   * How long a unary request (Fetch…) waits for a group that was never set; then it is answered with UNAVAILABLE.
+   * How long a unary request (Fetch…) waits for a group that is not set; then it is answered with UNAVAILABLE.
    * Default: 5 seconds.
    */
   readonly fetchTimeout?: Duration.DurationInput | undefined

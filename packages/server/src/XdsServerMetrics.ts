@@ -71,7 +71,7 @@ export const bytes = Metric.counter("xds_server_response_bytes", {
 export const acks = Metric.counter("xds_server_acks", { description: "ACKs received", incremental: true })
 
 /**
- * Responses that clients rejected, tagged with their type.
+ * Rejections by clients, tagged with the type; those of older responses are among them.
  *
  * @since 0.1.0
  */
@@ -83,7 +83,7 @@ export const nacks = Metric.counter("xds_server_nacks", { description: "NACKs re
  * @since 0.1.0
  */
 export const stale = Metric.counter("xds_server_stale_requests", {
-  description: "Requests that were ignored because they answer a response that was superseded",
+  description: "Requests that were ignored because they do not answer the last response",
   incremental: true
 })
 
@@ -98,13 +98,13 @@ export const conflations = Metric.counter("xds_server_conflations", {
 })
 
 /**
- * Streams that wait for a group that was never set, tagged with the group. `XdsServer.status` names the clients. After
+ * Streams that wait for a group that is not set, tagged with the group. `XdsServer.status` names the clients. After
  * the first hundred groups the tag is `other`.
  *
  * @since 0.1.0
  */
 export const waiting = Metric.gauge("xds_server_waiting_streams", {
-  description: "Streams that wait for a group that was never set"
+  description: "Streams that wait for a group that is not set"
 })
 
 /**

@@ -106,7 +106,7 @@ describe("XdsServer", () => {
         { waiting: true }
       ])
       expect(linesWith("waits for group").map(({ text }) => text)).toEqual([
-        'node "n1" (cluster "late", envoy 1.33.0) at memory waits for group "late", which was never set; ' +
+        'node "n1" (cluster "late", envoy 1.33.0) at memory waits for group "late", which is not set; ' +
           'SnapshotStore.set("late", …) answers it'
       ])
       const waiting = Metric.value(Metric.tagged(XdsServerMetrics.waiting, "group", "late"))
@@ -571,6 +571,83 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
+  it.effect("a name that is new to a cleared group waits visibly, until it is given up or the group is set", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      const waiting = Effect.map(
+        Metric.value(Metric.tagged(XdsServerMetrics.waiting, "group", "cleared")),
+        ({ value }) => value
+      )
+      const events: Array<ServerEvent.ServerEvent> = []
+      const listening = yield* Effect.fork(
+        Stream.runForEach(server.events, (event) => Effect.sync(() => events.push(event)))
+      )
+      while (events.length === 0) {
+        ;(yield* open()).end("warm-up")
+        yield* turn
+      }
+      yield* store.set("cleared", Snapshot.make({ endpoints: [assignment("a")] }))
+      const client = yield* open()
+      client.send(first(EDS, "cleared", ["a"]))
+      client.send(ack(yield* client.receive))
+      yield* store.clear("cleared")
+      // It has what it asked for.
+      expect(yield* waiting).toBe(0)
+      expect(yield* server.status).toMatchObject([{ waiting: false, types: [{ waiting: false }] }])
+
+      client.send(Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: ["b"] }))
+      expect(yield* waiting).toBe(1)
+      expect(yield* server.status).toMatchObject([{ waiting: true, types: [{ waiting: true }] }])
+      expect(linesWith('waits for group "cleared", which is not set')).toHaveLength(1)
+      client.send(Request.incremental({ typeUrl: EDS, resourceNamesUnsubscribe: ["b"] }))
+      expect(yield* waiting).toBe(0)
+      client.send(Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: ["c"] }))
+      expect(yield* waiting).toBe(1)
+      yield* store.set("cleared", Snapshot.make({ endpoints: [assignment("a"), assignment("c")] }))
+      expect((yield* client.receive).names).toEqual(["c"])
+      expect(yield* waiting).toBe(0)
+      expect(yield* server.status).toMatchObject([{ waiting: false, types: [{ waiting: false }] }])
+      while (events.at(-1)?._tag !== "Sent") yield* turn
+      expect(events.filter(({ _tag }) => _tag === "Waiting")).toMatchObject([
+        { typeUrl: EDS, group: "cleared" },
+        { typeUrl: EDS, group: "cleared" }
+      ])
+      yield* Fiber.interrupt(listening)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("rejections of an older response, and those without a nonce, are told in the client's words", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
+        for (const isOlder of [true, false]) {
+          logs.length = 0
+          const group = `${protocol} ${isOlder}`
+          const make = protocol === "Incremental" ? Request.incremental : Request.stateOfTheWorld
+          yield* store.set(group, clusters("a"))
+          const client = yield* open({ method: { protocol } })
+          client.send(make({ typeUrl: CDS, node: node(group) }))
+          const older = yield* client.receive
+          yield* store.set(group, clusters("b"))
+          const newer = yield* client.receive
+          client.send(make({ typeUrl: CDS, responseNonce: newer.nonce }))
+          const errorDetail = { code: 3, message: "nobody read this" }
+          client.send(make({ typeUrl: CDS, responseNonce: isOlder ? older.nonce : "", errorDetail }))
+          const [status] = yield* server.status
+          expect(status?.types).toMatchObject([
+            { acked: { nonce: newer.nonce }, nacked: { nonce: isOlder ? older.nonce : "", error: errorDetail } }
+          ])
+          const what = isOlder ? "an older response, nonce 1" : "something, without the nonce of a response"
+          expect(linesWith(`rejected CDS ${what}: nobody read this`)).toHaveLength(1)
+          client.end()
+        }
+      }
+    }).pipe(Effect.provide(setup()))
+  )
+
   it.effect("authorize decides over the group, refuses, or takes too long", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
@@ -642,7 +719,7 @@ describe("XdsServer", () => {
       yield* TestClock.adjust("5 seconds")
       expect(yield* never.ended).toEqual({
         code: "UNAVAILABLE",
-        message: 'group "never" was never set within 5 s'
+        message: 'group "never" was not set within 5 s'
       })
     }).pipe(Effect.provide(setup()))
   )

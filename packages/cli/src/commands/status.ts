@@ -48,7 +48,7 @@ const rowsOf = (client: Client): ReadonlyArray<ReadonlyArray<string>> => {
   const who = [client.node?.id ?? "?", client.group ?? "?", client.address]
   if (client.types.length === 0) return [[...who, "", "", client.waiting ? "waiting" : "", ""]]
   return client.types.map((type) => {
-    const [state, detail] = client.waiting ? ["waiting", "its group was never set"] : stateOf(type)
+    const [state, detail] = client.waiting ? ["waiting", "its group is not set"] : stateOf(type)
     return [...who, type.type, type.sent?.version ?? "", state, detail]
   })
 }

@@ -44,7 +44,7 @@ export interface Settings {
 /** The streams of one group, and what they are served. */
 export interface Group {
   readonly name: string
-  /** `undefined`: never set. */
+  /** `undefined`: it is not set. */
   resources: ResourceGroup | undefined
   readonly connections: Set<Connection>
   readonly audience: Audience<Connection>
@@ -80,6 +80,9 @@ type Phase =
   | { readonly _tag: "Ended" }
 
 const ended: Phase = { _tag: "Ended" }
+
+/** What a client said of a response. The version is empty if it is not known. */
+type Rejection = Pick<ServerStream.Output & { readonly _tag: "Nacked" }, "typeUrl" | "nonce" | "version" | "error">
 
 /** A request without the node, which would pin the bytes it came in. */
 const withoutNode = (request: Request.Request): Request.Request =>
@@ -323,6 +326,7 @@ export class Connection implements ServerTransport.StreamHandler {
       this.fail("serving the stream", cause)
     }
     this.stepping = false
+    this.setWaiting(ServerStream.isWaiting(this.stream))
     if (this.subscribed && this.phase._tag === "Serving") {
       this.subscribed = false
       this.phase.group.audience.set(this, ServerStream.interests(this.stream))
@@ -346,7 +350,6 @@ export class Connection implements ServerTransport.StreamHandler {
       this.given = resources
       if (this.changed && !this.credit) this.held = true
       this.changed = false
-      if (resources !== undefined) this.setWaiting(false)
       return { _tag: "Changed", group: resources }
     }
     const input = this.inputs.shift()
@@ -366,7 +369,7 @@ export class Connection implements ServerTransport.StreamHandler {
     const why =
       group === undefined || group.resources !== undefined
         ? "there was no answer"
-        : `group ${JSON.stringify(group.name)} was never set`
+        : `group ${JSON.stringify(group.name)} was not set`
     this.end(Status.make("UNAVAILABLE", `${why} within ${fetchTimeout / 1000} s`))
   }
 
@@ -385,27 +388,24 @@ export class Connection implements ServerTransport.StreamHandler {
         XdsServerMetrics.acks.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
         environment.publish(() => ({ ...output, client: this.client() }))
         return
-      case "Nacked": {
-        XdsServerMetrics.nacks.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
-        environment.publish(() => ({ ...output, client: this.client() }))
-        const type = ResourceType.shortNameOf(output.typeUrl)
-        environment.log(
-          LogLevel.Warning,
-          `NACK ${type} ${group.name} ${this.node?.id ?? ""}`,
-          `${Client.format(this.client())} rejected ${type} version ${output.version}: ${output.error.message}`
-        )
-        return
-      }
+      case "Nacked":
+        return this.rejected(output, `version ${output.version}`)
       case "Ignored":
-        XdsServerMetrics.stale.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
+        if (output.reason === "StaleNonce") {
+          XdsServerMetrics.stale.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
+        }
+        if (output.error !== undefined) {
+          const { error, nonce, typeUrl } = output
+          const what = nonce === "" ? "something, without the nonce of a response" : `an older response, nonce ${nonce}`
+          this.rejected({ error, nonce, typeUrl, version: "" }, what)
+        }
         return
       case "Waiting":
-        this.setWaiting(true)
         environment.publish(() => ({ ...output, group: group.name, client: this.client() }))
         environment.log(
           LogLevel.Warning,
           `Waiting ${group.name}`,
-          `${Client.format(this.client())} waits for group ${JSON.stringify(group.name)}, which was never set; ` +
+          `${Client.format(this.client())} waits for group ${JSON.stringify(group.name)}, which is not set; ` +
             `SnapshotStore.set(${JSON.stringify(group.name)}, …) answers it`
         )
         return
@@ -414,6 +414,19 @@ export class Connection implements ServerTransport.StreamHandler {
         return this.refuse(Status.make(isLimit ? "RESOURCE_EXHAUSTED" : "INVALID_ARGUMENT", output.message))
       }
     }
+  }
+
+  /** Tells of a NACK. `what` was rejected: in words, because it may be unknown. */
+  private rejected({ error, nonce, typeUrl, version }: Rejection, what: string): void {
+    const { environment } = this
+    const type = ResourceType.shortNameOf(typeUrl)
+    XdsServerMetrics.nacks.unsafeUpdate(1, XdsServerMetrics.typeTags(typeUrl))
+    environment.publish(() => ({ _tag: "Nacked", client: this.client(), typeUrl, nonce, version, error }))
+    environment.log(
+      LogLevel.Warning,
+      `NACK ${type} ${this.groupOf()?.name ?? ""} ${this.node?.id ?? ""}`,
+      `${Client.format(this.client())} rejected ${type} ${what}: ${error.message}`
+    )
   }
 
   private send({ nonce, response, typeUrl }: ServerStream.Output & { readonly _tag: "Send" }): void {
