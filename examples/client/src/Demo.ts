@@ -44,7 +44,7 @@ const startControlPlane = (port: string, edge: SubscriptionRef.SubscriptionRef<E
     /** What it prints next. */
     const next = (what: string) =>
       Effect.timeoutFail(Queue.take(said), {
-        duration: "10 seconds",
+        duration: "30 seconds",
         onTimeout: () => new NotSeen({ what, instead: "the control plane said nothing" })
       })
     const address = yield* next("the address of the control plane")
@@ -73,7 +73,7 @@ export const run = <E>(
         Stream.filter(isSo),
         Stream.runHead,
         Effect.timeoutFail({
-          duration: "10 seconds",
+          duration: "30 seconds",
           onTimeout: () => new NotSeen({ what, instead: "the picture above" })
         })
       )

@@ -30,9 +30,9 @@ const steps = (output: string) =>
     .map((step) => step.replace(/ {3}listener[^]*(?= {3}listener)/, "").trim())
 
 describe("the demo", () => {
-  it("prints what the README says", { timeout: 60_000 }, async () => {
+  it("prints what the README says", { timeout: 120_000 }, async () => {
     const demo = start("main.js")
-    expect(await demo.exit(50), demo.output).toBe(0)
+    expect(await demo.exit(110), demo.output).toBe(0)
     const readme = readFileSync(join(import.meta.dirname, "..", "README.md"), "utf8")
     const [, block = ""] = /```\n(\n?1 {2}[^]*?)```/.exec(readme) ?? []
     expect(steps(demo.output)).toHaveLength(10)
@@ -40,56 +40,56 @@ describe("the demo", () => {
     expect(demo.output).not.toContain("\u001b")
   })
 
-  it("shows every step with the incremental variant too", { timeout: 60_000 }, async () => {
+  it("shows every step with the incremental variant too", { timeout: 120_000 }, async () => {
     const demo = start("main.js", "--incremental")
-    expect(await demo.exit(50), demo.output).toBe(0)
+    expect(await demo.exit(110), demo.output).toBe(0)
     expect(demo.output).toContain("PASSED: every step was seen.\n")
   })
 
-  it.each(["SIGINT", "SIGKILL"] as const)("leaves no process behind after %s", { timeout: 60_000 }, async (signal) => {
+  it.each(["SIGINT", "SIGKILL"] as const)("leaves no process behind after %s", { timeout: 120_000 }, async (signal) => {
     const demo = start("main.js")
-    await demo.says(/^3 {2}/m, 30)
+    await demo.says(/^3 {2}/m, 60)
     const children = childrenOf(demo.pid)
     expect(children).toHaveLength(1)
     demo.kill(signal)
-    expect(await demo.exit(10), demo.output).toBe(signal === "SIGINT" ? 0 : null)
-    await areGone(children, 10)
+    expect(await demo.exit(30), demo.output).toBe(signal === "SIGINT" ? 0 : null)
+    await areGone(children, 30)
   })
 })
 
 describe("with an address", () => {
-  it("watches a server until Ctrl-C, as the node that it is told to be", { timeout: 60_000 }, async () => {
+  it("watches a server until Ctrl-C, as the node that it is told to be", { timeout: 120_000 }, async () => {
     const server = start("ControlPlane.js")
-    await server.says(/127\.0\.0\.1:\d+\n/, 20)
+    await server.says(/127\.0\.0\.1:\d+\n/, 60)
     const address = server.output.trim()
     const watch = start("main.js", address, "ingress", "--node-id", "n7", "--incremental")
     const stranger = start("main.js", address, "ingress", "--node-cluster", "other")
-    for (const each of [watch, stranger]) await each.says(/listener ingress \(waiting\)\n/, 20)
+    for (const each of [watch, stranger]) await each.says(/listener ingress \(waiting\)\n/, 60)
     server.type(JSON.stringify({ blue: { weight: 1, endpoints: ["10.0.0.1:80"] } }))
-    await watch.says(/100 % cluster blue {2}10\.0\.0\.1:80\n/, 20)
+    await watch.says(/100 % cluster blue {2}10\.0\.0\.1:80\n/, 60)
     server.type(JSON.stringify({ blue: { weight: 1, endpoints: ["10.0.0.1"] } }))
-    await watch.says(/! endpoints blue: endpoint 10\.0\.0\.1 has no port\n/, 20)
-    await server.says(/^NACK of EDS by n7: /m, 20)
+    await watch.says(/! endpoints blue: endpoint 10\.0\.0\.1 has no port\n/, 60)
+    await server.says(/^NACK of EDS by n7: /m, 60)
     expect(stranger.output).not.toContain("route")
     watch.kill("SIGINT")
-    expect(await watch.exit(10), watch.output).toBe(0)
+    expect(await watch.exit(30), watch.output).toBe(0)
   })
 
-  it("says in words that a server cannot be reached, and tries again", { timeout: 60_000 }, async () => {
+  it("says in words that a server cannot be reached, and tries again", { timeout: 120_000 }, async () => {
     const watch = start("main.js", "127.0.0.1:1", "ingress")
-    await watch.says(/listener ingress \(cannot connect to 127\.0\.0\.1:1: .*\)\n/, 20)
+    await watch.says(/listener ingress \(cannot connect to 127\.0\.0\.1:1: .*\)\n/, 60)
     expect(watch.output).toContain("the next try is in")
     watch.kill("SIGINT")
-    expect(await watch.exit(10), watch.output).toBe(0)
+    expect(await watch.exit(30), watch.output).toBe(0)
   })
 
   it.each([
     [["127.0.0.1:1"], "give an address and one listener"],
     [["127.0.0.1:1", "ingress", "--nod-id", "x"], "Unknown option '--nod-id'"],
     [["a/b:c", "ingress"], 'cannot use the xDS server "a/b:c"']
-  ])("%j: says what is wrong", { timeout: 30_000 }, async (args, words) => {
+  ])("%j: says what is wrong", { timeout: 60_000 }, async (args, words) => {
     const demo = start("main.js", ...args)
-    expect(await demo.exit(20)).toBe(1)
+    expect(await demo.exit(50)).toBe(1)
     expect(demo.output).toContain(words)
     expect(demo.output).not.toMatch(/^ +at /m)
   })

@@ -35,7 +35,7 @@ const connect = (port: number) =>
     call.on("status", ({ code }) => Queue.unsafeOffer(responses, { ended: code }))
     const send = (request: Partial<Pick<DeltaDiscoveryRequest, "typeUrl" | "responseNonce">>) =>
       Effect.sync(() => call.write(create(DeltaDiscoveryRequestSchema, request)))
-    const take = Queue.take(responses).pipe(Effect.timeout("5 seconds"))
+    const take = Queue.take(responses).pipe(Effect.timeout("30 seconds"))
     return { send, take }
   })
 

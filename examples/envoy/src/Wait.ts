@@ -24,7 +24,7 @@ export const until = <A, R = never>(options: {
   readonly limit?: Duration.DurationInput
 }): Effect.Effect<A, TimedOut, R> =>
   Effect.gen(function* () {
-    const limit = Duration.toMillis(options.limit ?? "10 seconds")
+    const limit = Duration.toMillis(options.limit ?? "30 seconds")
     const start = yield* Clock.currentTimeMillis
     for (;;) {
       const found = yield* options.check

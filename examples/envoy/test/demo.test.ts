@@ -18,26 +18,26 @@ afterEach(() => {
 })
 
 describe.skipIf(peer._tag === "Missing")(Peer.title("the Envoy demo", peer), () => {
-  it("shows every step, loses no request and ends with Ctrl-C", { timeout: 60_000 }, async () => {
+  it("shows every step, loses no request and ends with Ctrl-C", { timeout: 120_000 }, async () => {
     const demo = start("--keep")
-    await demo.says(/Everything stays up/, 45)
+    await demo.says(/Everything stays up/, 90)
     expect(demo.output).toMatch(/ \d+ requests, 0 failed\.\n/)
     expect(demo.output).toMatch(/Envoy is back and was sent nothing: it has everything\n/)
     const children = childrenOf(demo.pid)
     // Envoy and the control plane.
     expect(children).toHaveLength(2)
     demo.kill("SIGINT")
-    expect(await demo.exit(10), demo.output).toBe(0)
-    await areGone(children, 1)
+    expect(await demo.exit(30), demo.output).toBe(0)
+    await areGone(children, 30)
   })
 
-  it("leaves no process behind when it is killed", { timeout: 60_000 }, async () => {
+  it("leaves no process behind when it is killed", { timeout: 120_000 }, async () => {
     const demo = start()
-    await demo.says(/All requests go to cluster v1/, 30)
+    await demo.says(/All requests go to cluster v1/, 60)
     const children = childrenOf(demo.pid)
     expect(children).toHaveLength(2)
     demo.kill("SIGKILL")
-    await demo.exit(5)
-    await areGone(children, 5)
+    await demo.exit(30)
+    await areGone(children, 30)
   })
 })

@@ -154,10 +154,10 @@ describe.each(formats)("Envoy, files in %s", (format) => {
           Stream.map(({ resources }) => resources.map(({ name }) => name).join()),
           Stream.takeUntil((names) => names === "one,three"),
           Stream.runLast,
-          Effect.timeout("10 seconds")
+          Effect.timeout("30 seconds")
         )
         expect(seen).toMatchObject({ value: "one,three" })
       }).pipe(Effect.provide(NodeContext.layer), Logger.withMinimumLogLevel(LogLevel.Error)),
-    30_000
+    120_000
   )
 })

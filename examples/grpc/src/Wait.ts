@@ -4,6 +4,9 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
+/** How long is waited. */
+export type Limit = Duration.DurationInput
+
 /** It did not become true in time. */
 export class TimedOut extends Data.TaggedError("TimedOut")<{
   readonly what: string
@@ -21,10 +24,10 @@ export const until = <A>(options: {
   readonly what: string
   readonly check: () => A | undefined
   readonly seen: () => string
-  readonly limit?: Duration.DurationInput
+  readonly limit?: Limit
 }): Effect.Effect<A, TimedOut> =>
   Effect.gen(function* () {
-    const limit = Duration.toMillis(options.limit ?? "10 seconds")
+    const limit = Duration.toMillis(options.limit ?? "30 seconds")
     const start = yield* Clock.currentTimeMillis
     for (;;) {
       const found = options.check()

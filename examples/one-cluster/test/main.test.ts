@@ -35,7 +35,7 @@ const start = Effect.gen(function* () {
     child.stdout.on("data", read)
     child.stderr.on("data", read)
     child.on("exit", (code) => resume(Effect.fail(new Error(`ended with ${code}: ${output}`))))
-  }).pipe(Effect.timeout("20 seconds"))
+  }).pipe(Effect.timeout("60 seconds"))
 })
 
 const firstResponse = (address: string) =>
@@ -56,7 +56,7 @@ const firstResponse = (address: string) =>
         call.write(
           create(DiscoveryRequestSchema, { typeUrl: ResourceType.Cluster.typeUrl, node: { id: "n1", cluster: "edge" } })
         )
-      }).pipe(Effect.timeout("10 seconds")),
+      }).pipe(Effect.timeout("30 seconds")),
     (client) => Effect.sync(() => client.close())
   )
 
@@ -69,7 +69,7 @@ describe("the smallest control plane", () => {
         const clusters = response.resources.map((any) => anyUnpack(any, ClusterSchema)?.name)
         assert.deepStrictEqual(clusters, ["backend"])
       }),
-    30_000
+    120_000
   )
 
   it("is the first example of the README, to the letter", async () => {

@@ -13,7 +13,7 @@ const run = (script: string): unknown => {
   const { status, stderr, stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     cwd: gen,
     encoding: "utf8",
-    timeout: 30_000
+    timeout: 60_000
   })
   expect(stderr, `exit ${status ?? "by signal"}`).toBe("")
   return JSON.parse(stdout)

@@ -79,7 +79,7 @@ describe("registries", () => {
     const { stderr, stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
       cwd: fileURLToPath(new URL("..", import.meta.url)),
       encoding: "utf8",
-      timeout: 30_000
+      timeout: 60_000
     })
     expect(stderr).toBe("")
     expect(JSON.parse(stdout)).toEqual({ before: false, after: true })

@@ -17,7 +17,7 @@ import { authority, client, server, stranger } from "./Certificates.js"
 import { adsPath, answering, frame, request, response, serve } from "./RecordingServer.js"
 
 const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 4000, interval: 2 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 /** Vitest gives `any`. */
 const containing = (text: string): unknown => expect.stringContaining(text)

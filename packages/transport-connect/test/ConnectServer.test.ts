@@ -14,7 +14,7 @@ import type { Recorded } from "./RecordingServer.js"
 import { adsPath, answering, deltaPath, frame, request, response, serve } from "./RecordingServer.js"
 
 const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 4000, interval: 2 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 
 const streamingPaths = [
@@ -188,7 +188,7 @@ describe("gRPC streams", () => {
   it.scopedLive("end once when the client breaks the protocol, and others do not notice", () =>
     Effect.gen(function* () {
       // Node keeps a connection that it said GOAWAY to for a protocol error; only the pings end it.
-      const { port, streams } = yield* serve({ keepalive: { interval: 50, timeout: 200 } })
+      const { port, streams } = yield* serve({ keepalive: { interval: 50, timeout: 1500 } })
       const session = yield* Http2Client.connect(port)
       yield* wait(Http2Client.open(session).headers)
       const { frame } = Http2Client.bytes
@@ -346,7 +346,7 @@ describe("refusals", () => {
 
   it.scopedLive("drop a connection that does not answer pings", () =>
     Effect.gen(function* () {
-      const { logs, port, streams } = yield* serve({ keepalive: { interval: 20, timeout: 300 } })
+      const { logs, port, streams } = yield* serve({ keepalive: { interval: 20, timeout: 1500 } })
       const alive = yield* Http2Client.connect(port)
       yield* wait(Http2Client.open(alive).headers)
       // The preface, SETTINGS, and HEADERS are a whole client; it never says another word.
@@ -539,11 +539,11 @@ describe("serving", () => {
       `
         const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
           cwd: import.meta.dirname,
-          timeout: 15_000
+          timeout: 30_000
         })
         expect(stdout).toBe("closed {}")
       }),
-    20_000
+    60_000
   )
 })
 
@@ -622,6 +622,6 @@ describe("random bytes", () => {
         expect(streams[0]?.ends).toEqual([])
         yield* eventually(() => expect(streams.slice(1).every(({ ends }) => ends.length === 1)).toBe(true))
       }),
-    20_000
+    60_000
   )
 })

@@ -16,7 +16,7 @@ import { answering, request, serve } from "./RecordingServer.js"
 
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 4000, interval: 2 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 const tls = { key: server.private, cert: server.cert, ca: authority.cert }
 /** gRPC warns of addresses as names. */
@@ -172,7 +172,7 @@ describe("TLS", () => {
             socket.on("error", reject)
           })
         const serves = (name: string) =>
-          wait(vi.waitFor(async () => expect(await served()).toBe(name), { timeout: 8000, interval: 20 }))
+          wait(vi.waitFor(async () => expect(await served()).toBe(name), { timeout: 30_000, interval: 20 }))
         yield* serves("xds")
         const grpc = yield* GrpcClient.connect(address, credentials(), named)
         const open = GrpcClient.open(grpc)

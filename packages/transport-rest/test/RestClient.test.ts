@@ -176,7 +176,7 @@ describe("Polls to our server", { timeout: 30_000 }, () => {
     Effect.gen(function* () {
       const { port } = yield* serve({ answerTimeout: 20 })
       const client = yield* connect(`127.0.0.1:${port}`)
-      const error = yield* Effect.flip(client.get(clusters, "a", { timeout: "400 millis" }))
+      const error = yield* Effect.flip(client.get(clusters, "a", { timeout: "1500 millis" }))
       expect(error.message).toContain("HTTP status 503")
       expect(error.message).toContain("its group was never set")
     })
@@ -235,7 +235,7 @@ describe("Polls to our server", { timeout: 30_000 }, () => {
       ]
       for (const credentials of wrongs) {
         const wrong = yield* connect({ address: `127.0.0.1:${port}`, credentials })
-        const error = yield* Effect.flip(wrong.get(clusters, "a", { timeout: "300 millis" }))
+        const error = yield* Effect.flip(wrong.get(clusters, "a", { timeout: "1500 millis" }))
         expect(error.message).toMatch(/certificate|altnames/)
       }
     })
@@ -376,7 +376,7 @@ describe("Servers that do what none should", { timeout: 30_000 }, () => {
       const { address, close } = yield* hostile(() => undefined)
       close()
       const client = yield* connect(address)
-      const error = yield* Effect.flip(client.get(clusters, "a", { timeout: "300 millis" }))
+      const error = yield* Effect.flip(client.get(clusters, "a", { timeout: "1500 millis" }))
       expect(error.message).toContain("ECONNREFUSED")
     })
   )
@@ -403,9 +403,9 @@ describe("Servers that do what none should", { timeout: 30_000 }, () => {
       const failed = yield* polls("failed")
       const { address, bodies } = yield* hostile((response, count) => {
         if (count === 1) response.writeHead(200, json).end(good)
-        else setTimeout(() => response.writeHead(304).end(), 200)
+        else setTimeout(() => response.writeHead(304).end(), 1500)
       })
-      const all = yield* hearClusters(yield* connect(address, { requestTimeout: 100, wait: 5000 }))
+      const all = yield* hearClusters(yield* connect(address, { requestTimeout: 1000, wait: 5000 }))
       yield* eventually(() => expect(bodies.length).toBeGreaterThan(2))
       expect(all).toEqual(["a=1"])
       expect(yield* polls("failed")).toBe(failed)

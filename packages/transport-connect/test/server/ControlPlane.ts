@@ -18,7 +18,7 @@ export const group = "edge"
 
 /** Waits until something holds, for at most 4 seconds. */
 export const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 4000, interval: 2 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 /** What a server counts, as it is now: gauges and counters of the server and of its transport. */
 const figures = Effect.gen(function* () {

@@ -73,6 +73,6 @@ describe.each(protocols)("a client that does not read, %s", (protocol) => {
         expect(yield* client.settle).toEqual([])
         expect((yield* figures).streams).toBe(1)
       }),
-    20_000
+    60_000
   )
 })

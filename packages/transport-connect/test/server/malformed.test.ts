@@ -143,7 +143,7 @@ describe("a unary call", () => {
 
   it.scopedLive.each(contentTypes)("whose request never ends is cut off, %s", (contentType) =>
     Effect.gen(function* () {
-      const { figures, logs, port } = yield* serve({}, { handshakeTimeout: 50 })
+      const { figures, logs, port } = yield* serve({}, { handshakeTimeout: 500 })
       const session = yield* Http2Client.connect(port)
       const late = ConnectServerMetrics.refusedStreams("request timeout")
       const before = (yield* Metric.value(late)).count

@@ -73,7 +73,7 @@ describe.each(protocols)("many names, %s", (protocol) => {
         yield* isServed
         expect(yield* clients).toEqual(["neighbour"])
       }),
-    20_000
+    60_000
   )
 
   it.scopedLive(
@@ -122,7 +122,7 @@ describe.each(protocols)("many names, %s", (protocol) => {
           expect(yield* client.settle).toEqual([])
         }
       }),
-    20_000
+    60_000
   )
 })
 

@@ -205,7 +205,7 @@ describe.each(protocols)("a request, %s", (protocol) => {
 describe("a connection", () => {
   it.scopedLive("that does not answer any more is ended, with its stream, and others are not", () =>
     Effect.gen(function* () {
-      const { clients, events, figures, port, store } = yield* serve({}, { keepalive: { interval: 50, timeout: 400 } })
+      const { clients, events, figures, port, store } = yield* serve({}, { keepalive: { interval: 50, timeout: 1500 } })
       yield* store.set(group, clusters("a"))
       const alive = new XdsClient(yield* Http2Client.connect(port), "Incremental", { node: "alive" })
       alive.subscribe(CDS)
