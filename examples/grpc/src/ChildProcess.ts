@@ -1,4 +1,4 @@
-/** A process of the demo: one of the scripts beside this one. */
+/** A process of the demo: one of the scripts beside this one, or another program. */
 import type * as PlatformError from "@effect/platform/Error"
 import * as Command from "@effect/platform/Command"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
@@ -23,10 +23,13 @@ export interface ChildProcess {
   readonly kill: (signal: "SIGTERM" | "SIGKILL") => Effect.Effect<void>
 }
 
-/** Starts a script; `onLine` is called for what it prints. The process ends with the scope at the latest. */
-export const start = (options: {
+/**
+ * Starts a program; `onLine` is called for what it prints. The process ends with the scope at the latest, and by itself
+ * when its standard input ends.
+ */
+export const startProgram = (options: {
   readonly name: string
-  readonly script: URL
+  readonly program: string
   readonly args?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
   readonly onLine: (line: string) => void
@@ -35,13 +38,7 @@ export const start = (options: {
     const crashed = yield* Deferred.make<never, Crashed>()
     const lastErrors: Array<string> = []
     let asked = false
-    const command = Command.make(
-      process.execPath,
-      "--import",
-      new URL("./ExitWithParent.js", import.meta.url).href,
-      fileURLToPath(options.script),
-      ...(options.args ?? [])
-    ).pipe(Command.env(options.env ?? {}))
+    const command = Command.make(options.program, ...(options.args ?? [])).pipe(Command.env(options.env ?? {}))
     const child = yield* Command.start(command)
     const lines = (stream: typeof child.stdout, onLine: (line: string) => void) =>
       stream.pipe(
@@ -80,4 +77,16 @@ export const start = (options: {
       )
     )
     return { crash: Deferred.await(crashed), kill }
+  })
+
+/** Starts a script of ours. */
+export const start = ({
+  script,
+  args = [],
+  ...options
+}: Omit<Parameters<typeof startProgram>[0], "program"> & { readonly script: URL }): ReturnType<typeof startProgram> =>
+  startProgram({
+    ...options,
+    program: process.execPath,
+    args: ["--import", new URL("./ExitWithParent.js", import.meta.url).href, fileURLToPath(script), ...args]
   })
