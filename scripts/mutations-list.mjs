@@ -28,6 +28,18 @@ const server = [
     becomes: "const noted = before"
   },
   {
+    fault: "responses that are never answered are all remembered",
+    file: "Subscription.ts",
+    line: "const maxOpen = 64",
+    becomes: "const maxOpen = Number.POSITIVE_INFINITY"
+  },
+  {
+    fault: "the caller's label gives way to another while deletions wait",
+    file: "ResourceSet.ts",
+    line: "others.length === 0 || self.version !== Digest.toHex(self.digest)",
+    becomes: "others.length === 0"
+  },
+  {
     fault: "a stale nonce is accepted",
     file: "StateOfTheWorld.ts",
     line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
@@ -583,4 +595,32 @@ const clientPackage = [
   }
 ]
 
-export const mutations = [...server, ...client, ...clientPackage]
+/** The server's driver and its parts. */
+const serverPackage = [
+  {
+    fault: "who left is still told of changes",
+    file: "packages/server/src/XdsServer.ts",
+    line: "group.audience.delete(connection)",
+    becomes: ""
+  },
+  {
+    fault: "groups without streams are kept",
+    file: "packages/server/src/XdsServer.ts",
+    line: "if (group.connections.size === 0) groups.delete(group.name)",
+    becomes: ""
+  },
+  {
+    fault: "the interest in a type that is not asked for any more is kept",
+    file: "packages/server/src/internal/Audience.ts",
+    line: "if (!interests.some(({ typeUrl }) => typeUrl === known.typeUrl)) this.#drop(item, known, undefined)",
+    becomes: ""
+  },
+  {
+    fault: "a type that nobody asks for is kept",
+    file: "packages/server/src/internal/Audience.ts",
+    line: "if (all.size === 0 && named.size === 0) this.#types.delete(typeUrl)",
+    becomes: ""
+  }
+]
+
+export const mutations = [...server, ...client, ...clientPackage, ...serverPackage]

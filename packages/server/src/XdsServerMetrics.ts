@@ -99,7 +99,7 @@ export const conflations = Metric.counter("xds_server_conflations", {
 
 /**
  * Streams that wait for a group that is not set, tagged with the group. `XdsServer.status` names the clients. After
- * the first hundred groups the tag is `other`.
+ * the first hundred groups the tag is `other`, and so is it for names of more than 200 characters.
  *
  * @since 0.1.0
  */
@@ -132,6 +132,8 @@ export const typeTags = (typeUrl: string): ReadonlyArray<MetricLabel.MetricLabel
 
 const groups = new Map<string, ReadonlyArray<MetricLabel.MetricLabel>>()
 const maxGroups = 100
+/** Characters: nodes may name their group. */
+const maxGroupName = 200
 const otherGroup = [MetricLabel.make("group", "other")]
 
 /**
@@ -142,7 +144,7 @@ const otherGroup = [MetricLabel.make("group", "other")]
 export const groupTags = (group: string): ReadonlyArray<MetricLabel.MetricLabel> => {
   const found = groups.get(group)
   if (found !== undefined) return found
-  if (groups.size >= maxGroups) return otherGroup
+  if (groups.size >= maxGroups || group.length > maxGroupName) return otherGroup
   const made = [MetricLabel.make("group", group)]
   groups.set(group, made)
   return made

@@ -4,6 +4,8 @@ import type { Interest } from "@effect-xds/core/ServerStream"
 import { ResourceType } from "@effect-xds/proto"
 import { describe, expect, it } from "@effect/vitest"
 import { Either, HashMap } from "effect"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
 import { Audience } from "../src/internal/Audience.js"
 
 const CDS = ResourceType.Cluster.typeUrl
@@ -73,6 +75,48 @@ describe("Audience", () => {
     audience.delete("one")
     expect(concerned(audience, changed)).toEqual([])
     audience.someInTurn(() => expect.fail("nobody is there"))
+  })
+
+  it("has no entry of what is not asked for any more: names, everything, types", () => {
+    const audience = new Audience<string>()
+    expect(audience.size()).toBe(0)
+    audience.set("one", [all(CDS), by(EDS, "a", "b")])
+    audience.set("two", [all(CDS), by(EDS, "b")])
+    expect(audience.size()).toBe(2 + 2 + 3)
+    // A type that is not there any more at all, and one of which nothing is asked for.
+    audience.set("one", [by(EDS)])
+    expect(audience.size()).toBe(2 + 1 + 1)
+    expect(concerned(audience, after(resource(CDS, "a", "2")))).toEqual(["two"])
+    audience.set("two", [all(EDS)])
+    expect(audience.size()).toBe(1 + 1)
+    audience.set("two", [by(EDS)])
+    expect(audience.size()).toBe(0)
+    audience.set("two", [all(CDS)])
+    audience.delete("two")
+    audience.delete("one")
+    expect(audience.size()).toBe(0)
+  })
+
+  it("holds on to nobody who left, also between two turns", async () => {
+    V8.setFlagsFromString("--expose_gc")
+    const collect = new Vm.Script("gc()")
+    const audience = new Audience<object>()
+    const stays = {}
+    const join = () => {
+      const those = Array.from({ length: 1_000 }, () => ({}))
+      for (const item of [stays, ...those]) audience.set(item, [by(EDS, "a")])
+      audience.someInTurn(() => undefined)
+      for (const item of those) audience.delete(item)
+      return those.map((item) => new WeakRef(item))
+    }
+    const left = join()
+    const held = () => left.filter((item) => item.deref() !== undefined).length
+    for (let turns = 0; turns < 20 && held() > 0; turns++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      collect.runInNewContext()
+    }
+    expect(held()).toBe(0)
+    audience.someInTurn((item) => expect(item).toBe(stays))
   })
 
   it("everybody gets a turn within a bounded number of changes", () => {

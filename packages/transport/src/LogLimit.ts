@@ -5,11 +5,14 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Hash from "effect/Hash"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 
 const window = 60_000
 const maxLines = 100
+/** Characters of a subject. What is longer, because peers name themselves, is remembered by its hash. */
+const maxSubject = 200
 
 /**
  * Logs a line unless one with the same subject was logged within the last minute.
@@ -27,7 +30,7 @@ const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu
  * @since 0.1.0
  */
 export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLimit => {
-  const subjects = new Set<string>()
+  const subjects = new Set<string | number>()
   let began = Number.NEGATIVE_INFINITY
   let left = 0
   const log = (level: LogLevel.LogLevel, ...message: ReadonlyArray<unknown>) => {
@@ -41,12 +44,13 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
       left = 0
       subjects.clear()
     }
-    if (subjects.has(subject)) return
+    const key = subject.length <= maxSubject ? subject : Hash.string(subject)
+    if (subjects.has(key)) return
     if (subjects.size >= maxLines) {
       left++
       return
     }
-    subjects.add(subject)
+    subjects.add(key)
     if (cause === undefined) log(level, oneLine(message))
     else log(level, oneLine(message), cause)
   }

@@ -21,7 +21,6 @@ const share = 64
 export class Audience<A> {
   readonly #types = new Map<string, Listeners<A>>()
   readonly #interests = new Map<A, ReadonlyArray<Interest>>()
-  #next: Iterator<A> | undefined
 
   /** Notes what somebody asks for now. Costs as much as what is different. */
   set(item: A, interests: ReadonlyArray<Interest>): void {
@@ -32,25 +31,33 @@ export class Audience<A> {
       if (known !== undefined && known.names === interest.names && known.everything === interest.everything) continue
       const listeners = this.#listeners(interest.typeUrl)
       if (interest.everything) listeners.all.add(item)
-      else listeners.all.delete(item)
-      if (known !== undefined) this.#drop(item, listeners, known, interest)
       for (const name of HashMap.keys(interest.names)) {
         const those = listeners.named.get(name)
         if (those === undefined) listeners.named.set(name, new Set([item]))
         else those.add(item)
       }
+      if (known !== undefined) this.#drop(item, known, interest)
+      else this.#tidy(interest.typeUrl, listeners)
+    }
+    for (const known of before) {
+      // A type may also be given up: route configurations with the last interest in their virtual hosts.
+      if (!interests.some(({ typeUrl }) => typeUrl === known.typeUrl)) this.#drop(item, known, undefined)
     }
   }
 
   delete(item: A): void {
-    for (const interest of this.#interests.get(item) ?? []) {
-      const listeners = this.#types.get(interest.typeUrl)
-      if (listeners === undefined) continue
-      listeners.all.delete(item)
-      this.#drop(item, listeners, interest, undefined)
-      if (listeners.all.size === 0 && listeners.named.size === 0) this.#types.delete(interest.typeUrl)
-    }
+    for (const interest of this.#interests.get(item) ?? []) this.#drop(item, interest, undefined)
     this.#interests.delete(item)
+  }
+
+  /** Entries of the index: for each type, those who ask for everything, and each pair of a name and who asks for it. */
+  size(): number {
+    let size = this.#types.size
+    for (const { all, named } of this.#types.values()) {
+      size += all.size
+      for (const those of named.values()) size += those.size
+    }
+    return size
   }
 
   /** Visits those whom a change concerns, each once. */
@@ -77,10 +84,14 @@ export class Audience<A> {
 
   /** Visits some, in turn: with each change a part of all, so that nobody holds on to a state of long ago. */
   someInTurn(visit: (item: A) => void): void {
-    for (let left = Math.ceil(this.#interests.size / share); left > 0; left--) {
-      const next = this.#next?.next()
-      if (next === undefined || next.done === true) this.#next = this.#interests.keys()
-      else visit(next.value)
+    let left = Math.ceil(this.#interests.size / share)
+    // The first go to the end. No iterator is kept from turn to turn: it would hold on to all who were there when it was made.
+    for (const [item, interests] of this.#interests) {
+      if (left === 0) return
+      left--
+      this.#interests.delete(item)
+      this.#interests.set(item, interests)
+      visit(item)
     }
   }
 
@@ -92,13 +103,23 @@ export class Audience<A> {
     return made
   }
 
-  /** Forgets the names of an interest that are not in the one that follows it. */
-  #drop(item: A, { named }: Listeners<A>, from: Interest, to: Interest | undefined): void {
+  /** Forgets what of an interest is not in the one that follows it. */
+  #drop(item: A, from: Interest, to: Interest | undefined): void {
+    const listeners = this.#types.get(from.typeUrl)
+    if (listeners === undefined) return
+    const { all, named } = listeners
+    if (to?.everything !== true) all.delete(item)
     for (const name of HashMap.keys(from.names)) {
       if (to !== undefined && HashMap.has(to.names, name)) continue
       const those = named.get(name)
       those?.delete(item)
       if (those?.size === 0) named.delete(name)
     }
+    this.#tidy(from.typeUrl, listeners)
+  }
+
+  /** Forgets a type that nobody asks for. */
+  #tidy(typeUrl: string, { all, named }: Listeners<A>): void {
+    if (all.size === 0 && named.size === 0) this.#types.delete(typeUrl)
   }
 }
