@@ -17,20 +17,44 @@ import type { Flush, Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 
 /**
- * Takes what a request subscribes to and unsubscribes from. Nonces do not matter here: a stale one changes nothing about
- * the subscription.
+ * A request that is being taken, some names at a time.
  *
  * @since 0.1.0
  */
-export const subscribe = (self: Subscription, request: IncrementalRequest, first: boolean): Subscription => {
-  const { initialResourceVersions, resourceNamesSubscribe, resourceNamesUnsubscribe } = request
-  if (!first && resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0) return self
-  const next = Subscriptions.draft(self)
-  if (first) {
-    next.initial = initialResourceVersions
-    if (resourceNamesSubscribe.length === 0) next.wildcard = "legacy"
-  }
-  for (const name of resourceNamesSubscribe) {
+export interface Taking {
+  readonly _tag: "Incremental"
+  readonly request: IncrementalRequest
+  readonly first: boolean
+  /** The subscription as far as the names were taken. */
+  readonly next: Subscription
+  /** How many were: those that are subscribed to, then those that are unsubscribed from. */
+  readonly at: number
+}
+
+/**
+ * How many names there are to take in all.
+ *
+ * @since 0.1.0
+ */
+export const sizeOf = ({ request }: Taking): number =>
+  request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length
+
+/**
+ * Takes so many names more.
+ *
+ * @since 0.1.0
+ */
+export const advance = (self: Taking, count: number): Taking => {
+  const { first, request } = self
+  const { resourceNamesSubscribe, resourceNamesUnsubscribe } = request
+  const next = Subscriptions.draft(self.next)
+  const subscribed = resourceNamesSubscribe.length
+  const all = sizeOf(self)
+  let left = count
+  let at = self.at
+  for (; at < subscribed && left > 0; at++) {
+    const name = resourceNamesSubscribe[at] ?? "*"
+    left -= Subscriptions.effort(name)
     if (name === "*") {
       // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
       if (!first && next.mark === undefined && next.wildcard !== "legacy") next.resync = true
@@ -42,8 +66,10 @@ export const subscribe = (self: Subscription, request: IncrementalRequest, first
     }
   }
   // ★ A legacy wildcard became `*` by the first name that was subscribed to.
-  if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next.wildcard = "explicit"
-  for (const name of resourceNamesUnsubscribe) {
+  if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"
+  for (; at < all && left > 0; at++) {
+    const name = resourceNamesUnsubscribe[at - subscribed] ?? "*"
+    left -= Subscriptions.effort(name)
     if (name === "*") {
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
       if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)
@@ -54,7 +80,30 @@ export const subscribe = (self: Subscription, request: IncrementalRequest, first
       if (next.wildcard !== "none") next.forced = HashSet.add(next.forced, name)
     }
   }
-  return next
+  return { ...self, next, at }
+}
+
+/**
+ * Takes what a request subscribes to and unsubscribes from: all of it, or as many names as given and what is left to be
+ * taken. Nonces do not matter here: a stale one changes nothing about the subscription.
+ *
+ * @since 0.1.0
+ */
+export const subscribe = (
+  self: Subscription,
+  request: IncrementalRequest,
+  first: boolean,
+  count: number
+): Subscription | Taking => {
+  const { initialResourceVersions, resourceNamesSubscribe, resourceNamesUnsubscribe } = request
+  if (!first && resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0) return self
+  const next = Subscriptions.draft(self)
+  if (first) {
+    next.initial = initialResourceVersions
+    if (resourceNamesSubscribe.length === 0) next.wildcard = "legacy"
+  }
+  const taking = advance({ _tag: "Incremental", request, first, next, at: 0 }, count)
+  return taking.at < sizeOf(taking) ? taking : taking.next
 }
 
 const noNames: ReadonlyArray<string> = []

@@ -48,8 +48,20 @@ export interface Options {
   readonly phaseDeadline: number
   /** Names a client may subscribe to, for each type. Default: 100 000. */
   readonly maxNames: number
+  /** Characters of a name. Default: 65 536: the name of a virtual host holds what an HTTP client says is its host. */
+  readonly maxNameLength: number
   /** Types a client may subscribe to. Default: 64. */
   readonly maxTypes: number
+  /**
+   * Names of a request that are taken in one step; what is left is taken in `Continue`. Of long names fewer, see
+   * `Subscription.effort`. Default: 512.
+   */
+  readonly namesPerStep: number
+  /**
+   * Names that one response answers, where it need not answer all: what is left comes in the responses after it. Of long
+   * names fewer. Default: 1 000.
+   */
+  readonly namesPerResponse: number
 }
 
 /**
@@ -79,7 +91,18 @@ export interface ServerStream {
   readonly removalsSince: number | undefined
   /** Subscriptions, from the first, that had their last turn before the deletions that are overdue. */
   readonly turns: number
+  /** A request with many names, as far as it was taken. Nothing is sent until all of it was. */
+  readonly taking: Taking | undefined
+  /** What was looked at of the names that wait for an answer needs none; there are more. */
+  readonly answering: boolean
   readonly deadline: number
+}
+
+/** A request that is taken in several steps. */
+interface Taking {
+  readonly names: StateOfTheWorld.Taking | Incremental.Taking
+  /** Before the request; `undefined`: it is the first of its type. */
+  readonly known: Subscription | undefined
 }
 
 /**
@@ -98,6 +121,8 @@ export type Input =
   | { readonly _tag: "Unaffected"; readonly group: ResourceGroup }
   /** Credit for one response. */
   | { readonly _tag: "Writable" }
+  /** More of the work that {@link isWorking} tells of. */
+  | { readonly _tag: "Continue" }
   /** The time of {@link deadline} has come. */
   | { readonly _tag: "Deadline" }
 
@@ -149,7 +174,8 @@ export type IgnoredReason = "StaleNonce" | "NoNonce"
  *
  * @since 0.1.0
  */
-export type ViolationReason = "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "TooManyTypes"
+export type ViolationReason =
+  "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "NameTooLong" | "TooManyTypes"
 
 const never = Number.POSITIVE_INFINITY
 
@@ -170,7 +196,10 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
     makeBeforeBreak: true,
     phaseDeadline: 5_000,
     maxNames: 100_000,
+    maxNameLength: 65_536,
     maxTypes: 64,
+    namesPerStep: 512,
+    namesPerResponse: 1_000,
     ...options
   },
   group: undefined,
@@ -183,6 +212,8 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   removalsHeldSince: undefined,
   removalsSince: undefined,
   turns: 0,
+  taking: undefined,
+  answering: false,
   deadline: never
 })
 
@@ -201,6 +232,8 @@ const draft = (self: ServerStream): Draft => ({
   removalsHeldSince: self.removalsHeldSince,
   removalsSince: self.removalsSince,
   turns: self.turns,
+  taking: self.taking,
+  answering: self.answering,
   deadline: self.deadline
 })
 
@@ -210,6 +243,25 @@ const draft = (self: ServerStream): Draft => ({
  * @since 0.1.0
  */
 export const deadline = (self: ServerStream): number => self.deadline
+
+/**
+ * Whether the last input is not dealt with as a whole: a request with many names is taken, and answered, in several steps,
+ * so that others have their turn in between. The stream wants a `Continue` then, before the next request.
+ *
+ * @since 0.1.0
+ */
+export const isWorking = (self: ServerStream): boolean => self.taking !== undefined || self.answering
+
+/** From so many names on that wait for an answer a step that brings it is not short. */
+const manyAnswers = 256
+
+/**
+ * Whether many names wait for an answer, so that the next step with credit is one that others should have a turn before.
+ *
+ * @since 0.1.0
+ */
+export const isAnsweringInParts = (self: ServerStream): boolean =>
+  self.subscriptions.some(({ forced }) => HashSet.size(forced) > manyAnswers)
 
 /**
  * One type on one stream, for people.
@@ -295,7 +347,16 @@ const none: ReadonlyArray<Output> = []
  */
 export const step = (self: ServerStream, input: Input, now: number): readonly [ServerStream, ReadonlyArray<Output>] => {
   if (self.ended) return [self, none]
-  if (input._tag === "Request") return onRequest(self, input.request, now)
+  if (input._tag === "Continue" && self.taking !== undefined)
+    return goOn(self, self.taking, self.options.namesPerStep, now)
+  if (input._tag === "Request") {
+    if (self.taking === undefined) return onRequest(self, input.request, now)
+    // Who does not wait has it all in this step.
+    const [taken, outputs] = goOn(self, self.taking, Number.POSITIVE_INFINITY, now)
+    if (taken.ended) return [taken, outputs]
+    const [next, more] = onRequest(taken, input.request, now)
+    return [next, [...outputs, ...more]]
+  }
   const next = draft(self)
   if (input._tag === "Unaffected" && self.group !== undefined) {
     next.group = input.group
@@ -324,26 +385,24 @@ const onRequest = (
   now: number
 ): readonly [ServerStream, ReadonlyArray<Output>] => {
   const { options } = self
-  const violate = (reason: ViolationReason, message: string): readonly [ServerStream, ReadonlyArray<Output>] => {
-    const next = draft(self)
-    next.ended = true
-    next.deadline = never
-    return [next, [{ _tag: "Violation", reason, message }]]
-  }
   if (request._tag !== options.protocol) {
-    return violate("WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
+    return violate(self, "WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
   }
   const typeUrl = request.typeUrl === "" ? (options.typeUrl ?? "") : request.typeUrl
   if (typeUrl === "")
-    return violate("TypeUrlMissing", "type_url is empty; on an aggregated stream it says what is asked for")
+    return violate(self, "TypeUrlMissing", "type_url is empty; on an aggregated stream it says what is asked for")
   if (options.typeUrl !== undefined && typeUrl !== options.typeUrl) {
-    return violate("WrongType", `type_url ${typeUrl} was asked for on a service of ${options.typeUrl}`)
+    return violate(self, "WrongType", `type_url ${typeUrl} was asked for on a service of ${options.typeUrl}`)
   }
 
   const known = find(self, typeUrl)
   const first = known === undefined
   if (first && self.subscriptions.length >= options.maxTypes) {
-    return violate("TooManyTypes", `more than ${options.maxTypes} types on one stream; the next would be ${typeUrl}`)
+    return violate(
+      self,
+      "TooManyTypes",
+      `more than ${options.maxTypes} types on one stream; the next would be ${typeUrl}`
+    )
   }
   const before = known ?? Subscriptions.make(typeUrl, !options.wildcardOff.has(typeUrl))
   const outputs: Array<Output> = []
@@ -375,18 +434,72 @@ const onRequest = (
     outputs.push(ignored())
   }
 
+  const lists =
+    request._tag === "StateOfTheWorld"
+      ? [request.resourceNames]
+      : [request.resourceNamesSubscribe, request.resourceNamesUnsubscribe]
+  for (const names of lists) {
+    // One more: `*` is none.
+    if (names.length > options.maxNames + 1)
+      return violate(self, "TooManyNames", tooManyNames(names.length, typeUrl, options))
+    const long = names.find((name) => name.length > options.maxNameLength)
+    if (long === undefined) continue
+    const message = `a name of ${typeUrl} has ${long.length} characters; at most ${options.maxNameLength} are allowed`
+    return violate(self, "NameTooLong", message)
+  }
   const asked =
     request._tag === "StateOfTheWorld"
-      ? StateOfTheWorld.subscribe(replied, request, first)
-      : Incremental.subscribe(replied, request, first)
-  const names = HashMap.size(asked.names)
-  if (names > options.maxNames) {
-    return violate("TooManyNames", `${names} names of ${typeUrl}; at most ${options.maxNames} are allowed`)
+      ? StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
+      : Incremental.subscribe(replied, request, first, options.namesPerStep)
+  if (!("_tag" in asked)) return onSubscription(self, known, asked, outputs, now)
+  const next = draft(self)
+  next.taking = { names: asked, known }
+  next.deadline = never
+  return [next, outputs]
+}
+
+const tooManyNames = (names: number, typeUrl: string, { maxNames }: Options): string =>
+  `${names} names of ${typeUrl}; at most ${maxNames} are allowed`
+
+/** Takes so many names more of a request that is not taken as a whole. */
+const goOn = (
+  self: ServerStream,
+  { known, names }: Taking,
+  count: number,
+  now: number
+): readonly [ServerStream, ReadonlyArray<Output>] => {
+  const next = draft(self)
+  if (names._tag === "StateOfTheWorld") {
+    const taken = StateOfTheWorld.advance(names, count)
+    next.taking = { names: taken, known }
+    if (taken.at < StateOfTheWorld.sizeOf(taken)) return [next, none]
+    next.taking = undefined
+    return onSubscription(next, known, StateOfTheWorld.finish(taken), [], now)
   }
-  if (first || asked.wildcard !== before.wildcard || asked.names !== before.names) {
+  const taken = Incremental.advance(names, count)
+  next.taking = { names: taken, known }
+  if (taken.at < Incremental.sizeOf(taken)) return [next, none]
+  next.taking = undefined
+  return onSubscription(next, known, taken.next, [], now)
+}
+
+/** What follows when all names of a request were taken. */
+const onSubscription = (
+  self: ServerStream,
+  known: Subscription | undefined,
+  asked: Subscription,
+  outputs: Array<Output>,
+  now: number
+): readonly [ServerStream, ReadonlyArray<Output>] => {
+  const { options } = self
+  const { typeUrl } = asked
+  const first = known === undefined
+  const names = HashMap.size(asked.names)
+  if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
+  if (first || asked.wildcard !== known.wildcard || asked.names !== known.names) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
-  if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(before))) {
+  if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(known))) {
     outputs.push({ _tag: "Waiting", typeUrl })
   }
 
@@ -404,6 +517,19 @@ const onRequest = (
   const output = flush(next, now)
   if (output !== undefined) outputs.push(output)
   return [next, outputs]
+}
+
+const violate = (
+  self: ServerStream,
+  reason: ViolationReason,
+  message: string
+): readonly [ServerStream, ReadonlyArray<Output>] => {
+  const next = draft(self)
+  next.ended = true
+  next.taking = undefined
+  next.answering = false
+  next.deadline = never
+  return [next, [{ _tag: "Violation", reason, message }]]
 }
 
 /** Puts a subscription in its place, or in that of the one of the same type. */
@@ -513,6 +639,9 @@ const hasPassed = (since: number | undefined, milliseconds: number, now: number)
 const flush = (self: Draft, now: number): Output | undefined => {
   const { group, options } = self
   self.deadline = never
+  self.answering = false
+  // What a request asks for is answered when all of it is known.
+  if (self.taking !== undefined) return undefined
   // Without credit or a group there is nothing that time could bring about.
   if (!self.credit || group === undefined) return undefined
   if (isQuiet(self, group)) {
@@ -598,8 +727,12 @@ const flush = (self: Draft, now: number): Output | undefined => {
       self.removalsHeldSince = undefined
       self.removalsSince = undefined
     }
-    // Where there was nothing to say after all, the state moved on: what is next?
-    return output ?? flush(self, now)
+    if (output !== undefined) return output
+    // Where there was nothing to say after all, the state moved on: what is next? Of many names that is not found out in
+    // one step.
+    if (HashSet.size(subscription.forced) <= options.namesPerResponse) return flush(self, now)
+    self.answering = true
+    return undefined
   }
   return renew(self, needs, now)
 }
@@ -645,11 +778,18 @@ const respond = (
   now: number
 ): Output | undefined => {
   const { changes, openers, set } = need
-  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl: self.options.ttl }
+  const { namesPerResponse, protocol, ttl } = self.options
+  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl }
+  const mustBeWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
+  const [part, rest] = Subscriptions.inPart(subscription, mustBeWhole ? Number.POSITIVE_INFINITY : namesPerResponse)
   const [next, response, fresh] =
-    self.options.protocol === "StateOfTheWorld"
-      ? StateOfTheWorld.flush(subscription, input)
-      : Incremental.flush(subscription, input, openers)
+    protocol === "StateOfTheWorld" ? StateOfTheWorld.flush(part, input) : Incremental.flush(part, input, openers)
+  if (part !== subscription) {
+    next.forced = HashSet.reduce(next.forced, rest, (forced, name) => HashSet.add(forced, name))
+    // Of the names that are left it is still to be seen whether the client holds what they mean.
+    next.initial = subscription.initial
+    next.insisted = subscription.insisted
+  }
   // TTLs that come with this response are not due at once.
   if (self.options.ttl && subscription.mark?.hasTtls !== true) next.renewedAt = now
   for (const name of openers) next.opened = HashSet.add(next.opened, name)

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import type { StateOfTheWorldRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -27,37 +28,117 @@ const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =
   a === b || (a.length === b.length && a.every((name, index) => name === b[index]))
 
 /**
- * Takes the names of a request that is not stale.
+ * A request that is being taken, some names at a time.
  *
  * @since 0.1.0
  */
-export const subscribe = (self: Subscription, request: StateOfTheWorldRequest, first: boolean): Subscription => {
+export interface Taking {
+  readonly _tag: "StateOfTheWorld"
+  readonly request: StateOfTheWorldRequest
+  readonly first: boolean
+  readonly before: Subscription
+  /** The names of the request, without `*`. */
+  readonly wanted: ReadonlySet<string>
+  readonly star: boolean
+  /** The subscription as far as the names were taken. */
+  readonly next: Subscription
+  /** How many names were looked at: those of the request, then those that were listed before. */
+  readonly at: number
+}
+
+/**
+ * Begins to take the names of a request that is not stale.
+ *
+ * @since 0.1.0
+ */
+export const begin = (self: Subscription, request: StateOfTheWorldRequest, first: boolean): Taking => {
+  // Names, also `*`, end the legacy wildcard for good: it never gets here, see `subscribe`.
+  const wanted = new Set(request.resourceNames)
+  const star = wanted.delete("*")
+  const next = Subscriptions.draft(self)
+  next.listed = request.resourceNames
+  if (star && next.wildcard !== "explicit") Subscriptions.addWildcard(next)
+  return { _tag: "StateOfTheWorld", request, first, before: self, wanted, star, next, at: 0 }
+}
+
+/**
+ * How many names there are to look at in all.
+ *
+ * @since 0.1.0
+ */
+export const sizeOf = (self: Taking): number => self.request.resourceNames.length + self.before.listed.length
+
+/**
+ * Looks at so many names more.
+ *
+ * @since 0.1.0
+ */
+export const advance = (self: Taking, count: number): Taking => {
+  const { before, request, star, wanted } = self
+  const { resourceNames } = request
+  const next = Subscriptions.draft(self.next)
+  const all = sizeOf(self)
+  const heldByWildcard = !star && Subscriptions.isWild(before) ? before.mark : undefined
+  let left = count
+  let at = self.at
+  for (; at < all && left > 0; at++) {
+    const isNew = at < resourceNames.length
+    const name = (isNew ? resourceNames[at] : before.listed[at - resourceNames.length]) ?? "*"
+    left -= Subscriptions.effort(name)
+    if (name === "*") continue
+    if (!isNew) {
+      if (!wanted.has(name)) Subscriptions.removeName(next, name)
+      continue
+    }
+    if (!Subscriptions.hasName(before, name)) Subscriptions.addName(next, name)
+    // Also new names keep what the wildcard brought: if that is deleted, the client must be told.
+    if (heldByWildcard !== undefined) Subscriptions.keepHeld(next, heldByWildcard, name)
+  }
+  return { ...self, next, at }
+}
+
+/**
+ * The subscription after all names were looked at.
+ *
+ * @since 0.1.0
+ */
+export const finish = ({ before, next: taken, request, star, wanted }: Taking): Subscription => {
+  const next = Subscriptions.draft(taken)
+  const isDropped = (name: string) => Subscriptions.hasName(before, name) && !wanted.has(name)
+  if (!star) {
+    next.lingering = Subscriptions.without(next.lingering, Array.from(next.lingering.keys()).filter(isDropped))
+    Subscriptions.endWildcard(next)
+  }
+  // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here
+  // and asks for again: so it is told the state, also if that is empty.
+  const isCrossing = before.sent !== undefined && request.responseNonce === ""
+  const isOther = next.names !== before.names || next.wildcard !== before.wildcard
+  if (isCrossing && isOther && !deletionsAreSilent(before)) next.owed = true
+  return next
+}
+
+/**
+ * Takes the names of a request that is not stale: all of them, or as many as given and what is left to be taken.
+ *
+ * @since 0.1.0
+ */
+export const subscribe = (
+  self: Subscription,
+  request: StateOfTheWorldRequest,
+  first: boolean,
+  count: number
+): Subscription | Taking => {
   const { resourceNames } = request
   if (!first && sameList(self.listed, resourceNames)) return self
-  const next = Subscriptions.draft(self)
   if (first && resourceNames.length === 0) {
+    const next = Subscriptions.draft(self)
     next.wildcard = "legacy"
     return next
   }
   // Listed names differ, so at least one of the two lists is not empty: a legacy wildcard that goes on never gets here.
   // ★ Names, also `*`, end the legacy wildcard for good; ★ an empty list after names is an unsubscription from all.
-  const wanted = new Set(resourceNames)
-  const star = wanted.delete("*")
-  next.listed = resourceNames
-  if (star && next.wildcard !== "explicit") Subscriptions.addWildcard(next)
-  const dropped = Array.from(HashMap.keys(self.names)).filter((name) => !wanted.has(name))
-  for (const name of dropped) Subscriptions.removeName(next, name)
-  if (!star) next.lingering = Subscriptions.without(next.lingering, dropped)
-  const added = Array.from(wanted).filter((name) => !Subscriptions.hasName(self, name))
-  for (const name of added) Subscriptions.addName(next, name)
-  // Last, so that also new names keep what the wildcard brought: if that is deleted, the client must be told.
-  if (!star) Subscriptions.dropWildcard(next)
-  // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here
-  // and asks for again: so it is told the state, also if that is empty.
-  const isCrossing = self.sent !== undefined && request.responseNonce === ""
-  const isOther = added.length > 0 || dropped.length > 0 || next.wildcard !== self.wildcard
-  if (isCrossing && isOther && !deletionsAreSilent(self)) next.owed = true
-  return next
+  const taking = advance(begin(self, request, first), count)
+  return taking.at < sizeOf(taking) ? taking : finish(taking)
 }
 
 /**
@@ -73,7 +154,27 @@ const unique = (resources: Iterable<Resource>): ReadonlyArray<Resource> => {
   return Array.from(byName.values())
 }
 
-const named = (set: ResourceSet.ResourceSet, names: Iterable<string>): Array<Resource> => {
+/** From so many names on it is looked at which is the smaller one: the names, or the set. */
+const manyNames = 1_000
+
+type Names = Pick<ReadonlySet<string>, "has" | "size"> & Iterable<string>
+
+const namesOf = (names: HashMap.HashMap<string, unknown>): Names => ({
+  size: HashMap.size(names),
+  has: (name) => HashMap.has(names, name),
+  [Symbol.iterator]: () => HashMap.keys(names)[Symbol.iterator]()
+})
+
+const forcedOf = (forced: HashSet.HashSet<string>): Names => ({
+  size: HashSet.size(forced),
+  has: (name) => HashSet.has(forced, name),
+  [Symbol.iterator]: () => forced[Symbol.iterator]()
+})
+
+const named = (set: ResourceSet.ResourceSet, names: Names): Array<Resource> => {
+  if (names.size > manyNames && names.size > ResourceSet.size(set)) {
+    return ResourceSet.all(set).filter(({ name }) => names.has(name))
+  }
   const found: Array<Resource> = []
   for (const name of names) {
     const resource = ResourceSet.get(set, name)
@@ -100,7 +201,7 @@ const flushFullState = (
   { changes, removals, set, ttl }: Flush
 ): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
   const wild = Subscriptions.isWild(self)
-  const asked = named(set, self.forced)
+  const asked = named(set, forcedOf(self.forced))
   const everything = self.mark === undefined || self.resync
   const settled = Subscriptions.draft(self)
   settled.mark = set.mark
@@ -111,7 +212,7 @@ const flushFullState = (
   if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !deletes) {
     return [Subscriptions.absorb(settled, set, changes, false), undefined, []]
   }
-  const base = wild ? ResourceSet.all(set) : named(set, HashMap.keys(self.names))
+  const base = wild ? ResourceSet.all(set) : named(set, namesOf(self.names))
   const kept: Array<Resource> = []
   const lingering = new Map<string, Resource | undefined>()
   if (!removals) {
@@ -145,7 +246,7 @@ const flushByName = (
 ): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
   const first = self.mark === undefined
   const wild = Subscriptions.isWild(self)
-  const asked = named(set, self.forced)
+  const asked = named(set, forcedOf(self.forced))
   const everything = wild && (first || self.resync)
   const resources = everything
     ? ResourceSet.all(set)
@@ -195,6 +296,6 @@ export const heartbeat = (
   const base = { protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version, ttl: true } as const
   if (bodyless) return Response.make({ ...base, heartbeats: due })
   if (self.family === "by-name") return Response.make({ ...base, resources: due })
-  const all = Subscriptions.isWild(self) ? ResourceSet.all(set) : named(set, HashMap.keys(self.names))
+  const all = Subscriptions.isWild(self) ? ResourceSet.all(set) : named(set, namesOf(self.names))
   return Response.make({ ...base, resources: [...all, ...kept] })
 }

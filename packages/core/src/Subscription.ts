@@ -219,20 +219,38 @@ export const removeName = (self: Draft, name: string): void => {
 }
 
 /**
+ * Notes under a name what the wildcard brought under it, as the mark of that time has it.
+ *
+ * @since 0.1.0
+ */
+export const keepHeld = (self: Draft, held: ResourceSet.Mark, name: string): void => {
+  const fingerprint = HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name))
+  self.names = HashMap.set(
+    self.names,
+    name,
+    Option.getOrElse(fingerprint, () => "")
+  )
+}
+
+/**
  * No longer asks for everything. The names that remain keep what the wildcard brought under them.
  *
  * @since 0.1.0
  */
 export const dropWildcard = (self: Draft): void => {
   const held = self.mark
-  if (isWild(self)) {
-    if (held !== undefined) {
-      self.names = HashMap.map(self.names, (_, name) =>
-        Option.getOrElse(HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name)), () => "")
-      )
-    }
-    self.lingering = new Map(Array.from(self.lingering).filter(([name]) => hasName(self, name)))
-  }
+  if (isWild(self) && held !== undefined) for (const name of HashMap.keys(self.names)) keepHeld(self, held, name)
+  endWildcard(self)
+}
+
+/**
+ * The same after {@link keepHeld} was done for every name.
+ *
+ * @since 0.1.0
+ */
+export const endWildcard = (self: Draft): void => {
+  if (self.wildcard === "none") return
+  if (isWild(self)) self.lingering = new Map(Array.from(self.lingering).filter(([name]) => hasName(self, name)))
   self.wildcard = "none"
   self.forced = HashSet.filter(self.forced, (name) => hasName(self, name))
 }
@@ -494,6 +512,37 @@ export const send = (self: Draft, sent: Sent, update: boolean): void => {
   self.sent = sent
   self.open = self.open.length === 0 ? [sent] : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), sent]
   if (update) self.awaited = sent.nonce
+}
+
+/**
+ * What it costs to look at a name, in names of usual length: most is to compute its hash.
+ *
+ * @since 0.1.0
+ */
+export const effort = (name: string): number => 1 + (name.length >>> 7)
+
+/**
+ * A subscription of which only so many names are to be answered, and those that are left for the responses after it.
+ *
+ * @since 0.1.0
+ */
+export const inPart = (
+  self: Subscription,
+  most: number
+): readonly [part: Subscription, rest: HashSet.HashSet<string>] => {
+  if (HashSet.size(self.forced) <= most) return [self, noForced]
+  const part = draft(self)
+  let rest = self.forced
+  const now: Array<string> = []
+  let left = most
+  for (const name of self.forced) {
+    if (left <= 0) break
+    left -= effort(name)
+    now.push(name)
+    rest = HashSet.remove(rest, name)
+  }
+  part.forced = HashSet.fromIterable(now)
+  return [part, rest]
 }
 
 /**

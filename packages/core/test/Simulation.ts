@@ -72,7 +72,7 @@ export const run = (
     const sends = outputs.filter((output) => output._tag === "Send")
     const violation = outputs.find((output) => output._tag === "Violation")
     if (violation !== undefined) problems.push(`Violation: ${violation.message}`)
-    if (how.lockstep && input._tag !== "Deadline") {
+    if (how.lockstep && input._tag !== "Deadline" && input._tag !== "Continue") {
       const resources = group === undefined ? undefined : ResourceGroup.all(group)
       const [after, expected] = ReferenceModel.step(
         model,
@@ -95,7 +95,14 @@ export const run = (
       if (isCreditGiven) step({ _tag: "Writable" })
     }
   }
-  const request = (made: Request.Request) => step({ _tag: "Request", request: overTheWire(made) })
+  /** The driver's part: what is taken or answered in several steps goes on, before the next request at the latest. */
+  const goOn = (most: number) => {
+    for (let left = most; left > 0 && ServerStream.isWorking(server); left--) step({ _tag: "Continue" })
+  }
+  const request = (made: Request.Request) => {
+    goOn(Number.POSITIVE_INFINITY)
+    step({ _tag: "Request", request: overTheWire(made) })
+  }
   const set = (next: ResourceGroup.ResourceGroup | undefined) => {
     const before = group
     group = next
@@ -225,9 +232,12 @@ export const run = (
   for (const operation of script) {
     if (problems.length > 0) break
     perform(operation)
+    goOn(1)
   }
+  goOn(Number.POSITIVE_INFINITY)
   if (group === undefined) set(ResourceGroup.empty)
   perform({ _tag: "Credit", given: true })
+  goOn(Number.POSITIVE_INFINITY)
   const end = now + 3 * server.options.phaseDeadline + 30_000
   for (let limit = 2_000; wire.length > 0 || ServerStream.deadline(server) <= end; limit--) {
     if (limit === 0) {
@@ -236,6 +246,7 @@ export const run = (
     }
     if (wire.length > 0) receive(false)
     else waitUntil(Math.min(end, ServerStream.deadline(server)))
+    goOn(Number.POSITIVE_INFINITY)
   }
   endStream()
   const rest = group ?? ResourceGroup.empty

@@ -117,6 +117,24 @@ describe("a stream and its client, whatever happens", () => {
             }).problems
         ))
     }
+    it(`${protocol}, aggregated, name after name, an answer for each: the client ends with what the store holds`, () =>
+      checkScripts(
+        Arbitraries.script({ typeUrls, unrelated: false }),
+        18,
+        (script) =>
+          Simulation.run({ protocol, typeUrl: undefined, namesPerStep: 1, namesPerResponse: 1 }, script, {
+            lockstep: false,
+            // A question has many answers.
+            except: [...except, Invariants.nothingWithoutReason]
+          }).problems
+      ))
+    it(`${protocol}, separate ${Cluster.shortName}, name after name: the client ends with what the store holds`, () =>
+      checkScripts(
+        Arbitraries.script({ typeUrls: [Cluster.typeUrl] }),
+        18,
+        (script) =>
+          Simulation.run({ protocol, typeUrl: Cluster.typeUrl, namesPerStep: 1 }, script, { lockstep: false }).problems
+      ))
     it(`${protocol}, separate, with the wildcard switched off: every response is the reference server's`, () =>
       checkScripts(Arbitraries.script({ typeUrls: [Cluster.typeUrl] }), 20, (script) => {
         const wildcardOff = new Set([Cluster.typeUrl])

@@ -19,7 +19,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { ClientStatus, Origin } from "./Client.js"
 import { Audience } from "./internal/Audience.js"
-import type { Environment, Group, Settings } from "./internal/Connection.js"
+import type { Environment, Group, Settings, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import * as Deadlines from "./internal/Deadlines.js"
 import * as Slice from "./internal/Slice.js"
@@ -78,6 +78,8 @@ export interface Options<out R = never> {
   readonly phaseDeadline?: Duration.DurationInput | undefined
   /** Names a client may subscribe to, for each type. Default: 100 000. */
   readonly maxNames?: number | undefined
+  /** Characters of such a name. Default: 65 536: that of a virtual host holds what an HTTP client says is its host. */
+  readonly maxNameLength?: number | undefined
   /** Types a client may subscribe to on one stream. Default: 64. */
   readonly maxTypes?: number | undefined
   /** Open streams. Default: 100 000. */
@@ -147,6 +149,7 @@ const settingsOf = <R>(options: Options<R>): Settings => {
     makeBeforeBreak: typeof makeBeforeBreak === "function" ? makeBeforeBreak : () => makeBeforeBreak,
     phaseDeadline: millis(options.phaseDeadline, 5_000),
     maxNames: options.maxNames ?? 100_000,
+    maxNameLength: options.maxNameLength ?? 65_536,
     maxTypes: options.maxTypes ?? 64,
     maxStreamsPerGroup: options.maxStreamsPerGroup ?? 100_000,
     maxEarlyRequests: options.maxEarlyRequests ?? 100,
@@ -193,14 +196,18 @@ export const make = <R = never>(
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 
     // One reading of the clock for all that is done in a slice.
-    const worker = Slice.worker(loop, now, (connection: Connection, at) => {
-      connection.queued = false
-      connection.run(at)
+    const worker = Slice.worker(loop, now, (work: Work, at) => {
+      work.queued = false
+      work.run(at)
     })
-    const enqueue = (connection: Connection): void => {
-      if (connection.queued) return
-      connection.queued = true
-      worker.add(connection)
+    const enqueue = (work: Work): void => {
+      if (work.queued) return
+      work.queued = true
+      worker.add(work)
+    }
+    const later = (work: Work): void => {
+      enqueue(work)
+      worker.start()
     }
     const deadlines = yield* Deadlines.make<Connection>(now, (due) => {
       for (const connection of due) {
@@ -216,6 +223,7 @@ export const make = <R = never>(
       clock,
       now,
       deadline: deadlines.set,
+      later,
       join: (connection, name) => {
         let group = groups.get(name)
         if (group === undefined) {
@@ -230,8 +238,20 @@ export const make = <R = never>(
         const group = connection.groupOf()
         if (group === undefined) return
         group.connections.delete(connection)
-        group.audience.delete(connection)
-        if (group.connections.size === 0) groups.delete(group.name)
+        if (group.connections.size === 0) {
+          // With what it knows of the last one.
+          groups.delete(group.name)
+          return
+        }
+        const slices = group.audience.delete(connection)
+        if (slices === undefined) return
+        const rest: Work = {
+          queued: false,
+          run: () => {
+            if (slices.next().done !== true) enqueue(rest)
+          }
+        }
+        later(rest)
       },
       publish: subscribers.publish,
       log: LogLimit.make(runtime, now),

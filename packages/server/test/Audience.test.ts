@@ -6,7 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Either, HashMap } from "effect"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
-import { Audience } from "../src/internal/Audience.js"
+import { Audience, type Slices } from "../src/internal/Audience.js"
 
 const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
@@ -125,5 +125,35 @@ describe("Audience", () => {
     const seen = new Set<string>()
     for (let change = 0; change < 70; change++) audience.someInTurn((item) => seen.add(item))
     expect(seen.size).toBe(1_000)
+  })
+
+  it("many names are noted and forgotten in slices; until then every change concerns who asks", () => {
+    const many = (first: number) => by(EDS, ...Array.from({ length: 10_000 }, (_, at) => `name-${first + at}`))
+    const finish = (slices: Slices | undefined): number => {
+      let count = 0
+      if (slices !== undefined) for (count = 1; slices.next().done !== true; count++);
+      return count
+    }
+    const audience = new Audience<string>()
+    audience.set("other", [by(EDS, "a")])
+    const noted = audience.set("one", [many(0)])
+    noted?.next()
+    expect(concerned(audience, after(resource(EDS, "b", "2")))).toEqual(["one"])
+    // 1 024 names at a time: one is done, the last one sees the end.
+    expect(finish(noted)).toBe(9)
+    expect(concerned(audience, after(resource(EDS, "b", "2")))).toEqual([])
+    expect(concerned(audience, after(resource(EDS, "name-9999", "2")))).toEqual(["one"])
+
+    const changed = audience.set("one", [many(5_000)])
+    changed?.next()
+    // It goes in the middle of it: nothing of what it asked for before or after stays.
+    expect(finish(audience.delete("one"))).toBeGreaterThanOrEqual(19)
+    for (const name of ["name-0", "name-5000", "name-14999"]) {
+      expect(concerned(audience, after(resource(EDS, name, "2")))).toEqual([])
+    }
+    expect(concerned(audience, after(resource(EDS, "a", "2")))).toEqual(["other"])
+    expect(audience.size()).toBe(2)
+    expect(audience.delete("other")).toBeUndefined()
+    expect(audience.size()).toBe(0)
   })
 })

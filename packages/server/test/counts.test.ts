@@ -9,6 +9,7 @@ import * as Response from "@effect-xds/core/Response"
 import * as ServerStream from "@effect-xds/core/ServerStream"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
@@ -214,5 +215,78 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
     console.log(`${protocol}: ${few.toFixed(0)} bytes for a stream over 10 resources, ${many.toFixed(0)} over 1 000`)
     expect(few).toBeLessThan(1_500)
     expect(Math.abs(many - few)).toBeLessThan(100)
+  })
+})
+
+describe("a request with 20 000 names", () => {
+  it.effect("has others served in between: no turn of the event loop brings more than two of its responses", () => {
+    const writes: Array<Array<number>> = [[], []]
+    const handlers: Array<ServerTransport.StreamHandler> = []
+    const reading: Array<boolean> = []
+    let turns = 0
+    const layer = Layer.succeed(ServerTransport.ServerTransport, {
+      serve: (accept) =>
+        Effect.sync(() => {
+          for (const written of writes) {
+            handlers.push(
+              accept({
+                peer: { address: "here", identity: undefined },
+                method: { protocol: "Incremental", typeUrl: undefined, unary: false },
+                headers: {},
+                write: () => {
+                  written.push(turns)
+                  return true
+                },
+                end: () => undefined,
+                setReading: (wanted) => void reading.push(wanted)
+              })
+            )
+          }
+          return "here"
+        })
+    })
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "")] }))
+      const [large, small] = handlers
+      const typeUrl = ResourceType.ClusterLoadAssignment.typeUrl
+      const names = Array.from({ length: 20_000 }, (_, at) => `assignment-${at}`)
+      large?.onRequest(Request.incremental({ typeUrl, resourceNamesSubscribe: names, node }))
+      // All of its names are not taken yet, so nothing was answered, and the client is not to send more.
+      expect(writes[0]).toEqual([])
+      expect(reading).toEqual([false])
+      small?.onRequest(request("Incremental"))
+      expect(writes[1]).toEqual([0])
+      yield* until(() => {
+        turns++
+        return (writes[0]?.length ?? 0) >= 20 && reading.at(-1) === true
+      })
+      expect(writes[0]?.length).toBe(20)
+      const perTurn = new Map<number, number>()
+      for (const turn of writes[0] ?? []) perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
+      expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(2)
+      expect(turns).toBeGreaterThan(20)
+      // A change that comes while its names are noted is told when they are.
+      large?.onRequest(Request.incremental({ typeUrl: CDS }))
+      expect(writes[0]?.length).toBe(21)
+      yield* store.update("edge", {
+        upsert: Snapshot.make({ endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "assignment-7" })] })
+      })
+      expect(writes[0]?.length).toBe(21)
+      yield* until(() => writes[0]?.length === 22)
+      // And when it goes, what is known of its names goes in slices, too.
+      large?.onEnd("gone")
+      const before = turns
+      small?.onRequest(Request.incremental({ typeUrl: CDS, resourceNamesSubscribe: ["b"] }))
+      expect(turns).toBe(before)
+      expect(writes[1]?.length).toBe(2)
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: () => "edge" }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, layer)),
+          Layer.provide(silent)
+        )
+      )
+    )
   })
 })

@@ -127,6 +127,9 @@ export const ofServer = (self: ServerStream, now: number): string =>
     removalsHeldSince: since(self.removalsHeldSince, now),
     removalsSince: since(self.removalsSince, now),
     turns: self.turns,
+    // Of few names none is taken in steps.
+    taking: self.taking !== undefined,
+    answering: self.answering,
     deadline: ahead(self.deadline, now)
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 

@@ -107,7 +107,7 @@ class Run {
       wire: [...this.state.wire, ...sends]
     }
     for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
-    if (this.options.isAggregated !== true && input._tag !== "Deadline") {
+    if (this.options.isAggregated !== true && input._tag !== "Deadline" && input._tag !== "Continue") {
       const resources = group === undefined ? undefined : ResourceGroups.all(group)
       const theirs = Invariants.isChange(input) ? { _tag: "Changed" as const, resources } : input
       const [model, expected] = ReferenceModels.step(this.state.model, theirs)

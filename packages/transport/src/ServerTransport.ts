@@ -84,6 +84,11 @@ export interface AcceptedStream {
    * nothing; nothing may be written afterwards, and the handler hears nothing more.
    */
   readonly end: (status: Status) => void
+  /**
+   * Whether requests are wanted now. A transport that has this function stops reading what the client sends, so that it waits
+   * where it is and takes no memory; what was read already is handed over nevertheless. A stream begins with `true`.
+   */
+  readonly setReading?: ((wanted: boolean) => void) | undefined
 }
 
 /**

@@ -18,36 +18,64 @@ interface Listeners<A> {
 /** What part of all gets its turn with each change. */
 const share = 64
 
+/** Names that are noted or forgotten at a time. */
+const namesAtATime = 1_024
+
+/** Work on many names that is done in slices: each `next` is one. */
+export type Slices = Iterator<void, void>
+
+/** What somebody asks for of one type, before and after. */
+interface Change {
+  readonly typeUrl: string
+  readonly from: Interest | undefined
+  readonly to: Interest | undefined
+}
+
+const noNames = HashMap.empty<string, unknown>()
+
+const sizeOf = (interest: Interest | undefined): number => (interest === undefined ? 0 : HashMap.size(interest.names))
+
 export class Audience<A> {
   readonly #types = new Map<string, Listeners<A>>()
   readonly #interests = new Map<A, ReadonlyArray<Interest>>()
+  /** What those asked for before whose slices are not done yet. */
+  readonly #unfinished = new Map<A, ReadonlyArray<Interest>>()
 
-  /** Notes what somebody asks for now. Costs as much as what is different. */
-  set(item: A, interests: ReadonlyArray<Interest>): void {
+  /**
+   * Notes what somebody asks for now. Costs as much as what is different; if that is many names, it is done in the slices that
+   * are given back, one after the other and before the next call for the same. Until then every change concerns them.
+   */
+  set(item: A, interests: ReadonlyArray<Interest>): Slices | undefined {
     const before = this.#interests.get(item) ?? []
     this.#interests.set(item, interests)
-    for (const interest of interests) {
-      const known = before.find(({ typeUrl }) => typeUrl === interest.typeUrl)
-      if (known !== undefined && known.names === interest.names && known.everything === interest.everything) continue
-      const listeners = this.#listeners(interest.typeUrl)
-      if (interest.everything) listeners.all.add(item)
-      for (const name of HashMap.keys(interest.names)) {
-        const those = listeners.named.get(name)
-        if (those === undefined) listeners.named.set(name, new Set([item]))
-        else those.add(item)
-      }
-      if (known !== undefined) this.#drop(item, known, interest)
-      else this.#tidy(interest.typeUrl, listeners)
+    const changes: Array<Change> = []
+    for (const to of interests) {
+      const from = before.find(({ typeUrl }) => typeUrl === to.typeUrl)
+      if (from === undefined || from.names !== to.names || from.everything !== to.everything)
+        changes.push({ typeUrl: to.typeUrl, from, to })
     }
-    for (const known of before) {
+    for (const from of before) {
       // A type may also be given up: route configurations with the last interest in their virtual hosts.
-      if (!interests.some(({ typeUrl }) => typeUrl === known.typeUrl)) this.#drop(item, known, undefined)
+      if (!interests.some(({ typeUrl }) => typeUrl === from.typeUrl))
+        changes.push({ typeUrl: from.typeUrl, from, to: undefined })
     }
+    const slices = this.#apply(item, changes)
+    if (slices === undefined) return undefined
+    for (const { typeUrl } of changes) this.#listeners(typeUrl).all.add(item)
+    this.#unfinished.set(item, before)
+    return slices
   }
 
-  delete(item: A): void {
-    for (const interest of this.#interests.get(item) ?? []) this.#drop(item, interest, undefined)
+  /** Forgets somebody: at once, but for many names, which are forgotten in slices. Nobody is there when they are visited. */
+  delete(item: A): Slices | undefined {
+    const interests = [...(this.#interests.get(item) ?? []), ...(this.#unfinished.get(item) ?? [])]
     this.#interests.delete(item)
+    this.#unfinished.delete(item)
+    for (const { typeUrl } of interests) this.#types.get(typeUrl)?.all.delete(item)
+    return this.#apply(
+      item,
+      interests.map((from) => ({ typeUrl: from.typeUrl, from, to: undefined }))
+    )
   }
 
   /** Entries of the index: for each type, those who ask for everything, and each pair of a name and who asks for it. */
@@ -103,23 +131,44 @@ export class Audience<A> {
     return made
   }
 
-  /** Forgets what of an interest is not in the one that follows it. */
-  #drop(item: A, from: Interest, to: Interest | undefined): void {
-    const listeners = this.#types.get(from.typeUrl)
-    if (listeners === undefined) return
-    const { all, named } = listeners
-    if (to?.everything !== true) all.delete(item)
-    for (const name of HashMap.keys(from.names)) {
-      if (to !== undefined && HashMap.has(to.names, name)) continue
-      const those = named.get(name)
-      those?.delete(item)
-      if (those?.size === 0) named.delete(name)
-    }
-    this.#tidy(from.typeUrl, listeners)
+  /** Does few changes now; gives back the slices of many. */
+  #apply(item: A, changes: ReadonlyArray<Change>): Slices | undefined {
+    let size = 0
+    for (const { from, to } of changes) size += sizeOf(from) + sizeOf(to)
+    if (size > namesAtATime) return this.#slices(item, changes, namesAtATime)
+    this.#slices(item, changes, Number.POSITIVE_INFINITY).next()
+    return undefined
   }
 
-  /** Forgets a type that nobody asks for. */
-  #tidy(typeUrl: string, { all, named }: Listeners<A>): void {
-    if (all.size === 0 && named.size === 0) this.#types.delete(typeUrl)
+  *#slices(item: A, changes: ReadonlyArray<Change>, most: number): Generator<void, void> {
+    let left = most
+    for (const { from, to, typeUrl } of changes) {
+      const listeners = this.#listeners(typeUrl)
+      const { all, named } = listeners
+      for (const name of HashMap.keys(from?.names ?? noNames)) {
+        if (to === undefined || !HashMap.has(to.names, name)) drop(named, name, item)
+        if (--left > 0) continue
+        left = most
+        yield
+      }
+      for (const name of HashMap.keys(to?.names ?? noNames)) {
+        const those = named.get(name)
+        if (those === undefined) named.set(name, new Set([item]))
+        else those.add(item)
+        if (--left > 0) continue
+        left = most
+        yield
+      }
+      if (to?.everything === true) all.add(item)
+      else all.delete(item)
+      // A type that nobody asks for.
+      if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === listeners) this.#types.delete(typeUrl)
+    }
+    this.#unfinished.delete(item)
   }
+}
+
+const drop = <A>(named: Map<string, Set<A>>, name: string, item: A): void => {
+  const those = named.get(name)
+  if (those?.delete(item) === true && those.size === 0) named.delete(name)
 }

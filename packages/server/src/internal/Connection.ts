@@ -20,7 +20,7 @@ import type * as Tracer from "effect/Tracer"
 import * as Client from "../Client.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
-import type { Audience } from "./Audience.js"
+import type { Audience, Slices } from "./Audience.js"
 import type { StreamSpan } from "./StreamSpan.js"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 
@@ -33,6 +33,7 @@ export interface Settings {
   readonly makeBeforeBreak: (group: string) => boolean
   readonly phaseDeadline: number
   readonly maxNames: number
+  readonly maxNameLength: number
   readonly maxTypes: number
   readonly maxStreamsPerGroup: number
   readonly maxEarlyRequests: number
@@ -50,6 +51,13 @@ export interface Group {
   readonly audience: Audience<Connection>
 }
 
+/** What gets its turn among others. */
+export interface Work {
+  /** Whether it is in the queue. */
+  queued: boolean
+  readonly run: (now: number) => void
+}
+
 /** What a connection needs from its server. */
 export interface Environment {
   readonly settings: Settings
@@ -57,6 +65,8 @@ export interface Environment {
   /** Milliseconds that never go back. */
   readonly now: () => number
   readonly deadline: (connection: Connection, at: number) => void
+  /** Runs it again when others had their turn. */
+  readonly later: (work: Work) => void
   readonly join: (connection: Connection, group: string) => Group
   readonly leave: (connection: Connection) => void
   readonly publish: (make: () => ServerEvent) => void
@@ -90,8 +100,11 @@ const withoutNode = (request: Request.Request): Request.Request =>
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
+/** Steps of a stream before others have their turn. One that deals with a part of many names is the only one in its turn. */
+const stepsPerTurn = 64
+
 /** One stream of one client. */
-export class Connection implements ServerTransport.StreamHandler {
+export class Connection implements ServerTransport.StreamHandler, Work {
   private phase: Phase = { _tag: "Opening" }
   private node: Client.NodeIdentity | undefined
   private stream: ServerStream.ServerStream
@@ -108,6 +121,12 @@ export class Connection implements ServerTransport.StreamHandler {
   private unaffected: ResourceGroup | undefined
   /** What the client asks for is different from what the audience of its group knows. */
   private subscribed = false
+  /** What the audience has still to note of many names. */
+  private indexing: Slices | undefined
+  /** What is left before others have their turn. */
+  private stepsLeft = 0
+  /** The transport is not to read on. */
+  private busy = false
   /** The reducer knows of a change that there was no credit for. */
   private held = false
   private due = false
@@ -173,6 +192,7 @@ export class Connection implements ServerTransport.StreamHandler {
 
   /** The group changed in what this stream asks for; {@link run} is yet to come. */
   markChanged(before: ResourceGroup | undefined): void {
+    if (this.phase._tag === "Ended") return
     if (!this.changed) this.unaffected = before
     if (this.changed || (this.held && !this.credit)) XdsServerMetrics.conflations.unsafeUpdate(1, [])
     this.changed = true
@@ -264,6 +284,8 @@ export class Connection implements ServerTransport.StreamHandler {
 
     const phase = { _tag: "Authorizing" as const, early: [first] }
     this.phase = phase
+    // What comes after it can wait where it is.
+    this.setBusy(true)
     this.giveUpAt = Number.POSITIVE_INFINITY
     this.environment.deadline(this, this.giveUpAt)
     this.stopAuthorizing = authorize(node, origin, group, (exit) => {
@@ -289,6 +311,7 @@ export class Connection implements ServerTransport.StreamHandler {
         makeBeforeBreak: settings.makeBeforeBreak(name),
         phaseDeadline: settings.phaseDeadline,
         maxNames: settings.maxNames,
+        maxNameLength: settings.maxNameLength,
         maxTypes: settings.maxTypes
       })
       group = this.environment.join(this, name)
@@ -309,35 +332,72 @@ export class Connection implements ServerTransport.StreamHandler {
     this.run()
   }
 
-  /** Feeds the reducer until there is nothing left. Whoever calls while it runs only leaves an input. */
+  /**
+   * Feeds the reducer until there is nothing left, or until others are to have their turn. Whoever calls while it runs only
+   * leaves an input.
+   */
   run(now = this.environment.now()): void {
-    if (this.stepping) return
+    if (this.stepping || this.phase._tag === "Ended") return
     const { environment } = this
     if (this.due && now >= this.giveUpAt) return this.giveUp()
     this.stepping = true
+    this.stepsLeft = stepsPerTurn
     try {
-      for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
-        const [stream, outputs] = ServerStream.step(this.stream, input, now)
-        this.stream = stream
-        for (const output of outputs) this.handle(output)
-      }
+      if (this.indexing === undefined) this.feed(now)
+      else this.index(this.indexing)
     } catch (cause) {
       // The reducer is total and transports do not throw; if one does, it is this stream's end and nobody else's.
       this.fail("serving the stream", cause)
     }
     this.stepping = false
+    if (this.hasEnded()) return
     this.setWaiting(ServerStream.isWaiting(this.stream))
     if (this.subscribed && this.phase._tag === "Serving") {
       this.subscribed = false
-      this.phase.group.audience.set(this, ServerStream.interests(this.stream))
+      this.indexing = this.phase.group.audience.set(this, ServerStream.interests(this.stream))
     }
-    if (this.phase._tag !== "Ended") {
-      environment.deadline(this, Math.min(ServerStream.deadline(this.stream), this.giveUpAt))
+    environment.deadline(this, Math.min(ServerStream.deadline(this.stream), this.giveUpAt))
+    const isBusy = this.isBusy()
+    if (isBusy) environment.later(this)
+    this.setBusy(isBusy || this.phase._tag === "Authorizing")
+  }
+
+  private feed(now: number): void {
+    for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
+      const [stream, outputs] = ServerStream.step(this.stream, input, now)
+      this.stream = stream
+      this.stepsLeft--
+      for (const output of outputs) this.handle(output)
+      if (ServerStream.isWorking(this.stream) || ServerStream.isAnsweringInParts(this.stream)) this.stepsLeft = 0
+      if (this.stepsLeft <= 0) return
     }
+  }
+
+  private index(slices: Slices): void {
+    this.stepsLeft = 0
+    if (slices.next().done === true) this.indexing = undefined
+  }
+
+  /** Whether there is something left to do without anybody calling. */
+  private isBusy(): boolean {
+    if (this.phase._tag !== "Serving") return false
+    if (this.indexing !== undefined || this.inputs.length > 0 || ServerStream.isWorking(this.stream)) return true
+    return this.stepsLeft <= 0 && (this.due || this.given !== this.phase.group.resources)
+  }
+
+  private hasEnded(): boolean {
+    return this.phase._tag === "Ended"
+  }
+
+  private setBusy(busy: boolean): void {
+    if (busy === this.busy) return
+    this.busy = busy
+    this.accepted.setReading?.(!busy)
   }
 
   private nextInput(): ServerStream.Input | undefined {
     if (this.phase._tag !== "Serving") return undefined
+    if (ServerStream.isWorking(this.stream)) return { _tag: "Continue" }
     const { resources } = this.phase.group
     if (this.given !== resources) {
       // By the time that it is concerned a stream may be many changes behind that were none of its business.
@@ -410,7 +470,8 @@ export class Connection implements ServerTransport.StreamHandler {
         )
         return
       case "Violation": {
-        const isLimit = output.reason === "TooManyNames" || output.reason === "TooManyTypes"
+        const isLimit =
+          output.reason === "TooManyNames" || output.reason === "NameTooLong" || output.reason === "TooManyTypes"
         return this.refuse(Status.make(isLimit ? "RESOURCE_EXHAUSTED" : "INVALID_ARGUMENT", output.message))
       }
     }
@@ -480,6 +541,7 @@ export class Connection implements ServerTransport.StreamHandler {
     this.environment.leave(this)
     this.phase = ended
     this.inputs.length = 0
+    this.indexing = undefined
     this.environment.deadline(this, Number.POSITIVE_INFINITY)
     XdsServerMetrics.streamsEnded.unsafeUpdate(1, [])
     this.span?.attribute("xds.end", reason)

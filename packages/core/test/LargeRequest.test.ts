@@ -1,0 +1,152 @@
+import * as Request from "@effect-xds/core/Request"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { toResource } from "@effect-xds/testing/Arbitraries"
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+
+const { typeUrl } = ResourceType.ClusterLoadAssignment
+const namesFrom = (first: number, count: number): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, at) => `assignment-${first + at}`)
+const group = Either.getOrThrow(
+  ResourceGroup.update(ResourceGroup.empty, {
+    upsert: namesFrom(0, 5_000).map((name) => toResource({ typeUrl, name, content: 1 }))
+  })
+)
+
+type Send = ServerStream.Output & { readonly _tag: "Send" }
+
+/** A stream with its driver, which notes how many names each step deals with. */
+class Driver {
+  stream: ServerStream.ServerStream
+  readonly sent: Array<Send> = []
+  steps = 0
+  mostTaken = 0
+  mostAnswered = 0
+
+  constructor(options: Parameters<typeof ServerStream.make>[0]) {
+    this.stream = ServerStream.make(options)
+    this.step({ _tag: "Changed", group })
+    this.step({ _tag: "Writable" })
+  }
+
+  step(input: ServerStream.Input): void {
+    const before = this.counts()
+    const [next, outputs] = ServerStream.step(this.stream, input, 0)
+    this.stream = next
+    this.steps++
+    const after = this.counts()
+    this.mostTaken = Math.max(this.mostTaken, Math.abs(after.names - before.names))
+    for (const output of outputs) {
+      if (output._tag !== "Send") continue
+      this.sent.push(output)
+      const { removed, resources } = output.response
+      this.mostAnswered = Math.max(this.mostAnswered, removed.length + resources.length)
+    }
+  }
+
+  /** As drivers do: what is left of a request goes on, and there is credit after each response. */
+  request(request: Request.Request): void {
+    this.step({ _tag: "Request", request })
+    for (let sent = -1; ServerStream.isWorking(this.stream) || sent !== this.sent.length;) {
+      sent = this.sent.length
+      this.step(ServerStream.isWorking(this.stream) ? { _tag: "Continue" } : { _tag: "Writable" })
+    }
+  }
+
+  private counts(): { readonly names: number } {
+    const { subscriptions, taking } = this.stream
+    const current = taking?.names.next ?? subscriptions[0]
+    return { names: current === undefined ? 0 : HashMap.size(current.names) }
+  }
+}
+
+const toldMissing = (sent: ReadonlyArray<Send>): number =>
+  new Set(sent.flatMap(({ response }) => response.removed)).size
+const brought = (sent: ReadonlyArray<Send>): number =>
+  new Set(sent.flatMap(({ response }) => response.resources.map(({ name }) => name))).size
+
+describe("a request with many names", () => {
+  it("of incremental is taken 512 names at a time and answered 1 000 at a time", () => {
+    const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
+    driver.request(Request.incremental({ typeUrl, resourceNamesSubscribe: namesFrom(0, 20_000) }))
+    assert.strictEqual(driver.mostTaken, 512)
+    assert.strictEqual(driver.mostAnswered, 1_000)
+    assert.isAtLeast(driver.steps, 20_000 / 512 + 20)
+    assert.strictEqual(brought(driver.sent), 5_000)
+    assert.strictEqual(toldMissing(driver.sent), 15_000)
+    driver.request(Request.incremental({ typeUrl, resourceNamesUnsubscribe: namesFrom(0, 20_000) }))
+    assert.strictEqual(driver.mostTaken, 512)
+    assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 0 })
+  })
+
+  it("of state of the world is taken 512 names at a time, and so is the one that lists others", () => {
+    const driver = new Driver({ protocol: "StateOfTheWorld", typeUrl: undefined })
+    driver.request(Request.stateOfTheWorld({ typeUrl, resourceNames: namesFrom(0, 20_000) }))
+    assert.strictEqual(driver.mostTaken, 512)
+    assert.isAtMost(driver.mostAnswered, 1_000)
+    assert.strictEqual(brought(driver.sent), 5_000)
+    const responseNonce = driver.sent.at(-1)?.nonce ?? ""
+    driver.request(Request.stateOfTheWorld({ typeUrl, resourceNames: namesFrom(10_000, 20_000), responseNonce }))
+    assert.strictEqual(driver.mostTaken, 512)
+    assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 20_000 })
+    const [subscription] = driver.stream.subscriptions
+    assert.strictEqual(subscription === undefined ? -1 : HashSet.size(subscription.forced), 0)
+  })
+
+  it("tells a reconnecting client nothing of what it holds, in whichever part it comes", () => {
+    const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
+    const held = ResourceGroup.all(group).map(({ name, version }) => [name, version] as const)
+    driver.request(
+      Request.incremental({
+        typeUrl,
+        resourceNamesSubscribe: namesFrom(0, 20_000),
+        initialResourceVersions: new Map(held)
+      })
+    )
+    assert.strictEqual(brought(driver.sent), 0)
+    assert.strictEqual(toldMissing(driver.sent), 15_000)
+  })
+
+  it("is waited for by the next request, and by a change", () => {
+    const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
+    const request = Request.incremental({ typeUrl, resourceNamesSubscribe: namesFrom(0, 2_000) })
+    driver.step({ _tag: "Request", request })
+    assert.isTrue(ServerStream.isWorking(driver.stream))
+    driver.step({ _tag: "Changed", group: ResourceGroup.empty })
+    driver.step({ _tag: "Deadline" })
+    assert.deepStrictEqual(driver.sent, [])
+    // Who gives the next one without a `Continue` has the rest of it in that step.
+    driver.step({ _tag: "Request", request: Request.incremental({ typeUrl, resourceNamesSubscribe: ["one-more"] }) })
+    assert.isFalse(ServerStream.isWorking(driver.stream))
+    assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 2_001 })
+    assert.strictEqual(driver.sent.length, 1)
+    for (let left = 3; left > 0; left--) driver.step({ _tag: "Writable" })
+    assert.strictEqual(toldMissing(driver.sent), 2_001)
+  })
+
+  it("more names than are allowed end the stream before one of them is looked at, and so does one that is too long", () => {
+    const outcome = (names: ReadonlyArray<string>) => {
+      const stream = ServerStream.make({ protocol: "StateOfTheWorld", typeUrl: undefined })
+      const request = Request.stateOfTheWorld({ typeUrl, resourceNames: names })
+      const [next, outputs] = ServerStream.step(stream, { _tag: "Request", request }, 0)
+      assert.strictEqual(next.subscriptions.length, 0)
+      assert.isFalse(ServerStream.isWorking(next))
+      return outputs[0]
+    }
+    const most = `names of ${typeUrl}; at most 100000 are allowed`
+    assert.deepStrictEqual(outcome(namesFrom(0, 100_002)), {
+      _tag: "Violation",
+      reason: "TooManyNames",
+      message: `100002 ${most}`
+    })
+    assert.deepStrictEqual(outcome(["a", "b".repeat(65_537)]), {
+      _tag: "Violation",
+      reason: "NameTooLong",
+      message: `a name of ${typeUrl} has 65537 characters; at most 65536 are allowed`
+    })
+  })
+})
