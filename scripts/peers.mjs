@@ -15,6 +15,7 @@ import {
 } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { stripVTControlCharacters } from "node:util"
 import { inflateRawSync } from "node:zlib"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -201,15 +202,22 @@ const buildJava = async (name, folder) => {
   const jars = join(folder, "jars")
   const copied = await run(
     "mvn",
-    ["-B", "-ntp", "-q", "-C", "dependency:copy-dependencies", "-DincludeScope=runtime", `-DoutputDirectory=${jars}`],
-    300,
+    [
+      "-B",
+      "-ntp",
+      "-q",
+      "-C",
+      "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies",
+      "-DincludeScope=runtime",
+      `-DoutputDirectory=${jars}`
+    ],
+    600,
     { cwd: sources(name) }
   )
   if (!copied.ok) {
-    const lines = copied.output.split("\n")
-    throw new Missing(
-      `Maven could not get its jars: ${lines.find((line) => line.startsWith("[ERROR]")) ?? lines.at(-1)}`
-    )
+    const lines = stripVTControlCharacters(copied.output).split("\n")
+    const reason = lines.find((line) => line.startsWith("[ERROR] ")) ?? lines.at(-1)
+    throw new Missing(`Maven could not get its jars: ${reason.replace("[ERROR] ", "")}`)
   }
   const built = await run("javac", ["-cp", join(jars, "*"), "-d", folder, join(sources(name), "Client.java")], 120)
   if (!built.ok) throw new Missing(`it does not build: ${built.output.split("\n")[0]}`)
