@@ -448,8 +448,8 @@ const client = [
   {
     fault: "client: versions of one server are told to another",
     file: "ClientCache.ts",
-    line: 'if (held?.server !== server || held.version === "" || status === "DoesNotExist") continue',
-    becomes: 'if (held === undefined || held.version === "" || status === "DoesNotExist") continue'
+    line: 'if (held.server === server && held.version !== "" && isWell) found.set(name, held.version)',
+    becomes: 'if (held.version !== "" && isWell) found.set(name, held.version)'
   },
   {
     fault: "client: what was never seen counts as deleted when it is absent",
@@ -508,8 +508,8 @@ const client = [
   {
     fault: "client: what is given up is forgotten before the server knows",
     file: "Client.ts",
-    line: 'const linger = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"',
-    becomes: "const linger = false"
+    line: 'const isLingering = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"',
+    becomes: "const isLingering = false"
   },
   {
     fault: "client: a TTL that is over is not noticed",
@@ -552,6 +552,128 @@ const client = [
     file: "Client.ts",
     line: "if (updated.some(isGiven) || unchanged.some(isGiven)) this.goBack(name, scope, rank)",
     becomes: ""
+  },
+  {
+    fault: "client: errors of resources that a wildcard brings are passed over",
+    file: "Validation.ts",
+    line: "view.isNamed(name) || (view.wildcard && Authority.isCovered(name))",
+    becomes: "view.isNamed(name)"
+  },
+  {
+    fault: "client: an error of everything is passed over",
+    file: "Validation.ts",
+    line: 'name === "*" ? view.wildcard : ',
+    becomes: 'name === "*" ? false : '
+  },
+  {
+    fault: "client: beside an error of everything, what a response lacks is gone",
+    file: "Validation.ts",
+    line: 'if (name === "*" && error.code !== NOT_FOUND) isWhole = false',
+    becomes: ""
+  },
+  {
+    fault: "client: everything that is not found stays",
+    file: "ClientCache.ts",
+    line: "if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {",
+    becomes: "if (whole !== undefined && drop && isDataError(whole.error)) {"
+  },
+  {
+    fault: "client: a resource that is not found stays, though only the wildcard brought it",
+    file: "ClientCache.ts",
+    line: '  status === "DoesNotExist" || (status === "ReceivedError" && error.code === NOT_FOUND)\n',
+    becomes: '  status === "DoesNotExist"\n'
+  },
+  {
+    fault: "client: an error of the server is forgotten with the next response",
+    file: "ClientCache.ts",
+    line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
+    becomes: ""
+  },
+  {
+    fault: "client: what the server could not give stays for ever, whatever it says on the next stream",
+    file: "ClientCache.ts",
+    line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
+    becomes: 'if (entry.status === "ReceivedError") continue'
+  },
+  {
+    fault: "client: it names the version of what the server could not give",
+    file: "ClientCache.ts",
+    line: 'const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)',
+    becomes: "const isWell = type.failure === undefined || !isFree"
+  },
+  {
+    fault: "client: errors of ever new names are all remembered",
+    file: "ClientCache.ts",
+    line: "if (known === undefined && changes.size >= policy.maxResources) continue",
+    becomes: ""
+  },
+  {
+    fault: "client: a resource that is gone and the reason why are a contradiction",
+    file: "Validation.ts",
+    line: "for (const { name } of errors) gone.delete(name)",
+    becomes: ""
+  },
+  {
+    fault: "client: the end of one server's stream drops what lingers of another's",
+    file: "Client.ts",
+    line: "for (const { typeUrl } of types) this.cache = ClientCache.dropLingeringOf(this.cache, typeUrl, key)",
+    becomes:
+      "for (const { typeUrl } of types) for (const each of this.links.keys()) this.cache = ClientCache.dropLingeringOf(this.cache, typeUrl, each)"
+  },
+  {
+    fault: "client: what lingers of one server is dropped because another was written to",
+    file: "Client.ts",
+    line: "this.cache = ClientCache.linger(this.cache, writing.typeUrl, input.stream, this.now + crossing)",
+    becomes:
+      "for (const each of this.links.keys()) this.cache = ClientCache.linger(this.cache, writing.typeUrl, each, this.now + crossing)"
+  },
+  {
+    fault: "client: that the server can be reached again is told beside what it sends",
+    file: "Client.ts",
+    line: "this.restore(key, notices)",
+    becomes: "this.restore(key)"
+  },
+  {
+    fault: "client: another server is not told what an incremental wildcard holds",
+    file: "ClientCache.ts",
+    line: "else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)",
+    becomes: ""
+  },
+  {
+    fault: "client: what another server brought since the first request is told to nobody",
+    file: "Client.ts",
+    line: 'if (changed.some(isServed)) this.drive(other, { _tag: "Untold", typeUrl })',
+    becomes: ""
+  },
+  {
+    fault: "client: a server that answers in several parts is asked anew",
+    file: "Client.ts",
+    line: "if (link === undefined || ClientStream.subscription(link.stream, typeUrl)?.untold !== true) return",
+    becomes: "if (link === undefined) return"
+  },
+  {
+    fault: "client: a wildcard that begins on a stream in use is not told what is held",
+    file: "Client.ts",
+    line: "if (isUntold && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {",
+    becomes: "if (false) {"
+  },
+  {
+    fault: "client: what a later request asked for is never missed in a response",
+    file: "ClientSubscription.ts",
+    line: "HashSet.has(self.late, asked) && self.lateAt > crossed",
+    becomes: "HashSet.has(self.late, asked)"
+  },
+  {
+    fault: "client: what a later request asked for is missed in every response",
+    file: "ClientSubscription.ts",
+    line: "HashSet.has(self.late, asked) && self.lateAt > crossed",
+    becomes: "false"
+  },
+  {
+    fault: "client: what was seen on one stream is waited for on no other",
+    file: "Client.ts",
+    line: "names: other === key ? seen : came",
+    becomes: "names: seen"
   }
 ]
 

@@ -19,6 +19,13 @@ export const ofName = (name: string): string | undefined =>
   name.startsWith(SCHEME) ? (/^xdstp:\/\/([^/?#]*)/.exec(name)?.[1] ?? "") : undefined
 
 /**
+ * Whether a wildcard brings resources of this name: not those of an authority.
+ *
+ * @since 0.1.0
+ */
+export const isCovered = (name: string): boolean => ofName(name) === undefined
+
+/**
  * The name under which a resource is kept and asked for: that of a new name with its context parameters in order, the
  * last one of several with the same key.
  *

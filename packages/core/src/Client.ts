@@ -323,7 +323,7 @@ class Turn {
       case "Written": {
         const writing = this.links.get(input.stream)?.stream.writing
         if (writing !== undefined) {
-          this.cache = ClientCache.linger(this.cache, writing.typeUrl, this.now + crossing)
+          this.cache = ClientCache.linger(this.cache, writing.typeUrl, input.stream, this.now + crossing)
         }
         return this.drive(input.stream, { _tag: "Written" })
       }
@@ -331,8 +331,7 @@ class Turn {
         return this.drive(input.stream, { _tag: "Applied", typeUrl: input.typeUrl, nonce: input.nonce })
       case "Ended": {
         // The next stream begins with what is asked for then.
-        const types = this.links.get(input.stream)?.stream.subscriptions ?? []
-        for (const { typeUrl } of types) this.cache = ClientCache.dropLingering(this.cache, typeUrl)
+        this.dropLingeringOf(input.stream)
         return this.drive(input.stream, { _tag: "Ended", error: input.error, random: input.random })
       }
       case "Response":
@@ -344,6 +343,11 @@ class Turn {
         return this.notify(notices)
       }
     }
+  }
+
+  private dropLingeringOf(key: string): void {
+    const types = this.links.get(key)?.stream.subscriptions ?? []
+    for (const { typeUrl } of types) this.cache = ClientCache.dropLingeringOf(this.cache, typeUrl, key)
   }
 
   private notify(notices: ReadonlyArray<Notice>): void {
@@ -447,7 +451,10 @@ class Turn {
     const subscription = this.subscriptionOf(scope, typeUrl)
     const isUntold = subscription !== undefined && HashSet.has(subscription.dropped, name)
     if (isUntold || this.options.decoders.every((each) => each.typeUrl !== typeUrl || !each.isFullState)) return
-    this.cache = ClientCache.dropLingering(this.cache, typeUrl, name)
+    this.cache =
+      name === "*"
+        ? ClientCache.dropLingeringOf(this.cache, typeUrl, this.keyOf(scope, scope.active, typeUrl))
+        : ClientCache.dropLingering(this.cache, typeUrl, name)
   }
 
   /** What the server that is used now is asked for. */
@@ -478,8 +485,9 @@ class Turn {
     const scope = found === undefined ? undefined : this.scopes.get(found)
     if (scope === undefined) return
     const isHeard = this.subscriptionOf(scope, typeUrl)?.opened ?? false
-    const linger = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"
-    const [cache, notices] = ClientCache.unwatch(this.cache, typeUrl, name, watcher, linger)
+    const isLingering = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"
+    const stream = isLingering ? this.keyOf(scope, scope.active, typeUrl) : undefined
+    const [cache, notices] = ClientCache.unwatch(this.cache, typeUrl, name, watcher, stream)
     this.cache = cache
     this.notify(notices)
     const entry = ClientCache.get(this.cache, typeUrl, name)
@@ -558,7 +566,14 @@ class Turn {
         if (server === undefined) continue
         const key = this.keyOf(scope, rank, typeUrl)
         if (!this.links.has(key)) this.links.set(key, this.makeLink(server, typeUrl))
+        const isOpened = this.links
+          .get(key)
+          ?.stream.subscriptions.some((each) => each.typeUrl === typeUrl && each.opened)
         this.drive(key, { _tag: "Subscribe", typeUrl, names, cached })
+        const isUntold = isOpened === true && names.includes("*") && server.protocol === "Incremental"
+        if (isUntold && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {
+          this.drive(key, { _tag: "Untold", typeUrl })
+        }
       }
     }
   }
@@ -594,7 +609,7 @@ class Turn {
       for (const name of names) {
         const isKnown =
           name === "*"
-            ? ClientCache.size(this.cache, typeUrl) > 0
+            ? ClientCache.isHolding(this.cache, typeUrl)
             : ClientCache.isCached(ClientCache.get(this.cache, typeUrl, name))
         if (!isKnown) return true
       }
@@ -610,6 +625,9 @@ class Turn {
     for (const [typeUrl, names] of Array.from(this.watched(scope))) {
       const isCached = (name: string) => ClientCache.isCached(ClientCache.get(this.cache, typeUrl, name))
       this.subscribe(scopeName, [[typeUrl, names]], new Set(names.filter(isCached)), next.active)
+    }
+    for (const [typeUrl] of Array.from(this.watched(scope))) {
+      this.tellAnew(this.keyOf(next, next.active, typeUrl), typeUrl)
     }
     const failure = this.linkOf(next, next.active)?.stream.failure
     if (failure !== undefined) this.fail(scopeName, failure)
@@ -628,10 +646,40 @@ class Turn {
       )
       if (isShared) {
         for (const [typeUrl, names] of watched) this.drive(key, { _tag: "Unsubscribe", typeUrl, names })
-      } else if (this.links.delete(key)) {
+      } else if (this.links.has(key)) {
+        this.dropLingeringOf(key)
+        this.links.delete(key)
         this.outputs.push({ _tag: "Close", stream: key })
       }
     }
+    for (const [typeUrl] of watched) this.tellAnew(this.keyOf(scope, rank, typeUrl), typeUrl)
+  }
+
+  // ★ Incremental: a server sends what the client did not have when the stream began, and says that something is gone only
+  // if the client had it then. What another server brought or took away since, it knows nothing of: only the first request
+  // of the next stream tells it.
+
+  /** A server changed what is held: those that were told what was held before go by what is not so any more. */
+  private leaveUntold(key: string, typeUrl: string, { failed, removed, updated }: Validation.Validation): void {
+    if (this.links.size === 1) return
+    const nameOf = (each: { readonly name: string }) => each.name
+    const changed = [...updated.map(nameOf), ...removed, ...failed.map(nameOf)]
+    for (const [other, { server, stream }] of this.links) {
+      const subscription = ClientStream.subscription(stream, typeUrl)
+      if (other === key || server.protocol !== "Incremental" || subscription === undefined) continue
+      const isServed = (name: string) =>
+        HashSet.has(subscription.names, name) || (subscription.wildcard && Authority.isCovered(name))
+      if (changed.some(isServed)) this.drive(other, { _tag: "Untold", typeUrl })
+    }
+  }
+
+  /** Begins the next stream to a server that was not told of all that is held. */
+  private tellAnew(key: string, typeUrl: string): void {
+    const link = this.links.get(key)
+    if (link === undefined || ClientStream.subscription(link.stream, typeUrl)?.untold !== true) return
+    this.dropLingeringOf(key)
+    this.outputs.push({ _tag: "Close", stream: key })
+    this.drive(key, { _tag: "Restart" })
   }
 
   // Responses.
@@ -644,8 +692,8 @@ class Turn {
     const decoder = this.options.decoders.find((each) => each.typeUrl === typeUrl)
     const violation = (reason: ViolationReason, message: string) =>
       this.outputs.push({ _tag: "Violation", stream: key, typeUrl, reason, message })
-    this.restore(key)
     if (subscription?.opened !== true || decoder === undefined) {
+      this.restore(key)
       violation("TypeNotAskedFor", `a response of type ${JSON.stringify(typeUrl)}, which was not asked for: ignored`)
       return this.drive(key, { _tag: "Alive" })
     }
@@ -681,14 +729,18 @@ class Turn {
         server: link.server.id,
         failOnDataErrors: link.server.failOnDataErrors ?? false,
         isServed: (name) => ClientSubscriptions.serves(subscription, name),
-        isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name),
+        isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name, this.now - crossing),
         missing,
-        isRepeat
+        isRepeat,
+        since: link.stream.backoff.startedAt,
+        maxResources: this.options.maxResources
       },
       this.now
     )
     this.cache = cache
     this.notify(notices)
+    this.restore(key, notices)
+    this.leaveUntold(key, typeUrl, validation)
     this.outputs.push({ _tag: "Received", stream: key, typeUrl, nonce, version, validation, error })
     this.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat })
     this.rank(key, typeUrl, validation)
@@ -736,12 +788,18 @@ class Turn {
     })
   }
 
-  /** The server answers: the connectivity error that was told is over. */
-  private restore(key: string): void {
+  /**
+   * The server answers: the connectivity error that was told is over. ★ Who was told of a resource just now knows already.
+   */
+  private restore(key: string, told: ReadonlyArray<Notice> = []): void {
+    let known: Set<string> | undefined
     for (const [name, scope] of this.scopes) {
       if (scope.told === undefined || this.rankOf(scope, key) === undefined) continue
       this.scopes.set(name, { ...scope, told: undefined })
-      this.notify(ClientCache.restore(this.cache, this.isIn(scope)))
+      known ??= new Set(told.map((notice) => `${notice.typeUrl} ${notice.name}`))
+      const isKnown = known
+      const notices = ClientCache.restore(this.cache, this.isIn(scope))
+      this.notify(notices.filter((notice) => !isKnown.has(`${notice.typeUrl} ${notice.name}`)))
     }
   }
 

@@ -12,6 +12,7 @@
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import * as Authority from "./Authority.js"
 import type { ErrorDetail } from "./Request.js"
 import type { InUse, Placed, Validation, View } from "./Validation.js"
 import * as Validations from "./Validation.js"
@@ -112,10 +113,17 @@ interface TypeCache {
   readonly watchers: HashSet.HashSet<number>
   /** Not later than the first TTL is over. */
   readonly expiresAt: number
-  /** Names that nobody watches any more, and `*`, whose resources are kept for a while; see {@link unwatch}. */
-  readonly lingering: HashSet.HashSet<string>
+  /** What is kept for a while though nobody watches it any more, by the stream that may still bring it; see {@link unwatch}. */
+  readonly lingering: ReadonlyMap<string, Lingering>
+  /** What a server said is wrong with everything, not with one resource: an error of `*`. */
+  readonly failure: Failure | undefined
+}
+
+interface Lingering {
+  /** Names, and `*`. */
+  readonly names: HashSet.HashSet<string>
   /** When they are dropped; Infinity until the server was told. */
-  readonly lingerUntil: number
+  readonly until: number
 }
 
 /**
@@ -137,7 +145,14 @@ const NOT_FOUND = 5
 const PERMISSION_DENIED = 7
 const UNAVAILABLE = 14
 
+/**
+ * The version of what a client holds under a wildcard and cannot vouch for, because it came from another server or there
+ * is an error of it. No server gives this one: so it sends the resource, or says that it is gone.
+ */
+const unknownVersion = "effect-xds: unknown version"
+
 const noWatchers = HashSet.empty<number>()
+const nothingLingers: ReadonlyMap<string, Lingering> = new Map()
 const noNotices: ReadonlyArray<Notice> = []
 const emptyType: TypeCache = {
   entries: HashMap.empty(),
@@ -146,8 +161,8 @@ const emptyType: TypeCache = {
   order: { server: "", places: [], entries: HashMap.empty() },
   watchers: noWatchers,
   expiresAt: never,
-  lingering: HashSet.empty(),
-  lingerUntil: never
+  lingering: nothingLingers,
+  failure: undefined
 }
 const requested: Entry = { status: "Requested", held: undefined, failure: undefined, watchers: noWatchers }
 
@@ -161,8 +176,15 @@ export const empty: ClientCache = { types: new Map() }
 const typeOf = (self: ClientCache, typeUrl: string): TypeCache => self.types.get(typeUrl) ?? emptyType
 
 const put = (self: ClientCache, typeUrl: string, next: TypeCache): ClientCache => ({
-  types: new Map(self.types).set(typeUrl, next)
+  types: new Map(self.types).set(typeUrl, withoutOldOrder(next))
 })
+
+/** ★ The order of a response that was much larger than what is left would keep all its resources in memory. */
+const withoutOldOrder = (type: TypeCache): TypeCache => {
+  const { entries, order } = type
+  const most = 2 * HashMap.size(entries) + 16
+  return order.places.length > most || HashMap.size(order.entries) > most ? { ...type, order: emptyType.order } : type
+}
 
 /**
  * What is known of a resource; `undefined` if nobody watches it.
@@ -259,11 +281,19 @@ export const typeUrls = (self: ClientCache): Iterable<string> => self.types.keys
  * @since 0.1.0
  */
 export const isLingering = (self: ClientCache, typeUrl: string, name: string): boolean => {
-  const { entries, lingering } = typeOf(self, typeUrl)
-  if (HashSet.size(lingering) === 0) return false
-  if (HashSet.has(lingering, name)) return true
-  const entry = HashMap.get(entries, name)
-  return Option.isSome(entry) && HashSet.has(lingering, "*") && HashSet.size(entry.value.watchers) === 0
+  const type = typeOf(self, typeUrl)
+  if (type.lingering.size === 0) return false
+  if (lingers(type, name)) return true
+  const entry = HashMap.get(type.entries, name)
+  return (
+    Option.isSome(entry) && HashSet.size(entry.value.watchers) === 0 && lingers(type, "*") && Authority.isCovered(name)
+  )
+}
+
+/** Whether a name, or `*`, was given up by itself. */
+const lingers = (type: TypeCache, name: string): boolean => {
+  for (const { names } of type.lingering.values()) if (HashSet.has(names, name)) return true
+  return false
 }
 
 /**
@@ -283,8 +313,10 @@ export const isCached = (entry: Entry | undefined): boolean =>
 
 const inOrder = (watchers: Iterable<number>): ReadonlyArray<number> => Array.from(watchers).sort((a, b) => a - b)
 
-const watchersOf = (type: TypeCache, entry: Entry): ReadonlyArray<number> =>
-  HashSet.size(type.watchers) === 0 ? inOrder(entry.watchers) : inOrder(HashSet.union(type.watchers, entry.watchers))
+const watchersOf = (type: TypeCache, name: string, entry: Entry): ReadonlyArray<number> =>
+  HashSet.size(type.watchers) === 0 || !Authority.isCovered(name)
+    ? inOrder(entry.watchers)
+    : inOrder(HashSet.union(type.watchers, entry.watchers))
 
 /** What a failure means to those who watch: nothing is taken away as long as a resource is held. */
 const resultOf = (entry: Entry, error: ErrorDetail): Result => {
@@ -313,13 +345,46 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
     presentOf(entry).map((result) => ({ typeUrl, name: of, watchers: [watcher], result }))
   if (name === "*") {
     const watchers = HashSet.add(type.watchers, watcher)
-    const next = put(self, typeUrl, { ...type, watchers, lingering: HashSet.empty() })
-    return [next, Array.from(type.entries).flatMap(([of, entry]) => tell(of, entry))]
+    const next = put(self, typeUrl, { ...type, watchers, lingering: withoutName(type.lingering, name) })
+    const { failure } = type
+    const whole: ReadonlyArray<Notice> =
+      failure === undefined
+        ? noNotices
+        : [{ typeUrl, name, watchers: [watcher], result: resultOfAll(type.held, failure.error) }]
+    const each = Array.from(type.entries).flatMap(([of, entry]) => (Authority.isCovered(of) ? tell(of, entry) : []))
+    return [next, [...each, ...whole]]
   }
   const entry = Option.getOrElse(HashMap.get(type.entries, name), () => requested)
   const watched = { ...entry, watchers: HashSet.add(entry.watchers, watcher) }
   const entries = HashMap.set(type.entries, name, watched)
-  return [put(self, typeUrl, { ...type, entries, lingering: HashSet.remove(type.lingering, name) }), tell(name, entry)]
+  const lingering = withoutName(type.lingering, name)
+  return [put(self, typeUrl, { ...type, entries, lingering }), tell(name, entry)]
+}
+
+/** What lingers but for one name, or with `*` what a wildcard covers; the same if none of it did. */
+const withoutName = (lingering: TypeCache["lingering"], name: string): TypeCache["lingering"] => {
+  let left: Map<string, Lingering> | undefined
+  for (const [stream, { names, until }] of lingering) {
+    const others =
+      name === "*" ? HashSet.filter(names, (each) => !Authority.isCovered(each)) : HashSet.remove(names, name)
+    if (HashSet.size(others) === HashSet.size(names)) continue
+    left ??= new Map(lingering)
+    if (HashSet.size(others) > 0) left.set(stream, { names: others, until })
+    else left.delete(stream)
+  }
+  return left ?? lingering
+}
+
+/** What also lingers of a stream from now on: it has not been told yet. */
+const withName = (lingering: TypeCache["lingering"], stream: string, name: string): TypeCache["lingering"] => {
+  const names = lingering.get(stream)?.names ?? HashSet.empty<string>()
+  return new Map(lingering).set(stream, { names: HashSet.add(names, name), until: never })
+}
+
+const countLingering = ({ lingering }: TypeCache): number => {
+  let count = 0
+  for (const { names } of lingering.values()) count += HashSet.size(names)
+  return count
 }
 
 /**
@@ -330,35 +395,41 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
  * asked for again may be one that the server never stopped to serve, and it will not send it again. Therefore what is
  * given up lingers until the server certainly knows.
  *
- * @param linger whether resources are kept
+ * @param stream the one whose server may still bring resources, which are kept for it; `undefined`: none are kept
  * @since 0.1.0
  */
-export const unwatch = (self: ClientCache, typeUrl: string, name: string, watcher: number, linger: boolean): Step => {
+export const unwatch = (
+  self: ClientCache,
+  typeUrl: string,
+  name: string,
+  watcher: number,
+  stream: string | undefined
+): Step => {
   const type = typeOf(self, typeUrl)
   if (name === "*") {
     const watchers = HashSet.remove(type.watchers, watcher)
     if (HashSet.size(watchers) > 0) return [put(self, typeUrl, { ...type, watchers }), noNotices]
-    const next = linger
-      ? { ...type, watchers, lingering: HashSet.add(type.lingering, "*"), lingerUntil: never }
-      : { ...type, watchers, ...onlyWatched(type) }
-    return [put(self, typeUrl, next), noNotices]
+    const next = { ...type, watchers, failure: undefined }
+    const after = stream === undefined ? onlyKept(next) : { ...next, lingering: withName(type.lingering, stream, "*") }
+    return [put(self, typeUrl, after), noNotices]
   }
   const changes = new Changes(self, typeUrl, type)
   const entry = changes.get(name)
   if (entry === undefined) return [self, noNotices]
   const next = { ...entry, watchers: HashSet.remove(entry.watchers, watcher) }
-  if (HashSet.size(next.watchers) === 0 && (HashSet.size(type.watchers) === 0 || entry.held === undefined)) {
-    const isKept = linger && HashSet.size(type.watchers) === 0 && HashSet.size(type.lingering) < maxLingering
+  const isLast = HashSet.size(next.watchers) === 0
+  const isEverythingWatched = HashSet.size(type.watchers) > 0 && Authority.isCovered(name)
+  if (isLast && (!isEverythingWatched || entry.held === undefined)) {
+    const isKept = stream !== undefined && !isEverythingWatched && countLingering(type) < maxLingering
     changes.set(name, isKept && entry.status !== "DoesNotExist" ? next : { ...next, held: undefined })
     if (isKept) {
       const [cache] = changes.end()
       const kept = typeOf(cache, typeUrl)
-      const lingering = HashSet.add(kept.lingering, name)
-      return [put(cache, typeUrl, { ...kept, lingering, lingerUntil: never }), noNotices]
+      return [put(cache, typeUrl, { ...kept, lingering: withName(kept.lingering, stream, name) }), noNotices]
     }
-  } else if (HashSet.size(next.watchers) === 0 && entry.status === "DoesNotExist" && entry.failure !== undefined) {
+  } else if (isLast && entry.failure !== undefined && isGone(entry.status, entry.failure)) {
     // Only those who named it kept it in use.
-    changes.fail(name, next, "DoesNotExist", entry.failure, true)
+    changes.fail(name, next, entry.status, entry.failure, true)
   } else {
     changes.set(name, next)
   }
@@ -366,51 +437,71 @@ export const unwatch = (self: ClientCache, typeUrl: string, name: string, watche
 }
 
 /**
- * Drops what lingers: one resource, with `*` all of a type.
+ * Drops one resource that lingers: its server will send it again.
  *
  * @since 0.1.0
  */
-export const dropLingering = (self: ClientCache, typeUrl: string, name = "*"): ClientCache => {
+export const dropLingering = (self: ClientCache, typeUrl: string, name: string): ClientCache => {
+  if (!isLingering(self, typeUrl, name)) return self
   const type = typeOf(self, typeUrl)
-  if (HashSet.size(type.lingering) === 0) return self
-  if (name !== "*") {
-    if (!isLingering(self, typeUrl, name)) return self
-    const lingering = HashSet.remove(type.lingering, name)
-    const [held, rejected] = countsOf(get(self, typeUrl, name))
-    return put(self, typeUrl, {
-      ...type,
-      entries: HashMap.remove(type.entries, name),
-      held: type.held - held,
-      rejected: type.rejected - rejected,
-      lingering
-    })
-  }
-  return put(self, typeUrl, { ...type, ...onlyWatched(type), lingering: HashSet.empty(), lingerUntil: never })
+  const [held, rejected] = countsOf(get(self, typeUrl, name))
+  return put(self, typeUrl, {
+    ...type,
+    entries: HashMap.remove(type.entries, name),
+    held: type.held - held,
+    rejected: type.rejected - rejected,
+    lingering: withoutName(type.lingering, name)
+  })
 }
 
-const onlyWatched = (type: TypeCache): Pick<TypeCache, "entries" | "held" | "rejected"> => {
-  const entries = HashMap.filter(type.entries, (entry) => HashSet.size(entry.watchers) > 0)
+/**
+ * Drops what lingers of a stream: its server certainly knows, or is told all anew on the next one. ★ What lingers of
+ * another stays.
+ *
+ * @since 0.1.0
+ */
+export const dropLingeringOf = (self: ClientCache, typeUrl: string, stream: string): ClientCache => {
+  const type = typeOf(self, typeUrl)
+  if (!type.lingering.has(stream)) return self
+  const lingering = new Map(type.lingering)
+  lingering.delete(stream)
+  return put(self, typeUrl, onlyKept({ ...type, lingering }))
+}
+
+/** A type without what nobody watches and what does not linger either. */
+const onlyKept = (type: TypeCache): TypeCache => {
+  const isAny = HashSet.size(type.watchers) > 0 || lingers(type, "*")
+  const entries = HashMap.filter(
+    type.entries,
+    (entry, name) => HashSet.size(entry.watchers) > 0 || (isAny && Authority.isCovered(name)) || lingers(type, name)
+  )
+  if (HashMap.size(entries) === HashMap.size(type.entries)) return type
   let [held, rejected] = [0, 0]
   for (const entry of HashMap.values(entries)) {
     const counts = countsOf(entry)
     held += counts[0]
     rejected += counts[1]
   }
-  return { entries, held, rejected }
+  return { ...type, entries, held, rejected }
 }
 
 /**
- * The server was told, or told again, what is asked for: what lingers is dropped if it stays quiet.
+ * The server of a stream was told, or told again, what is asked for: what lingers of it is dropped if it stays quiet.
  *
  * @param until milliseconds
  * @since 0.1.0
  */
-export const linger = (self: ClientCache, typeUrl: string, until: number): ClientCache => {
+export const linger = (self: ClientCache, typeUrl: string, stream: string, until: number): ClientCache => {
   const type = typeOf(self, typeUrl)
-  return HashSet.size(type.lingering) === 0 ? self : put(self, typeUrl, { ...type, lingerUntil: until })
+  const lingering = type.lingering.get(stream)
+  if (lingering === undefined) return self
+  return put(self, typeUrl, { ...type, lingering: new Map(type.lingering).set(stream, { ...lingering, until }) })
 }
 
-/** Changes entries of one type one after another, and collects what is to be told. */
+/** Whether the server says that there is no such resource. */
+const isGone = (status: Status, { error }: Failure): boolean =>
+  status === "DoesNotExist" || (status === "ReceivedError" && error.code === NOT_FOUND)
+
 /** What an entry adds to the counts of its type. */
 const countsOf = (entry: Entry | undefined): readonly [held: 0 | 1, rejected: 0 | 1] =>
   entry === undefined ? nothing : entry.held !== undefined ? oneHeld : entry.status === "Nacked" ? oneRejected : nothing
@@ -418,6 +509,7 @@ const nothing = [0, 0] as const
 const oneHeld = [1, 0] as const
 const oneRejected = [0, 1] as const
 
+/** Changes entries of one type one after another, and collects what is to be told. */
 class Changes {
   private readonly entries: HashMap.HashMap<string, Entry>
   private expiresAt: number
@@ -436,13 +528,25 @@ class Changes {
     this.rejected = type.rejected
   }
 
+  get size(): number {
+    return HashMap.size(this.entries)
+  }
+
   get(name: string): Entry | undefined {
     return Option.getOrUndefined(HashMap.get(this.entries, name))
   }
 
-  /** Puts an entry; one that nobody watches and that holds nothing is dropped. */
+  /**
+   * Puts an entry; one that nobody watches and that holds nothing is dropped. But what a server says that it cannot give
+   * is remembered as long as everything is watched: it says so once.
+   */
   set(name: string, entry: Entry): void {
-    const isDropped = entry.held === undefined && HashSet.size(entry.watchers) === 0
+    const isRemembered =
+      entry.status === "ReceivedError" &&
+      entry.failure?.error.code !== NOT_FOUND &&
+      HashSet.size(this.type.watchers) > 0 &&
+      Authority.isCovered(name)
+    const isDropped = entry.held === undefined && HashSet.size(entry.watchers) === 0 && !isRemembered
     const before = countsOf(this.get(name))
     const after = isDropped ? nothing : countsOf(entry)
     this.held += after[0] - before[0]
@@ -453,14 +557,14 @@ class Changes {
   }
 
   tell(name: string, entry: Entry, result: Result): void {
-    const watchers = watchersOf(this.type, entry)
+    const watchers = watchersOf(this.type, name, entry)
     if (watchers.length > 0) this.notices.push({ typeUrl: this.typeUrl, name, watchers, result })
   }
 
   /** A resource went, or cannot be had: takes it away if `drop`, and tells. ★ The same is told once. */
   fail(name: string, entry: Entry, status: Status, failure: Failure, drop: boolean): void {
     // A resource that only the wildcard brought is the server's to delete: nobody asked for it by name.
-    const isFree = status === "DoesNotExist" && HashSet.size(entry.watchers) === 0
+    const isFree = isGone(status, failure) && HashSet.size(entry.watchers) === 0
     const next: Entry = { ...entry, status, failure, held: drop || isFree ? undefined : entry.held }
     this.set(name, next)
     const isTold =
@@ -504,6 +608,10 @@ export interface Policy {
   readonly missing: ReadonlyArray<string>
   /** Whether the same response was rejected before. */
   readonly isRepeat: boolean
+  /** When the stream began, in milliseconds: what a server said on an earlier one it says again. */
+  readonly since: number
+  /** Resources of a type at most. */
+  readonly maxResources: number
 }
 
 /**
@@ -569,10 +677,25 @@ export const apply = (
     if (entry !== undefined) deleted(name, entry, `${name} does not exist, the server says`)
   }
   for (const { error, name } of validation.failed) {
-    const entry = changes.get(name)
-    if (entry === undefined) continue
-    const isData = error.code === NOT_FOUND || error.code === PERMISSION_DENIED
-    changes.fail(name, entry, "ReceivedError", { error, version: "", at: now }, drop && isData)
+    const known = changes.get(name)
+    // Of what was never there and nobody named, that it does not exist is no news.
+    if (name === "*" || (known === undefined && error.code === NOT_FOUND)) continue
+    if (known === undefined && changes.size >= policy.maxResources) continue
+    const isDropping = drop && isDataError(error)
+    changes.fail(name, known ?? requested, "ReceivedError", { error, version: "", at: now }, isDropping)
+  }
+  // ★ An error of everything: what is held stays in use, unless the error says that there is nothing, or nothing for us.
+  const whole = validation.failed.find(({ name }) => name === "*")
+  const dropped = new Set<string>()
+  if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {
+    const { error } = whole
+    for (const [name, entry] of type.entries) {
+      const isFree = entry.held?.server === server && HashSet.size(entry.watchers) === 0 && Authority.isCovered(name)
+      if (!isFree || validation.seen.has(name)) continue
+      dropped.add(name)
+      changes.set(name, { ...entry, status: "Requested", held: undefined })
+      changes.tell(name, entry, { _tag: error.code === NOT_FOUND ? "DoesNotExist" : "Error", error })
+    }
   }
   for (const name of policy.missing) {
     const entry = changes.get(name)
@@ -583,8 +706,9 @@ export const apply = (
   // Most often all that is held is there.
   if (validation.isComplete && (validation.known < type.held || type.rejected > 0)) {
     for (const [name, entry] of type.entries) {
-      // What the server cannot give it says once, not with every response.
-      if (validation.seen.has(name) || entry.status === "ReceivedError") continue
+      // What the server cannot give it says once on a stream, not with every response.
+      if (validation.seen.has(name) || dropped.has(name)) continue
+      if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue
       // What was rejected and never held is gone like what is held.
       if (entry.held === undefined && entry.status !== "Nacked") continue
       // ★ What this server never sent may be missing because the response is to an older request.
@@ -594,7 +718,43 @@ export const apply = (
   }
   const [next, notices] = changes.end()
   const after = typeOf(next, typeUrl)
-  return [put(next, typeUrl, { ...after, order: orderOf(type, after, validation, server) }), notices]
+  const [failure, told] = failureOfAll(type, after.held, whole?.error, validation, typeUrl, now)
+  return [
+    put(next, typeUrl, { ...after, failure, order: orderOf(type, after, validation, server) }),
+    told === undefined ? notices : [...notices, told]
+  ]
+}
+
+const isDataError = ({ code }: ErrorDetail): boolean => code === NOT_FOUND || code === PERMISSION_DENIED
+
+/** What an error of everything means to those who watch everything. */
+const resultOfAll = (held: number, error: ErrorDetail): Result =>
+  error.code === NOT_FOUND ? { _tag: "DoesNotExist", error } : { _tag: held > 0 ? "AmbientError" : "Error", error }
+
+/** The error of everything after a response, and what is told of it: ★ the same once, until resources come again. */
+const failureOfAll = (
+  before: TypeCache,
+  held: number,
+  error: ErrorDetail | undefined,
+  validation: Validation,
+  typeUrl: string,
+  now: number
+): readonly [Failure | undefined, Notice | undefined] => {
+  const { failure } = before
+  const notice = (result: Result): Notice | undefined => {
+    const watchers = inOrder(before.watchers)
+    return watchers.length === 0 ? undefined : { typeUrl, name: "*", watchers, result }
+  }
+  if (error !== undefined) {
+    const isTold = failure?.error.code === error.code && failure.error.message === error.message
+    return [isTold ? failure : { error, version: "", at: now }, isTold ? undefined : notice(resultOfAll(held, error))]
+  }
+  const isGiven = validation.failed.length === 0 || validation.updated.length > 0 || validation.unchanged.length > 0
+  if (failure === undefined || !isGiven) return [failure, undefined]
+  return [
+    undefined,
+    resultOfAll(held, failure.error)._tag === "AmbientError" ? notice({ _tag: "Recovered" }) : undefined
+  ]
 }
 
 /**
@@ -629,8 +789,9 @@ export const timeOut = (
  */
 export const deadline = (self: ClientCache): number => {
   let at = never
-  for (const { expiresAt, lingering, lingerUntil } of self.types.values()) {
-    at = Math.min(at, expiresAt, HashSet.size(lingering) === 0 ? never : lingerUntil)
+  for (const { expiresAt, lingering } of self.types.values()) {
+    at = Math.min(at, expiresAt)
+    for (const { until } of lingering.values()) at = Math.min(at, until)
   }
   return at
 }
@@ -644,7 +805,9 @@ export const expire = (self: ClientCache, now: number): Step => {
   let cache = self
   let notices = noNotices
   for (const typeUrl of self.types.keys()) {
-    if (now >= typeOf(cache, typeUrl).lingerUntil) cache = dropLingering(cache, typeUrl)
+    for (const [stream, { until }] of typeOf(cache, typeUrl).lingering) {
+      if (now >= until) cache = dropLingeringOf(cache, typeUrl, stream)
+    }
     const type = typeOf(cache, typeUrl)
     if (now < type.expiresAt) continue
     const changes = new Changes(cache, typeUrl, type)
@@ -666,8 +829,11 @@ export const expire = (self: ClientCache, now: number): Step => {
 }
 
 /**
- * Name → version of what came from a server: what a client says on a new incremental stream to it. ★ Of another server
- * it says nothing: the same version may mean something else there.
+ * Name → version of what came from a server: what a client says on a new incremental stream to it.
+ *
+ * ★ Of another server it says no version: the same may mean something else there. Nor of what the server could not give:
+ * it would not be sent again, and the error would never be over. What was asked for by name is then left out, and is
+ * answered. What only the wildcard brought is named all the same: ★ only so does the server say that it is gone.
  *
  * @since 0.1.0
  */
@@ -677,12 +843,29 @@ export const versions = (
   { isServed, server }: Pick<Policy, "server" | "isServed">
 ): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
-  for (const [name, { held, status }] of typeOf(self, typeUrl).entries) {
+  const type = typeOf(self, typeUrl)
+  for (const [name, { held, status, watchers }] of type.entries) {
     // What the server took back it does not have; a copy that is in use all the same is nothing it knows of.
-    if (held?.server !== server || held.version === "" || status === "DoesNotExist") continue
-    if (isServed(name)) found.set(name, held.version)
+    if (held === undefined || status === "DoesNotExist" || !isServed(name)) continue
+    const isFree = HashSet.size(watchers) === 0
+    const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)
+    if (held.server === server && held.version !== "" && isWell) found.set(name, held.version)
+    else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)
   }
   return found
+}
+
+/**
+ * Whether resources are held that only a wildcard brought, and that came from another server than this one.
+ *
+ * @since 0.1.0
+ */
+export const isHoldingOfOthers = (self: ClientCache, typeUrl: string, server: string): boolean => {
+  for (const [name, { held, watchers }] of typeOf(self, typeUrl).entries) {
+    if (held !== undefined && held.server !== server && HashSet.size(watchers) === 0 && Authority.isCovered(name))
+      return true
+  }
+  return false
 }
 
 /**
@@ -723,7 +906,7 @@ const tellAll = (
     for (const [name, entry] of type.entries) {
       if (!isServed(typeUrl, name)) continue
       const result = resultOfEntry(entry)
-      const watchers = watchersOf(type, entry)
+      const watchers = watchersOf(type, name, entry)
       if (result !== undefined && watchers.length > 0) notices.push({ typeUrl, name, watchers, result })
     }
     // Those who watch everything have heard nothing yet if there is nothing.

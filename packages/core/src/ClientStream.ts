@@ -91,6 +91,10 @@ export type Input =
   | { readonly _tag: "Settled"; readonly typeUrl: string; readonly names: Iterable<string> }
   | { readonly _tag: "Applied"; readonly typeUrl: string; readonly nonce: string }
   | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
+  /** The client has resources of this type that this stream's server was not told of: only the next stream can tell it. */
+  | { readonly _tag: "Untold"; readonly typeUrl: string }
+  /** The stream was closed by the client, and the next one is to begin. */
+  | { readonly _tag: "Restart" }
   | { readonly _tag: "Deadline" }
 
 /**
@@ -110,6 +114,7 @@ export type Output =
 
 const never = Number.POSITIVE_INFINITY
 const none: ReadonlyArray<Output> = []
+const closed: ErrorDetail = { code: 0, message: "" }
 
 /**
  * Nothing is wanted of the server yet.
@@ -209,7 +214,9 @@ export const step = (
       if (writing === undefined) return [self, none]
       // ★ Only now: a request that waits for a connection starts no timer.
       const at = now + options.resourceTimeout
-      const armed = change(self, writing.typeUrl, (each) => ClientSubscriptions.arm(each, writing.names, at))
+      const armed = change(self, writing.typeUrl, (each) =>
+        ClientSubscriptions.arm(ClientSubscriptions.written(each, writing.names, now), writing.names, at)
+      )
       const quietAt = self.responded ? never : Math.min(self.quietAt, at)
       return flush({ ...armed, quietAt, writing: undefined }, none, now, held)
     }
@@ -235,6 +242,14 @@ export const step = (
       )
     case "Ended":
       return end(self, input.error, input.random, now)
+    case "Untold":
+      return [change(self, input.typeUrl, ClientSubscriptions.leaveUntold), none]
+    case "Restart": {
+      if (self.connection !== "connected") return [self, none]
+      // Nobody failed: whether the server is there is as it was.
+      const [ended] = end({ ...self, responded: true }, closed, 0, now)
+      return flush(ended, none, now, held)
+    }
     case "Deadline": {
       const outputs: Array<Output> = []
       let next = self

@@ -69,6 +69,10 @@ export interface ClientSubscription {
   readonly dropped: HashSet.HashSet<string>
   /** Names that only a later request of this stream had: a response may be to an earlier one. */
   readonly late: HashSet.HashSet<string>
+  /** When a request with such names was written last, in milliseconds; Infinity: none was. */
+  readonly lateAt: number
+  /** Incremental: whether another server changed what the client holds, and the server of this stream does not know. */
+  readonly untold: boolean
   /** In the order of the responses; in state of the world only the last one is answered. Bounded. */
   readonly answers: ReadonlyArray<Answer>
   /** What was NACKed last, and how often since the server sent it again. */
@@ -137,6 +141,8 @@ export const make = (typeUrl: string): ClientSubscription => ({
   fresh: noNames,
   dropped: noNames,
   late: noNames,
+  lateAt: never,
+  untold: false,
   answers: [],
   rejection: undefined,
   heldBackUntil: never,
@@ -159,12 +165,23 @@ export const serves = (self: ClientSubscription, name: string): boolean =>
   self.wildcard || HashSet.has(self.names, name)
 
 /**
- * Whether every response of this stream is to a request that asked for a resource: so that its absence means something.
+ * Whether a response is to a request that asked for a resource: so that its absence means something.
+ *
+ * @param crossed requests that were written until then are answered, in milliseconds
+ * @since 0.1.0
+ */
+export const isAnswered = (self: ClientSubscription, name: string, crossed: number): boolean => {
+  const isLate = (asked: string) => HashSet.has(self.late, asked) && self.lateAt > crossed
+  return HashSet.has(self.names, name) ? !isLate(name) : self.wildcard && !isLate("*")
+}
+
+/**
+ * A request with these names was written.
  *
  * @since 0.1.0
  */
-export const isAnswered = (self: ClientSubscription, name: string): boolean =>
-  HashSet.has(self.names, name) ? !HashSet.has(self.late, name) : self.wildcard && !HashSet.has(self.late, "*")
+export const written = (self: ClientSubscription, names: ReadonlyArray<string>, now: number): ClientSubscription =>
+  names.some((name) => HashSet.has(self.late, name)) ? { ...self, lateAt: now } : self
 
 /**
  * Asks for names; `*` is the wildcard. Names of `cached` resources have no timer: the client has them already.
@@ -257,6 +274,14 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
   return fresh === self.fresh ? self : { ...self, fresh, dropped, changed: true }
 }
 
+/**
+ * Another server changed what the client holds: the server of this stream goes by what it was told when the stream began.
+ *
+ * @since 0.1.0
+ */
+export const leaveUntold = (self: ClientSubscription): ClientSubscription =>
+  self.opened && !self.untold ? { ...self, untold: true } : self
+
 const withTimers = (self: ClientSubscription, waiting: HashMap.HashMap<string, number>): ClientSubscription => ({
   ...self,
   waiting,
@@ -331,6 +356,8 @@ export const end = (self: ClientSubscription): ClientSubscription => {
     fresh: HashMap.keySet(self.waiting),
     dropped: noNames,
     late: noNames,
+    lateAt: never,
+    untold: false,
     answers: [],
     rejection: undefined,
     heldBackUntil: never

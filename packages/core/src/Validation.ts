@@ -132,6 +132,7 @@ export interface Validation {
 }
 
 const INVALID_ARGUMENT = 3
+const NOT_FOUND = 5
 
 /** Bytes of one resource's reason, so that a long one does not hide the other resources. */
 const maxReason = 1_024
@@ -239,25 +240,33 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     }
   }
 
+  // ★ A server may say both that a resource is gone, which every client understands, and why.
+  const errors = response.errors.map(({ error, name }) => ({ error, name: Authority.normalize(name) }))
+  for (const { name } of errors) gone.delete(name)
   for (const name of gone) {
     if (!view.wildcard && !view.isNamed(name)) continue
     seen.add(name)
     removed.push(name)
   }
-  for (const { error, name: given } of response.errors) {
-    const name = Authority.normalize(given)
-    if (!view.isNamed(name)) continue
+  let isWhole = true
+  for (const { error, name } of errors) {
+    // ★ What a wildcard is to bring was asked for, too; an error of `*` is one of everything.
+    const isAsked = name === "*" ? view.wildcard : view.isNamed(name) || (view.wildcard && Authority.isCovered(name))
+    if (!isAsked) continue
     if (seen.has(name)) {
       problems.push(`resource ${JSON.stringify(name)}: is in resources and in resource_errors, or there twice`)
       continue
     }
     seen.add(name)
     failed.push({ name, error })
+    // What the response lacks may be what the server could not give. But `*` that is not found says that there is nothing.
+    if (name === "*" && error.code !== NOT_FOUND) isWhole = false
   }
   const isComplete =
     response.protocol === "StateOfTheWorld" &&
     decoder.isFullState &&
     isEveryNameKnown &&
+    isWhole &&
     // Heartbeats are no update: a response of nothing else deletes nothing.
     (bodies > 0 || response.resources.length === 0)
   return { seen, known, order, updated, unchanged, rejected, removed, failed, isComplete, problems }

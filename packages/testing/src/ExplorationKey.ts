@@ -202,6 +202,8 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     fresh: sorted(self.fresh),
     dropped: sorted(self.dropped),
     late: sorted(self.late),
+    lateAt: Math.max(0, self.lateAt + 15_000 - now),
+    untold: self.untold,
     answers: self.answers
       .map(({ applied, error, nonce }) => `${age(nonce, last)} ${applied} ${ofError(error)}`)
       .join(","),
@@ -251,8 +253,13 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
       order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.entries === type.entries}`,
       watchers: sorted(Array.from(type.watchers, String)),
       expiresAt: ahead(type.expiresAt, now),
-      lingering: sorted(type.lingering),
-      lingerUntil: ahead(type.lingerUntil, now)
+      lingering: pairs(
+        Array.from(
+          type.lingering,
+          ([stream, { names, until }]) => [stream, `${sorted(names)} ${ahead(until, now)}`] as const
+        )
+      ),
+      failure: type.failure === undefined ? "" : ofError(type.failure.error)
     } satisfies Record<
       keyof (ClientCache.ClientCache["types"] extends ReadonlyMap<string, infer Type> ? Type : never) | "typeUrl",
       string | number | boolean

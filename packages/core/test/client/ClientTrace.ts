@@ -115,7 +115,7 @@ const resourceOf = (typeUrl: string, word: string, isWrapped: boolean): Uint8Arr
 }
 
 const errorOf = (word: string): Uint8Array => {
-  const match = /^([^:]+):(\d+):"([^"]*)"$/.exec(word)
+  const match = /^(.+?):(\d+):"([^"]*)"$/.exec(word)
   if (match === null) throw new Error(`not an error: ${word}`)
   const [, name = "", code = "", message = ""] = match
   return concat([fieldOf(1, text(1, name)), fieldOf(2, concat([varint(1, Number(code)), text(2, message)]))])

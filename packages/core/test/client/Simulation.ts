@@ -1,7 +1,7 @@
 /**
- * A client against the server of this package: messages go through their bytes and are delivered in order, but when is
- * the script's choice. While it runs, every watcher must have been told what the client holds; at its end, when all is
- * quiet, what the server has.
+ * A client against two servers of this package, which have resources of their own; it falls back to the second one.
+ * Messages go through their bytes and are delivered in order, but when is the script's choice. While it runs, every
+ * watcher must have been told what the client holds; at its end, when all is quiet, what the first server has.
  */
 import * as Client from "@effect-xds/core/Client"
 import * as ClientRequest from "@effect-xds/core/ClientRequest"
@@ -12,7 +12,7 @@ import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
 import * as Response from "@effect-xds/core/Response"
 import * as ServerStream from "@effect-xds/core/ServerStream"
-import { fields } from "@effect-xds/core/Wire"
+import { fieldOf, fields, utf8 } from "@effect-xds/core/Wire"
 import { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration } from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/Arbitraries"
 import * as Either from "effect/Either"
@@ -22,17 +22,26 @@ export type Operation =
   | { readonly _tag: "Watch"; readonly typeUrl: string; readonly name: string }
   /** One of those that watch. */
   | { readonly _tag: "Unwatch"; readonly index: number }
-  | { readonly _tag: "Put"; readonly typeUrl: string; readonly name: string; readonly content: string }
-  | { readonly _tag: "Remove"; readonly typeUrl: string; readonly name: string }
+  | { readonly _tag: "Put"; readonly on: Id; readonly typeUrl: string; readonly name: string; readonly content: string }
+  | { readonly _tag: "Remove"; readonly on: Id; readonly typeUrl: string; readonly name: string }
+  /** A server cannot give a resource any more, or with `*` the type, and says so with its next response. */
+  | { readonly _tag: "Fail"; readonly on: Id; readonly typeUrl: string; readonly name: string; readonly code: number }
   /** Messages of one direction arrive. */
   | { readonly _tag: "Deliver"; readonly to: "client" | "server"; readonly count: number }
   | { readonly _tag: "Wait"; readonly milliseconds: number }
   | { readonly _tag: "Disconnect" }
+  /** The first server cannot be reached, or can again. */
+  | { readonly _tag: "Outage"; readonly isOver: boolean }
+
+/** The first server, and the one that is asked when that cannot be reached. */
+type Id = "p" | "f"
 
 const types = [Cluster, ClusterLoadAssignment, Listener, RouteConfiguration]
 
 const typeUrl = fc.constantFrom(...types.map((type) => type.typeUrl))
-const name = fc.constantFrom("a", "b", "c", "d")
+const allNames = ["a", "b", "c", "d"]
+const name = fc.constantFrom(...allNames)
+const on = fc.constantFrom<Id>("p", "p", "f")
 
 export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
   fc.oneof(
@@ -43,12 +52,23 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
       weight: 5,
       arbitrary: fc.record({
         _tag: fc.constant("Put" as const),
+        on,
         typeUrl,
         name,
         content: fc.constantFrom("1", "2", "3", "bad")
       })
     },
-    { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Remove" as const), typeUrl, name }) },
+    { weight: 3, arbitrary: fc.record({ _tag: fc.constant("Remove" as const), on, typeUrl, name }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        _tag: fc.constant("Fail" as const),
+        on,
+        typeUrl,
+        name: fc.constantFrom(...allNames, "*"),
+        code: fc.constantFrom(5, 7, 14)
+      })
+    },
     {
       weight: 10,
       arbitrary: fc.record({
@@ -58,7 +78,8 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
       })
     },
     { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Wait" as const), milliseconds: fc.nat(20_000) }) },
-    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Disconnect" as const) }) }
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Disconnect" as const) }) },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Outage" as const), isOver: fc.boolean() }) }
   ),
   { minLength: 30, maxLength: 120 }
 )
@@ -101,15 +122,29 @@ export const run = (
   const problems: Array<string> = []
   const watchers = new Map<number, Watcher>()
   let client = Client.make({
-    servers: [{ id: "s", protocol, isAggregated, failOnDataErrors: true }],
+    servers: [
+      { id: "p", protocol, isAggregated, failOnDataErrors: true },
+      { id: "f", protocol, isAggregated, failOnDataErrors: true }
+    ],
     decoders,
     node: Uint8Array.of(1)
   })
-  let group = ResourceGroup.empty
+  const groups = { p: ResourceGroup.empty, f: ResourceGroup.empty }
+  /** What a server cannot give: code by type and name. */
+  const errors = { p: new Map<string, Map<string, number>>(), f: new Map<string, Map<string, number>>() }
+  const errorsOf = (on: Id, typeUrl: string): Map<string, number> => {
+    const known = errors[on].get(typeUrl) ?? new Map<string, number>()
+    errors[on].set(typeUrl, known)
+    return known
+  }
+  let isReachable = true
   let now = 0
   let sent = 0
   let nextWatcher = 1
   interface Connection {
+    readonly id: Id
+    /** The errors that were said on it. */
+    readonly said: Set<string>
     server: ServerStream.ServerStream
     toServer: Array<Uint8Array>
     toClient: Array<Uint8Array>
@@ -123,11 +158,29 @@ export const run = (
     for (const output of outputs) {
       if (output._tag === "Violation") problems.push(`violation: ${output.message}`)
       if (output._tag !== "Send") continue
-      connection.toClient.push(Response.encode(output.response, output.nonce))
+      connection.toClient.push(withErrors(connection, output))
       isSent = true
       sent++
     }
     if (isSent) serve(connection, { _tag: "Writable" })
+  }
+
+  /** A response, and what the server cannot give and has not said yet on this stream. */
+  const withErrors = (
+    { id, said }: Connection,
+    { nonce, response, typeUrl }: ServerStream.Output & { readonly _tag: "Send" }
+  ): Uint8Array => {
+    const parts = [Response.encode(response, nonce)]
+    const given = new Set(response.resources.map((resource) => resource.name))
+    for (const [name, code] of errorsOf(id, typeUrl)) {
+      const key = `${typeUrl} ${name} ${code}`
+      if (given.has(name) || said.has(key)) continue
+      said.add(key)
+      const status = Uint8Array.of(1 * 8, code)
+      const error = Buffer.concat([fieldOf(1, fieldOf(1, utf8(name))), fieldOf(2, status)])
+      parts.push(fieldOf(protocol === "Incremental" ? 9 : 7, error))
+    }
+    return Buffer.concat(parts)
   }
 
   const check = (): void => {
@@ -136,7 +189,7 @@ export const run = (
       if (each.held !== undefined) held.set(`${each.typeUrl} ${each.name}`, each.held.value)
     }
     for (const [id, watcher] of watchers) {
-      const names = watcher.name === "*" ? ["a", "b", "c", "d"] : [watcher.name]
+      const names = watcher.name === "*" ? [...allNames, "z"] : [watcher.name]
       for (const name of names) {
         const [told, has] = [watcher.view.get(name), held.get(`${watcher.typeUrl} ${name}`)]
         if (told !== has) problems.push(`watcher ${id} was told ${String(told)} of ${name}, held is ${String(has)}`)
@@ -158,14 +211,22 @@ export const run = (
           }
           break
         case "Connect": {
+          const id = output.server.id === "p" ? "p" : "f"
+          if (id === "p" && !isReachable) {
+            step({ _tag: "Ended", stream: output.stream, error: { code: 14, message: "refused" }, random: 0.5 })
+            break
+          }
           const server = ServerStream.make({ protocol, typeUrl: output.typeUrl, makeBeforeBreak: false })
-          const connection: Connection = { server, toServer: [], toClient: [] }
+          const connection: Connection = { id, said: new Set(), server, toServer: [], toClient: [] }
           connections.set(output.stream, connection)
-          serve(connection, { _tag: "Changed", group })
+          serve(connection, { _tag: "Changed", group: groups[id] })
           serve(connection, { _tag: "Writable" })
           step({ _tag: "Connected", stream: output.stream })
           break
         }
+        case "Close":
+          connections.delete(output.stream)
+          break
         case "Send":
           connections.get(output.stream)?.toServer.push(ClientRequest.encode(output.request))
           step({ _tag: "Written", stream: output.stream })
@@ -216,9 +277,35 @@ export const run = (
     now = end
   }
 
-  const set = (next: ResourceGroup.ResourceGroup): void => {
-    group = next
-    for (const connection of connections.values()) serve(connection, { _tag: "Changed", group })
+  const set = (on: Id, next: ResourceGroup.ResourceGroup): void => {
+    groups[on] = next
+    for (const connection of connections.values()) {
+      if (connection.id === on) serve(connection, { _tag: "Changed", group: next })
+    }
+  }
+
+  const put = (on: Id, typeUrl: string, name: string, content: string): void => {
+    errorsOf(on, typeUrl).delete(name)
+    // What has a resource again has something to give, and the next error is another one.
+    errorsOf(on, typeUrl).delete("*")
+    for (const connection of connections.values()) {
+      for (const each of [name, "*"]) {
+        for (const code of [5, 7, 14]) connection.said.delete(`${typeUrl} ${each} ${code}`)
+      }
+    }
+    const upsert = [toResource({ typeUrl, name, content })]
+    set(on, Either.getOrThrow(ResourceGroup.update(groups[on], { upsert })))
+  }
+
+  const remove = (on: Id, typeUrl: string, gone: ReadonlyArray<string>): void =>
+    set(on, Either.getOrThrow(ResourceGroup.update(groups[on], { remove: gone.map((name) => ({ typeUrl, name })) })))
+
+  const lose = (isLost: (id: Id) => boolean): void => {
+    const lost = Array.from(connections).filter(([, { id }]) => isLost(id))
+    for (const [stream] of lost) connections.delete(stream)
+    for (const [stream] of lost) {
+      step({ _tag: "Ended", stream, error: { code: 14, message: "lost" }, random: 0.5 })
+    }
   }
 
   const settle = () => {
@@ -243,14 +330,18 @@ export const run = (
         watchers.delete(watcher)
         return step({ _tag: "Unwatch", watcher })
       }
-      case "Put": {
-        const { content, name, typeUrl } = operation
-        const resource = toResource({ typeUrl, name, content })
-        return set(Either.getOrThrow(ResourceGroup.update(group, { upsert: [resource] })))
-      }
-      case "Remove": {
-        const { name, typeUrl } = operation
-        return set(Either.getOrThrow(ResourceGroup.update(group, { remove: [{ typeUrl, name }] })))
+      case "Put":
+        return put(operation.on, operation.typeUrl, operation.name, operation.content)
+      case "Remove":
+        errorsOf(operation.on, operation.typeUrl).delete(operation.name)
+        return remove(operation.on, operation.typeUrl, [operation.name])
+      case "Fail": {
+        const { code, name, on, typeUrl } = operation
+        errorsOf(on, typeUrl).set(name, code)
+        // Only a server that cannot say what there is still has it.
+        if (name !== "*") return remove(on, typeUrl, [name])
+        if (code !== 14) return remove(on, typeUrl, allNames)
+        return
       }
       case "Deliver":
         return void deliver(operation.to, operation.count)
@@ -258,12 +349,12 @@ export const run = (
         // No message is under way for long.
         if (operation.milliseconds > 2_000) settle()
         return wait(operation.milliseconds)
-      case "Disconnect": {
-        const streams = Array.from(connections.keys())
-        connections.clear()
-        for (const stream of streams) step({ _tag: "Ended", stream, error: { code: 14, message: "lost" }, random: 0.5 })
+      case "Disconnect":
+        return lose(() => true)
+      case "Outage":
+        isReachable = operation.isOver
+        if (!isReachable) lose((id) => id === "p")
         return
-      }
     }
   }
 
@@ -271,6 +362,17 @@ export const run = (
     if (problems.length > 0) return problems
     perform(operation)
     check()
+  }
+  settle()
+  // The first server is there again, gives what it could not give, and something of each type: so the client goes back.
+  isReachable = true
+  wait(60_000)
+  settle()
+  for (const { typeUrl } of types) {
+    for (const name of errorsOf("p", typeUrl).keys()) if (name !== "*") put("p", typeUrl, name, "4")
+    errorsOf("p", typeUrl).clear()
+    const wanted = Array.from(watchers.values()).filter((each) => each.typeUrl === typeUrl)
+    for (const { name } of wanted) put("p", typeUrl, name === "*" ? "z" : name, "5")
   }
   settle()
   for (let turns = 0; turns < 4; turns++) {
@@ -284,9 +386,9 @@ export const run = (
   if (sent > before) problems.push(`${sent - before} responses though nothing happens`)
 
   for (const [id, { name, typeUrl, view }] of watchers) {
-    const set = ResourceGroup.set(group, typeUrl)
+    const set = ResourceGroup.set(groups.p, typeUrl)
     const fullState = typeUrl === Cluster.typeUrl || typeUrl === Listener.typeUrl
-    for (const each of name === "*" ? ["a", "b", "c", "d"] : [name]) {
+    for (const each of name === "*" ? [...allNames, "z"] : [name]) {
       const resource = ResourceSet.get(set, each)
       const content = resource === undefined ? undefined : contentOf(resource.value)
       // In state of the world the deletion of a resource of other types is not told.
