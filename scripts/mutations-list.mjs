@@ -18,7 +18,7 @@ const server = [
   {
     fault: "what is asked for after the group was cleared waits without a word",
     file: "ServerStream.ts",
-    line: "if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(before))) {",
+    line: "if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(known))) {",
     becomes: "if (first && self.group === undefined) {"
   },
   {
@@ -734,13 +734,13 @@ const serverPackage = [
   {
     fault: "the interest in a type that is not asked for any more is kept",
     file: "packages/server/src/internal/Audience.ts",
-    line: "if (!interests.some(({ typeUrl }) => typeUrl === known.typeUrl)) this.#drop(item, known, undefined)",
-    becomes: ""
+    line: "changes.push({ typeUrl: from.typeUrl, from, to: undefined })",
+    becomes: "continue"
   },
   {
     fault: "a type that nobody asks for is kept",
     file: "packages/server/src/internal/Audience.ts",
-    line: "if (all.size === 0 && named.size === 0) this.#types.delete(typeUrl)",
+    line: "if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === listeners) this.#types.delete(typeUrl)",
     becomes: ""
   }
 ]

@@ -7,7 +7,7 @@
  * | `/healthz` | 200: the process is alive |
  * | `/readyz` | 200: it serves; else 503 and why |
  * | `/metrics` | all of Effect's metrics, as Prometheus reads them |
- * | `/status` | JSON: every client with what it was sent, accepted and rejected; `?group=NAME` for one group |
+ * | `/status` | JSON: every client with what it was sent, accepted and rejected; `?group=NAME` for one group; `?format=text`: a table of the same, problems first |
  * | `/config_dump` | JSON: what each group holds; `?group=NAME`, `?type=CDS`, `?name=NAME`. Private keys and passwords are left out |
  *
  * Nothing can be changed here. Who reaches the port can read all that is served, so it listens on this machine only
@@ -21,6 +21,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ResourceSet } from "@effect-xds/core"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Client } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import * as Context from "effect/Context"
@@ -33,9 +34,11 @@ import * as Stream from "effect/Stream"
 import * as Http from "node:http"
 import { setImmediate } from "node:timers/promises"
 import * as ConfigDump from "./internal/ConfigDump.js"
+import * as EventLoopDelay from "./EventLoopDelay.js"
 import * as PrometheusText from "./PrometheusText.js"
 import type { GroupStatus } from "./StatusReport.js"
 import * as StatusReport from "./StatusReport.js"
+import * as StatusTable from "./StatusTable.js"
 
 /**
  * What is answered. Everything has a default.
@@ -152,22 +155,31 @@ export const makeApp = (
     const { details = Effect.succeed({}), maxRequests = 16, notReady = Effect.succeed([]) } = options
     let requests = 0
 
-    const status = (group: string | undefined) =>
+    const status = (group: string | undefined, format: string) =>
       Effect.gen(function* () {
-        const clients = yield* server.status
+        if (format !== "json" && format !== "text") {
+          return text(400, `format=${format.slice(0, longest)} is not known; it is json or text`)
+        }
+        const all = yield* server.status
+        const clients = group === undefined ? all : all.filter((client) => client.group === group)
         const names = Array.from(yield* store.groups).sort()
         const reasons = yield* notReady
         const extra = yield* details
         const monotonic = Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-        const offset = clock.unsafeCurrentTimeMillis() - monotonic
+        const wallClock = clock.unsafeCurrentTimeMillis()
+        const ofClient = (client: Client.ClientStatus): StatusReport.ClientStatus =>
+          StatusReport.ofClient(client, (millis) => millis + wallClock - monotonic)
+        const at = new Date(wallClock).toISOString()
+        if (format === "text") {
+          return text(200, StatusTable.lines({ at, not_ready: reasons, clients: clients.map(ofClient) }).join("\n"))
+        }
         const groups = groupsOf(store, group === undefined ? names : names.filter((name) => name === group))
-        const head = JSON.stringify({ ...extra, not_ready: reasons, groups }).slice(0, -1)
+        const head = JSON.stringify({ ...extra, at, not_ready: reasons, groups }).slice(0, -1)
         function* parts(): Generator<string> {
           yield `${head},"clients":[`
           let comma = ""
           for (const client of clients) {
-            if (group !== undefined && client.group !== group) continue
-            yield `${comma}\n${JSON.stringify(StatusReport.ofClient(client, (millis) => millis + offset))}`
+            yield `${comma}\n${JSON.stringify(ofClient(client))}`
             comma = ","
           }
           yield "]}\n"
@@ -189,7 +201,7 @@ export const makeApp = (
             HttpServerResponse.text(PrometheusText.format(pairs), { contentType: PrometheusText.contentType })
           )
         case "/status":
-          return status(valueOf("group"))
+          return status(valueOf("group"), valueOf("format") ?? "json")
         case "/config_dump": {
           const filter = { group: valueOf("group"), type: valueOf("type"), name: valueOf("name") }
           return Effect.sync(() => json(ConfigDump.dump(store, filter)))
@@ -229,6 +241,7 @@ export const make = (
   Effect.gen(function* () {
     const { host = "127.0.0.1", idleTimeout = 30_000, maxConnections = 256, port = 0, shutdownGrace = 1000 } = options
     const app = yield* makeApp(options)
+    yield* EventLoopDelay.measure
     const node = Http.createServer({ headersTimeout: 10_000, requestTimeout: 10_000 })
     node.maxConnections = maxConnections
     node.setTimeout(idleTimeout)

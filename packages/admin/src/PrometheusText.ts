@@ -38,18 +38,29 @@ const sample = (name: string, labels: Labels, value: number | bigint): string =>
   return `${name}${inside === "" ? "" : `{${inside}}`} ${numberOf(value)}`
 }
 
+/** A counter that may also fall is none to Prometheus, but a gauge. */
+const isCounter = ({ metricKey, metricState }: MetricPair.MetricPair.Untyped): boolean =>
+  MetricState.isCounterState(metricState)
+    ? MetricKeyType.isCounterKey(metricKey.keyType) && metricKey.keyType.incremental
+    : MetricState.isFrequencyState(metricState)
+
+/** The name that the samples of a metric have in common. */
+const familyOf = (pair: MetricPair.MetricPair.Untyped): string => {
+  const name = nameOf(pair.metricKey.name)
+  return isCounter(pair) && !name.endsWith("_total") ? `${name}_total` : name
+}
+
 /** The kind of a metric and its samples. */
 interface Rendered {
   readonly kind: "counter" | "gauge" | "histogram" | "summary"
   readonly samples: ReadonlyArray<string>
 }
 
-const render = (name: string, { metricKey, metricState }: MetricPair.MetricPair.Untyped): Rendered | undefined => {
+const render = (name: string, pair: MetricPair.MetricPair.Untyped): Rendered | undefined => {
+  const { metricKey, metricState } = pair
   const labels = labelsOf(metricKey.tags)
   if (MetricState.isCounterState(metricState)) {
-    // A counter that may also fall is none to Prometheus.
-    const isCounter = MetricKeyType.isCounterKey(metricKey.keyType) && metricKey.keyType.incremental
-    return { kind: isCounter ? "counter" : "gauge", samples: [sample(name, labels, metricState.count)] }
+    return { kind: isCounter(pair) ? "counter" : "gauge", samples: [sample(name, labels, metricState.count)] }
   }
   if (MetricState.isGaugeState(metricState)) {
     return { kind: "gauge", samples: [sample(name, labels, metricState.value)] }
@@ -90,7 +101,7 @@ const render = (name: string, { metricKey, metricState }: MetricPair.MetricPair.
 
 /**
  * Metrics as text, as `Metric.snapshot` or `Metric.unsafeSnapshot` gives them. Characters that Prometheus does not take
- * in names become `_`. Counters keep their names: no `_total` is put behind them.
+ * in names become `_`; counters end in `_total`, also those whose name in the program does not.
  *
  * @example
  * import { PrometheusText } from "@effect-xds/admin"
@@ -103,7 +114,7 @@ const render = (name: string, { metricKey, metricState }: MetricPair.MetricPair.
 export const format = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {
   const families = new Map<string, { help: string; kind: Rendered["kind"]; samples: Array<string> }>()
   for (const pair of pairs) {
-    const name = nameOf(pair.metricKey.name)
+    const name = familyOf(pair)
     const rendered = render(name, pair)
     if (rendered === undefined) continue
     const help = Option.getOrElse(pair.metricKey.description, () => "")

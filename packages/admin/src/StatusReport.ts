@@ -28,6 +28,14 @@ export interface Rejection extends Version {
 }
 
 /**
+ * What a client makes of a type. `waiting`: it asked for something, and its group is not set. `asked`: it was sent nothing yet.
+ * `sent`: it did not answer the last response. `acked`, `nacked`: it accepted or rejected that.
+ *
+ * @since 0.1.0
+ */
+export type TypeState = "waiting" | "asked" | "sent" | "acked" | "nacked"
+
+/**
  * One type that a client asked for. `acked` and `nacked` are the last ones; a client that corrected itself has both.
  *
  * @since 0.1.0
@@ -36,6 +44,7 @@ export interface TypeStatus {
   /** `CDS`; the type URL for types that have no short name. */
   readonly type: string
   readonly type_url: string
+  readonly state: TypeState
   /** Everything of the type was asked for. */
   readonly wildcard: boolean
   /** How many names were asked for. */
@@ -84,6 +93,8 @@ export interface GroupStatus {
  * @since 0.1.0
  */
 export interface StatusReport {
+  /** When it was made, in ISO 8601. */
+  readonly at: string
   /** What keeps `/readyz` from saying yes. */
   readonly not_ready: ReadonlyArray<string>
   readonly groups: ReadonlyArray<GroupStatus>
@@ -92,6 +103,13 @@ export interface StatusReport {
 
 const identityOf = ({ peer }: Client.Client): string | null =>
   peer.identity?.commonName ?? peer.identity?.subjectAltNames[0] ?? null
+
+const stateOf = ({ acked, nacked, sent, waiting }: ServerStream.Status): TypeState => {
+  if (waiting) return "waiting"
+  if (sent === undefined) return "asked"
+  if (nacked?.nonce === sent.nonce) return "nacked"
+  return acked?.nonce === sent.nonce ? "acked" : "sent"
+}
 
 /**
  * A client as JSON. `wallClockOf` turns the server's milliseconds into those since 1970.
@@ -105,15 +123,19 @@ export const ofClient = (status: Client.ClientStatus, wallClockOf: (millis: numb
     nonce,
     at: new Date(wallClockOf(at)).toISOString()
   })
-  const typeOf = ({ acked, nacked, names, sent, typeUrl, wildcard }: ServerStream.Status): TypeStatus => ({
-    type: ResourceType.shortNameOf(typeUrl),
-    type_url: typeUrl,
-    wildcard: wildcard !== "none",
-    names,
-    sent: sent === undefined ? null : versionOf(sent),
-    acked: acked === undefined ? null : versionOf(acked),
-    nacked: nacked === undefined ? null : { ...versionOf(nacked), error: nacked.error }
-  })
+  const typeOf = (type: ServerStream.Status): TypeStatus => {
+    const { acked, nacked, names, sent, typeUrl, wildcard } = type
+    return {
+      type: ResourceType.shortNameOf(typeUrl),
+      type_url: typeUrl,
+      state: stateOf(type),
+      wildcard: wildcard !== "none",
+      names,
+      sent: sent === undefined ? null : versionOf(sent),
+      acked: acked === undefined ? null : versionOf(acked),
+      nacked: nacked === undefined ? null : { ...versionOf(nacked), error: nacked.error }
+    }
+  }
   return {
     id,
     node:

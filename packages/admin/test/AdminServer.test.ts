@@ -101,11 +101,30 @@ describe("AdminServer", () => {
     }).pipe(Effect.provide(environment))
   )
 
+  it.scopedLive("measures how late the event loop is", () =>
+    Effect.gen(function* () {
+      const { get } = yield* serve()
+      const late = Effect.map(get("/metrics"), ({ body }) => {
+        const value = (pattern: RegExp) => Number(pattern.exec(body)?.[1] ?? Number.NaN)
+        const within = value(/^xds_event_loop_delay_seconds_bucket\{le="0.25"\} (\d+)$/m)
+        return {
+          late: value(/^xds_event_loop_delay_seconds_count (\d+)$/m) - within,
+          sum: value(/_delay_seconds_sum (\S+)$/m)
+        }
+      })
+      const before = yield* eventually(late, ({ sum }) => !Number.isNaN(sum))
+      const end = performance.now() + 400
+      while (performance.now() < end);
+      const after = yield* eventually(late, ({ late }) => late > before.late)
+      expect(after.sum - before.sum).toBeGreaterThan(0.25)
+    }).pipe(Effect.provide(environment))
+  )
+
   it.scopedLive("shows each client: sent, accepted, rejected, waiting", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")] }))
-      const { json } = yield* serve({ details: Effect.succeed({ mine: 1 }) })
+      const { get, json } = yield* serve({ details: Effect.succeed({ mine: 1 }) })
       const client = yield* MemoryClient.open({ method: { protocol: "Incremental", typeUrl: undefined, unary: false } })
       client.send(ask("edge"))
       const first = yield* client.receive
@@ -134,6 +153,7 @@ describe("AdminServer", () => {
               {
                 type: "CDS",
                 type_url: CDS,
+                state: "nacked",
                 wildcard: true,
                 names: 0,
                 sent: { version: second.version, nonce: second.nonce },
@@ -148,6 +168,30 @@ describe("AdminServer", () => {
       const at = JSON.stringify(status).match(/"at":"([^"]+)"/)?.[1] ?? ""
       expect(Math.abs(Date.now() - Date.parse(at))).toBeLessThan(60_000)
       expect(yield* json("/status?group=nowhere")).toMatchObject({ groups: [], clients: [{ group: "nowhere" }] })
+
+      const table = yield* get("/status?format=text")
+      expect(table.type).toContain("text/plain")
+      expect(
+        table.body
+          .trimEnd()
+          .split("\n")
+          .map((line) => line.trim().replace(/ {2,}/g, "|"))
+      ).toEqual([
+        "2 clients: 1 nacked, 1 waiting",
+        "",
+        "STATE|SINCE|NODE|GROUP|ADDRESS|TYPE|VERSION|DETAIL",
+        expect.stringMatching(
+          new RegExp(
+            `^nacked\\|\\d+s\\|n1\\|edge\\|memory\\|CDS\\|${second.version}\\|no, thanks; accepted is ${first.version}$`
+          )
+        ),
+        expect.stringMatching(/^waiting\|\d+s\|n1\|nowhere\|memory\|CDS\|-\|its group is not set$/)
+      ])
+      expect((yield* get("/status?format=text&group=nowhere")).body).toContain("1 client: 1 waiting\n")
+      expect(yield* get("/status?format=xml")).toMatchObject({
+        status: 400,
+        body: "format=xml is not known; it is json or text\n"
+      })
     }).pipe(Effect.provide(environment))
   )
 

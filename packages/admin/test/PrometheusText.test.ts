@@ -20,15 +20,15 @@ describe("PrometheusText", () => {
       yield* Metric.incrementBy(Metric.counter("text_open"), 4)
       yield* Metric.incrementBy(Metric.counter("text_big", { bigint: true, incremental: true }), 9007199254740993n)
       expect(yield* linesOf("text_hits")).toEqual([
-        "# HELP text_hits How often\\nit was \\\\hit",
-        "# TYPE text_hits counter",
-        "text_hits 2",
-        'text_hits{place="a \\"b\\"\\\\\\n"} 3'
+        "# HELP text_hits_total How often\\nit was \\\\hit",
+        "# TYPE text_hits_total counter",
+        "text_hits_total 2",
+        'text_hits_total{place="a \\"b\\"\\\\\\n"} 3'
       ])
       expect(yield* linesOf("text_level")).toEqual(["# TYPE text_level gauge", "text_level -1.5"])
       // It may fall, which a counter of Prometheus may not.
       expect(yield* linesOf("text_open")).toEqual(["# TYPE text_open gauge", "text_open 4"])
-      expect(yield* linesOf("text_big")).toEqual(["# TYPE text_big counter", "text_big 9007199254740993"])
+      expect(yield* linesOf("text_big")).toEqual(["# TYPE text_big_total counter", "text_big_total 9007199254740993"])
     })
   )
 
@@ -64,9 +64,22 @@ describe("PrometheusText", () => {
   it.effect("makes names and frequencies fit", () =>
     Effect.gen(function* () {
       yield* Metric.increment(Metric.tagged(Metric.counter("text.dots-é", { incremental: true }), "a.b", "c"))
-      expect(yield* linesOf("text_dots__")).toEqual(["# TYPE text_dots__ counter", 'text_dots__{a_b="c"} 1'])
+      expect(yield* linesOf("text_dots__")).toEqual([
+        "# TYPE text_dots___total counter",
+        'text_dots___total{a_b="c"} 1'
+      ])
       yield* Metric.update(Metric.frequency("text_words"), "hello")
-      expect(yield* linesOf("text_words")).toEqual(["# TYPE text_words counter", 'text_words{key="hello"} 1'])
+      expect(yield* linesOf("text_words")).toEqual([
+        "# TYPE text_words_total counter",
+        'text_words_total{key="hello"} 1'
+      ])
+    })
+  )
+
+  it.effect("does not put a second `_total` behind a counter", () =>
+    Effect.gen(function* () {
+      yield* Metric.increment(Metric.counter("text_sent_total", { incremental: true }))
+      expect(yield* linesOf("text_sent")).toEqual(["# TYPE text_sent_total counter", "text_sent_total 1"])
     })
   )
 

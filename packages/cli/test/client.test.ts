@@ -310,9 +310,10 @@ describe("status", () => {
     await eventually(async () => {
       const { code, lines } = await run("status", admin)
       expect(code).toBe(0)
-      expect(cells(lines).map(([node, group, , kind, , state]) => [node, group, kind, state])).toEqual([
-        ["NODE", "GROUP", "TYPE", "STATE"],
-        ["w1", "edge", "CDS", "acked"]
+      expect(lines[0]).toBe("1 client: 1 acked")
+      expect(cells(lines.slice(2)).map(([state, , node, group, , kind]) => [state, node, group, kind])).toEqual([
+        ["STATE", "NODE", "GROUP", "TYPE"],
+        ["acked", "w1", "edge", "CDS"]
       ])
     })
     const json: unknown = JSON.parse((await run("status", "-o", "json", `http://${admin}`)).out)

@@ -60,7 +60,7 @@ export const resources = Metric.gauge("grpc.xds_client.resources", { description
  *
  * @since 0.1.0
  */
-export const stuckWatchers = Metric.counter("xds_client_stuck_watchers", {
+export const stuckWatchers = Metric.counter("xds_client_stuck_watchers_total", {
   description: "Times that reading from a server went on without a watcher that is too slow",
   incremental: true
 })

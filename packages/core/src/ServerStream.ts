@@ -304,6 +304,15 @@ export const isWaiting = (self: ServerStream): boolean =>
   self.group === undefined && self.subscriptions.some(Subscriptions.isUnanswered)
 
 /**
+ * The revision of a type's set that the client was brought up to; `undefined` if it was sent nothing of the type yet. What it
+ * was sent in a step is what changed from the revision before to the one after.
+ *
+ * @since 0.1.0
+ */
+export const revision = (self: ServerStream, typeUrl: string): number | undefined =>
+  find(self, typeUrl)?.mark?.revision
+
+/**
  * What a stream asks for of one type.
  *
  * @since 0.1.0

@@ -12,6 +12,7 @@ import * as Status from "@effect-xds/transport/Status"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
@@ -19,6 +20,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { ClientStatus, Origin } from "./Client.js"
 import { Audience } from "./internal/Audience.js"
+import { ChangeTimes } from "./internal/ChangeTimes.js"
 import type { Environment, Group, Settings, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import * as Deadlines from "./internal/Deadlines.js"
@@ -227,7 +229,13 @@ export const make = <R = never>(
       join: (connection, name) => {
         let group = groups.get(name)
         if (group === undefined) {
-          group = { name, resources: store.unsafeGet(name), connections: new Set(), audience: new Audience() }
+          group = {
+            name,
+            resources: store.unsafeGet(name),
+            connections: new Set(),
+            changes: new ChangeTimes(),
+            audience: new Audience()
+          }
           groups.set(name, group)
         }
         group.connections.add(connection)
@@ -282,6 +290,7 @@ export const make = <R = never>(
       if (group === undefined) return
       const before = group.resources
       group.resources = resources
+      group.changes.note(before, resources, now())
       const tell = (connection: Connection): void => {
         connection.markChanged(before)
         enqueue(connection)
@@ -297,7 +306,9 @@ export const make = <R = never>(
       if (connections.size >= maxStreams) {
         XdsServerMetrics.violations.unsafeUpdate(1, [])
         environment.log(LogLevel.Warning, "maxStreams", `${maxStreams} streams are open; no more are accepted`)
-        stream.end(Status.make("RESOURCE_EXHAUSTED", `the control plane serves its ${maxStreams} streams already`))
+        const status = Status.make("RESOURCE_EXHAUSTED", `the control plane serves its ${maxStreams} streams already`)
+        span(StreamSpan.attributesOf(stream.method))?.end(clock.unsafeCurrentTimeNanos(), Exit.fail(status))
+        stream.end(status)
         return deaf
       }
       const connection = new Connection(environment, ++lastId, stream)

@@ -7,6 +7,7 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricLabel from "effect/MetricLabel"
 
 /**
@@ -28,7 +29,7 @@ export const deadlines = Metric.gauge("xds_server_deadlines", { description: "St
  *
  * @since 0.1.0
  */
-export const streamsEnded = Metric.counter("xds_server_streams_ended", {
+export const streamsEnded = Metric.counter("xds_server_streams_ended_total", {
   description: "Streams that ended",
   incremental: true
 })
@@ -38,7 +39,7 @@ export const streamsEnded = Metric.counter("xds_server_streams_ended", {
  *
  * @since 0.1.0
  */
-export const violations = Metric.counter("xds_server_violations", {
+export const violations = Metric.counter("xds_server_violations_total", {
   description: "Streams ended because of what the client sent",
   incremental: true
 })
@@ -48,7 +49,7 @@ export const violations = Metric.counter("xds_server_violations", {
  *
  * @since 0.1.0
  */
-export const responses = Metric.counter("xds_server_responses", {
+export const responses = Metric.counter("xds_server_responses_total", {
   description: "Responses sent",
   incremental: true
 })
@@ -58,7 +59,7 @@ export const responses = Metric.counter("xds_server_responses", {
  *
  * @since 0.1.0
  */
-export const bytes = Metric.counter("xds_server_response_bytes", {
+export const bytes = Metric.counter("xds_server_response_bytes_total", {
   description: "Bytes of the responses sent",
   incremental: true
 })
@@ -68,21 +69,34 @@ export const bytes = Metric.counter("xds_server_response_bytes", {
  *
  * @since 0.1.0
  */
-export const acks = Metric.counter("xds_server_acks", { description: "ACKs received", incremental: true })
+export const acks = Metric.counter("xds_server_acks_total", { description: "ACKs received", incremental: true })
 
 /**
  * Rejections by clients, tagged with the type; those of older responses are among them.
  *
  * @since 0.1.0
  */
-export const nacks = Metric.counter("xds_server_nacks", { description: "NACKs received", incremental: true })
+export const nacks = Metric.counter("xds_server_nacks_total", { description: "NACKs received", incremental: true })
+
+/**
+ * Seconds from a change in the store to its ACK by one client, tagged with the type. The time that a phase of an update waits for
+ * another is in it. First answers are no changes, and deletions that go out after what replaces them are not measured.
+ *
+ * @since 0.1.0
+ */
+export const changeToAck = Metric.histogram(
+  "xds_server_change_to_ack_seconds",
+  // From a millisecond to half a minute: a client that takes longer is one that does not answer.
+  MetricBoundaries.fromIterable([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]),
+  "Seconds from a change in the store to its ACK by a client"
+)
 
 /**
  * Requests with a nonce that is not the last one sent, tagged with their type.
  *
  * @since 0.1.0
  */
-export const stale = Metric.counter("xds_server_stale_requests", {
+export const stale = Metric.counter("xds_server_stale_requests_total", {
   description: "Requests that were ignored because they do not answer the last response",
   incremental: true
 })
@@ -92,7 +106,7 @@ export const stale = Metric.counter("xds_server_stale_requests", {
  *
  * @since 0.1.0
  */
-export const conflations = Metric.counter("xds_server_conflations", {
+export const conflations = Metric.counter("xds_server_conflations_total", {
   description: "Changes that were merged into one that still waited for a slow client",
   incremental: true
 })
@@ -112,7 +126,7 @@ export const waiting = Metric.gauge("xds_server_waiting_streams", {
  *
  * @since 0.1.0
  */
-export const eventsLost = Metric.counter("xds_server_events_lost", {
+export const eventsLost = Metric.counter("xds_server_events_lost_total", {
   description: "Events dropped for slow subscribers",
   incremental: true
 })

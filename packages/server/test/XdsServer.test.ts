@@ -10,7 +10,7 @@ import type { ServerEvent } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { EventLoop, ServerTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
@@ -141,6 +141,69 @@ describe("XdsServer", () => {
 
       yield* store.update("edge", { remove: { clusters: ["b"] } })
       expect((yield* onlyB.receive).removed).toEqual(["b"])
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("measures the time from a change to its ACK, and nothing else", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const measured = Effect.map(
+        Metric.value(Metric.tagged(XdsServerMetrics.changeToAck, "type", "EDS")),
+        ({ count, sum }) => ({ count, sum })
+      )
+      const before = yield* measured
+      const since = Effect.map(measured, ({ count, sum }) => [
+        count - before.count,
+        Math.round((sum - before.sum) * 1e3)
+      ])
+      const change = (name: string, zone: string) =>
+        store.update("edge", {
+          upsert: Snapshot.make({
+            endpoints: [
+              create(ClusterLoadAssignmentSchema, {
+                clusterName: name,
+                policy: {},
+                endpoints: [{ locality: { zone } }]
+              })
+            ]
+          })
+        })
+      yield* store.set("edge", Snapshot.make({ endpoints: [assignment("a"), assignment("b")] }))
+      const client = yield* open({ credit: 1 })
+      client.send(first(EDS, "edge", ["a"]))
+      yield* TestClock.adjust("1 second")
+      client.send(ack(yield* client.receive))
+      // A first answer is no change.
+      expect(yield* since).toEqual([0, 0])
+
+      yield* change("b", "not asked for")
+      yield* TestClock.adjust("10 seconds")
+      yield* change("a", "1")
+      yield* TestClock.adjust("1 second")
+      // Two changes behind a slow client are measured from the first.
+      yield* change("a", "2")
+      yield* TestClock.adjust("1 second")
+      client.grant(10)
+      const response = yield* client.receive
+      yield* TestClock.adjust("1 second")
+      client.send(ack(response))
+      expect(yield* since).toEqual([1, 3_000])
+      // Repeated, or an answer to a question: nothing.
+      client.send(ack(response))
+      client.send(Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: ["a"] }))
+      client.send(ack(yield* client.receive))
+      expect(yield* since).toEqual([1, 3_000])
+      // Of two responses only the last is answered: both changes are accepted.
+      yield* change("a", "3")
+      yield* client.receive
+      yield* TestClock.adjust("1 second")
+      yield* change("a", "4")
+      client.send(ack(yield* client.receive))
+      expect(yield* since).toEqual([3, 4_000])
+      // What was rejected is not measured.
+      yield* change("a", "5")
+      client.send(nack(yield* client.receive, "no"))
+      expect(yield* since).toEqual([3, 4_000])
     }).pipe(Effect.provide(setup()))
   )
 
@@ -407,58 +470,93 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
-  it.effect("a stream is one span, from its first byte to its end", () => {
-    const spans: Array<Tracer.Span> = []
-    const tracer = Tracer.make({
-      span: (name, parent, context, links, startTime, kind) => {
-        const attributes = new Map<string, unknown>()
-        let status: Tracer.SpanStatus = { _tag: "Started", startTime }
-        const span: Tracer.Span = {
-          _tag: "Span",
-          name,
-          spanId: String(spans.length),
-          traceId: "t",
-          parent,
-          context,
-          get status() {
-            return status
-          },
-          attributes,
-          links,
-          sampled: true,
-          kind,
-          end: (endTime, exit) => {
-            status = { _tag: "Ended", startTime, endTime, exit }
-          },
-          attribute: (key, value) => void attributes.set(key, value),
-          event: () => undefined,
-          addLinks: () => undefined
-        }
-        spans.push(span)
-        return span
-      },
-      context: (run) => run()
-    })
-    return Effect.gen(function* () {
-      const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", clusters("a"))
-      const client = yield* open()
-      client.send(first(CDS))
-      client.send(ack(yield* client.receive))
-      yield* store.update("edge", { upsert: clusters("b") })
-      client.send(ack(yield* client.receive))
-      const streams = () => spans.filter(({ name }) => name === "xds.stream")
-      expect(streams().map(({ status }) => status._tag)).toEqual(["Started"])
-      client.end()
-      expect(streams().map(({ status }) => status._tag)).toEqual(["Ended"])
-      expect(Object.fromEntries(streams()[0]?.attributes ?? [])).toMatchObject({
-        "xds.protocol": "Incremental",
-        "xds.service": "ADS",
-        "xds.node.id": "n1",
-        "xds.group": "edge"
+  it.effect(
+    "a stream is one span, from its first byte to its end; a NACK is an event of it, a refusal its error",
+    () => {
+      const spans: Array<Tracer.Span> = []
+      const spanEvents: Array<{ readonly name: string; readonly attributes: unknown }> = []
+      const tracer = Tracer.make({
+        span: (name, parent, context, links, startTime, kind) => {
+          const attributes = new Map<string, unknown>()
+          let status: Tracer.SpanStatus = { _tag: "Started", startTime }
+          const span: Tracer.Span = {
+            _tag: "Span",
+            name,
+            spanId: String(spans.length),
+            traceId: "t",
+            parent,
+            context,
+            get status() {
+              return status
+            },
+            attributes,
+            links,
+            sampled: true,
+            kind,
+            end: (endTime, exit) => {
+              status = { _tag: "Ended", startTime, endTime, exit }
+            },
+            attribute: (key, value) => void attributes.set(key, value),
+            event: (event, _, attributes) => void spanEvents.push({ name: event, attributes }),
+            addLinks: () => undefined
+          }
+          spans.push(span)
+          return span
+        },
+        context: (run) => run()
       })
-    }).pipe(Effect.provide(Layer.provide(setup(), Layer.setTracer(tracer))))
-  })
+      return Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        yield* store.set("edge", clusters("a"))
+        const client = yield* open()
+        client.send(first(CDS))
+        client.send(ack(yield* client.receive))
+        yield* store.update("edge", { upsert: clusters("b") })
+        client.send(ack(yield* client.receive))
+        const streams = () => spans.filter(({ name }) => name === "xds.stream")
+        expect(streams().map(({ status }) => status._tag)).toEqual(["Started"])
+        client.end()
+        expect(streams().map(({ status }) => status._tag)).toEqual(["Ended"])
+        expect(Object.fromEntries(streams()[0]?.attributes ?? [])).toMatchObject({
+          "xds.protocol": "Incremental",
+          "xds.service": "ADS",
+          "xds.node.id": "n1",
+          "xds.group": "edge"
+        })
+        const exits = () =>
+          streams().map(({ status }) =>
+            status._tag === "Ended"
+              ? Exit.mapBoth(status.exit, { onFailure: (error) => error, onSuccess: () => "well" })
+              : undefined
+          )
+        expect(exits()).toEqual([Exit.succeed("well")])
+
+        const rejecting = yield* open()
+        rejecting.send(first(CDS))
+        rejecting.send(nack(yield* rejecting.receive, "no such field"))
+        expect(spanEvents).toMatchObject([
+          {
+            name: "xds.nack",
+            attributes: {
+              "xds.type": "CDS",
+              "xds.nonce": "1",
+              "xds.error.code": 13,
+              "xds.error.message": "no such field"
+            }
+          }
+        ])
+        // Refused for what it sends, and because there are too many.
+        const refused = yield* open()
+        refused.send(Request.incremental({ typeUrl: CDS }))
+        const { code, message } = yield* refused.ended
+        expect(exits()[2]).toEqual(Exit.fail({ code, message }))
+        yield* open()
+        const tooMany = yield* open()
+        expect(exits()[4]).toEqual(Exit.fail(yield* tooMany.ended))
+        expect(streams()[4]?.attributes.get("xds.service")).toBe("ADS")
+      }).pipe(Effect.provide(Layer.provide(setup({ maxStreams: 2 }), Layer.setTracer(tracer))))
+    }
+  )
 
   it.effect("ends its streams and stops listening when the scope closes", () =>
     Effect.gen(function* () {

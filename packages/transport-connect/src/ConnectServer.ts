@@ -11,11 +11,13 @@
  */
 import { ServerTransport, Status } from "@effect-xds/transport"
 import * as ListenAddress from "@effect-xds/transport/ListenAddress"
+import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as ServerTls from "@effect-xds/transport/ServerTls"
 import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import * as Http1 from "node:http"
 import * as Http2 from "node:http2"
@@ -195,6 +197,7 @@ class Server {
   readonly #pingInterval: number
   readonly #pingTimeout: number
   readonly #fork: (effect: Effect.Effect<void>) => void
+  readonly #log: LogLimit.LogLimit
 
   constructor(
     options: Options,
@@ -209,6 +212,7 @@ class Server {
     this.#pingTimeout = options.keepalive?.timeout ?? 10_000
     const runFork = Runtime.runFork(runtime)
     this.#fork = (effect) => void runFork(effect)
+    this.#log = LogLimit.make(runtime, () => performance.now())
     this.#calls = new Calls({ maxStreams, maxStreamsPerPeer: options.maxStreamsPerPeer ?? maxStreams })
     this.#shared = {
       calls: this.#calls,
@@ -508,7 +512,10 @@ class Server {
     this.#fork(Effect.annotateLogs(Effect.logDebug(message), annotations))
   }
 
-  #warn(message: string, annotations: Record<string, unknown>): void {
-    this.#fork(Effect.annotateLogs(Effect.logWarning(message), annotations))
+  /** Of the same peer and for the same reason once a minute: a peer that is refused may come again at once, and without end. */
+  #warn(message: string, annotations: Readonly<Record<string, string>>): void {
+    const { peer = "", reason = "" } = annotations
+    const host = peer.slice(0, Math.max(0, peer.lastIndexOf(":")))
+    this.#log(LogLevel.Warning, `${message} ${host} ${reason}`, message, undefined, annotations)
   }
 }

@@ -25,7 +25,7 @@ export const streams = Metric.counter("xds_connect_streams", { description: "Ope
  *
  * @since 0.1.0
  */
-export const receivedBytes = Metric.counter("xds_connect_received_bytes", {
+export const receivedBytes = Metric.counter("xds_connect_received_bytes_total", {
   description: "Bytes of requests received",
   incremental: true
 })
@@ -35,7 +35,7 @@ export const receivedBytes = Metric.counter("xds_connect_received_bytes", {
  *
  * @since 0.1.0
  */
-export const sentBytes = Metric.counter("xds_connect_sent_bytes", {
+export const sentBytes = Metric.counter("xds_connect_sent_bytes_total", {
   description: "Bytes of responses sent",
   incremental: true
 })
@@ -45,7 +45,7 @@ export const sentBytes = Metric.counter("xds_connect_sent_bytes", {
  *
  * @since 0.1.0
  */
-export const tlsReloads = Metric.counter("xds_connect_tls_reloads", {
+export const tlsReloads = Metric.counter("xds_connect_tls_reloads_total", {
   description: "Times that changed TLS files were taken into use",
   incremental: true
 })
@@ -66,7 +66,7 @@ export type RefusalReason =
   | "malformed message"
   | "request timeout"
 
-const refusals = Metric.counter("xds_connect_refused_streams", {
+const refusals = Metric.counter("xds_connect_refused_streams_total", {
   description: "Streams refused, or ended for what their client sent",
   incremental: true
 })

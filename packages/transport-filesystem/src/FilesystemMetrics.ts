@@ -11,7 +11,7 @@ import * as Metric from "effect/Metric"
  *
  * @since 0.1.0
  */
-export const accepted = Metric.counter("xds_filesystem_accepted", {
+export const accepted = Metric.counter("xds_filesystem_accepted_total", {
   description: "Files whose content was taken",
   incremental: true
 })
@@ -21,7 +21,7 @@ export const accepted = Metric.counter("xds_filesystem_accepted", {
  *
  * @since 0.1.0
  */
-export const rejections = Metric.counter("xds_filesystem_rejections", {
+export const rejections = Metric.counter("xds_filesystem_rejections_total", {
   description: "Files that were rejected",
   incremental: true
 })
@@ -38,14 +38,14 @@ export const rejected = Metric.gauge("xds_filesystem_rejected_files", { descript
  *
  * @since 0.1.0
  */
-export const written = Metric.counter("xds_filesystem_written", { description: "Files written", incremental: true })
+export const written = Metric.counter("xds_filesystem_written_total", { description: "Files written", incremental: true })
 
 /**
  * Files that could not be written or removed.
  *
  * @since 0.1.0
  */
-export const writeFailures = Metric.counter("xds_filesystem_write_failures", {
+export const writeFailures = Metric.counter("xds_filesystem_write_failures_total", {
   description: "Files that could not be written or removed",
   incremental: true
 })

@@ -13,7 +13,7 @@ import type * as MetricKeyType from "effect/MetricKeyType"
  */
 export type Outcome = "changed" | "unchanged" | "failed" | "aborted"
 
-const ended = Metric.counter("xds_rest_client_polls", { description: "Polls that ended", incremental: true })
+const ended = Metric.counter("xds_rest_client_polls_total", { description: "Polls that ended", incremental: true })
 
 /**
  * Polls that ended: a counter with the tag `outcome`.

@@ -20,7 +20,7 @@ export const sessions = Metric.gauge("xds_rest_sessions", { description: "Open s
  */
 export const held = Metric.gauge("xds_rest_held", { description: "Polls that wait for a change" })
 
-const answered = Metric.counter("xds_rest_requests", { description: "Requests answered", incremental: true })
+const answered = Metric.counter("xds_rest_requests_total", { description: "Requests answered", incremental: true })
 
 /**
  * Requests that were answered, by HTTP status: a counter with the tag `status`.
@@ -37,7 +37,7 @@ export const requests = (
  *
  * @since 0.1.0
  */
-export const tlsReloads = Metric.counter("xds_rest_tls_reloads", {
+export const tlsReloads = Metric.counter("xds_rest_tls_reloads_total", {
   description: "TLS files that changed and were read again",
   incremental: true
 })

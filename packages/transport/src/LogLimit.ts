@@ -19,7 +19,13 @@ const maxSubject = 200
  *
  * @since 0.1.0
  */
-export type LogLimit = (level: LogLevel.LogLevel, subject: string, message: string, cause?: unknown) => void
+export type LogLimit = (
+  level: LogLevel.LogLevel,
+  subject: string,
+  message: string,
+  cause?: unknown,
+  annotations?: Readonly<Record<string, unknown>>
+) => void
 
 /** What peers write must not look like lines of their own. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
@@ -33,13 +39,17 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
   const subjects = new Set<string | number>()
   let began = Number.NEGATIVE_INFINITY
   let left = 0
-  const log = (level: LogLevel.LogLevel, ...message: ReadonlyArray<unknown>) => {
-    Runtime.runFork(runtime)(Effect.logWithLevel(level, ...message))
+  const log = (
+    level: LogLevel.LogLevel,
+    annotations: Readonly<Record<string, unknown>>,
+    ...message: ReadonlyArray<unknown>
+  ) => {
+    Runtime.runFork(runtime)(Effect.annotateLogs(Effect.logWithLevel(level, ...message), annotations))
   }
-  return (level, subject, message, cause) => {
+  return (level, subject, message, cause, annotations = {}) => {
     const time = now()
     if (time - began >= window) {
-      if (left > 0) log(LogLevel.Warning, `${left} log lines about xDS peers were left out in the last minute`)
+      if (left > 0) log(LogLevel.Warning, {}, `${left} log lines about xDS peers were left out in the last minute`)
       began = time
       left = 0
       subjects.clear()
@@ -51,7 +61,7 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
       return
     }
     subjects.add(key)
-    if (cause === undefined) log(level, oneLine(message))
-    else log(level, oneLine(message), cause)
+    if (cause === undefined) log(level, annotations, oneLine(message))
+    else log(level, annotations, oneLine(message), cause)
   }
 }

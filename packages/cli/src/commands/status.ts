@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as StatusTable from "@effect-xds/admin/StatusTable"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
@@ -13,47 +14,32 @@ import { CommandFailure } from "../CommandFailure.js"
 import * as ResourceText from "../ResourceText.js"
 import * as Target from "../Target.js"
 
-const Version = Schema.Struct({ version: Schema.String, nonce: Schema.String })
+const Version = Schema.Struct({ version: Schema.String, nonce: Schema.String, at: Schema.String })
 
+const Rejection = Schema.Struct({ code: Schema.Number, message: Schema.String })
+
+/** What the table needs of the answer. */
 const Report = Schema.Struct({
+  at: Schema.String,
+  not_ready: Schema.Array(Schema.String),
   clients: Schema.Array(
     Schema.Struct({
       node: Schema.NullOr(Schema.Struct({ id: Schema.String })),
       group: Schema.NullOr(Schema.String),
       address: Schema.String,
-      waiting: Schema.Boolean,
+      connected_at: Schema.String,
       types: Schema.Array(
         Schema.Struct({
           type: Schema.String,
+          state: Schema.Literal("waiting", "asked", "sent", "acked", "nacked"),
           sent: Schema.NullOr(Version),
           acked: Schema.NullOr(Version),
-          nacked: Schema.NullOr(Schema.Struct({ ...Version.fields, error: Schema.Struct({ message: Schema.String }) }))
+          nacked: Schema.NullOr(Schema.Struct({ ...Version.fields, error: Rejection }))
         })
       )
     })
   )
 })
-
-type Client = (typeof Report.Type)["clients"][number]
-
-/** What a client makes of what it was sent last. */
-const stateOf = ({ acked, nacked, sent }: Client["types"][number]): readonly [state: string, detail: string] => {
-  if (sent === null) return ["asked", "nothing sent yet"]
-  if (acked?.nonce === sent.nonce) return ["acked", ""]
-  if (nacked?.nonce === sent.nonce) return ["nacked", nacked.error.message]
-  return ["sent", "not answered yet"]
-}
-
-const rowsOf = (client: Client): ReadonlyArray<ReadonlyArray<string>> => {
-  const who = [client.node?.id ?? "?", client.group ?? "?", client.address]
-  if (client.types.length === 0) return [[...who, "", "", client.waiting ? "waiting" : "", ""]]
-  return client.types.map((type) => {
-    const [state, detail] = client.waiting ? ["waiting", "its group is not set"] : stateOf(type)
-    return [...who, type.type, type.sent?.version ?? "", state, detail]
-  })
-}
-
-const heading = ["NODE", "GROUP", "ADDRESS", "TYPE", "VERSION", "STATE", "DETAIL"]
 
 const urlOf = (address: string): string =>
   `${/^https?:\/\//.test(address) ? address.replace(/\/+$/, "") : `http://${address}`}/status`
@@ -89,7 +75,9 @@ const fetchReport = (address: string): Effect.Effect<unknown, CommandFailure> =>
 }
 
 const details = HelpDoc.blocks([
-  HelpDoc.p("Prints the clients of a control plane: what each was sent, has acknowledged or rejected, and why."),
+  HelpDoc.p(
+    "Prints the clients of a control plane: what each was sent, has acknowledged or rejected, and why. Problems come first."
+  ),
   HelpDoc.p("ADDRESS is that of the admin port of `serve`. Default: 127.0.0.1:18090"),
   HelpDoc.p("effect-xds status"),
   HelpDoc.p("effect-xds status --output json 10.0.0.7:18090")
@@ -103,7 +91,9 @@ const details = HelpDoc.blocks([
 export const status = Command.make(
   "status",
   {
-    output: ResourceText.option("table: a line for each client and type; json, yaml: all that is known"),
+    output: ResourceText.option(
+      "table: a line for each client and type, problems first; json, yaml: all that is known"
+    ),
     address: Args.text({ name: "ADDRESS" }).pipe(
       Args.withDescription("Of the admin port"),
       Args.withDefault("127.0.0.1:18090")
@@ -118,7 +108,6 @@ export const status = Command.make(
         Schema.decodeUnknown(Report)(body),
         () => new CommandFailure({ kind: "failed", message: `${urlOf(address)} is not the status of a control plane` })
       )
-      if (report.clients.length === 0) return yield* Console.log("no clients")
-      yield* Console.log(ResourceText.table([heading, ...report.clients.flatMap(rowsOf)]))
+      yield* Console.log(StatusTable.lines(report).join("\n"))
     })
 ).pipe(Command.withDescription(details))

@@ -21,7 +21,8 @@ import * as Client from "../Client.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import type { Audience, Slices } from "./Audience.js"
-import type { StreamSpan } from "./StreamSpan.js"
+import type { ChangeTimes } from "./ChangeTimes.js"
+import * as StreamSpan from "./StreamSpan.js"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 
 /** What a server's options say, with defaults filled in and durations in milliseconds. */
@@ -48,6 +49,7 @@ export interface Group {
   /** `undefined`: it is not set. */
   resources: ResourceGroup | undefined
   readonly connections: Set<Connection>
+  readonly changes: ChangeTimes
   readonly audience: Audience<Connection>
 }
 
@@ -71,7 +73,7 @@ export interface Environment {
   readonly leave: (connection: Connection) => void
   readonly publish: (make: () => ServerEvent) => void
   readonly log: LogLimit
-  readonly span: StreamSpan
+  readonly span: StreamSpan.StreamSpan
   /** Starts the hook; the result stops it. `undefined`: there is no hook. */
   readonly authorize:
     | ((
@@ -93,6 +95,18 @@ const ended: Phase = { _tag: "Ended" }
 
 /** What a client said of a response. The version is empty if it is not known. */
 type Rejection = Pick<ServerStream.Output & { readonly _tag: "Nacked" }, "typeUrl" | "nonce" | "version" | "error">
+
+/** A change that was sent and is not ACKed. */
+interface Unacked {
+  readonly typeUrl: string
+  readonly nonce: string
+  /** When the store changed, in milliseconds. */
+  readonly since: number
+}
+
+/** Most of them for one stream: a client that never answers is not measured. */
+const maxUnacked = 64
+const noneUnacked: ReadonlyArray<Unacked> = []
 
 /** A request without the node, which would pin the bytes it came in. */
 const withoutNode = (request: Request.Request): Request.Request =>
@@ -135,6 +149,8 @@ export class Connection implements ServerTransport.StreamHandler, Work {
   /** When the stream ends if nothing came: its first request, or the answer of a unary call. */
   private giveUpAt: number
   private stopAuthorizing: (() => void) | undefined
+  /** Oldest first. */
+  private unacked: ReadonlyArray<Unacked> = noneUnacked
   private readonly connectedAt: number
   private readonly span: Tracer.Span | undefined
 
@@ -147,10 +163,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.stream = ServerStream.make({ protocol, typeUrl })
     this.connectedAt = environment.clock.unsafeCurrentTimeMillis()
     this.giveUpAt = environment.now() + environment.settings.firstRequestTimeout
-    this.span = environment.span({
-      "xds.protocol": protocol,
-      "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
-    })
+    this.span = environment.span(StreamSpan.attributesOf(accepted.method))
     environment.deadline(this, this.giveUpAt)
   }
 
@@ -203,10 +216,10 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.due = true
   }
 
-  /** Ends the stream with a status. */
-  end(status: Status.Status): void {
+  /** Ends the stream with a status. `exit`: how its span ends. */
+  end(status: Status.Status, exit: Exit.Exit<void, Status.Status> = Exit.void): void {
     if (this.phase._tag === "Ended") return
-    this.finish(status.code === "OK" ? "answered" : `${status.code}: ${status.message}`)
+    this.finish(status.code === "OK" ? "answered" : `${status.code}: ${status.message}`, exit)
     this.accepted.end(status)
   }
 
@@ -238,14 +251,14 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     XdsServerMetrics.violations.unsafeUpdate(1, [])
     const subject = `${status.code} ${this.node?.id ?? this.accepted.peer.address}`
     this.environment.log(LogLevel.Warning, subject, `${Client.format(this.client())}: ${status.message}; stream ended`)
-    this.end(status)
+    this.end(status, Exit.fail(status))
   }
 
   /** Ends the stream because of a mistake on the server's side: its user's, or ours. */
   private fail(what: string, cause: unknown): void {
     const message = `${what} failed for ${Client.format(this.client())}: ${reasonOf(cause)}; stream ended`
     this.environment.log(LogLevel.Error, what, message, cause instanceof Error ? Cause.die(cause) : cause)
-    this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`))
+    this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`), Exit.die(cause))
   }
 
   private open(request: Request.Request): void {
@@ -364,10 +377,11 @@ export class Connection implements ServerTransport.StreamHandler, Work {
 
   private feed(now: number): void {
     for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
-      const [stream, outputs] = ServerStream.step(this.stream, input, now)
+      const before = this.stream
+      const [stream, outputs] = ServerStream.step(before, input, now)
       this.stream = stream
       this.stepsLeft--
-      for (const output of outputs) this.handle(output)
+      for (const output of outputs) this.handle(output, before, now)
       if (ServerStream.isWorking(this.stream) || ServerStream.isAnsweringInParts(this.stream)) this.stepsLeft = 0
       if (this.stepsLeft <= 0) return
     }
@@ -430,25 +444,31 @@ export class Connection implements ServerTransport.StreamHandler, Work {
       group === undefined || group.resources !== undefined
         ? "there was no answer"
         : `group ${JSON.stringify(group.name)} was not set`
-    this.end(Status.make("UNAVAILABLE", `${why} within ${fetchTimeout / 1000} s`))
+    const status = Status.make("UNAVAILABLE", `${why} within ${fetchTimeout / 1000} s`)
+    this.end(status, Exit.fail(status))
   }
 
-  private handle(output: ServerStream.Output): void {
+  private handle(output: ServerStream.Output, before: ServerStream.ServerStream, now: number): void {
     if (this.phase._tag !== "Serving") return
     const { environment } = this
     const { group } = this.phase
     switch (output._tag) {
       case "Send":
+        this.measure(output, before)
         return this.send(output)
       case "Subscribed":
         this.subscribed = true
         environment.publish(() => ({ ...output, client: this.client() }))
         return
       case "Acked":
+        for (const { since } of this.answered(output)) {
+          XdsServerMetrics.changeToAck.unsafeUpdate((now - since) / 1000, XdsServerMetrics.typeTags(output.typeUrl))
+        }
         XdsServerMetrics.acks.unsafeUpdate(1, XdsServerMetrics.typeTags(output.typeUrl))
         environment.publish(() => ({ ...output, client: this.client() }))
         return
       case "Nacked":
+        this.answered(output)
         return this.rejected(output, `version ${output.version}`)
       case "Ignored":
         if (output.reason === "StaleNonce") {
@@ -477,11 +497,45 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     }
   }
 
+  /** Begins to measure how long it takes to the ACK, if a response tells of a change. */
+  private measure(
+    { nonce, typeUrl }: ServerStream.Output & { readonly _tag: "Send" },
+    before: ServerStream.ServerStream
+  ) {
+    const from = ServerStream.revision(before, typeUrl)
+    // A `*` that is asked for again has no revision: its answer is no change.
+    if (from === undefined || from < 0 || from === ServerStream.revision(this.stream, typeUrl)) return
+    const since = this.groupOf()?.changes.after(typeUrl, from)
+    if (since === undefined) return
+    this.unacked = [...this.unacked.slice(this.unacked.length < maxUnacked ? 0 : 1), { typeUrl, nonce, since }]
+  }
+
+  /** Takes out what is answered by an answer: clients may answer only the last of several responses. */
+  private answered(answer: { readonly typeUrl: string; readonly nonce: string }): ReadonlyArray<Unacked> {
+    if (this.unacked.length === 0) return noneUnacked
+    const { nonce, typeUrl } = answer
+    const last = this.unacked.findLastIndex((each) => each.typeUrl === typeUrl && Number(each.nonce) <= Number(nonce))
+    const isAnswered = (each: Unacked, index: number) => index <= last && each.typeUrl === typeUrl
+    const answered = this.unacked.filter(isAnswered)
+    if (answered.length > 0) {
+      const left = this.unacked.filter((each, index) => !isAnswered(each, index))
+      this.unacked = left.length === 0 ? noneUnacked : left
+    }
+    return answered
+  }
+
   /** Tells of a NACK. `what` was rejected: in words, because it may be unknown. */
   private rejected({ error, nonce, typeUrl, version }: Rejection, what: string): void {
     const { environment } = this
     const type = ResourceType.shortNameOf(typeUrl)
     XdsServerMetrics.nacks.unsafeUpdate(1, XdsServerMetrics.typeTags(typeUrl))
+    this.span?.event("xds.nack", environment.clock.unsafeCurrentTimeNanos(), {
+      "xds.type": type,
+      "xds.version": version,
+      "xds.nonce": nonce,
+      "xds.error.code": error.code,
+      "xds.error.message": error.message
+    })
     environment.publish(() => ({ _tag: "Nacked", client: this.client(), typeUrl, nonce, version, error }))
     environment.log(
       LogLevel.Warning,
@@ -532,7 +586,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     XdsServerMetrics.waiting.unsafeModify(waiting ? 1 : -1, XdsServerMetrics.groupTags(this.phase.group.name))
   }
 
-  private finish(reason: string): void {
+  private finish(reason: string, exit: Exit.Exit<void, Status.Status> = Exit.void): void {
     if (this.phase._tag === "Ended") return
     const client = this.client()
     this.setWaiting(false)
@@ -545,7 +599,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.environment.deadline(this, Number.POSITIVE_INFINITY)
     XdsServerMetrics.streamsEnded.unsafeUpdate(1, [])
     this.span?.attribute("xds.end", reason)
-    this.span?.end(this.environment.clock.unsafeCurrentTimeNanos(), Exit.void)
+    this.span?.end(this.environment.clock.unsafeCurrentTimeNanos(), exit)
     this.environment.publish(() => ({ _tag: "Ended", client, reason }))
   }
 }

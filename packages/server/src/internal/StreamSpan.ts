@@ -2,12 +2,20 @@
  * A span for each stream. What makes them is looked up once: to ask Effect's runtime for one takes as long as a quarter of
  * all that a new stream costs.
  */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import type * as Tracer from "effect/Tracer"
+
+/** What is known of a stream when it is opened. */
+export const attributesOf = ({ protocol, typeUrl }: ServerTransport.Method): Readonly<Record<string, string>> => ({
+  "xds.protocol": protocol,
+  "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
+})
 
 /** Begins a span with these attributes; `undefined` where tracing is switched off. */
 export type StreamSpan = (attributes: Readonly<Record<string, string>>) => Tracer.Span | undefined

@@ -1,0 +1,140 @@
+/**
+ * A status report as a table for a person: one line for each client and type, problems first.
+ *
+ * @since 0.1.0
+ */
+import type { ClientStatus, StatusReport, TypeState, TypeStatus, Version } from "./StatusReport.js"
+
+/**
+ * What the table shows of a type.
+ *
+ * @since 0.1.0
+ */
+export type ShownType = Pick<TypeStatus, "type" | "state" | "sent" | "acked" | "nacked">
+
+/**
+ * What the table shows of a client.
+ *
+ * @since 0.1.0
+ */
+export interface ShownClient extends Pick<ClientStatus, "group" | "address" | "connected_at"> {
+  readonly node: { readonly id: string } | null
+  readonly types: ReadonlyArray<ShownType>
+}
+
+/**
+ * What the table shows of a report.
+ *
+ * @since 0.1.0
+ */
+export interface ShownReport extends Pick<StatusReport, "at" | "not_ready"> {
+  readonly clients: ReadonlyArray<ShownClient>
+}
+
+/** States from the worst to the best: so they are sorted. */
+const states: ReadonlyArray<TypeState> = ["nacked", "waiting", "sent", "asked", "acked"]
+
+const heading = ["STATE", "SINCE", "NODE", "GROUP", "ADDRESS", "TYPE", "VERSION", "DETAIL"]
+
+interface Row {
+  readonly state: TypeState
+  /** Without the heading. */
+  readonly cells: ReadonlyArray<string>
+}
+
+/** What peers write must not move the cursor, or look like a line of its own. */
+const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+
+/** `12s`, `5m`, `3h`, `2d`. */
+const age = (from: string, to: string): string => {
+  const seconds = Math.max(0, Math.floor((Date.parse(to) - Date.parse(from)) / 1_000))
+  const [divisor, unit] =
+    seconds < 60 ? [1, "s"] : seconds < 3_600 ? [60, "m"] : seconds < 86_400 ? [3_600, "h"] : [86_400, "d"]
+  return Number.isNaN(seconds) ? "?" : `${Math.floor(seconds / divisor)}${unit}`
+}
+
+/** What the state is about. */
+const versionOf = ({ acked, nacked, sent, state }: ShownType): Version | null =>
+  state === "acked" ? acked : state === "nacked" ? nacked : sent
+
+const detailOf = ({ acked, nacked, sent, state }: ShownType): string => {
+  switch (state) {
+    case "nacked":
+      return `${nacked?.error.message ?? ""}${acked === null ? "; nothing was accepted yet" : `; accepted is ${acked.version}`}`
+    case "waiting":
+      return "its group is not set"
+    case "asked":
+      return "nothing sent yet"
+    case "sent":
+      return "not answered yet"
+    case "acked":
+      // An older response was rejected after this one was accepted.
+      return nacked !== null && sent !== null && nacked.at > sent.at ? `rejected also: ${nacked.error.message}` : ""
+  }
+}
+
+const rowsOf = (client: ShownClient, at: string): ReadonlyArray<Row> => {
+  const who = [client.node?.id ?? "?", client.group ?? "?", client.address]
+  if (client.types.length === 0) {
+    const cells = [age(client.connected_at, at), ...who, "-", "-", "nothing asked for yet"]
+    return [{ state: "asked", cells }]
+  }
+  return client.types.map((type) => {
+    const version = versionOf(type)
+    const since = age(version?.at ?? client.connected_at, at)
+    const name = version === null || version.version === "" ? "-" : version.version
+    return { state: type.state, cells: [since, ...who, type.type, name, detailOf(type)] }
+  })
+}
+
+const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+  const widths: Array<number> = []
+  for (const row of rows) {
+    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)))
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd()
+  )
+}
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
+
+/**
+ * The lines of the table, without line ends: first what keeps the server from being ready, then how many are in which state,
+ * then a line for each client and type: rejections, those that wait for a group, those that did not answer, the others. Of
+ * more than `maxRows` the last, which are well as long as few have problems, are left out; the last line says how many.
+ *
+ * @since 0.1.0
+ */
+export const lines = ({ at, clients, not_ready }: ShownReport, maxRows = 10_000): ReadonlyArray<string> => {
+  const byState = new Map<TypeState, Array<ReadonlyArray<string>>>(states.map((state) => [state, []]))
+  const totals = new Map<TypeState, number>()
+  for (const client of clients) {
+    for (const { cells, state } of rowsOf(client, at)) {
+      totals.set(state, (totals.get(state) ?? 0) + 1)
+      const rows = byState.get(state)
+      if (rows !== undefined && rows.length < maxRows) rows.push([state, ...cells.map(oneLine)])
+    }
+  }
+  const inOrder = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): number => {
+    // By group and node.
+    for (const column of [3, 2]) {
+      const [a = "", b = ""] = [one[column], other[column]]
+      if (a !== b) return a < b ? -1 : 1
+    }
+    return 0
+  }
+  const rows = Array.from(byState.values()).flatMap((each) => each.sort(inOrder))
+  const shown = rows.slice(0, maxRows)
+  const all = Array.from(totals.values()).reduce((sum, each) => sum + each, 0)
+  const summary = states.flatMap((state) => (totals.has(state) ? [`${totals.get(state) ?? 0} ${state}`] : []))
+  return [
+    ...not_ready.map((reason) => `not ready: ${oneLine(reason)}`),
+    clients.length === 0 ? "no clients" : `${count(clients.length, "client")}: ${summary.join(", ")}`,
+    ...(shown.length === 0 ? [] : ["", ...columns([heading, ...shown])]),
+    ...(all > shown.length ? [`and ${all - shown.length} more`] : [])
+  ]
+}

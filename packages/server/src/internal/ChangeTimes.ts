@@ -1,0 +1,41 @@
+/**
+ * When the sets of a group changed, for measuring how long it takes until clients have accepted it. Of each type the last few
+ * changes: whoever is further behind is measured from the oldest of them.
+ */
+import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
+
+/** Most changes of a type that are known. */
+const maxChanges = 64
+
+interface Change {
+  readonly revision: number
+  /** Milliseconds. */
+  readonly at: number
+}
+
+export class ChangeTimes {
+  /** Oldest first. */
+  readonly #changes = new Map<string, Array<Change>>()
+
+  /** Notes what is different. Nothing is known of a group that is set anew: its revisions begin again. */
+  note(before: ResourceGroup | undefined, after: ResourceGroup | undefined, at: number): void {
+    if (before === undefined || after === undefined) this.#changes.clear()
+    if (after === undefined) return
+    for (const [typeUrl, { mark }] of after.sets) {
+      if (before !== undefined && ResourceGroups.set(before, typeUrl).mark === mark) continue
+      const known = this.#changes.get(typeUrl)
+      const change = { revision: mark.revision, at }
+      if (known === undefined) this.#changes.set(typeUrl, [change])
+      else {
+        if (known.length === maxChanges) known.shift()
+        known.push(change)
+      }
+    }
+  }
+
+  /** When the first change after a revision was; `undefined` if none is known. */
+  after(typeUrl: string, revision: number): number | undefined {
+    return this.#changes.get(typeUrl)?.find((change) => change.revision > revision)?.at
+  }
+}
