@@ -2,11 +2,11 @@
 import { fromBinary, toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
 import { ResourceSet } from "@effect-xds/core"
+import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { SnapshotStore } from "@effect-xds/server"
 import * as Effect from "effect/Effect"
-import * as Redaction from "./Redaction.js"
 
 /** What to leave out: `undefined` takes everything. */
 export interface Filter {
@@ -24,7 +24,7 @@ const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown
     const schema = await TypeRegistry.load(typeUrl)
     if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
     const message = fromBinary(schema, value)
-    await Redaction.redact(schema, message)
+    await MessageRedaction.redact(schema, message)
     return {
       "@type": typeUrl,
       ...Object(toJson(schema, message, { registry: await TypeRegistry.forMessage(schema, message) }))

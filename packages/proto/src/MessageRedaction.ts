@@ -1,27 +1,33 @@
 /**
  * Takes private keys, passwords and the like out of a message before people see it: the fields that Envoy's API marks
  * with `udpa.annotations.sensitive`, as Envoy's own config dump does.
+ *
+ * @since 0.1.0
  */
-import type { DescField, Message } from "@bufbuild/protobuf"
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
 import { fromBinary, getOption, isMessage, ScalarType, toBinary } from "@bufbuild/protobuf"
 import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
-import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { sensitive } from "@effect-xds/proto/udpa/annotations/sensitive"
-import type { DescMessage } from "@bufbuild/protobuf"
+import { redacted } from "./Redaction.js"
+import * as TypeRegistry from "./TypeRegistry.js"
 
-const text = "[redacted]"
-const bytes = new TextEncoder().encode(text)
+const bytes = new TextEncoder().encode(redacted)
 
 /** An `Any` in an `Any` in an `Any`…: nobody writes that to be read. */
 const maxDepth = 100
 
-const isSensitive = (field: DescField): boolean => getOption(field, sensitive)
+/**
+ * Whether Envoy's API marks a field as sensitive.
+ *
+ * @since 0.1.0
+ */
+export const isSensitive = (field: DescField): boolean => getOption(field, sensitive)
 
 /** What stands for a value of a scalar type; `undefined`: the value says nothing. */
 const replacement = (scalar: ScalarType): string | Uint8Array | undefined =>
-  scalar === ScalarType.STRING ? text : scalar === ScalarType.BYTES ? bytes : undefined
+  scalar === ScalarType.STRING ? redacted : scalar === ScalarType.BYTES ? bytes : undefined
 
 const redactAny = async (message: ReflectMessage, hidden: boolean, depth: number): Promise<void> => {
   if (!isMessage(message.message, AnySchema)) return
@@ -94,6 +100,10 @@ const redactFields = async (message: ReflectMessage, hidden: boolean, depth: num
   }
 }
 
-/** Changes the message, which is to be nobody else's. Rejects if something in it cannot be looked into. */
+/**
+ * Changes the message, which is to be nobody else's. Rejects if something in it cannot be looked into.
+ *
+ * @since 0.1.0
+ */
 export const redact = (schema: DescMessage, message: Message): Promise<void> =>
   redactFields(reflect(schema, message), false, 0)

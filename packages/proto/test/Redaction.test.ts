@@ -1,0 +1,215 @@
+import { create, toBinary, toJsonString } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import { toText } from "@bufbuild/protobuf/txtpb"
+import { describe, expect, it } from "@effect/vitest"
+import { MessageRedaction, Redaction, SensitiveFields, TypeRegistry } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
+import { generateKeyPairSync, randomBytes } from "node:crypto"
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+const { privateKey } = generateKeyPairSync("rsa", {
+  modulusLength: 1024,
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  publicKeyEncoding: { type: "spki", format: "pem" }
+})
+
+const secret = (inline: string) =>
+  create(SecretSchema, {
+    name: "edge-certificate",
+    type: {
+      case: "tlsCertificate",
+      value: {
+        certificateChain: { specifier: { case: "filename", value: "/etc/tls/chain.pem" } },
+        privateKey: { specifier: { case: "inlineString", value: inline } }
+      }
+    }
+  })
+
+describe("values of sensitive fields", () => {
+  it("are found in secrets, in extensions inside of other messages, and in unknown types", () => {
+    const bytes = toBinary(SecretSchema, secret(privateKey))
+    expect(SensitiveFields.values(SecretSchema.typeName, bytes).map(textOf)).toEqual([privateKey])
+
+    const context = create(UpstreamTlsContextSchema, {
+      sni: "backend.example",
+      commonTlsContext: {
+        tlsCertificates: [{ password: { specifier: { case: "inlineBytes", value: utf8("open sesame") } } }]
+      }
+    })
+    const cluster = create(ClusterSchema, {
+      name: "backend",
+      transportSocket: {
+        name: "tls",
+        configType: { case: "typedConfig", value: anyPack(UpstreamTlsContextSchema, context) }
+      }
+    })
+    const inCluster = SensitiveFields.values(
+      `type.googleapis.com/${ClusterSchema.typeName}`,
+      toBinary(ClusterSchema, cluster)
+    )
+    expect(inCluster.map(textOf)).toEqual(["open sesame"])
+
+    const unknown = SensitiveFields.values("example.Config", toBinary(SecretSchema, secret("a password")))
+    expect(unknown.map(textOf)).toContain("a password")
+    expect(SensitiveFields.values(SecretSchema.typeName, utf8("no message")).map(textOf)).toEqual(["no message"])
+  })
+
+  it("are not the names of files and variables that hold secrets", () => {
+    const named = create(SecretSchema, {
+      type: { case: "genericSecret", value: { secret: { specifier: { case: "filename", value: "/run/secret" } } } }
+    })
+    expect(SensitiveFields.values(SecretSchema.typeName, toBinary(SecretSchema, named))).toEqual([])
+  })
+
+  it("are those that the descriptors mark: the table fits them", () => {
+    const script = fileURLToPath(new URL("../scripts/sensitive.mjs", import.meta.url))
+    const { status } = spawnSync(process.execPath, [script, "--check"], { timeout: 60_000 })
+    expect(status, "run packages/proto/scripts/sensitive.mjs").toBe(0)
+  }, 60_000)
+})
+
+/** No run of eight characters of the secret, whatever their case. */
+const expectGone = (shown: string, secret: string): void => {
+  const low = shown.toLowerCase()
+  // The first and last lines of PEM are no secret.
+  const planted = secret.replace(/-----(BEGIN|END)[^-]*-----/g, " ")
+  for (let at = 0; at + 8 <= planted.length; at++) {
+    const piece = planted.slice(at, at + 8).toLowerCase()
+    if (/\s/.test(piece)) continue
+    expect(low.includes(piece), `${piece} in ${shown}`).toBe(false)
+  }
+}
+
+const password = 'Tr0ub4dor&3 "quoted" \\back\\ über\tTab/%2F, and correct horse battery staple'
+
+const encodings: ReadonlyArray<readonly [string, (text: string) => string]> = [
+  ["as it is", (text) => text],
+  ["as JSON", (text) => JSON.stringify(text)],
+  ["as JSON in JSON", (text) => JSON.stringify(JSON.stringify(text))],
+  [
+    "escaped as in C",
+    (text) =>
+      Array.from(Buffer.from(text), (byte) =>
+        byte === 0x22 || byte === 0x5c
+          ? `\\${String.fromCharCode(byte)}`
+          : byte >= 0x20 && byte < 0x7f
+            ? String.fromCharCode(byte)
+            : `\\${byte.toString(8).padStart(3, "0")}`
+      ).join("")
+  ],
+  ["in a URL", (text) => encodeURIComponent(text)],
+  ["in base64", (text) => Buffer.from(text).toString("base64")],
+  ["in base64url", (text) => Buffer.from(text).toString("base64url")],
+  ["in base64 of something larger", (text) => Buffer.from(`x${text}y`).toString("base64")],
+  ["in base64 of something larger still", (text) => Buffer.from(`xy${text}`).toString("base64")],
+  ["in hexadecimal", (text) => Buffer.from(text).toString("hex")],
+  ["in upper case", (text) => Buffer.from(text).toString("hex").toUpperCase()],
+  ["line by line", (text) => text.split("\n").join("\n   | ")]
+]
+
+describe("a text that quotes a secret", () => {
+  for (const planted of [privateKey, password]) {
+    for (const [name, encode] of encodings) {
+      it(`keeps none of ${planted === privateKey ? "a key" : "a password"} that stands there ${name}, also cut`, () => {
+        const quote = encode(planted)
+        const middle = quote.slice(Math.floor(quote.length / 3), Math.floor((quote.length * 2) / 3))
+        for (const said of [`bad value ${quote}, sorry`, `bad value ${quote.slice(0, -9)}`, `…${middle}… is wrong`]) {
+          const shown = Redaction.values(said, [utf8(planted)])
+          expect(shown).toContain("[redacted]")
+          expectGone(shown, planted)
+          expectGone(shown, quote.replaceAll("\n   | ", " "))
+        }
+      })
+    }
+  }
+
+  it("keeps none of it in the text format and in JSON of the whole message", async () => {
+    const message = secret(privateKey)
+    const registry = await TypeRegistry.forMessage(SecretSchema, message)
+    for (const said of [
+      toText(SecretSchema, message, { registry }),
+      toJsonString(SecretSchema, message, { registry }),
+      Buffer.from(toBinary(SecretSchema, message)).toString("base64")
+    ]) {
+      const shown = Redaction.values(
+        said,
+        SensitiveFields.values(SecretSchema.typeName, toBinary(SecretSchema, message))
+      )
+      expectGone(shown, privateKey)
+    }
+  })
+
+  it("keeps none of a key of bytes", () => {
+    const key = randomBytes(48)
+    for (const said of [key.toString("base64"), key.toString("hex")]) {
+      expect(Redaction.values(`ticket key ${said}`, [key])).toBe("ticket key [redacted]")
+    }
+  })
+
+  it("keeps everything else, and says where something was", () => {
+    const said = `Error adding/updating cluster(s) backend: Failed to load private key from <inline>: ${JSON.stringify(password)}; see line 17`
+    expect(Redaction.values(said, [utf8(password), utf8(privateKey)])).toBe(
+      'Error adding/updating cluster(s) backend: Failed to load private key from <inline>: "[redacted]"; see line 17'
+    )
+  })
+
+  it("loses short secrets where they stand alone, and the beginnings of secrets at its end", () => {
+    expect(Redaction.values("password ab is wrong, about", [utf8("ab")])).toBe("password [redacted] is wrong, about")
+    expect(Redaction.values("the word is hunt…", [utf8("hunter2")])).toBe("the word is [redacted]…")
+    expect(Redaction.values("er2 was it", [utf8("hunter2hunter2")])).toBe("er2 was it")
+    expect(Redaction.values("nter2 was it", [utf8("hunter2hunter2")])).toBe("[redacted] was it")
+  })
+
+  it("takes little time, however the text is made", () => {
+    const secrets = Array.from({ length: 60 }, () => utf8(randomBytes(700).toString("base64")))
+    for (const said of ["A".repeat(20_000), '"a\\'.repeat(6_000), 'secret=\\"'.repeat(2_000), "\\u00".repeat(5_000)]) {
+      const before = process.cpuUsage()
+      Redaction.values(said, secrets)
+      Redaction.strict(said)
+      const { system, user } = process.cpuUsage(before)
+      expect((user + system) / 1_000).toBeLessThan(400)
+    }
+  })
+
+  it("is reduced to words where there is more to look for than time", () => {
+    const many = Array.from({ length: 40 }, () => randomBytes(4_096))
+    const shown = Redaction.values('cluster backend rejects "x1y2z3w4v5" or x1y2z3w4v5 in 17 places', many)
+    expect(shown).toBe("cluster backend rejects [redacted] or [redacted] in 17 places")
+  })
+})
+
+describe("a text of which nothing is known", () => {
+  it("loses private keys and the values of fields that are named like secrets", () => {
+    expectGone(Redaction.text(`no key:\n${privateKey.slice(0, 400)}`), privateKey.slice(0, 400))
+    for (const said of [
+      'private_key { inline_string: "hunter2hunter2" }',
+      '{"privateKey":{"inlineString":"hunter2hunter2"}}',
+      '"{\\"inline_bytes\\":\\"hunter2hunter2\\"}"',
+      "inline_string: hunter2hunter2",
+      'password: "hunter2hunter2',
+      "authorization: Bearer hunter2hunter2",
+      "got Basic hunter2hunter2=="
+    ]) {
+      expect(Redaction.text(said)).not.toContain("hunter2")
+      expect(Redaction.text(said)).toContain("[redacted]")
+    }
+    expect(Redaction.text("the password is wrong; private key: not there")).toBe(
+      "the password is wrong; private key: not there"
+    )
+  })
+})
+
+it("a message is shown without what its sensitive fields hold", async () => {
+  const message = secret(privateKey)
+  await MessageRedaction.redact(SecretSchema, message)
+  const shown = toJsonString(SecretSchema, message)
+  expect(shown).toContain("[redacted]")
+  expect(shown).toContain("/etc/tls/chain.pem")
+  expectGone(shown, privateKey)
+})
