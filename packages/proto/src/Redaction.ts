@@ -85,7 +85,12 @@ const cut = (text: string): string =>
     ? text
     : `${text.slice(0, maxLength)}… (${text.length - maxLength} more characters are left out)`
 
-const patterns = (text: string): string =>
+/** Nothing of the below is in a text without this, and most texts are without. */
+const suspicious = /[:=]|-----BEGIN|\b(?:bearer|basic)\s/i
+
+const patterns = (text: string): string => (suspicious.test(text) ? withoutPatterns(text) : text)
+
+const withoutPatterns = (text: string): string =>
   text
     .replace(pem, redacted)
     .replace(quoted, (_, name: string, end: string | undefined, between: string, escape: string, quote: string) => {
@@ -459,27 +464,35 @@ const replaceAlone = (text: string, secret: string): string => {
 const harmless = /^[^\p{L}\p{N}]*(?:\p{L}[\p{L}_.:/-]*|\d{1,5})?[^\p{L}\p{N}]*$/u
 const maxWord = 48
 
+const isNever = (): boolean => false
+
 /**
- * Leaves only what cannot well be a piece of a secret: words and small numbers outside of quotes. For texts that may hold
- * secrets which are not known.
+ * Leaves only what cannot well be a piece of a secret: words and small numbers outside of quotes, and names that are known.
+ * For texts that may hold secrets which are not known.
  *
  * @since 0.1.0
  */
-export const strict = (text: string): string =>
-  patterns(cut(text))
-    .replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|`[^`]*(?:`|$)/g, redacted)
-    .replace(/\S+/g, (word) =>
-      word.includes(redacted) || (word.length <= maxWord && harmless.test(word)) ? word : redacted
-    )
+export const strict = (text: string, isName: (text: string) => boolean = isNever): string =>
+  patterns(cut(text)).replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|`[^`]*(?:`|$)|\S+/g, (part) => {
+    if (part.includes(redacted)) return part
+    if (part.startsWith('"') || part.startsWith("`")) return isName(part.slice(1, -1)) ? part : redacted
+    if (part.length <= maxWord && harmless.test(part)) return part
+    return isName(part.replace(/^[('[{<]+|[)'\]}>.,:;]+$/g, "")) ? part : redacted
+  })
 
 /**
  * Takes secrets out of a text: every piece of eight characters or more of any of the values, as it is, escaped as in C,
  * the text format, JSON or URLs, in hexadecimal or in base64, across line ends and in any case of letters; and what
- * {@link text} finds. If the values are more than can be looked for, only what cannot be a secret is left ({@link strict}).
+ * {@link text} finds. If the values are more than can be looked for (128 KiB), only what cannot be a secret is left ({@link
+ * strict}).
  *
  * @since 0.1.0
  */
-export const values = (text: string, secrets: Iterable<Uint8Array>): string => {
+export const values = (
+  text: string,
+  secrets: Iterable<Uint8Array>,
+  isName: (text: string) => boolean = isNever
+): string => {
   let result = patterns(cut(text))
   let source: Uint8Array | undefined
   let normal: Normal | undefined
@@ -489,7 +502,7 @@ export const values = (text: string, secrets: Iterable<Uint8Array>): string => {
   for (const secret of secrets) {
     if (secret.byteLength === 0) continue
     size += secret.byteLength
-    if (size > maxSecretBytes) return strict(text)
+    if (size > maxSecretBytes) return strict(text, isName)
     source ??= encoder.encode(result)
     normal ??= normalize(source)
     searched ??= new Searched(normal.bytes)

@@ -24,6 +24,7 @@ import { ChangeTimes } from "./internal/ChangeTimes.js"
 import type { Environment, Group, Settings, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import * as Deadlines from "./internal/Deadlines.js"
+import { Secrets } from "./internal/Secrets.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
@@ -264,6 +265,7 @@ export const make = <R = never>(
       publish: subscribers.publish,
       log: LogLimit.make(runtime, now),
       span,
+      secrets: new Secrets(),
       authorize:
         authorize === undefined
           ? undefined

@@ -5,8 +5,10 @@ import { fromBinary } from "@bufbuild/protobuf"
 import * as Heartbeat from "@effect-xds/core/Heartbeat"
 import type * as Request from "@effect-xds/core/Request"
 import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
+import type { Resource } from "@effect-xds/core/Resource"
 import * as Response from "@effect-xds/core/Response"
 import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -22,6 +24,7 @@ import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import type { Audience, Slices } from "./Audience.js"
 import type { ChangeTimes } from "./ChangeTimes.js"
+import * as Secrets from "./Secrets.js"
 import * as StreamSpan from "./StreamSpan.js"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 
@@ -74,6 +77,7 @@ export interface Environment {
   readonly publish: (make: () => ServerEvent) => void
   readonly log: LogLimit
   readonly span: StreamSpan.StreamSpan
+  readonly secrets: Secrets.Secrets
   /** Starts the hook; the result stops it. `undefined`: there is no hook. */
   readonly authorize:
     | ((
@@ -117,12 +121,33 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 /** Steps of a stream before others have their turn. One that deals with a part of many names is the only one in its turn. */
 const stepsPerTurn = 64
 
+/** What is shown of a node, which may hold anything. */
+const shown = (node: Client.NodeIdentity): Client.NodeIdentity => ({
+  id: Redaction.text(node.id),
+  cluster: Redaction.text(node.cluster),
+  userAgentName: Redaction.text(node.userAgentName),
+  userAgentVersion: Redaction.text(node.userAgentVersion)
+})
+
+/** Responses to one stream whose answers are still to come and whose content is kept for the client's words about it. */
+const maxUnanswered = 16
+
+interface Unanswered {
+  readonly typeUrl: string
+  readonly nonce: string
+  readonly resources: ReadonlyArray<Resource>
+}
+
+const nothingUnanswered: ReadonlyArray<Unanswered> = []
+
 /** One stream of one client. */
 export class Connection implements ServerTransport.StreamHandler, Work {
   private phase: Phase = { _tag: "Opening" }
   private node: Client.NodeIdentity | undefined
   private stream: ServerStream.ServerStream
   private readonly inputs: Array<ServerStream.Input> = []
+  /** What the client may quote if it rejects it. */
+  private unanswered = nothingUnanswered
   private stepping = false
   /** Whether the transport takes another response. */
   private credit = true
@@ -184,7 +209,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
         return
       }
       case "Serving":
-        this.inputs.push({ _tag: "Request", request: withoutNode(request) })
+        this.inputs.push({ _tag: "Request", request: this.withoutSecrets(withoutNode(request)) })
         return this.run()
       case "Ended":
         return
@@ -199,7 +224,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.run()
   }
 
-  readonly onEnd = (reason: string): void => this.finish(reason)
+  readonly onEnd = (reason: string): void => this.finish(Redaction.text(reason))
 
   // What the server tells.
 
@@ -246,8 +271,35 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     }
   }
 
+  /** Before anything else sees the request: what it says of resources may quote what they hold. */
+  private withoutSecrets(request: Request.Request): Request.Request {
+    const { errorDetail, responseNonce, typeUrl } = request
+    let { unanswered } = this
+    if (errorDetail === undefined && (responseNonce === "" || unanswered.length === 0)) return request
+    if (errorDetail === undefined && unanswered.length === 1 && unanswered[0]?.nonce === responseNonce) {
+      this.unanswered = nothingUnanswered
+      return request
+    }
+    const sent = unanswered.filter((response) => response.typeUrl === typeUrl)
+    const answered = sent.findIndex(({ nonce }) => nonce === responseNonce)
+    if (answered >= 0) {
+      // Responses are answered in order; Envoy answers only the last of several.
+      const gone = new Set(sent.slice(0, answered + 1))
+      unanswered = unanswered.filter((response) => !gone.has(response))
+      this.unanswered = unanswered
+    }
+    if (errorDetail === undefined) return request
+    const message = this.environment.secrets.redact(errorDetail.message, {
+      typeUrl,
+      sent: sent.map(({ resources }) => resources),
+      group: this.groupOf()?.resources
+    })
+    return { ...request, errorDetail: { code: errorDetail.code, message } }
+  }
+
   /** Ends the stream because of what the client did. */
-  private refuse(status: Status.Status): void {
+  private refuse({ code, message }: Status.Status): void {
+    const status = Status.make(code, Redaction.text(message))
     XdsServerMetrics.violations.unsafeUpdate(1, [])
     const subject = `${status.code} ${this.node?.id ?? this.accepted.peer.address}`
     this.environment.log(LogLevel.Warning, subject, `${Client.format(this.client())}: ${status.message}; stream ended`)
@@ -256,9 +308,14 @@ export class Connection implements ServerTransport.StreamHandler, Work {
 
   /** Ends the stream because of a mistake on the server's side: its user's, or ours. */
   private fail(what: string, cause: unknown): void {
-    const message = `${what} failed for ${Client.format(this.client())}: ${reasonOf(cause)}; stream ended`
-    this.environment.log(LogLevel.Error, what, message, cause instanceof Error ? Cause.die(cause) : cause)
-    this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`), Exit.die(cause))
+    // What the functions of users throw may quote what they were given: the client's headers among it.
+    const secrets = Secrets.ofHeaders(this.accepted.headers)
+    const without = (text: string): string => Redaction.values(text, secrets)
+    const message = `${what} failed for ${Client.format(this.client())}: ${without(reasonOf(cause))}; stream ended`
+    const shownCause = new Error(without(reasonOf(cause)))
+    if (cause instanceof Error && cause.stack !== undefined) shownCause.stack = without(cause.stack)
+    this.environment.log(LogLevel.Error, what, message, Cause.die(shownCause))
+    this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`), Exit.die(shownCause))
   }
 
   private open(request: Request.Request): void {
@@ -275,7 +332,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
       const message = `the first request's node is not an envoy.config.core.v3.Node: ${reasonOf(cause)}`
       return this.refuse(Status.make("INVALID_ARGUMENT", message))
     }
-    this.node = Client.identityOf(node)
+    this.node = shown(Client.identityOf(node))
     const { accepted } = this
     const origin: Client.Origin = {
       method: accepted.method,
@@ -341,7 +398,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.span?.attribute("xds.group", name)
     this.environment.publish(() => ({ _tag: "Connected", client: this.client() }))
     if (this.credit) this.inputs.push({ _tag: "Writable" })
-    for (const request of requests) this.inputs.push({ _tag: "Request", request })
+    for (const request of requests) this.inputs.push({ _tag: "Request", request: this.withoutSecrets(request) })
     this.run()
   }
 
@@ -562,6 +619,11 @@ export class Connection implements ServerTransport.StreamHandler, Work {
       removed: response.removed.length,
       bytes: size
     }))
+    if (response.resources.length > 0 && !this.accepted.method.unary) {
+      const { unanswered } = this
+      const kept = unanswered.length < maxUnanswered ? unanswered : unanswered.slice(1)
+      this.unanswered = [...kept, { typeUrl, nonce, resources: response.resources }]
+    }
     // Before the write: a transport may give credit back while it is being written to.
     this.credit = false
     const more = this.accepted.write({ body, suffix })
@@ -596,6 +658,7 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.phase = ended
     this.inputs.length = 0
     this.indexing = undefined
+    this.unanswered = nothingUnanswered
     this.environment.deadline(this, Number.POSITIVE_INFINITY)
     XdsServerMetrics.streamsEnded.unsafeUpdate(1, [])
     this.span?.attribute("xds.end", reason)
