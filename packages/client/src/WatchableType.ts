@@ -6,6 +6,8 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { fromBinary } from "@bufbuild/protobuf"
 import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
+import * as Redaction from "@effect-xds/proto/Redaction"
+import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import * as Either from "effect/Either"
 
 /** A value and the type that decoded it: what the core holds, which knows values only as unknown. */
@@ -14,6 +16,19 @@ class Decoded<out A> {
     readonly by: WatchableType<unknown>,
     readonly value: A
   ) {}
+}
+
+/** A decoder that throws rejects. */
+const decodeWith = <A>(
+  decoder: ResourceDecoder.ResourceDecoder<A>,
+  bytes: Uint8Array,
+  name: string
+): Either.Either<A, string> => {
+  try {
+    return decoder.decode(bytes, name)
+  } catch (cause) {
+    return Either.left(cause instanceof Error ? cause.message : String(cause))
+  }
 }
 
 /**
@@ -30,7 +45,12 @@ export class WatchableType<out A> {
     this.typeUrl = decoder.typeUrl
     this.decoder = {
       ...decoder,
-      decode: (bytes, name) => Either.map(decoder.decode(bytes, name), (value) => new Decoded(this, value))
+      decode: (bytes, name) =>
+        Either.mapBoth(decodeWith(decoder, bytes, name), {
+          // The reason goes to the server, to watchers and to the log, and may quote what is in the resource.
+          onLeft: (reason) => Redaction.values(reason, SensitiveFields.values(decoder.typeUrl, bytes)),
+          onRight: (value) => new Decoded(this, value)
+        })
     }
   }
 

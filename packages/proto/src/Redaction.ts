@@ -221,9 +221,10 @@ const normalize = (text: Uint8Array): Normal => {
       at += 1 + digits
       if (digits > 0) emit(value, start, at)
     } else if (escape === 0x75) {
-      let [value, digits] = hexAt(source, at + 1, 4)
+      const [unit, digits] = hexAt(source, at + 1, 4)
       at += 1 + digits
       if (digits < 4) continue
+      let value = unit
       if (value >= 0xd800 && value < 0xdc00 && source[at] === backslash) {
         let next = at
         while (source[next] === backslash) next++
@@ -479,6 +480,16 @@ export const strict = (text: string, isName: (text: string) => boolean = isNever
     if (part.length <= maxWord && harmless.test(part)) return part
     return isName(part.replace(/^[('[{<]+|[)'\]}>.,:;]+$/g, "")) ? part : redacted
   })
+
+/** Names of types, which the errors of parsers are full of. */
+const isTypeName = (word: string): boolean => /^(?:envoy|google|xds|udpa)\.[\w.]+$/.test(word)
+
+/**
+ * A parser's words about something that it could not read, without what they quote of that.
+ *
+ * @since 0.1.0
+ */
+export const ofParser = (message: string): string => strict(message, isTypeName)
 
 /**
  * Takes secrets out of a text: every piece of eight characters or more of any of the values, as it is, escaped as in C,

@@ -80,7 +80,7 @@ const outputs = () => {
   const said: Array<string> = []
   const tell = (value: unknown): void => {
     said.push(Inspectable.toStringUnknown(value))
-    said.push(value instanceof Error ? `${value.message} ${value.stack ?? ""}` : (JSON.stringify(value) ?? ""))
+    said.push(value instanceof Error ? `${value.message} ${value.stack ?? ""}` : JSON.stringify(value))
   }
   const logger = Logger.make((entry) => {
     tell(entry.message)

@@ -14,6 +14,7 @@ import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { DiscoveryResponse, Resource } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { DiscoveryResponseSchema, ResourceSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Data from "effect/Data"
@@ -212,9 +213,11 @@ const readJson = async <Desc extends DescMessage>(
     return Either.right(fromJson(schema, json, { registry }))
   } catch (cause) {
     const found = JsonProblem.find(schema, json, registry, path)
-    return found === undefined
-      ? problem("Schema", reasonOf(cause), path, document.offsetOf(path, "value"))
-      : problem(found.reason, found.detail, found.path, document.offsetOf(found.path, found.at))
+    if (found === undefined) {
+      return problem("Schema", JsonProblem.reasonIn(reasonOf(cause)), path, document.offsetOf(path, "value"))
+    }
+    const shown = found.isKeyHidden === true ? found.path.slice(0, -1) : found.path
+    return problem(found.reason, found.detail, shown, document.offsetOf(found.path, found.at))
   }
 }
 
@@ -479,7 +482,7 @@ const errorOf = (file: string, text: string | undefined, { detail, offset, path,
     line: position?.line,
     column: position?.column,
     path: formatPath(path),
-    detail
+    detail: Redaction.text(detail)
   })
 }
 

@@ -5,7 +5,9 @@ import * as Client from "@effect-xds/core/Client"
 import * as ClientRequest from "@effect-xds/core/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/ClientResponse"
 import type { ErrorDetail, Protocol } from "@effect-xds/core/Request"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 import * as Status from "@effect-xds/transport/Status"
@@ -65,6 +67,9 @@ interface Registered {
 }
 
 const never = Number.POSITIVE_INFINITY
+
+/** Resources that are looked into when a server says something; more would take too long, and only patterns are left. */
+const maxQuoted = 2_000
 
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
@@ -279,7 +284,7 @@ export class Driver {
           if (isCurrent()) this.onMessage(key, protocol, message)
         },
         onEnd: (status) => {
-          if (isCurrent()) this.ended(key, errorOf(status))
+          if (isCurrent()) this.ended(key, this.withoutSecrets(errorOf(status)))
         }
       }
     )
@@ -291,12 +296,27 @@ export class Driver {
     const decoded = ClientResponse.decode(protocol, message)
     if (Either.isRight(decoded)) {
       this.observations.answered(this.addressOf(key))
-      return this.run({ _tag: "Response", stream: key, response: decoded.right })
+      const { right: response } = decoded
+      const errors = response.errors.map(({ error, name }) => ({ name, error: this.withoutSecrets(error) }))
+      const said = errors.length === 0 ? response : { ...response, errors }
+      return this.run({ _tag: "Response", stream: key, response: said })
     }
     const address = this.addressOf(key)
     this.environment.log(LogLevel.Warning, `malformed ${address}`, `${address}: ${decoded.left.message}; stream ended`)
     this.streams.get(key)?.port.end()
     this.ended(key, { code: Status.codes.INTERNAL, message: decoded.left.message })
+  }
+
+  /** Before anything else sees it: what a server says may quote what it sent. */
+  private withoutSecrets({ code, message }: ErrorDetail): ErrorDetail {
+    const resources = this.dump()
+    const secrets =
+      resources.length > maxQuoted
+        ? []
+        : resources.flatMap(({ held, typeUrl }) =>
+            held === undefined ? [] : SensitiveFields.values(typeUrl, held.bytes)
+          )
+    return { code, message: Redaction.values(message, secrets) }
   }
 
   private ended(key: string, error: ErrorDetail): void {

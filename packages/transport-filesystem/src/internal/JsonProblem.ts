@@ -5,6 +5,8 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import { fromJson } from "@bufbuild/protobuf"
 import { AnySchema, isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import { isSensitive } from "@effect-xds/proto/MessageRedaction"
+import { ofParser } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { Path } from "./SourceDocument.js"
 
@@ -14,6 +16,8 @@ export interface Problem {
   readonly at: "key" | "value"
   readonly reason: "UnknownType" | "Schema"
   readonly detail: string
+  /** The last part of the path may be a secret that stands where a key should. */
+  readonly isKeyHidden?: boolean
 }
 
 const failureOf = (schema: DescMessage, json: JsonValue, registry: Registry): string | undefined => {
@@ -28,8 +32,14 @@ const failureOf = (schema: DescMessage, json: JsonValue, registry: Registry): st
 const isObject = (json: JsonValue | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
+/** Inline values of any DataSource count as sensitive: which of them are, hangs on where it is used. */
+const isHidden = (schema: DescMessage): boolean => schema.typeName === "envoy.config.core.v3.DataSource"
+
+/** What could be the name of a field: letters in words. A key that is none may be a secret in the wrong place. */
+const isPlain = (key: string): boolean => /^[A-Za-z][A-Za-z_]{0,63}$/.test(key)
+
 /** What people see of a wrong value. Long ones are cut, and strings are not shown: they may be keys and passwords. */
-const show = (json: JsonValue): string =>
+const show = (json: JsonValue, hidden: boolean): string =>
   Array.isArray(json)
     ? "a list"
     : json === null
@@ -38,11 +48,16 @@ const show = (json: JsonValue): string =>
         ? "an object"
         : typeof json === "string"
           ? "a string"
-          : `the ${typeof json} ${String(json).slice(0, 40)}`
+          : hidden
+            ? `a ${typeof json}`
+            : `the ${typeof json} ${String(json).slice(0, 40)}`
 
-/** What follows the first words of a protobuf-es error, which name a type but no place. */
-const reasonIn = (message: string): string =>
-  message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, "")
+/**
+ * What follows the first words of a protobuf-es error, which name a type but no place. Without what it quotes of the
+ * value.
+ */
+export const reasonIn = (message: string): string =>
+  ofParser(message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, ""))
 
 const custom = new Map<string, string>([
   ["google.protobuf.Duration", 'expected a duration in seconds such as "0.25s"'],
@@ -52,22 +67,24 @@ const custom = new Map<string, string>([
   ["google.protobuf.ListValue", "expected a list"]
 ])
 
-const ofScalar = (field: DescField, value: JsonValue, message: string): string => {
+const ofScalar = (field: DescField, value: JsonValue, message: string, hidden: boolean): string => {
   if (field.enum !== undefined) {
     const names = field.enum.values.map(({ name }) => name)
     const some = names.length > 20 ? `${names.slice(0, 20).join(", ")}, …` : names.join(", ")
-    const wrong = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : show(value)
+    const isShown = typeof value === "string" && !hidden && /^\w{1,80}$/.test(value)
+    const wrong = isShown ? JSON.stringify(value) : show(value, hidden)
     return `${wrong} is no value of ${field.enum.typeName}; it has ${some}`
   }
-  const reason = reasonIn(message)
+  // What is expected stands before what is quoted.
+  const reason = message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, "")
   const expected = /^expected [^,:]+/.exec(reason)?.[0]
-  if (expected === undefined) return reason.slice(0, 200)
+  if (expected === undefined) return reasonIn(message).slice(0, 200)
   const range = reason.endsWith("out of range") ? ": it is out of range" : ""
   const quotes =
     expected === "expected string" && (typeof value === "number" || typeof value === "boolean")
       ? "; put it in quotes"
       : ""
-  return `${expected} but found ${show(value)}${range}${quotes}`
+  return `${expected} but found ${show(value, hidden)}${range}${quotes}`
 }
 
 /** How many letters differ, as far as it is needed to tell a slip from another word. */
@@ -99,26 +116,28 @@ export const find = (
   schema: DescMessage,
   json: JsonValue,
   registry: Registry,
-  path: Path = []
+  path: Path = [],
+  isInside = false
 ): Problem | undefined => {
+  const hidden = isInside || isHidden(schema)
   const message = failureOf(schema, json, registry)
   if (message === undefined) return undefined
   const here = (detail: string): Problem => ({ path, at: "value", reason: "Schema", detail })
-  if (schema.typeName === AnySchema.typeName) return inAny(json, registry, path) ?? here(reasonIn(message))
+  if (schema.typeName === AnySchema.typeName) return inAny(json, registry, path, hidden) ?? here(reasonIn(message))
   const expected = custom.get(schema.typeName)
-  if (expected !== undefined) return here(`${expected} but found ${show(json)}`)
+  if (expected !== undefined) return here(`${expected} but found ${show(json, hidden)}`)
   if (isWrapperDesc(schema)) {
-    return here(ofScalar(schema.fields[0], json, message))
+    return here(ofScalar(schema.fields[0], json, message, hidden))
   }
-  if (!isObject(json)) return here(`expected an object (${schema.typeName}) but found ${show(json)}`)
-  return inFields(schema, json, registry, path) ?? here(reasonIn(message).slice(0, 200))
+  if (!isObject(json)) return here(`expected an object (${schema.typeName}) but found ${show(json, hidden)}`)
+  return inFields(schema, json, registry, path, hidden) ?? here(reasonIn(message).slice(0, 200))
 }
 
 /** The fields of a message in an `Any`. */
 export const withoutType = (json: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(json).filter(([key]) => key !== "@type"))
 
-const inAny = (json: JsonValue, registry: Registry, path: Path): Problem | undefined => {
+const inAny = (json: JsonValue, registry: Registry, path: Path, hidden: boolean): Problem | undefined => {
   if (!isObject(json)) return undefined
   const type = json["@type"]
   if (typeof type !== "string" || type === "") {
@@ -130,18 +149,28 @@ const inAny = (json: JsonValue, registry: Registry, path: Path): Problem | undef
     return { path: [...path, "@type"], at: "value", reason: "UnknownType", detail: unknownType(type) }
   }
   return schema.typeName.startsWith("google.protobuf.") && json["value"] !== undefined
-    ? find(schema, json["value"], registry, [...path, "value"])
-    : find(schema, withoutType(json), registry, path)
+    ? find(schema, json["value"], registry, [...path, "value"], hidden)
+    : find(schema, withoutType(json), registry, path, hidden)
 }
 
-const inFields = (schema: DescMessage, json: JsonObject, registry: Registry, path: Path): Problem | undefined => {
+const inFields = (
+  schema: DescMessage,
+  json: JsonObject,
+  registry: Registry,
+  path: Path,
+  hidden: boolean
+): Problem | undefined => {
   const seen = new Map<string, string>()
   for (const [key, value] of Object.entries(json)) {
     const field = schema.fields.find(({ jsonName, name }) => name === key || jsonName === key)
     const at = [...path, key]
     const wrongKey = (detail: string): Problem => ({ path: at, at: "key", reason: "Schema", detail })
     if (field === undefined) {
-      return wrongKey(`${schema.typeName} has no field ${JSON.stringify(key.slice(0, 100))}${suggestion(schema, key)}`)
+      const meant = suggestion(schema, key)
+      // A slip in the name of a field is close to it; anything else may be a secret in the wrong place.
+      return meant === "" && (hidden || !isPlain(key))
+        ? { ...wrongKey(`${schema.typeName} has no field of this name`), isKeyHidden: true }
+        : wrongKey(`${schema.typeName} has no field ${JSON.stringify(key.slice(0, 100))}${meant}`)
     }
     const one = field.oneof === undefined || value === null ? `field ${field.name}` : `oneof ${field.oneof.name}`
     const other = seen.get(one)
@@ -149,7 +178,7 @@ const inFields = (schema: DescMessage, json: JsonObject, registry: Registry, pat
       return wrongKey(`only one of ${JSON.stringify(other)} and ${JSON.stringify(key)} may be set`)
     }
     seen.set(one, key)
-    const found = inField(schema, field, key, value, registry, at)
+    const found = inField(schema, field, key, value, registry, at, hidden || isSensitive(field))
     if (found !== undefined) return found
   }
   return undefined
@@ -161,40 +190,41 @@ const inField = (
   key: string,
   value: JsonValue,
   registry: Registry,
-  path: Path
+  path: Path,
+  hidden: boolean
 ): Problem | undefined => {
   const here = (detail: string): Problem => ({ path, at: "value", reason: "Schema", detail })
   const failure = failureOf(schema, { [key]: value }, registry)
   if (failure === undefined) return undefined
   switch (field.fieldKind) {
     case "message":
-      return find(field.message, value, registry, path)
+      return find(field.message, value, registry, path, hidden)
     case "list": {
-      if (!Array.isArray(value)) return here(`expected a list but found ${show(value)}`)
+      if (!Array.isArray(value)) return here(`expected a list but found ${show(value, hidden)}`)
       for (const [index, item] of value.entries()) {
         const at = [...path, index]
         const found =
           field.listKind === "message"
-            ? find(field.message, item, registry, at)
-            : scalar(schema, field, { [key]: [item] }, item, registry, at)
+            ? find(field.message, item, registry, at, hidden)
+            : scalar(schema, field, { [key]: [item] }, item, registry, at, hidden)
         if (found !== undefined) return found
       }
       return here(reasonIn(failure).slice(0, 200))
     }
     case "map": {
-      if (!isObject(value)) return here(`expected an object but found ${show(value)}`)
+      if (!isObject(value)) return here(`expected an object but found ${show(value, hidden)}`)
       for (const [name, item] of Object.entries(value)) {
         const at = [...path, name]
         const found =
           field.mapKind === "message"
-            ? find(field.message, item, registry, at)
-            : scalar(schema, field, { [key]: { [name]: item } }, item, registry, at)
+            ? find(field.message, item, registry, at, hidden)
+            : scalar(schema, field, { [key]: { [name]: item } }, item, registry, at, hidden)
         if (found !== undefined) return found
       }
       return here(reasonIn(failure).slice(0, 200))
     }
     default:
-      return here(ofScalar(field, value, failure))
+      return here(ofScalar(field, value, failure, hidden))
   }
 }
 
@@ -204,17 +234,19 @@ const scalar = (
   alone: JsonObject,
   value: JsonValue,
   registry: Registry,
-  path: Path
+  path: Path,
+  hidden: boolean
 ): Problem | undefined => {
   const failure = failureOf(schema, alone, registry)
   return failure === undefined
     ? undefined
-    : { path, at: "value", reason: "Schema", detail: ofScalar(field, value, failure) }
+    : { path, at: "value", reason: "Schema", detail: ofScalar(field, value, failure, hidden) }
 }
 
 /** What is wrong with a type URL that no message has. */
 export const unknownType = (typeUrl: string): string => {
-  const shown = JSON.stringify(typeUrl.slice(0, 200))
+  // A name of a type has dots; anything else may be a secret in the wrong place.
+  const shown = /^[\w./-]*\.[\w./-]*$/.test(typeUrl) ? JSON.stringify(typeUrl.slice(0, 200)) : "this"
   return typeUrl.includes("envoy.api.v2.")
     ? `${shown} is of the v2 API, which is no longer served; use the v3 type`
     : `${shown} is not a type of the Envoy v3 API; check its spelling`

@@ -71,7 +71,11 @@ class Reader {
       const key = this.#at
       if (this.text[key] !== '"') this.#fail(`expected a name in double quotes but found ${this.#next()}`)
       const name = this.#string()
-      if (places.has(name)) throw new Malformed(key, `the name ${JSON.stringify(name)} stands twice in this object`)
+      if (places.has(name)) {
+        // What is no name of a field may be a secret in the wrong place.
+        const which = /^[\w.@/-]{1,64}$/.test(name) ? `the name ${JSON.stringify(name)}` : "this name"
+        throw new Malformed(key, `${which} stands twice in this object`)
+      }
       this.#space()
       if (this.text[this.#at] !== ":") this.#fail(`expected ":" but found ${this.#next()}`)
       this.#at++

@@ -57,11 +57,45 @@ const startOfWord = (text: string, end: number): number => {
   return end - word.length
 }
 
+/** A word that could be the name of a field or of an enum's value. */
+const plain = /^[A-Za-z][A-Za-z_]{0,63}$/
+
+/**
+ * The parser's words, without what they quote: the token where it stopped may be a key or a password whose quotes were
+ * forgotten. What is wrong stands in the line that is told with it.
+ */
+const withoutQuotes = (message: string): string =>
+  message
+    .replace(/, got -?"(.*)"$/s, (_, token: string) => {
+      if (/^[-\d.]/.test(token)) return ", got a number"
+      return /^[A-Za-z_]/.test(token) ? ", got a word that is not in quotes" : `, got "${token.slice(0, 1)}"`
+    })
+    .replace(
+      /^(unknown field) "(.*)" (for (?:message )?(\S+)|in map entry)/s,
+      (_, what: string, name: string, rest: string, type: string | undefined) =>
+        plain.test(name) && type !== undefined && !type.endsWith(".DataSource")
+          ? `${what} "${name}" ${rest}`
+          : `${what} ${rest}`
+    )
+    .replace(/"-?([^"]*)"/g, (quote, token: string) =>
+      token.length <= 1 || plain.test(token) || isName(token) ? quote : "this"
+    )
+    .replace(/(enum value) "(?![A-Z_]+")[^"]*"/, "$1")
+    .replace(/(?:\binvalid (?:unicode |hex )?escape|octal escape) \\.*$/s, "invalid escape in a string")
+    .replace(/(cannot specify field by number): .*$/s, "$1")
+
+/** The name of a type or a field, as the parser's words are full of. */
+const isName = (token: string): boolean =>
+  /^(?:type\.googleapis\.com\/)?(?:[a-z]\w*\.)+[\w.]+$/.test(token) || /^[a-z][a-z_]+\d?$/.test(token)
+
 export const parse = (schema: DescMessage, text: string, registry: Registry): Either.Either<Message, SyntaxProblem> => {
   try {
     return Either.right(fromText(schema, text, { registry }))
   } catch (cause) {
     const detail = cause instanceof Error ? cause.message : String(cause)
-    return Either.left({ offset: offsetOf(schema, text, registry, detail), detail: detail.slice(0, 300) })
+    return Either.left({
+      offset: offsetOf(schema, text, registry, detail),
+      detail: withoutQuotes(detail).slice(0, 300)
+    })
   }
 }

@@ -1,7 +1,7 @@
 /** Reads YAML 1.2 documents, with anchors and merge keys, as the JSON values they stand for, and keeps where they stand. */
 import type { JsonValue } from "@bufbuild/protobuf"
 import * as Either from "effect/Either"
-import type { Document } from "yaml"
+import type { Document, YAMLError } from "yaml"
 import { isMap, isNode, isScalar, isSeq, parseAllDocuments } from "yaml"
 import type { Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
 import { maxDepth } from "./SourceDocument.js"
@@ -59,16 +59,39 @@ const offsetIn =
     return offset
   }
 
+/** The library's words, without what they quote of the text: it may be a key or a password whose quotes were forgotten. */
+const detailOf = ({ code, message }: YAMLError): string => {
+  switch (code) {
+    case "TAG_RESOLVE_FAILED":
+      return 'this tag is not known; a string that begins with "!" goes in quotes'
+    case "BAD_ALIAS":
+      return 'this alias cannot be read; a string that begins with "*" or "&" goes in quotes'
+    case "BAD_DQ_ESCAPE":
+      return "this is no escape sequence in double quotes; write \\\\ for a backslash"
+    case "UNEXPECTED_TOKEN":
+    case "BAD_DIRECTIVE":
+      return message.replace(/(?:: |\bYAML version |\bdirective %?)[\s\S]*$/, "")
+    default:
+      return message
+  }
+}
+
 const documentOf = (text: string, document: Document.Parsed): Either.Either<SourceDocument, SyntaxProblem> => {
   const start = document.contents?.range[0] ?? document.range[0]
   const problem = document.errors[0] ?? document.warnings.find(({ code }) => code === "TAG_RESOLVE_FAILED")
-  if (problem !== undefined) return Either.left({ offset: problem.pos[0], detail: problem.message })
+  if (problem !== undefined) return Either.left({ offset: problem.pos[0], detail: detailOf(problem) })
   try {
     // The bound on aliases is ours: the library's counts every use of an anchor.
     const value = toJson(document.toJS({ maxAliasCount: -1 }), { left: maxValues(text) })
     return Either.right({ value, start, offsetOf: offsetIn(document, start) })
   } catch (cause) {
-    return Either.left({ offset: start, detail: cause instanceof Error ? cause.message : String(cause) })
+    const detail =
+      cause instanceof Refused
+        ? cause.message
+        : cause instanceof ReferenceError
+          ? 'an alias has no anchor before it; a string that begins with "*" goes in quotes'
+          : "its values cannot be read; write it without anchors and tags"
+    return Either.left({ offset: start, detail })
   }
 }
 
@@ -89,8 +112,8 @@ export const parse = (text: string): Either.Either<ReadonlyArray<SourceDocument>
     })
   } catch (cause) {
     // The library recurses: nesting without end overflows the stack.
-    const detail = cause instanceof Error ? cause.message : String(cause)
-    return Either.left({ offset: 0, detail: `it cannot be read as YAML: ${detail}` })
+    const why = cause instanceof RangeError ? "it is nested too deep" : "its parser failed"
+    return Either.left({ offset: 0, detail: `it cannot be read as YAML: ${why}` })
   }
   const parsed: Array<SourceDocument> = []
   for (const document of documents) {

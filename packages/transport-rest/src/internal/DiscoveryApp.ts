@@ -2,6 +2,7 @@
 import type * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
@@ -12,6 +13,7 @@ import * as RestServerMetrics from "../RestServerMetrics.js"
 import * as Deadlines from "./Deadlines.js"
 import * as DiscoveryRequest from "./DiscoveryRequest.js"
 import * as DiscoveryResponse from "./DiscoveryResponse.js"
+import { reasonOf } from "./JsonText.js"
 import * as Negotiation from "./Negotiation.js"
 import * as Peers from "./Peers.js"
 import * as Refusal from "./Refusal.js"
@@ -156,7 +158,7 @@ export const make = (
         const plain = yield* Effect.tryPromise({
           try: () => response.bytes(format),
           catch: (cause) => {
-            const reason = cause instanceof Error ? cause.message : String(cause)
+            const reason = reasonOf(cause)
             const hint = "a client that accepts application/x-protobuf can be given it"
             const message = `version ${response.version} on ${path} cannot be written as JSON: ${reason}; ${hint}`
             return new Refusal.Refusal({ status: 500, code: "INTERNAL", message })
@@ -203,7 +205,7 @@ export const make = (
           const { address } = Peers.ofRequest(request)
           const what = `${request.method} ${request.url.slice(0, longest)} of ${address} was refused with ${refusal.status}`
           const subject = `${refusal.status} ${Peers.hostOf(address)}`
-          log(LogLevel.Warning, subject, `${what}: ${refusal.message}`)
+          log(LogLevel.Warning, subject, Redaction.text(`${what}: ${refusal.message}`))
           return Effect.succeed(Refusal.toResponse(refusal))
         }),
         Effect.map((response) => {

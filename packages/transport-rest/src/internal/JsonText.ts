@@ -1,14 +1,15 @@
 /** JSON text as it comes from peers: an object, or where it is none. */
 import type { JsonObject } from "@bufbuild/protobuf"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as Either from "effect/Either"
 
-/** Why something cannot be read, in words for the peer. */
+/** Why something cannot be read, in words for the peer and for the log: without what they quote of it. */
 export const reasonOf = (cause: unknown): string =>
   cause instanceof RangeError
     ? "it is nested too deep"
     : cause instanceof Error
       ? // The name of the library in front says nothing to the peer.
-        cause.message.replace(/^\[[^\]]*\] /, "")
+        Redaction.ofParser(cause.message.replace(/^\[[^\]]*\] /, ""))
       : String(cause)
 
 /** Where in a text: `line 2, column 5`. */
@@ -41,8 +42,9 @@ export const parseObject = (bytes: Uint8Array, subject: string, kind: string): E
   try {
     json = JSON.parse(text)
   } catch (cause) {
-    const message = reasonOf(cause)
-    return Either.left(`${subject} is not JSON: ${whereInText(text, message)}: ${message}`)
+    const message = cause instanceof Error ? cause.message : String(cause)
+    // Where it is wrong is enough: what stands there may be a secret.
+    return Either.left(`${subject} is not JSON: it is wrong at ${whereInText(text, message)}`)
   }
   if (isObject(json)) return Either.right(json)
   const found = json === null ? "null" : Array.isArray(json) ? "an array" : `a ${typeof json}`
