@@ -11,7 +11,8 @@
  * | `/config_dump` | JSON: what each group holds; `?group=NAME`, `?type=CDS`, `?name=NAME`. Private keys and passwords are left out |
  *
  * Nothing can be changed here. Who reaches the port can read all that is served, so it listens on this machine only
- * unless it is told otherwise.
+ * unless it is told otherwise, and answers only requests that name it by `localhost`, by the address that they came to or
+ * by a name that it was given: else a web page could have its visitor's browser read the port under a name of its own.
  *
  * @since 0.1.0
  */
@@ -20,6 +21,7 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { ResourceSet } from "@effect-xds/core"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
@@ -64,6 +66,11 @@ export interface ListenOptions extends Options {
   readonly host?: string | undefined
   /** Default 0: any free one. */
   readonly port?: number | undefined
+  /**
+   * Names by which clients may ask for this port beside `localhost`, `host` and the address that they reach, such as the
+   * name of a service. Requests with another `Host` are refused with 421.
+   */
+  readonly allowedHosts?: ReadonlyArray<string> | undefined
   /** Connections at a time; more are closed at once. Default 256. */
   readonly maxConnections?: number | undefined
   /** Milliseconds without a byte read or written after which a connection is closed. Default 30 000. */
@@ -226,6 +233,36 @@ export const makeApp = (
     })
   })
 
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)
+
+/** `[::1]:18090`, `Localhost.`: without the port, the brackets and the last dot, in lower case. */
+const hostnameOf = (header: string): string =>
+  header
+    .replace(/:\d*$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .replace(/\.$/, "")
+    .toLowerCase()
+
+/** What a browser is told to ask under a name that is not this server's (DNS rebinding) is refused. */
+const forOwnNames = (
+  app: HttpApp.Default<never, Scope.Scope>,
+  names: ReadonlySet<string>
+): HttpApp.Default<never, Scope.Scope> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers, source }) => {
+    const header = headers["host"]
+    // Only HTTP/1.0 has none, and no browser speaks that.
+    if (header === undefined) return app
+    const name = hostnameOf(header)
+    const local =
+      source instanceof Http.IncomingMessage ? source.socket.localAddress?.replace(/^::ffff:/, "") : undefined
+    if (isLoopback(name) || names.has(name) || name === local) return app
+    const shown = JSON.stringify(Redaction.text(name.slice(0, longest)))
+    return Effect.succeed(
+      text(421, `this admin port is not known as ${shown}; ask for localhost, or name that host in allowedHosts`)
+    )
+  })
+
 /**
  * Serves the admin port until the scope closes.
  *
@@ -240,8 +277,13 @@ export const make = (
 > =>
   Effect.gen(function* () {
     const { host = "127.0.0.1", idleTimeout = 30_000, maxConnections = 256, port = 0, shutdownGrace = 1000 } = options
-    const app = yield* makeApp(options)
     yield* EventLoopDelay.measure
+    const names = [...(options.allowedHosts ?? []), ...(host === "0.0.0.0" || host === "::" ? [] : [host])]
+    const app = forOwnNames(yield* makeApp(options), new Set(names.map((name) => hostnameOf(name))))
+    if (!isLoopback(host)) {
+      const who = `everyone who reaches ${host} can read all that is served, without a password`
+      yield* Effect.logWarning(`the admin port listens on ${host}: ${who}; keep the network away from it`)
+    }
     const node = Http.createServer({ headersTimeout: 10_000, requestTimeout: 10_000 })
     node.maxConnections = maxConnections
     node.setTimeout(idleTimeout)

@@ -78,6 +78,64 @@ describe("AdminServer", () => {
     }).pipe(Effect.provide(environment))
   )
 
+  it.scopedLive("answers only who asks for it by a name of its own", () =>
+    Effect.gen(function* () {
+      const { address } = yield* AdminServer.make({ allowedHosts: ["xds-admin.corp"] })
+      const ask = (host: string) =>
+        Effect.promise(
+          () =>
+            new Promise<{ readonly status: number; readonly body: string }>((resolve, reject) => {
+              const request = Http.get(
+                `http://${address}/config_dump`,
+                { headers: { host }, agent: false },
+                (response) => {
+                  let body = ""
+                  response.on("data", (chunk: Buffer) => (body += chunk.toString()))
+                  response.on("end", () => resolve({ status: response.statusCode ?? 0, body }))
+                }
+              )
+              request.on("error", reject)
+            })
+        )
+      for (const host of [
+        "localhost",
+        "LOCALHOST:1",
+        "127.0.0.1:18090",
+        "[::1]:18090",
+        "xds-admin.corp",
+        "XDS-admin.corp.:80"
+      ]) {
+        expect((yield* ask(host)).status, host).toBe(200)
+      }
+      for (const host of [
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "10.1.2.3",
+        "[::2]:80"
+      ]) {
+        expect(yield* ask(host), host).toMatchObject({ status: 421, body: expect.stringContaining("allowedHosts") })
+      }
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("warns where others than this machine can read it", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ message }) => void lines.push(String(message)))
+      const listen = (host: string) =>
+        AdminServer.make({ host }).pipe(
+          Effect.provide(
+            Layer.merge(Logger.replace(Logger.defaultLogger, logger), Logger.minimumLogLevel(LogLevel.Info))
+          )
+        )
+      yield* listen("127.0.0.1")
+      expect(lines).toEqual([])
+      yield* listen("0.0.0.0")
+      expect(lines).toEqual([expect.stringContaining("everyone who reaches 0.0.0.0 can read all that is served")])
+    }).pipe(Effect.provide(environment))
+  )
+
   it.scopedLive("says which paths and methods there are", () =>
     Effect.gen(function* () {
       const { get } = yield* serve()

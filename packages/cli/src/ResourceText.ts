@@ -7,6 +7,7 @@ import type { DescMessage, JsonValue, Message } from "@bufbuild/protobuf"
 import { fromBinary, toBinary, toJson } from "@bufbuild/protobuf"
 import * as Options from "@effect/cli/Options"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
+import { redacted } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { stringify } from "yaml"
 
@@ -42,12 +43,37 @@ export const option = (description: string): Options.Options<Format> =>
   )
 
 /**
- * A message as canonical JSON. One that holds an `Any` of a type that is not known, which has no JSON, is its bytes in
- * base64 under the key `value`.
+ * Whether secrets are printed.
  *
  * @since 0.1.0
  */
-export const json = async (schema: DescMessage, value: Message): Promise<JsonValue> => {
+export const showSecrets = Options.boolean("show-secrets").pipe(
+  Options.withDescription("Prints private keys, passwords and the like too; without it [redacted] stands for them")
+)
+
+/**
+ * A message as canonical JSON. One that holds an `Any` of a type that is not known, which has no JSON, is its bytes in
+ * base64 under the key `value`. Unless secrets are to be shown, `[redacted]` stands for what Envoy's API marks as
+ * sensitive, and for a message that cannot be looked into.
+ *
+ * @since 0.1.0
+ */
+export const json = async (schema: DescMessage, value: Message, isShown: boolean): Promise<JsonValue> =>
+  isShown ? plainJson(schema, value) : redactedJson(schema, value)
+
+const redactedJson = async (schema: DescMessage, value: Message): Promise<JsonValue> => {
+  // Only who prints resources needs it.
+  const { redact } = await import("@effect-xds/proto/MessageRedaction")
+  const copy = fromBinary(schema, toBinary(schema, value))
+  try {
+    await redact(schema, copy)
+  } catch {
+    return { value: redacted }
+  }
+  return plainJson(schema, copy)
+}
+
+const plainJson = async (schema: DescMessage, value: Message): Promise<JsonValue> => {
   const registry = await TypeRegistry.forMessage(schema, value)
   try {
     return toJson(schema, value, { registry, useProtoFieldName: true })
@@ -61,8 +87,11 @@ export const json = async (schema: DescMessage, value: Message): Promise<JsonVal
  *
  * @since 0.1.0
  */
-export const withType = async ({ type, value }: Pick<Found, "type" | "value">): Promise<Record<string, JsonValue>> => {
-  const body = await json(await type.load(), value)
+export const withType = async (
+  { type, value }: Pick<Found, "type" | "value">,
+  isShown: boolean
+): Promise<Record<string, JsonValue>> => {
+  const body = await json(await type.load(), value, isShown)
   return { "@type": type.typeUrl, ...(typeof body === "object" && !Array.isArray(body) ? body : {}) }
 }
 

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { AdminServer } from "@effect-xds/admin"
-import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { type Client, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { RestServer } from "@effect-xds/transport-rest"
@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
 import { relative, resolve } from "node:path"
+import * as AllowList from "./AllowList.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
@@ -43,6 +44,11 @@ export interface Config {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
   readonly tlsClientCa: string | undefined
+  /** Who may read which group: `IDENTITY=GROUP`. */
+  readonly allow: ReadonlyArray<string>
+  readonly allowFile: string | undefined
+  /** Names of the admin port. */
+  readonly adminAllowHost: ReadonlyArray<string>
   readonly logFormat: "pretty" | "json"
 }
 
@@ -111,6 +117,35 @@ const tlsOf = ({ tlsCert, tlsClientCa, tlsKey }: Config): Effect.Effect<Tls, Com
   }
   const client = tlsClientCa === undefined ? {} : { ca: resolve(tlsClientCa), requireClientCertificate: true }
   return Effect.succeed({ cert: resolve(tlsCert), key: resolve(tlsKey), ...client })
+}
+
+/** With mutual TLS somebody must say who may read what: that an authority signed a certificate says who it is, no more. */
+const authorizeOf = ({
+  allow,
+  allowFile,
+  tlsClientCa
+}: Config): Effect.Effect<AllowList.Authorize | undefined, CommandFailure> => {
+  const isGiven = allow.length > 0 || allowFile !== undefined
+  if (tlsClientCa === undefined) {
+    if (!isGiven) return Effect.succeed(undefined)
+    const message = "--allow and --allow-file go by clients' certificates, which are asked for with --tls-client-ca"
+    return Effect.fail(new CommandFailure({ kind: "usage", message }))
+  }
+  if (!isGiven) {
+    const message =
+      "--tls-client-ca needs to know who may read which group: say --allow 'spiffe://corp/edge=edge' for each identity, " +
+      "or --allow-file FILE; --allow '*=*' lets every certificate of that authority read every group"
+    return Effect.fail(new CommandFailure({ kind: "usage", message }))
+  }
+  const rules: Array<AllowList.Rule> = []
+  for (const text of allow) {
+    const rule = AllowList.parseFlag(text)
+    if (typeof rule === "string") {
+      return Effect.fail(new CommandFailure({ kind: "usage", message: `--allow ${rule}` }))
+    }
+    rules.push(rule)
+  }
+  return AllowList.make(rules, allowFile)
 }
 
 /** Milliseconds that clients have to read the end of their streams: all ends together stay within a few seconds. */
@@ -216,6 +251,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const files = config.filesOut
     if (files !== undefined) yield* makeFilesOut(files, directory)
     const tls = yield* tlsOf(config)
+    const authorize = yield* authorizeOf(config)
 
     const store = yield* SnapshotStore.makeMemory()
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
@@ -243,6 +279,9 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     }
     const server = yield* XdsServer.make({
       group: (node) => (isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)),
+      ...(authorize !== undefined && {
+        authorize: (_: unknown, { peer }: Client.Origin, group: string) => authorize(peer, group)
+      }),
       controlPlane: "effect-xds",
       // Envoy honours TTLs but does not say so, and who writes one wants it.
       ttl: "always"
@@ -255,6 +294,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       ? undefined
       : yield* AdminServer.make({
           host: config.adminHost,
+          allowedHosts: config.adminAllowHost,
           port: config.adminPort,
           notReady: feed.notReady,
           details: filesOf(feed)

@@ -42,7 +42,7 @@ export const mutualTls = async (): Promise<MutualTls> => {
     ...["--tls-key", write(`${name}.key`, key)]
   ]
   return {
-    server: [...pair("server", server), "--tls-client-ca", ca],
+    server: [...pair("server", server), "--tls-client-ca", ca, "--allow", "CN:client=*"],
     client: ["--tls-ca", ca, ...pair("client", client)],
     ca,
     pem: { ca: authority.cert, cert: client.cert, key: client.private }

@@ -481,15 +481,22 @@ export const strict = (text: string, isName: (text: string) => boolean = isNever
     return isName(part.replace(/^[('[{<]+|[)'\]}>.,:;]+$/g, "")) ? part : redacted
   })
 
-/** Names of types, which the errors of parsers are full of. */
-const isTypeName = (word: string): boolean => /^(?:envoy|google|xds|udpa)\.[\w.]+$/.test(word)
+/** Names of types, which the errors of parsers are full of; the parts of tokens with dots are longer. */
+const isTypeName = (word: string): boolean =>
+  /^(?:type\.googleapis\.com\/)?(?:[A-Za-z_]\w{0,40}\.)+[A-Za-z_]\w{0,40}$/.test(word)
+
+/** The name of a field that there is not, if it could be one. */
+const unknownKey = /\bkey "([A-Za-z][A-Za-z_]{0,63})" is unknown/
 
 /**
  * A parser's words about something that it could not read, without what they quote of that.
  *
  * @since 0.1.0
  */
-export const ofParser = (message: string): string => strict(message, isTypeName)
+export const ofParser = (message: string): string => {
+  const key = unknownKey.exec(message)?.[1]
+  return strict(message, (word) => word === key || isTypeName(word))
+}
 
 /**
  * Takes secrets out of a text: every piece of eight characters or more of any of the values, as it is, escaped as in C,

@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-export * as MessageRedaction from "./MessageRedaction.js"
 export * as Redaction from "./Redaction.js"
 export * as ResourceType from "./ResourceType.js"
 export * as SensitiveFields from "./SensitiveFields.js"

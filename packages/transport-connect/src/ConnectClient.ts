@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import { ClientTransport, Status } from "@effect-xds/transport"
+import * as Certificates from "@effect-xds/transport/Certificates"
 import * as ClientTls from "@effect-xds/transport/ClientTls"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -72,6 +73,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
           try: () => ClientTls.load(credentials),
           catch: (cause) => fail(`TLS cannot be used: ${reasonOf(cause)}`, cause)
         })
+        yield* Certificates.watch(() => ClientTls.sources(credentials))
       }
       const runtime = yield* Effect.runtime()
       return yield* Effect.acquireRelease(

@@ -275,9 +275,9 @@ class Server {
 
   /** New credentials for new connections. */
   readonly reload: ServerTls.Reload = {
-    onChange: ({ ca, cert, key }) => {
+    onChange: ({ ca, cert, ciphers, key, minVersion }) => {
       if (!(this.#listener instanceof Tls.Server)) return
-      this.#listener.setSecureContext({ key, cert, ca })
+      this.#listener.setSecureContext({ key, cert, ca, ciphers, minVersion })
       ConnectServerMetrics.tlsReloads.unsafeUpdate(1, [])
       this.#fork(Effect.logInfo("TLS files changed and are in use"))
     },

@@ -7,6 +7,8 @@
  * @since 0.1.0
  */
 import * as ResourceTypes from "@effect-xds/proto/ResourceType"
+import * as Certificates from "@effect-xds/transport/Certificates"
+import * as ClientTls from "@effect-xds/transport/ClientTls"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as Status from "@effect-xds/transport/Status"
@@ -107,6 +109,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         }),
         (agent) => Effect.sync(() => agent.destroy())
       )
+      if (credentials._tag === "Tls") yield* Certificates.watch(() => ClientTls.sources(credentials))
       return yield* Effect.acquireRelease(
         Effect.sync(() => new Channel(server, address, agent, options, runtime, now)),
         (channel) => Effect.sync(() => channel.close())

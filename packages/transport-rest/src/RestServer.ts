@@ -180,8 +180,8 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
       if (options.tls !== undefined && credentials !== undefined && node instanceof Https.Server) {
         const fork = Runtime.runFork(yield* Effect.runtime())
         const reload: ServerTls.Reload = {
-          onChange: ({ ca, cert, key }) => {
-            node.setSecureContext({ key, cert, ca })
+          onChange: ({ ca, cert, ciphers, key, minVersion }) => {
+            node.setSecureContext({ key, cert, ca, ciphers, minVersion })
             RestServerMetrics.tlsReloads.unsafeUpdate(1, [])
             fork(Effect.logInfo("TLS files of REST changed and are in use"))
           },

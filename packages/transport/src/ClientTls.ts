@@ -8,21 +8,50 @@ import { readFileSync } from "node:fs"
 import type { SecureContextOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
 import type { Credentials } from "./ClientTransport.js"
+import * as Certificates from "./Certificates.js"
+import * as Ciphers from "./internal/Ciphers.js"
 import * as Pem from "./internal/Pem.js"
 
 const pem = (value: string): string => (Pem.isText(value) ? value : readFileSync(value, "utf8"))
 
 /**
- * Reads the files as they are now: each connection has the certificates of its time. Throws for files that cannot be read
- * or used.
+ * Reads the files as they are now: each connection has the certificates of its time. TLS 1.3 and 1.2, the latter only with
+ * forward secrecy and authenticated encryption. Throws for files that cannot be read or used.
  *
  * @since 0.1.0
  */
 export const load = ({ ca, cert, key }: Extract<Credentials, { readonly _tag: "Tls" }>): SecureContextOptions => {
   const context = {
     ...(ca === undefined ? {} : { ca: pem(ca) }),
-    ...(cert === undefined || key === undefined ? {} : { cert: pem(cert), key: pem(key) })
+    ...(cert === undefined || key === undefined ? {} : { cert: pem(cert), key: pem(key) }),
+    ciphers: Ciphers.suites,
+    minVersion: Ciphers.minVersion
+  } satisfies SecureContextOptions
+  const fileOf = (value: string): string | undefined => (Pem.isText(value) ? undefined : value)
+  if (ca !== undefined && context.ca !== undefined) Certificates.read({ use: "ca", file: fileOf(ca), pem: context.ca })
+  if (cert !== undefined && context.cert !== undefined) {
+    Certificates.read({ use: "cert", file: fileOf(cert), pem: context.cert })
   }
   createSecureContext(context)
   return context
+}
+
+/**
+ * The certificates in the files as they are now, for {@link Certificates.watch}. What cannot be read is left out.
+ *
+ * @since 0.1.0
+ */
+export const sources = ({
+  ca,
+  cert
+}: Extract<Credentials, { readonly _tag: "Tls" }>): ReadonlyArray<Certificates.Source> => {
+  const sourceOf = (use: "cert" | "ca", value: string | undefined): ReadonlyArray<Certificates.Source> => {
+    if (value === undefined) return []
+    try {
+      return [{ use, file: Pem.isText(value) ? undefined : value, pem: pem(value) }]
+    } catch {
+      return []
+    }
+  }
+  return [...sourceOf("cert", cert), ...sourceOf("ca", ca)]
 }

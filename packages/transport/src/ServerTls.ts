@@ -13,6 +13,8 @@ import { readFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import type { SecureContextOptions, TlsOptions as NodeTlsOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
+import * as Certificates from "./Certificates.js"
+import * as Ciphers from "./internal/Ciphers.js"
 import * as Pem from "./internal/Pem.js"
 
 /**
@@ -36,6 +38,13 @@ export interface TlsOptions {
   readonly ca?: string | undefined
   /** Refuses connections without a certificate that verifies. Default `false`. */
   readonly requireClientCertificate?: boolean | undefined
+  /** The oldest version of TLS. Default `TLSv1.2`. */
+  readonly minVersion?: "TLSv1.2" | "TLSv1.3" | undefined
+  /**
+   * Cipher suites, in OpenSSL's names with colons between. Default: those of TLS 1.3, and of TLS 1.2 only those with
+   * forward secrecy and authenticated encryption (ECDHE with AES-GCM or ChaCha20-Poly1305).
+   */
+  readonly ciphers?: string | undefined
 }
 
 /**
@@ -60,6 +69,13 @@ const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
     ? Effect.succeed(value)
     : Effect.tryPromise({ try: () => readFile(value, "utf8"), catch: unusable(`tls.${name} cannot be read`) })
 
+/** The certificates among what was read, and where they are from. */
+const sourcesOf = (options: TlsOptions, { ca, cert }: SecureContextOptions): ReadonlyArray<Certificates.Source> => {
+  const sourceOf = (use: "cert" | "ca", value: string | undefined, pem: unknown): ReadonlyArray<Certificates.Source> =>
+    value === undefined || typeof pem !== "string" ? [] : [{ use, file: Pem.isText(value) ? undefined : value, pem }]
+  return [...sourceOf("cert", options.cert, cert), ...sourceOf("ca", options.ca, ca)]
+}
+
 /**
  * The options of Node's TLS server. Reads the files, and fails for what is not a key or a certificate.
  *
@@ -67,12 +83,19 @@ const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
  */
 export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusable> =>
   Effect.gen(function* () {
-    const { key, cert, ca, requireClientCertificate = false } = options
+    const { key, cert, ca, ciphers = Ciphers.suites, minVersion = Ciphers.minVersion } = options
+    const { requireClientCertificate = false } = options
     const context: SecureContextOptions = {
       key: yield* pem("key", key),
       cert: yield* pem("cert", cert),
-      ...(ca === undefined ? {} : { ca: yield* pem("ca", ca) })
+      ...(ca === undefined ? {} : { ca: yield* pem("ca", ca) }),
+      ciphers,
+      minVersion
     }
+    yield* Effect.try({
+      try: () => sourcesOf(options, context).map(Certificates.read),
+      catch: (cause): Unusable => ({ reason: cause instanceof Error ? cause.message : String(cause), cause })
+    })
     yield* Effect.try({ try: () => createSecureContext(context), catch: unusable("tls cannot be used") })
     return {
       ...context,
@@ -99,7 +122,7 @@ export interface Reload {
 }
 
 /**
- * Reads the files again when they change, until the scope closes.
+ * Reads the files again when they change, until the scope closes; and tells of certificates that expired or soon will.
  *
  * @since 0.1.0
  */
@@ -108,12 +131,18 @@ export const watch = (
   current: NodeTlsOptions,
   reload: Reload
 ): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.asVoid(
-    Effect.acquireRelease(
-      Effect.sync(() => begin(options, current, reload)),
+  Effect.gen(function* () {
+    let inUse = current
+    const onChange = (changed: NodeTlsOptions): void => {
+      inUse = changed
+      reload.onChange(changed)
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => begin(options, current, { ...reload, onChange })),
       (stop) => Effect.sync(stop)
     )
-  )
+    yield* Certificates.watch(() => sourcesOf(options, inUse))
+  })
 
 /**
  * Watches until the result is called. The directories are watched and not the files:

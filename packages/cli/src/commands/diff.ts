@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { JsonValue } from "@bufbuild/protobuf"
+import type { JsonValue, Message } from "@bufbuild/protobuf"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
@@ -26,6 +26,8 @@ interface Side {
   readonly type: ResourceType.ResourceType
   readonly name: string
   readonly json: JsonValue
+  /** What is printed of it. */
+  readonly shown: JsonValue
 }
 
 type State = ReadonlyMap<string, Side>
@@ -46,7 +48,23 @@ const comparable = ResourceType.all.filter(({ shortName }) => shortName !== "VHD
 const typesOf = (list: string): Option.Option<ReadonlyArray<ResourceType.ResourceType>> =>
   Option.all(list.split(",").map((text) => Option.fromNullable(TypeArgument.parse(text.trim()))))
 
-const ofFiles = (path: string, types: ReadonlyArray<ResourceType.ResourceType>): Effect.Effect<State, CommandFailure> =>
+/** Secrets are compared, too, and not printed unless that is wanted. */
+const sideOf = async (
+  type: ResourceType.ResourceType,
+  name: string,
+  value: Message,
+  isShown: boolean
+): Promise<Side> => {
+  const schema = await type.load()
+  const json = await ResourceText.json(schema, value, true)
+  return { type, name, json, shown: isShown ? json : await ResourceText.json(schema, value, false) }
+}
+
+const ofFiles = (
+  path: string,
+  types: ReadonlyArray<ResourceType.ResourceType>,
+  isShown: boolean
+): Effect.Effect<State, CommandFailure> =>
   Effect.gen(function* () {
     const { groups, mistakes } = yield* LocalResources.read(path)
     const [mistake] = mistakes
@@ -69,10 +87,10 @@ const ofFiles = (path: string, types: ReadonlyArray<ResourceType.ResourceType>):
           return yield* new CommandFailure({ kind: "usage", message: `${message}; give the directory of one of them` })
         }
         owners.set(key, group)
-        const json = yield* Effect.promise(async () =>
-          ResourceText.json(await type.load(), await ResourceText.decode(type, value))
+        const side = yield* Effect.promise(async () =>
+          sideOf(type, name, await ResourceText.decode(type, value), isShown)
         )
-        state.set(key, { type, name, json })
+        state.set(key, side)
       }
     }
     return state
@@ -81,15 +99,15 @@ const ofFiles = (path: string, types: ReadonlyArray<ResourceType.ResourceType>):
 const ofServer = (
   address: string,
   target: Target.Config,
-  types: ReadonlyArray<ResourceType.ResourceType>
+  types: ReadonlyArray<ResourceType.ResourceType>,
+  isShown: boolean
 ): Effect.Effect<State, CommandFailure> =>
   Effect.gen(function* () {
     const client = yield* Target.connect(address, target, true)
     const found = yield* Target.saying(`Waiting for ${address}`, Collection.all(client, address, types, target.timeout))
     const state = new Map<string, Side>()
     for (const { name, type, value } of found) {
-      const json = yield* Effect.promise(async () => ResourceText.json(await type.load(), value))
-      state.set(keyOf({ type, name }), { type, name, json })
+      state.set(keyOf({ type, name }), yield* Effect.promise(() => sideOf(type, name, value, isShown)))
     }
     return state
   }).pipe(Effect.scoped)
@@ -100,7 +118,10 @@ const compare = (from: State, to: State): ReadonlyArray<Change> => {
     const [one, other] = [from.get(key), to.get(key)]
     const either = one ?? other
     if (either === undefined) return []
-    const differences = one === undefined || other === undefined ? [] : Differences.between(one.json, other.json)
+    const differences =
+      one === undefined || other === undefined
+        ? []
+        : Differences.between(one.json, other.json, { from: one.shown, to: other.shown })
     if (one !== undefined && other !== undefined && differences.length === 0) return []
     const change = one === undefined ? "added" : other === undefined ? "removed" : "changed"
     const { name, type } = either
@@ -145,6 +166,7 @@ export const diff = Command.make(
   "diff",
   {
     target: Target.options,
+    showSecrets: ResourceText.showSecrets,
     output: ResourceText.option("table: a line for each place; json, yaml: with whole values"),
     types: Options.text("types").pipe(
       Options.withPseudoName("TYPES"),
@@ -155,9 +177,10 @@ export const diff = Command.make(
     from: Args.text({ name: "A" }).pipe(Args.withDescription("A directory, a file or an address")),
     to: Args.text({ name: "B" }).pipe(Args.withDescription("A directory, a file or an address"))
   },
-  ({ from, output, target, to, types }) =>
+  ({ from, output, showSecrets, target, to, types }) =>
     Effect.gen(function* () {
-      const read = (side: string) => (existsSync(side) ? ofFiles(side, types) : ofServer(side, target, types))
+      const read = (side: string) =>
+        existsSync(side) ? ofFiles(side, types, showSecrets) : ofServer(side, target, types, showSecrets)
       const [one, other] = yield* Effect.all([read(from), read(to)], { concurrency: "unbounded" })
       const changes = compare(one, other)
       if (output === "json") yield* Console.log(JSON.stringify(changes, undefined, 2))

@@ -14,20 +14,26 @@ import * as ResourceText from "../ResourceText.js"
 import * as Target from "../Target.js"
 import * as TypeArgument from "../TypeArgument.js"
 
-const render = (format: ResourceText.Format, found: ReadonlyArray<ResourceText.Found>): Effect.Effect<string> => {
+const render = (
+  format: ResourceText.Format,
+  found: ReadonlyArray<ResourceText.Found>,
+  isShown: boolean
+): Effect.Effect<string> => {
   if (format === "table") {
     const rows = found.map(({ name, type, version }) => [type.shortName, name, version])
     return Effect.succeed(ResourceText.table([["TYPE", "NAME", "VERSION"], ...rows]))
   }
   return Effect.map(
-    Effect.promise(() => Promise.all(found.map(ResourceText.withType))),
+    Effect.promise(() => Promise.all(found.map((each) => ResourceText.withType(each, isShown)))),
     (documents) => (format === "yaml" ? ResourceText.yaml(documents) : JSON.stringify(documents, undefined, 2))
   )
 }
 
 const details = HelpDoc.blocks([
   HelpDoc.p("Prints resources as a server has them now: those named, or all of the type."),
-  HelpDoc.p(`ADDRESS is ${Target.addressHelp}. What JSON and YAML print, a directory of \`serve\` may hold.`),
+  HelpDoc.p(
+    `ADDRESS is ${Target.addressHelp}. What JSON and YAML print with --show-secrets, a directory of \`serve\` may hold.`
+  ),
   HelpDoc.p("Exit code 3: a resource does not exist. 4: the server gives no answer."),
   HelpDoc.p("effect-xds get --node-cluster edge 127.0.0.1:18000 CDS"),
   HelpDoc.p("effect-xds get --output yaml --protocol delta 127.0.0.1:18000 clusters backend"),
@@ -44,12 +50,13 @@ export const get = Command.make(
   "get",
   {
     target: Target.options,
+    showSecrets: ResourceText.showSecrets,
     output: ResourceText.option("table: names and versions; json, yaml: the resources"),
     address: Args.text({ name: "ADDRESS" }).pipe(Args.withDescription(Target.addressHelp)),
     type: TypeArgument.argument,
     names: Args.text({ name: "NAME" }).pipe(Args.withDescription("Default: all"), Args.repeated)
   },
-  ({ address, names, output, target, type }) =>
+  ({ address, names, output, showSecrets, target, type }) =>
     Effect.gen(function* () {
       const client = yield* Target.connect(address, target, true)
       const watched = yield* Collection.watchable(type)
@@ -66,6 +73,6 @@ export const get = Command.make(
         const message = `${address} has no ${type.shortName} for ${who}: nothing came within ${target.timeout} s`
         return yield* new CommandFailure({ kind: "missing", message })
       }
-      yield* Console.log(yield* render(output, found))
+      yield* Console.log(yield* render(output, found, showSecrets))
     }).pipe(Effect.scoped)
 ).pipe(Command.withDescription(details))

@@ -42,6 +42,13 @@ const options = {
   adminPort: port("admin-port", "Port of /healthz, /readyz, /metrics, /status and /config_dump. Default: 18090").pipe(
     Options.withDefault(18_090)
   ),
+  adminAllowHost: Options.text("admin-allow-host").pipe(
+    Options.withPseudoName("NAME"),
+    Options.withDescription(
+      "A name by which the admin port may be asked for, beside localhost and its address; repeatable"
+    ),
+    Options.repeated
+  ),
   noAdmin: Options.boolean("no-admin").pipe(Options.withDescription("No admin port")),
   filesOut: Options.text("files-out").pipe(
     Options.withPseudoName("DIR"),
@@ -62,6 +69,17 @@ const options = {
   tlsCert: file("tls-cert", "Serves with TLS: the certificate and its chain, as PEM"),
   tlsKey: file("tls-key", "The private key, as PEM"),
   tlsClientCa: file("tls-client-ca", "Mutual TLS: clients must have a certificate that this authority signed"),
+  allow: Options.text("allow").pipe(
+    Options.withPseudoName("IDENTITY=GROUP"),
+    Options.withDescription(
+      "With --tls-client-ca: who has this name in its certificate may read the group; repeatable. IDENTITY: spiffe://…, URI:…, DNS:…, IP:…, email:…, CN:… or *"
+    ),
+    Options.repeated
+  ),
+  allowFile: file(
+    "allow-file",
+    "The same as a file, YAML: identity to group or list of groups; read again when it changes"
+  ),
   logFormat: Options.choice("log-format", ["pretty", "json"]).pipe(
     Options.withDescription("Of the log, which goes to the standard error. Default: pretty"),
     Options.withDefault("pretty")
@@ -75,7 +93,9 @@ const details = HelpDoc.blocks([
   ),
   HelpDoc.p("effect-xds serve ./config"),
   HelpDoc.p("effect-xds serve ./config --host 0.0.0.0 --rest-port 18001 --group-by id"),
-  HelpDoc.p("effect-xds serve ./config --tls-cert cert.pem --tls-key key.pem --tls-client-ca clients-ca.pem")
+  HelpDoc.p(
+    "effect-xds serve ./config --tls-cert cert.pem --tls-key key.pem --tls-client-ca clients-ca.pem --allow 'spiffe://corp/edge=edge'"
+  )
 ])
 
 /**
@@ -93,7 +113,8 @@ export const serve = Command.make("serve", options, (config) =>
       groupBy: Option.getOrUndefined(config.groupBy),
       tlsCert: Option.getOrUndefined(config.tlsCert),
       tlsKey: Option.getOrUndefined(config.tlsKey),
-      tlsClientCa: Option.getOrUndefined(config.tlsClientCa)
+      tlsClientCa: Option.getOrUndefined(config.tlsClientCa),
+      allowFile: Option.getOrUndefined(config.allowFile)
     })
   })
 ).pipe(Command.withDescription(details))

@@ -33,14 +33,14 @@ const line = (type: ResourceType.ResourceType, event: Event, time: Date): string
   return ResourceText.table([[clock, words[event._tag].padEnd(20), type.shortName, event.name, detail]])
 }
 
-const record = async (type: ResourceType.ResourceType, event: Event, time: Date) => ({
+const record = async (type: ResourceType.ResourceType, event: Event, time: Date, isShown: boolean) => ({
   time: time.toISOString(),
   event: event._tag,
   type: type.shortName,
   name: event.name,
   ...(event._tag === "Updated" && {
     version: event.version,
-    resource: await ResourceText.withType({ type, value: event.value })
+    resource: await ResourceText.withType({ type, value: event.value }, isShown)
   }),
   ...("error" in event && { error: { code: event.error.code, message: event.error.message } })
 })
@@ -49,12 +49,13 @@ const render = (
   format: ResourceText.Format,
   type: ResourceType.ResourceType,
   event: Event,
-  time: Date
+  time: Date,
+  isShown: boolean
 ): Effect.Effect<string> =>
   format === "table"
     ? Effect.succeed(line(type, event, time))
     : Effect.map(
-        Effect.promise(() => record(type, event, time)),
+        Effect.promise(() => record(type, event, time, isShown)),
         (data) => (format === "json" ? JSON.stringify(data) : `---\n${ResourceText.yaml([data])}`)
       )
 
@@ -74,19 +75,20 @@ export const watch = Command.make(
   "watch",
   {
     target: Target.options,
+    showSecrets: ResourceText.showSecrets,
     output: ResourceText.option("table: a line for each event; json, yaml: with the resource"),
     address: Args.text({ name: "ADDRESS" }).pipe(Args.withDescription(Target.addressHelp)),
     type: TypeArgument.argument,
     names: Args.text({ name: "NAME" }).pipe(Args.withDescription("Default: all"), Args.repeated)
   },
-  ({ address, names, output, target, type }) =>
+  ({ address, names, output, showSecrets, target, type }) =>
     Effect.gen(function* () {
       const client = yield* Target.connect(address, target, false)
       const watched = yield* Collection.watchable(type)
       const events = names.length === 0 ? [client.watchAll(watched)] : names.map((name) => client.watch(watched, name))
       yield* Stream.runForEach(Stream.mergeAll(events, { concurrency: "unbounded" }), (event) =>
         Effect.flatMap(
-          Effect.suspend(() => render(output, type, event, new Date())),
+          Effect.suspend(() => render(output, type, event, new Date(), showSecrets)),
           Console.log
         )
       )

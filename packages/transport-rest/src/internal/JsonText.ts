@@ -44,7 +44,7 @@ export const parseObject = (bytes: Uint8Array, subject: string, kind: string): E
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause)
     // Where it is wrong is enough: what stands there may be a secret.
-    return Either.left(`${subject} is not JSON: it is wrong at ${whereInText(text, message)}`)
+    return Either.left(`${subject} is not JSON: ${whereInText(text, message)}: it is wrong there`)
   }
   if (isObject(json)) return Either.right(json)
   const found = json === null ? "null" : Array.isArray(json) ? "an array" : `a ${typeof json}`

@@ -1,0 +1,228 @@
+/**
+ * Who may read which group: the identities in clients' certificates, and the groups of each.
+ *
+ * @since 0.1.0
+ */
+import type { ServerTransport } from "@effect-xds/transport"
+import * as Status from "@effect-xds/transport/Status"
+import * as Effect from "effect/Effect"
+import { readFile, stat } from "node:fs/promises"
+import { CommandFailure } from "./CommandFailure.js"
+
+/**
+ * One line of the mapping.
+ *
+ * @since 0.1.0
+ */
+export interface Rule {
+  /** `spiffe://…`, `URI:…`, `DNS:…`, `IP:…`, `email:…`, `CN:…`, or `*`: whoever has a certificate of the authority. */
+  readonly identity: string
+  /** `*`: every group. */
+  readonly groups: ReadonlyArray<string>
+}
+
+const forms = "spiffe://…, URI:…, DNS:…, IP:…, email:…, CN:… or *"
+
+const kinds: Readonly<Record<string, string>> = {
+  uri: "URI",
+  dns: "DNS",
+  ip: "IP Address",
+  "ip address": "IP Address",
+  email: "email",
+  cn: "CN"
+}
+
+/** With its kind as Node writes it; `undefined` for what has none of the forms. */
+const canonical = (identity: string): string | undefined => {
+  if (identity === "*") return identity
+  if (identity.startsWith("spiffe://")) return `URI:${identity}`
+  const colon = identity.indexOf(":")
+  const kind = colon < 0 ? undefined : kinds[identity.slice(0, colon).toLowerCase()]
+  const value = identity.slice(colon + 1)
+  if (kind === undefined || value === "") return undefined
+  // Names of hosts are the same in any case of letters (RFC 4343).
+  return `${kind}:${kind === "DNS" ? value.toLowerCase() : value}`
+}
+
+/** A star is understood at the end of a URI's path, for one or more parts of it, and as the first label of a DNS name. */
+const isWellPlaced = (name: string): boolean => {
+  if (!name.includes("*") || name === "*") return true
+  const star = name.indexOf("*")
+  if (star !== name.lastIndexOf("*")) return false
+  if (name.startsWith("URI:")) return name.endsWith("/*") && !name.endsWith("//*")
+  return name.startsWith("DNS:*.") && name.length > "DNS:*.".length
+}
+
+const matches = (rule: string, name: string): boolean => {
+  if (rule.startsWith("URI:") && rule.endsWith("/*")) {
+    return name.startsWith(rule.slice(0, -1)) && name.length >= rule.length
+  }
+  if (rule.startsWith("DNS:*.")) {
+    const dot = name.indexOf(".")
+    return name.startsWith("DNS:") && dot > "DNS:".length && name.slice(dot) === rule.slice("DNS:*".length)
+  }
+  return rule === name
+}
+
+/**
+ * A rule from its two sides; a text says what is wrong with it.
+ *
+ * @since 0.1.0
+ */
+export const ruleOf = (identity: string, groups: ReadonlyArray<string>): Rule | string => {
+  const name = canonical(identity.trim())
+  if (name === undefined) return `${JSON.stringify(identity)} is no identity; write ${forms}`
+  if (!isWellPlaced(name)) {
+    const where = 'a star stands for the rest of a URI, as in "spiffe://corp/edge/*", or for one label of "DNS:*.corp"'
+    return `${JSON.stringify(identity)}: ${where}, or alone`
+  }
+  const named = groups.map((group) => group.trim()).filter((group) => group !== "")
+  if (named.length === 0) return `${JSON.stringify(identity)} has no group; write one, or "*" for every group`
+  return { identity: name, groups: named }
+}
+
+/**
+ * A flag: `IDENTITY=GROUP` or `IDENTITY=GROUP,GROUP`. The last `=` divides it.
+ *
+ * @since 0.1.0
+ */
+export const parseFlag = (text: string): Rule | string => {
+  const at = text.lastIndexOf("=")
+  if (at <= 0) return `${JSON.stringify(text)} is not IDENTITY=GROUP, such as spiffe://corp/edge=edge`
+  return ruleOf(text.slice(0, at), text.slice(at + 1).split(","))
+}
+
+/**
+ * A file: YAML, identity → group or list of groups.
+ *
+ * @since 0.1.0
+ */
+export const parseFile = async (text: string): Promise<ReadonlyArray<Rule> | string> => {
+  // Only who gives a file needs it.
+  const { parse } = await import("yaml")
+  let value: unknown
+  try {
+    value = parse(text, { logLevel: "error" })
+  } catch {
+    return "it is not YAML"
+  }
+  if (value === null || value === undefined) return []
+  if (typeof value !== "object" || Array.isArray(value)) return "it is not a map of identities to groups"
+  const rules: Array<Rule> = []
+  for (const [identity, groups] of Object.entries(value)) {
+    const list: ReadonlyArray<unknown> = Array.isArray(groups) ? groups : [groups]
+    const names = list.filter((group) => typeof group === "string")
+    if (names.length !== list.length) return `${JSON.stringify(identity)}: its groups are not all names`
+    const rule = ruleOf(identity, names)
+    if (typeof rule === "string") return rule
+    rules.push(rule)
+  }
+  return rules
+}
+
+/** What a certificate says of its owner, each with its kind. */
+const namesOf = ({ commonName, subjectAltNames }: ServerTransport.Identity): ReadonlyArray<string> => [
+  ...subjectAltNames.map((name) => (name.startsWith("DNS:") ? name.toLowerCase().replace("dns:", "DNS:") : name)),
+  ...(commonName === undefined ? [] : [`CN:${commonName}`])
+]
+
+const isAllowed = (rules: ReadonlyArray<Rule>, names: ReadonlyArray<string>, group: string): boolean =>
+  rules.some(
+    ({ groups, identity }) =>
+      (groups.includes("*") || groups.includes(group)) &&
+      (identity === "*" || names.some((name) => matches(identity, name)))
+  )
+
+/** As a flag is written. */
+const shown = (name: string): string =>
+  name.startsWith("URI:spiffe://") ? name.slice("URI:".length) : name.replace(/^IP Address:/, "IP:")
+
+/** Whether a client may read a group; else the status that says who it is and what to do. */
+const decide = (
+  rules: ReadonlyArray<Rule>,
+  identity: ServerTransport.Identity | undefined,
+  group: string
+): Effect.Effect<string, Status.Status> => {
+  const names = identity === undefined ? [] : namesOf(identity)
+  if (identity !== undefined && isAllowed(rules, names, group)) return Effect.succeed(group)
+  const [first] = names
+  const what = `may not read group ${JSON.stringify(group)}`
+  if (identity === undefined) {
+    return Effect.fail(Status.make("UNAUTHENTICATED", `a client without a certificate ${what}`))
+  }
+  const who =
+    first === undefined
+      ? "a certificate without a name"
+      : `the certificate of ${names.map(shown).join(", ").slice(0, 500)}`
+  const how =
+    first === undefined
+      ? ""
+      : `; where it should, the control plane is given --allow '${shown(first).slice(0, 200)}=${group}'`
+  return Effect.fail(Status.make("PERMISSION_DENIED", `${who} ${what}${how}`))
+}
+
+/**
+ * Decides over streams.
+ *
+ * @since 0.1.0
+ */
+export type Authorize = (peer: ServerTransport.Peer, group: string) => Effect.Effect<string, Status.Status>
+
+const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
+
+interface Read {
+  readonly signature: string
+  readonly rules: ReadonlyArray<Rule>
+}
+
+const signatureOf = async (path: string): Promise<string> => {
+  const { ctimeMs, ino, mtimeMs, size } = await stat(path)
+  return [ino, size, mtimeMs, ctimeMs].join(" ")
+}
+
+const read = async (path: string): Promise<Read> => {
+  // Before it is read: a change meanwhile is seen the next time.
+  const signature = await signatureOf(path)
+  const rules = await parseFile(await readFile(path, "utf8"))
+  if (typeof rules === "string") throw new Error(rules)
+  return { signature, rules }
+}
+
+const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/**
+ * The rules of flags and of a file, which is looked at whenever a stream begins: one that cannot be used leaves the last
+ * good one in force, and an error in the log. Fails for a file that cannot be used at the start.
+ *
+ * @since 0.1.0
+ */
+export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effect.Effect<Authorize, CommandFailure> =>
+  Effect.gen(function* () {
+    if (file === undefined) return ({ identity }, group) => decide(flags, identity, group)
+    let current = yield* Effect.tryPromise({
+      try: () => read(file),
+      catch: (cause) => failed(`--allow-file ${file} cannot be used: ${reasonOf(cause)}`)
+    })
+    let problem = ""
+    const refresh = Effect.tryPromise({
+      try: async () => {
+        if ((await signatureOf(file)) === current.signature) return false
+        current = await read(file)
+        return true
+      },
+      catch: reasonOf
+    }).pipe(
+      Effect.flatMap((changed) => {
+        if (!changed) return Effect.void
+        problem = ""
+        return Effect.logInfo(`--allow-file ${file} changed and is in force: ${current.rules.length} identities`)
+      }),
+      Effect.catchAll((reason) => {
+        // Said once: it is looked at for every stream.
+        if (reason === problem) return Effect.void
+        problem = reason
+        return Effect.logError(`--allow-file ${file} cannot be used, its last good content stays in force: ${reason}`)
+      })
+    )
+    return ({ identity }, group) => Effect.flatMap(refresh, () => decide([...flags, ...current.rules], identity, group))
+  })

@@ -1,0 +1,147 @@
+/**
+ * What is in PEM files of certificates, and how long they are good for. For servers and clients on Node; it needs Node and
+ * is not in the index.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import type * as Scope from "effect/Scope"
+import { X509Certificate } from "node:crypto"
+
+/**
+ * Days until the first certificate of a file is no longer good; negative: since then. Tagged with the file (`file`; `inline`
+ * for PEM text) and with what it is for (`use`: `cert`, `ca`).
+ *
+ * @since 0.1.0
+ */
+export const daysLeft = Metric.gauge("xds_tls_certificate_days_left", {
+  description: "Days until the first certificate of a file expires"
+})
+
+/**
+ * Some PEM text with certificates, and where it is from.
+ *
+ * @since 0.1.0
+ */
+export interface Source {
+  readonly use: "cert" | "ca"
+  /** A path; `undefined`: the text was given itself. */
+  readonly file: string | undefined
+  readonly pem: string
+}
+
+const block = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g
+
+const nameOf = ({ file, use }: Source): string => (file === undefined ? `tls.${use}` : `tls.${use} ${file}`)
+
+/**
+ * The certificates in a text. Throws, with words for people, for a text without one and for one that is none: Node takes
+ * such a text for no authorities at all, and then every client is refused, or none.
+ *
+ * @since 0.1.0
+ */
+export const read = (source: Source): ReadonlyArray<X509Certificate> => {
+  const blocks = source.pem.match(block) ?? []
+  if (blocks.length === 0) {
+    const what = source.pem.trim() === "" ? "it is empty" : "there is no certificate in it"
+    throw new Error(`${nameOf(source)}: ${what}; a PEM file begins with -----BEGIN CERTIFICATE-----`)
+  }
+  return blocks.map((text, index) => {
+    try {
+      return new X509Certificate(text)
+    } catch {
+      // OpenSSL's words help nobody, and nothing of the file is to be quoted.
+      throw new Error(`${nameOf(source)}: its certificate ${index + 1} of ${blocks.length} cannot be read`)
+    }
+  })
+}
+
+const day = 86_400_000
+
+/** Told of so early; of short-lived certificates, which are replaced all the time, in the last fifth of their life. */
+const soon = 30 * day
+
+/**
+ * What is wrong with the validity of a certificate, or soon will be.
+ *
+ * @since 0.1.0
+ */
+export interface Finding {
+  readonly level: "Expired" | "Soon" | "Early"
+  /** For people: which certificate, since when or until when, and what to do. */
+  readonly message: string
+}
+
+const findingOf = (source: Source, certificate: X509Certificate, now: number): Finding | undefined => {
+  const from = Date.parse(certificate.validFrom)
+  const to = Date.parse(certificate.validTo)
+  const subject = certificate.subject.replace(/[\p{Cc}\u2028\u2029]+/gu, ", ")
+  const which = `${nameOf(source)}: the certificate of ${subject === "" ? "no subject" : subject}`
+  const at = (time: number): string => new Date(time).toISOString()
+  if (now >= to) return { level: "Expired", message: `${which} expired at ${at(to)}; peers refuse it, replace it` }
+  if (now < from) return { level: "Early", message: `${which} is not good before ${at(from)}; look at the clocks` }
+  if (to - now > Math.min(soon, (to - from) / 5)) return undefined
+  const left = to - now
+  const time = left >= 2 * day ? `${Math.floor(left / day)} days` : `${Math.max(1, Math.floor(left / 3_600_000))} h`
+  return { level: "Soon", message: `${which} expires in ${time}, at ${at(to)}; replace it` }
+}
+
+/**
+ * Looks at the certificates of a text: what is wrong with their validity, and the days that the first to expire has left.
+ *
+ * @param now in milliseconds since 1970
+ * @since 0.1.0
+ */
+export const check = (
+  source: Source,
+  now: number
+): { readonly findings: ReadonlyArray<Finding>; readonly daysLeft: number } => {
+  const certificates = read(source)
+  const findings = certificates.flatMap((certificate) => findingOf(source, certificate, now) ?? [])
+  let first = Number.POSITIVE_INFINITY
+  for (const { validTo } of certificates) first = Math.min(first, Date.parse(validTo))
+  return { findings, daysLeft: (first - now) / day }
+}
+
+/** How often certificates are looked at. */
+const interval = Duration.minutes(1)
+
+/**
+ * Looks at certificates now and every minute until the scope closes: sets {@link daysLeft}, and logs what is wrong when it
+ * begins to be, and again every day.
+ *
+ * @param sources what is in use, at any time
+ * @since 0.1.0
+ */
+export const watch = (sources: () => ReadonlyArray<Source>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    /** By what was said of a certificate, without the hours that are left: when. */
+    let told = new Map<string, number>()
+    const gaugeOf = ({ file, use }: Source) =>
+      daysLeft.pipe(Metric.tagged("use", use), Metric.tagged("file", file ?? "inline"))
+    const look = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const still = new Map<string, number>()
+      for (const source of sources()) {
+        const { daysLeft, findings } = yield* Effect.orElseSucceed(
+          Effect.try(() => check(source, now)),
+          // It was looked at before it came into use.
+          () => ({ findings: [], daysLeft: 0 })
+        )
+        yield* Metric.set(gaugeOf(source), Math.floor(daysLeft * 100) / 100)
+        for (const { level, message } of findings) {
+          const key = `${level} ${message.replace(/expires in [^,]*/, "expires")}`
+          const last = told.get(key)
+          const isDue = last === undefined || now - last >= day
+          still.set(key, isDue ? now : last)
+          if (isDue) yield* level === "Expired" ? Effect.logError(message) : Effect.logWarning(message)
+        }
+      }
+      told = still
+    })
+    yield* look
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(Effect.sleep(interval), look)))
+  })
