@@ -108,20 +108,20 @@ const server = [
   {
     fault: "removed_resources forgets what was deleted",
     file: "Incremental.ts",
-    line: "for (const name of left.keys()) gone.push(name)",
+    line: "for (const name of leaving.keys()) if (isLost(name)) gone.push(name)",
     becomes: ""
   },
   {
     fault: "removed_resources forgets what never existed",
     file: "Incremental.ts",
-    line: "for (const name of missing) gone.push(name)",
+    line: "if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)",
     becomes: ""
   },
   {
     fault: "an unknown virtual host is put into removed_resources",
     file: "Incremental.ts",
-    line: "if (self.typeUrl === ResourceType.VirtualHost.typeUrl) {",
-    becomes: "if (false) {"
+    line: "if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)",
+    becomes: "gone.push(name)"
   },
   {
     fault: "initial_resource_versions is ignored",
@@ -132,8 +132,8 @@ const server = [
   {
     fault: "what the client holds from an earlier stream and is gone is not taken away",
     file: "Incremental.ts",
-    line: "if (!isAnswered && ResourceSet.get(set, name) === undefined) gone.push(name)",
-    becomes: ""
+    line: "if (resource === undefined || (mayHaveOthers &&",
+    becomes: "if (resource !== undefined && (mayHaveOthers &&"
   },
   {
     fault: "endpoints are not sent again after their cluster",
@@ -294,7 +294,7 @@ const server = [
   {
     fault: "what was sent ahead of other changes is forgotten",
     file: "Incremental.ts",
-    line: "next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost])",
+    line: "next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...gone], aliases)",
     becomes: "next.mark = advanced ? set.mark : self.mark"
   },
   {
@@ -356,6 +356,84 @@ const server = [
     file: "InitialVersions.ts",
     line: "if (this.last?.numbers.equals(numbers) !== true)",
     becomes: "if (this.last === undefined)"
+  },
+  {
+    fault: "an alias moves, and the resource before stays with the client",
+    file: "Incremental.ts",
+    line: "if (advanced) gone.push(...changes.superseded)",
+    becomes: ""
+  },
+  {
+    fault: "a resource that lost the alias it was asked for by is not removed by its own name",
+    file: "Subscription.ts",
+    line: "if (own !== name && !isServed(self, set, own)) gone.set(own, before)",
+    becomes: ""
+  },
+  {
+    fault: "an opener that was quoted is in removed_resources",
+    file: "Incremental.ts",
+    line: "for (const name of openers) removedNames.delete(name)",
+    becomes: ""
+  },
+  {
+    fault: "a host that was quoted without a version counts as held",
+    file: "Incremental.ts",
+    line: 'if (isVirtualHost && version === "") continue',
+    becomes: ""
+  },
+  {
+    fault: "a name is taken away and given to another resource in one response",
+    file: "Incremental.ts",
+    line: "for (const names of aliases.values()) for (const name of names) if (removedNames.has(name)) later.add(name)",
+    becomes: ""
+  },
+  {
+    fault: "a label quoted by an alias counts as held",
+    file: "Incremental.ts",
+    line: "version === fingerprint && others.get(name) === version",
+    becomes: "others.get(name) === version"
+  },
+  {
+    fault: "a renewal has no body after a stall of more than the TTL",
+    file: "Heartbeat.ts",
+    line: " || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl",
+    becomes: ""
+  },
+  {
+    fault: "a renewal has no body after the NACK of a heartbeat",
+    file: "Subscription.ts",
+    line: "for (const name of sent.heartbeats) next.unrenewed = HashSet.add(next.unrenewed, name)",
+    becomes: ""
+  },
+  {
+    fault: "what a client holds with a TTL is not renewed in the first answer",
+    file: "Incremental.ts",
+    line: "ttl && self.initial.size > 0 ? renewed(",
+    becomes: "ttl && self.initial.size < 0 ? renewed("
+  },
+  {
+    fault: "a heartbeat names what was never sent",
+    file: "Heartbeat.ts",
+    line: "if (isHeld(name) || others.some(isHeld)) found.push(resource)",
+    becomes: "found.push(resource)"
+  },
+  {
+    fault: "the shortest suffix matches a host",
+    file: "VirtualHostDiscovery.ts",
+    line: ".sort(([one], [other]) => other - one)",
+    becomes: ".sort(([one], [other]) => one - other)"
+  },
+  {
+    fault: "the `*` of a suffix stands for nothing",
+    file: "VirtualHostDiscovery.ts",
+    line: "if (length === 0 || length >= host.length) continue",
+    becomes: "if (length === 0 || length > host.length) continue"
+  },
+  {
+    fault: "a better match that appears elsewhere concerns nobody",
+    file: "Subscription.ts",
+    line: "if (difference.domains.length === 0 && difference.touched.size",
+    becomes: "if (difference.touched.size"
   }
 ]
 

@@ -54,6 +54,8 @@ export interface Notice {
 export interface Held {
   /** The server it came from. */
   readonly server: string
+  /** The resource's own name, where it was asked for by an alias. */
+  readonly ownName: string
   /** Its own version in incremental, that of the response in which it changed last in state of the world. */
   readonly version: string
   readonly value: unknown
@@ -637,15 +639,15 @@ export const apply = (
     changes.fail(name, entry, "DoesNotExist", { error: { code: NOT_FOUND, message }, version: "", at: now }, drop)
   }
 
-  for (const { bytes, name, ttl, value, version: own } of validation.updated) {
+  for (const { bytes, name, ownName, ttl, value, version: own } of validation.updated) {
     const entry = changes.get(name) ?? requested
     const expiresAt = ttl === undefined ? never : now + ttl
-    const held: Held = { server, version: own, value, bytes, updatedAt: now, expiresAt }
+    const held: Held = { server, ownName, version: own, value, bytes, updatedAt: now, expiresAt }
     const next: Entry = { ...entry, status: "Acked", held, failure: undefined }
     changes.set(name, next)
     changes.tell(name, next, updatedOf(held))
   }
-  for (const { isHeartbeat, isPlain, name, ttl, version: own } of validation.unchanged) {
+  for (const { isHeartbeat, isPlain, name, ownName, ttl, version: own } of validation.unchanged) {
     if (isPlain) continue
     const entry = changes.get(name)
     if (entry?.held === undefined) continue
@@ -659,9 +661,11 @@ export const apply = (
       entry.held.expiresAt === expiresAt &&
       entry.held.version === ownVersion &&
       entry.held.server === server &&
+      entry.held.ownName === ownName &&
       entry.failure === failure
     if (isSame) continue
-    const next: Entry = { ...entry, status, failure, held: { ...entry.held, server, version: ownVersion, expiresAt } }
+    const held: Held = { ...entry.held, server, ownName, version: ownVersion, expiresAt }
+    const next: Entry = { ...entry, status, failure, held }
     changes.set(name, next)
     if (entry.failure !== undefined && failure === undefined) changes.tell(name, next, { _tag: "Recovered" })
   }
@@ -849,7 +853,7 @@ export const versions = (
     if (held === undefined || status === "DoesNotExist" || !isServed(name)) continue
     const isFree = HashSet.size(watchers) === 0
     const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)
-    if (held.server === server && held.version !== "" && isWell) found.set(name, held.version)
+    if (held.server === server && held.version !== "" && isWell) found.set(held.ownName, held.version)
     else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)
   }
   return found

@@ -8,6 +8,8 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
 import type { Protocol } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -62,24 +64,39 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet): number 
 }
 
 /**
- * The resources of a subscription that are to be renewed now.
+ * The resources of a subscription that are to be renewed now: of those that the client was sent on this stream, or said that
+ * it holds, and that are so still. A heartbeat of anything else would be rejected.
  *
  * @since 0.1.0
  */
-export const due = (self: Subscription, set: ResourceSet.ResourceSet, now: number): ReadonlyArray<Resource> => {
+export const due = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  protocol: Protocol,
+  now: number
+): ReadonlyArray<Resource> => {
+  const { mark, names } = self
   const wild = Subscriptions.isWild(self)
   const found: Array<Resource> = []
   for (const [name, ttl] of set.ttls) {
     if (turn(ttl / 2, now) <= turn(ttl / 2, self.renewedAt)) continue
     const resource = ResourceSet.get(set, name)
-    if (resource === undefined) continue
-    if (
-      wild ||
-      Subscriptions.hasName(self, name) ||
-      resource.aliases.some((alias) => Subscriptions.hasName(self, alias))
-    ) {
-      found.push(resource)
-    }
+    if (resource === undefined || mark === undefined) continue
+    const isHeld = (by: string) =>
+      Option.contains(HashMap.get(wild ? mark.fingerprints : names, by), resource.fingerprint)
+    // In state of the world nobody asks by an alias, and what has that name is another resource.
+    const others = wild || protocol === "StateOfTheWorld" ? [] : Subscriptions.askedAliases(self, set, resource)
+    if (isHeld(name) || others.some(isHeld)) found.push(resource)
   }
   return found
 }
+
+/**
+ * Whether a renewal must carry the body: the client may have lost the resource, because nothing was renewed for as long as
+ * the TTL, or because it rejected the last heartbeat.
+ *
+ * @since 0.1.0
+ */
+export const isWhole = (self: Subscription, { name, ttl = 0 }: Resource, now: number): boolean =>
+  // Not later than the last renewal: that was when its turn came.
+  HashSet.has(self.unrenewed, name) || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl

@@ -7,6 +7,8 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import * as Heartbeat from "./Heartbeat.js"
 import * as InitialVersions from "./InitialVersions.js"
 import type { IncrementalRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
@@ -126,21 +128,16 @@ export const flush = (
   const changed = updates ? changes.changed : []
 
   const before = self.initial.size === 0 ? InitialVersions.none : InitialVersions.compare(self.initial, set)
-  const { included, held, lost, missing } = answers(self, set, before)
-  const gone = [...lost]
-  if (first) {
-    for (const name of before.others.keys()) {
-      // What was asked for again, or given up, is answered by name. But under a wildcard only this tells the client.
-      const isAnswered = HashSet.has(self.insisted, name) && (!wild || Subscriptions.hasName(self, name))
-      if (!isAnswered && ResourceSet.get(set, name) === undefined) gone.push(name)
-    }
-  }
+  const { included, held, lost, missing } = answers(self, advanced ? self.forced : entailed(self, set), set, before)
+  const gone = [...lost, ...(first ? quotedInVain(self, set, before) : [])]
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
     if (self.initial.size === 0 || self.resync) resources = ResourceSet.all(set)
-    else if (included.size === 0 && HashSet.size(self.insisted) === 0) resources = before.unheld()
-    else {
+    else if (included.size === 0 && HashSet.size(self.insisted) === 0) {
+      const unheld = before.unheld()
+      resources = before.others.size === 0 ? unheld : unheld.filter((resource) => !isQuotedByAlias(before, resource))
+    } else {
       const isSent = (resource: Resource) =>
         included.has(resource.name) || !holds(self, before, resource.name, resource)
       resources = ResourceSet.all(set).filter(isSent)
@@ -154,55 +151,78 @@ export const flush = (
   }
 
   let { lingering } = self
+  if (advanced) gone.push(...changes.superseded)
   if (lingering.size > 0 || (advanced && changes.gone.size > 0)) {
     const leaving = new Map([...lingering, ...(advanced ? changes.gone : [])])
-    const back = Array.from(leaving.keys()).filter((name) => ResourceSet.find(set, name) !== undefined)
+    const isLost = (name: string) => Subscriptions.isLost(self, set, name)
     if (removals) {
-      const left = Subscriptions.without(leaving, back)
       // The client may know it by the name it asked for or by its own: both are told.
-      for (const name of left.keys()) gone.push(name)
+      for (const name of leaving.keys()) if (isLost(name)) gone.push(name)
       lingering = new Map()
     } else {
+      // What left its name to another goes with that one.
+      if (advanced) {
+        for (const [name, resource] of leaving) {
+          if (resource !== undefined && ResourceSet.isReplaced(set, resource) && isLost(name)) gone.push(name)
+        }
+      }
       // What is sent now is what the client has from now on.
-      const sent = resources.flatMap(({ aliases, name }) => [name, ...aliases])
-      lingering = Subscriptions.without(leaving, [...missing, ...lost, ...sent, ...(advanced ? back : [])])
+      const sent = resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)])
+      const back = advanced ? Array.from(leaving.keys()).filter((name) => !isLost(name)) : []
+      lingering = Subscriptions.without(leaving, [...missing, ...gone, ...sent, ...back])
       // What came back after the client asked for everything again is sent, even if it is as it was.
       if (self.resync) lingering = new Map(Array.from(lingering.keys(), (name) => [name, undefined]))
     }
   }
   let absent: ReadonlyArray<string> = noNames
-  let later: ReadonlyArray<string> = noNames
-  if (self.typeUrl === ResourceType.VirtualHost.typeUrl) {
-    // ★ VHDS: a host that does not exist is answered by a resource without a body. Envoy then answers 404 at once; on
-    // `removed_resources` its HTTP request would hang.
-    const isGone = new Set(gone)
-    const hosts = missing.filter((name) => Subscriptions.hasName(self, name))
-    // One that the client still holds is taken away first: a name must not be in a response twice.
-    absent = [...openers, ...hosts.filter((name) => !isGone.has(name))]
-    later = hosts.filter((name) => isGone.has(name))
-    for (const name of missing) if (!Subscriptions.hasName(self, name)) gone.push(name)
-  } else {
-    // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds.
-    for (const name of missing) gone.push(name)
+  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  for (const name of missing) {
+    // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds. ★ VHDS: by a resource
+    // without a body. Envoy then answers 404 at once; on `removed_resources` its HTTP request would hang.
+    if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)
   }
-  const removed = gone.length > 1 ? Array.from(new Set(gone)) : gone
+  // ★ No name may be in a response twice: the client would reject all of it. So what it holds is taken away first, and what
+  // there is under that name, or that there is nothing, is said in a response of its own.
+  const removedNames = new Set(gone)
+  for (const name of openers) removedNames.delete(name)
+  let aliases = matchedAliases(self, set, resources)
+  const later = new Set<string>()
+  if (removedNames.size > 0) {
+    for (const names of aliases.values()) for (const name of names) if (removedNames.has(name)) later.add(name)
+    if (later.size > 0) {
+      const isNow = ({ name }: Resource) => aliases.get(name)?.some((alias) => later.has(alias)) !== true
+      resources = resources.filter(isNow)
+      aliases = matchedAliases(self, set, resources)
+    }
+  }
+  if (isVirtualHost) {
+    const named = new Set([...resources.map(({ name }) => name), ...Array.from(aliases.values()).flat()])
+    const hosts = missing.filter((name) => Subscriptions.hasName(self, name))
+    for (const name of hosts) if (removedNames.has(name)) later.add(name)
+    absent = Array.from(new Set([...openers, ...hosts])).filter((name) => !removedNames.has(name) && !named.has(name))
+  }
+  const removed = removedNames.size === 0 ? noNames : Array.from(removedNames)
+  const heartbeats = ttl && self.initial.size > 0 ? renewed(self, set, before, held, resources) : []
 
   const next = Subscriptions.draft(self)
+  const aliasesOf = (resource: Resource) => Subscriptions.askedAliases(self, set, resource)
   if (!wild) {
-    const returned = advanced ? changes.returned.flatMap((name) => ResourceSet.find(set, name) ?? []) : []
     next.names = Subscriptions.hold(
-      Subscriptions.release(self.names, [...missing, ...lost, ...(advanced ? changes.gone.keys() : [])]),
-      [...resources, ...held, ...returned]
+      Subscriptions.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
+      [...resources, ...held],
+      aliasesOf
     )
+    if (advanced) next.names = Subscriptions.holdAgain(next.names, changes.returned, self.lingering)
   }
-  next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...lost])
+  next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...gone], aliases)
   next.owed = false
   next.resync = false
-  next.forced = later.length === 0 ? Subscriptions.noForced : HashSet.fromIterable(later)
+  next.forced = later.size === 0 ? Subscriptions.noForced : HashSet.fromIterable(later)
   next.initial = Subscriptions.noVersions
   next.insisted = Subscriptions.noForced
   next.lingering = lingering
-  if (!self.owed && resources.length === 0 && removed.length === 0 && absent.length === 0) return [next, undefined, []]
+  const isEmpty = resources.length + removed.length + absent.length + heartbeats.length === 0
+  if (!self.owed && isEmpty) return [next, undefined, []]
 
   const make = () =>
     Response.make({
@@ -211,8 +231,9 @@ export const flush = (
       version: set.version,
       resources,
       removed,
+      heartbeats,
       absent,
-      aliases: matchedAliases(self, resources),
+      aliases: heartbeats.length === 0 ? aliases : matchedAliases(self, set, [...resources, ...heartbeats]),
       ttl
     })
   // Alike for every stream: all there is, or the difference between two revisions, when this client asked for no names.
@@ -226,13 +247,71 @@ export const flush = (
   return [next, response, resources]
 }
 
-/** Whether the client said, when it subscribed, that it holds a resource as it is. */
+/** What the client says that it holds, and must not hold any more. */
+const quotedInVain = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  before: InitialVersions.Comparison
+): ReadonlyArray<string> => {
+  const wild = Subscriptions.isWild(self)
+  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  const gone: Array<string> = []
+  // ★ A client that asked by an alias may quote the name of the resource alone: then it may be another's alias by now.
+  const mayHaveOthers =
+    !wild &&
+    Array.from(HashMap.keys(self.names)).some(
+      (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined
+    )
+  for (const [name, version] of before.others) {
+    // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
+    if (isVirtualHost && version === "") continue
+    // What was asked for again, or given up, is answered by name. But under a wildcard only this tells the client.
+    if (HashSet.has(self.insisted, name) && (!wild || Subscriptions.hasName(self, name))) continue
+    const resource = ResourceSet.find(set, name)
+    if (resource === undefined || (mayHaveOthers && !Subscriptions.isAsked(self, set, resource))) gone.push(name)
+    // What is gone under its own name may have left that to another as an alias.
+    else if (resource.name !== name && !Subscriptions.hasName(self, name) && !isQuoted(before, name, resource)) {
+      gone.push(name)
+    }
+  }
+  if (mayHaveOthers) {
+    for (const resource of before.held()) if (!Subscriptions.isAsked(self, set, resource)) gone.push(resource.name)
+  }
+  return gone
+}
+
+/** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by that which it gave. */
 const holds = (self: Subscription, before: InitialVersions.Comparison, name: string, resource: Resource): boolean =>
   !self.resync &&
   !HashSet.has(self.insisted, name) &&
-  (name === resource.name
-    ? before.isHeld(resource)
-    : (self.initial.get(name) ?? self.initial.get(resource.name)) === resource.version)
+  (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource))
+
+/** Another resource may have had that name. So only the version of a content counts, and no label. */
+const isQuoted = ({ others }: InitialVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
+  version === fingerprint && others.get(name) === version
+
+const isQuotedByAlias = (before: InitialVersions.Comparison, resource: Resource): boolean =>
+  resource.aliases.some((alias) => isQuoted(before, alias, resource))
+
+/** ★ What the client said that it holds with a TTL, and still is so: else it would lose it before the next renewal. */
+const renewed = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  before: InitialVersions.Comparison,
+  held: ReadonlyArray<Resource>,
+  sent: ReadonlyArray<Resource>
+): ReadonlyArray<Resource> => {
+  if (HashMap.isEmpty(set.ttls)) return []
+  const found = new Set(held.filter(({ ttl }) => ttl !== undefined))
+  if (Subscriptions.isWild(self) && self.mark === undefined) {
+    for (const name of HashMap.keys(set.ttls)) {
+      const resource = ResourceSet.get(set, name)
+      if (resource !== undefined && holds(self, before, name, resource)) found.add(resource)
+    }
+  }
+  for (const resource of sent) found.delete(resource)
+  return Array.from(found)
+}
 
 interface Answers {
   readonly included: ReadonlyMap<string, Resource>
@@ -245,29 +324,57 @@ interface Answers {
 
 const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [] }
 
+/**
+ * The names that are to be answered ahead of other changes, and those that lead elsewhere in what is sent with them: when it
+ * is sent, the change that took these names from it is over, and nothing else would tell.
+ */
+const entailed = (self: Subscription, set: ResourceSet.ResourceSet): HashSet.HashSet<string> => {
+  const { mark, names } = self
+  let { forced } = self
+  if (mark === undefined || HashMap.isEmpty(mark.aliases) || HashSet.size(forced) === 0) return forced
+  for (;;) {
+    const sent = new Set(Array.from(forced, (name) => ResourceSet.find(set, name)?.name))
+    let next = forced
+    for (const name of HashMap.keys(names)) {
+      const own = ResourceSet.nameAt(mark, name)
+      if (own === name || !sent.has(own) || HashSet.has(forced, name)) continue
+      if (ResourceSet.find(set, name)?.name !== own) next = HashSet.add(next, name)
+    }
+    if (next === forced) return forced
+    forced = next
+  }
+}
+
 /** What there is under the names that are to be answered. */
-const answers = (self: Subscription, set: ResourceSet.ResourceSet, before: InitialVersions.Comparison): Answers => {
-  if (HashSet.size(self.forced) === 0) return noAnswers
+const answers = (
+  self: Subscription,
+  forced: HashSet.HashSet<string>,
+  set: ResourceSet.ResourceSet,
+  before: InitialVersions.Comparison
+): Answers => {
+  if (HashSet.size(forced) === 0) return noAnswers
   const included = new Map<string, Resource>()
   const held: Array<Resource> = []
   const missing: Array<string> = []
   const lost: Array<string> = []
-  const isAsked = ({ aliases, name }: Resource) =>
-    Subscriptions.isWild(self) ||
-    Subscriptions.hasName(self, name) ||
-    aliases.some((alias) => Subscriptions.hasName(self, alias))
-  for (const name of self.forced) {
+  const { mark } = self
+  for (const name of forced) {
     const resource = ResourceSet.find(set, name)
+    // Asked for by an alias: the client may hold it by its own name.
+    const own = mark === undefined ? name : ResourceSet.nameAt(mark, name)
+    const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
+    const isOwnLost = () => !HashSet.has(forced, own) && Subscriptions.isLost(self, set, own)
     if (resource === undefined) {
       missing.push(name)
-      // Asked for by an alias: the client may hold it by its own name.
-      const own = self.mark === undefined ? name : ResourceSet.nameAt(self.mark, name)
-      if (own !== name && !HashSet.has(self.forced, own) && ResourceSet.get(set, own) === undefined) lost.push(own)
+      if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
     }
     // Given up under a `*` that is switched off: there is no wildcard that would have it.
-    else if (!isAsked(resource)) lost.push(name, resource.name)
-    else if (holds(self, before, name, resource)) held.push(resource)
-    else included.set(resource.name, resource)
+    else if (!Subscriptions.isAsked(self, set, resource)) lost.push(name, resource.name)
+    else {
+      if (isHeld && own !== resource.name && isOwnLost()) lost.push(own)
+      if (holds(self, before, name, resource)) held.push(resource)
+      else included.set(resource.name, resource)
+    }
   }
   return { included, held, missing, lost }
 }
@@ -275,33 +382,35 @@ const answers = (self: Subscription, set: ResourceSet.ResourceSet, before: Initi
 /** The aliases under which a client asked for these resources. */
 const matchedAliases = (
   self: Subscription,
+  set: ResourceSet.ResourceSet,
   resources: ReadonlyArray<Resource>
 ): ReadonlyMap<string, ReadonlyArray<string>> => {
   const matched = new Map<string, ReadonlyArray<string>>()
   if (HashMap.isEmpty(self.names)) return matched
   for (const resource of resources) {
-    if (resource.aliases.length === 0) continue
-    const aliases = resource.aliases.filter((alias) => Subscriptions.hasName(self, alias))
+    const aliases = Subscriptions.askedAliases(self, set, resource)
     if (aliases.length > 0) matched.set(resource.name, aliases)
   }
   return matched
 }
 
 /**
- * A response that renews the TTLs of `due`: names, versions and TTLs without bodies.
+ * A response that renews the TTLs of `due`: names, versions and TTLs without bodies, where the client cannot have lost them.
  *
  * @since 0.1.0
  */
 export const heartbeat = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
-  due: ReadonlyArray<Resource>
+  due: ReadonlyArray<Resource>,
+  now: number
 ): Response.Response =>
   Response.make({
     protocol: "Incremental",
     typeUrl: self.typeUrl,
     version: set.version,
-    heartbeats: due,
-    aliases: matchedAliases(self, due),
+    resources: due.filter((resource) => Heartbeat.isWhole(self, resource, now)),
+    heartbeats: due.filter((resource) => !Heartbeat.isWhole(self, resource, now)),
+    aliases: matchedAliases(self, set, due),
     ttl: true
   })

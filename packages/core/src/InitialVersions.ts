@@ -231,6 +231,8 @@ export interface Comparison {
   readonly isHeld: (resource: Resource) => boolean
   /** Those it does not, in the order of the set. */
   readonly unheld: () => ReadonlyArray<Resource>
+  /** Those it does. */
+  readonly held: () => ReadonlyArray<Resource>
   /** What it holds beside those: what is gone, or has another version. */
   readonly others: ReadonlyMap<string, string>
 }
@@ -240,7 +242,7 @@ export interface Comparison {
  *
  * @since 0.1.0
  */
-export const none: Comparison = { isHeld: () => false, unheld: () => [], others: new Map() }
+export const none: Comparison = { isHeld: () => false, unheld: () => [], held: () => [], others: new Map() }
 
 /**
  * Compares what a client holds with a set.
@@ -250,7 +252,12 @@ export const none: Comparison = { isHeld: () => false, unheld: () => [], others:
 export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.ResourceSet): Comparison => {
   if (versions instanceof InternedVersions) return meaningOf(versions.dictionary, set).compare(versions.numbers)
   const isHeld = ({ name, version }: Resource): boolean => versions.get(name) === version
-  return { isHeld, unheld: () => ResourceSet.all(set).filter((resource) => !isHeld(resource)), others: versions }
+  return {
+    isHeld,
+    unheld: () => ResourceSet.all(set).filter((resource) => !isHeld(resource)),
+    held: () => ResourceSet.all(set).filter(isHeld),
+    others: versions
+  }
 }
 
 /** It was not looked up yet. */
@@ -299,6 +306,7 @@ class Meaning {
         return place !== undefined && held[place] === 1
       },
       unheld: () => (unheld ??= resources.filter((_, place) => held[place] === 0)),
+      held: () => resources.filter((_, place) => held[place] === 1),
       others
     }
   }

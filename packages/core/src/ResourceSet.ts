@@ -15,6 +15,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
+import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
  * What a stream remembers of the set it was last brought up to: which contents had which names, but not the contents.
@@ -28,6 +29,8 @@ export interface Mark {
   readonly fingerprints: HashMap.HashMap<string, string>
   /** Alias → name. */
   readonly aliases: HashMap.HashMap<string, string>
+  /** Virtual hosts: which names and aliases stand for many hosts. */
+  readonly domains: VirtualHostDiscovery.DomainIndex
   /** Identity of this revision: revisions of unrelated sets have equal numbers. */
   readonly token: object
   /** Whether any of the resources had a TTL. */
@@ -39,10 +42,25 @@ export interface Mark {
  *
  * @since 0.1.0
  */
-export const nameAt = (self: Mark, nameOrAlias: string): string =>
-  HashMap.isEmpty(self.aliases) || HashMap.has(self.fingerprints, nameOrAlias)
-    ? nameOrAlias
-    : Option.getOrElse(HashMap.get(self.aliases, nameOrAlias), () => nameOrAlias)
+export const nameAt = (self: Mark, nameOrAlias: string): string => {
+  const { aliases, domains, fingerprints } = self
+  if ((HashMap.isEmpty(aliases) && HashMap.isEmpty(domains)) || HashMap.has(fingerprints, nameOrAlias)) {
+    return nameOrAlias
+  }
+  return leadsTo(aliases, domains, nameOrAlias, (name) => HashMap.has(fingerprints, name)) ?? nameOrAlias
+}
+
+/** The name of the resource that has an alias, or a domain that matches best. */
+const leadsTo = (
+  aliases: HashMap.HashMap<string, string>,
+  domains: VirtualHostDiscovery.DomainIndex,
+  alias: string,
+  isName: (name: string) => boolean
+): string | undefined =>
+  Option.getOrUndefined(HashMap.get(aliases, alias)) ??
+  VirtualHostDiscovery.best(domains, alias, (domain) =>
+    isName(domain) ? domain : Option.getOrUndefined(HashMap.get(aliases, domain))
+  )
 
 /**
  * The mark of a client that was sent some resources ahead of the other changes of a set, or was told that some names do
@@ -50,9 +68,18 @@ export const nameAt = (self: Mark, nameOrAlias: string): string =>
  *
  * @since 0.1.0
  */
-export const ahead = (self: Mark, sent: Iterable<Resource>, missing: Iterable<string>): Mark => {
+export const ahead = (
+  self: Mark,
+  sent: Iterable<Resource>,
+  missing: Iterable<string>,
+  /** The aliases by which they were asked for, by name. */
+  asked: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+): Mark => {
   let { aliases, fingerprints } = self
   for (const resource of sent) {
+    for (const alias of asked.get(resource.name) ?? []) {
+      if (nameAt(self, alias) !== resource.name) aliases = HashMap.set(aliases, alias, resource.name)
+    }
     if (Option.contains(HashMap.get(fingerprints, resource.name), resource.fingerprint)) continue
     fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
     for (const alias of resource.aliases) aliases = HashMap.set(aliases, alias, resource.name)
@@ -61,7 +88,9 @@ export const ahead = (self: Mark, sent: Iterable<Resource>, missing: Iterable<st
     // Not removed: an alias of it may still have to be told.
     if (HashMap.has(fingerprints, name)) fingerprints = HashMap.set(fingerprints, name, "")
   }
-  return fingerprints === self.fingerprints ? self : { ...self, fingerprints, aliases, token: {} }
+  return fingerprints === self.fingerprints && aliases === self.aliases
+    ? self
+    : { ...self, fingerprints, aliases, token: {} }
 }
 
 /**
@@ -138,7 +167,14 @@ export const empty = (typeUrl: string): ResourceSet => ({
   ttls: HashMap.empty(),
   digest: Digest.zero,
   version: Digest.toHex(Digest.zero),
-  mark: { revision: 0, fingerprints: HashMap.empty(), aliases: HashMap.empty(), token: {}, hasTtls: false },
+  mark: {
+    revision: 0,
+    fingerprints: HashMap.empty(),
+    aliases: HashMap.empty(),
+    domains: VirtualHostDiscovery.noDomains,
+    token: {},
+    hasTtls: false
+  },
   log: [],
   recent: [],
   logged: 0
@@ -153,16 +189,32 @@ export const get = (self: ResourceSet, name: string): Resource | undefined =>
   Option.getOrUndefined(HashMap.get(self.resources, name))
 
 /**
- * The resource that a client means by a name: both names and aliases are looked at.
+ * The resource that a client means by a name: names and aliases are looked at, and of virtual hosts the domain that matches
+ * best.
  *
  * @since 0.1.0
  */
 export const find = (self: ResourceSet, nameOrAlias: string): Resource | undefined => {
   const found = get(self, nameOrAlias)
-  if (found !== undefined || HashMap.isEmpty(self.aliases)) return found
-  const name = HashMap.get(self.aliases, nameOrAlias)
-  return Option.isSome(name) ? get(self, name.value) : undefined
+  const { aliases, mark } = self
+  if (found !== undefined || (HashMap.isEmpty(aliases) && HashMap.isEmpty(mark.domains))) return found
+  const name = leadsTo(aliases, mark.domains, nameOrAlias, (each) => HashMap.has(self.resources, each))
+  return name === undefined ? undefined : get(self, name)
 }
+
+/** The name of the resource that has this name or alias. */
+const ownerOf = (self: ResourceSet, nameOrAlias: string): string | undefined =>
+  HashMap.has(self.resources, nameOrAlias) ? nameOrAlias : Option.getOrUndefined(HashMap.get(self.aliases, nameOrAlias))
+
+/**
+ * Whether a resource that is gone left a name or alias to another. ★ Both must not be with a client at a time: Envoy
+ * rejects two virtual hosts with one domain.
+ *
+ * @since 0.1.0
+ */
+export const isReplaced = (self: ResourceSet, { aliases, name }: Pick<Resource, "name" | "aliases">): boolean =>
+  !HashMap.has(self.resources, name) &&
+  (HashMap.has(self.aliases, name) || aliases.some((alias) => ownerOf(self, alias) !== undefined))
 
 /**
  * The version of a set together with resources that are no longer in it: what a client has while deletions wait. A label of the
@@ -224,6 +276,8 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
   const before = new Map<string, Resource | undefined>()
   let relabelled = false
   let { aliases, digest, ttls } = self
+  let { domains } = self.mark
+  const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl
   // Copies that are changed in place until this is over: a change of many copies the inner nodes of the maps once.
   const resources = HashMap.beginMutation(self.resources)
   const fingerprints = HashMap.beginMutation(self.mark.fingerprints)
@@ -231,6 +285,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
   const forget = (resource: Resource) => {
     digest = Digest.subtract(digest, resource.digest)
     for (const alias of resource.aliases) aliases = HashMap.remove(aliases, alias)
+    if (hasDomains) domains = [resource.name, ...resource.aliases].reduce(VirtualHostDiscovery.withoutDomain, domains)
     if (resource.ttl !== undefined) ttls = HashMap.remove(ttls, resource.name)
   }
 
@@ -265,6 +320,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
     // After all removals, so that an alias may move from one resource to another in one step.
     const resource = upserts.get(name)
     if (resource === undefined) continue
+    if (hasDomains) domains = [name, ...resource.aliases].reduce(VirtualHostDiscovery.withDomain, domains)
     for (const alias of resource.aliases) {
       const owner = HashMap.get(aliases, alias)
       const other = Option.isSome(owner) ? owner.value : HashMap.has(resources, alias) ? alias : undefined
@@ -287,7 +343,14 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
   }
   const { revision, token } = self.mark
   const hasTtls = HashMap.size(ttls) > 0
-  const mark = { revision: revision + 1, fingerprints: HashMap.endMutation(fingerprints), aliases, token: {}, hasTtls }
+  const mark: Mark = {
+    revision: revision + 1,
+    fingerprints: HashMap.endMutation(fingerprints),
+    aliases,
+    domains,
+    token: {},
+    hasTtls
+  }
   const recent = [...self.recent, { from: token, before }]
   const logged = self.logged + before.size
   return Either.right(
@@ -340,9 +403,30 @@ export interface Difference {
    * is looked up in the names of every stream.
    */
   readonly touched: ReadonlyMap<string, number>
+  /** Those of them that stand for many hosts: whoever asked for one of those may be concerned, too. */
+  readonly domains: ReadonlyArray<string>
+  /** Of what is gone, what left a name or alias to another; see {@link isReplaced}. */
+  readonly replaced: ReadonlySet<string>
 }
 
-const none: Difference = { changed: [], removed: new Map(), touched: new Map() }
+const noDomains: ReadonlyArray<string> = []
+const noAliases: ReadonlyArray<string> = []
+const noneReplaced: ReadonlySet<string> = new Set()
+const none: Difference = {
+  changed: [],
+  removed: new Map(),
+  touched: new Map(),
+  domains: noDomains,
+  replaced: noneReplaced
+}
+
+/**
+ * Whether what a client means by a name may be another than before.
+ *
+ * @since 0.1.0
+ */
+export const concerns = ({ domains, touched }: Difference, name: string): boolean =>
+  touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
 
 const differences = new WeakMap<ResourceSet, WeakMap<Mark, Difference>>()
 
@@ -372,6 +456,8 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
   const removed = new Map<string, Resource | undefined>()
   const touched = new Map<string, number>()
   const touch = (name: string) => void touched.set(name, Hash.string(name))
+  let replaced: Set<string> | undefined
+  const replace = (name: string) => void (replaced ??= new Set()).add(name)
   const see = (name: string, before: Resource | undefined) => {
     const hash = Hash.string(name)
     const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
@@ -379,6 +465,7 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
     if (now === undefined) {
       if (held === undefined) return
       removed.set(name, before)
+      if (isReplaced(self, before ?? { name, aliases: noAliases })) replace(name)
     } else {
       if (held === now.fingerprint) return
       changed.push(now)
@@ -400,7 +487,15 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
   } else {
     for (const name of HashMap.keys(since.fingerprints)) if (!HashMap.has(self.resources, name)) see(name, undefined)
     for (const name of HashMap.keys(self.resources)) see(name, undefined)
-    for (const [alias, name] of since.aliases) if (touched.has(name)) touch(alias)
+    for (const [alias, name] of since.aliases) {
+      if (!touched.has(name)) continue
+      touch(alias)
+      if (removed.has(name) && ownerOf(self, alias) !== undefined) replace(name)
+    }
   }
-  return { changed, removed, touched }
+  const domains =
+    self.typeUrl === ResourceType.VirtualHost.typeUrl
+      ? Array.from(touched.keys()).filter(VirtualHostDiscovery.isWildcard)
+      : noDomains
+  return { changed, removed, touched, domains, replaced: replaced ?? noneReplaced }
 }

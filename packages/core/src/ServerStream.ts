@@ -369,7 +369,7 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
   const next = draft(self)
   if (input._tag === "Unaffected" && self.group !== undefined) {
     next.group = input.group
-    passOver(next, self.group, input.group)
+    passOver(next, self.group, input.group, now)
     return [next, none]
   }
   if (input._tag === "Changed" || input._tag === "Unaffected") {
@@ -574,13 +574,13 @@ const settle = (
   let changes = Subscriptions.noChanges
   if (current.mark !== undefined && current.mark !== set.mark) {
     const incremental = options.protocol === "Incremental"
-    changes = Subscriptions.changes(current, set, incremental ? ResourceSet.find : ResourceSet.get)
+    changes = Subscriptions.changes(current, set, incremental)
     const silent = !incremental && StateOfTheWorld.deletionsAreSilent(current)
     // On a separate stream there is nothing that deletions would have to come after: they are an update.
     const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
     // What was asked for by an alias is looked up in the mark, so that stays until it is answered.
     const asked = incremental && HashSet.size(current.forced) > 0
-    if (changes.changed.length === 0 && lingers && !asked) {
+    if (changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked) {
       current = Subscriptions.absorb(current, set, changes, silent)
       changes = Subscriptions.noChanges
     }
@@ -592,8 +592,8 @@ const settle = (
       set,
       changes,
       reply: settled.owed || HashSet.size(settled.forced) > 0 || openers.length > 0,
-      update: changes.changed.length > 0 || changes.gone.size > 0,
-      removal: isRemoved(settled, set),
+      update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
+      removal: isRemoved(options.protocol, settled, set),
       renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : never,
       openers
     }
@@ -601,8 +601,12 @@ const settle = (
 }
 
 /** Whether something is to be deleted: of what was, all may have come back, and no deletion is overdue then. */
-const isRemoved = ({ lingering }: Subscription, set: ResourceSet.ResourceSet): boolean => {
-  for (const name of lingering.keys()) if (ResourceSet.find(set, name) === undefined) return true
+const isRemoved = (protocol: Protocol, subscription: Subscription, set: ResourceSet.ResourceSet): boolean => {
+  const isLost = (name: string) =>
+    protocol === "Incremental"
+      ? Subscriptions.isLost(subscription, set, name)
+      : ResourceSet.get(set, name) === undefined
+  for (const name of subscription.lingering.keys()) if (isLost(name)) return true
   return false
 }
 
@@ -615,7 +619,7 @@ const isFirstPhase = (subscription: Subscription): boolean =>
  * else happens to them, so nothing is looked at. One that was behind before, or waits for an answer, stays where it is:
  * it is looked at when there is credit.
  */
-const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup): void => {
+const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup, now: number): void => {
   for (let index = 0; index < self.subscriptions.length; index++) {
     const each = self.subscriptions[index]
     if (each === undefined || each.mark !== ResourceGroups.set(before, each.typeUrl).mark) continue
@@ -623,6 +627,7 @@ const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup): voi
     if (each.mark === mark || !Subscriptions.isIdle(each)) continue
     const next = Subscriptions.draft(each)
     next.mark = mark
+    if (!each.mark.hasTtls) next.renewedAt = now
     self.subscriptions = self.subscriptions.with(index, next)
   }
 }
@@ -754,15 +759,15 @@ const renew = (self: Draft, needs: ReadonlyArray<Need>, now: number): Output | u
     if (subscription === undefined || now < renewAt) continue
     const renewed = Subscriptions.draft(subscription)
     renewed.renewedAt = now
-    const due = Heartbeat.due(subscription, set, now)
+    const due = Heartbeat.due(subscription, set, protocol, now)
     if (due.length === 0) {
       self.subscriptions = self.subscriptions.with(index, renewed)
       return flush(self, now)
     }
     const response =
       protocol === "StateOfTheWorld"
-        ? StateOfTheWorld.heartbeat(subscription, set, due, bodylessHeartbeats)
-        : Incremental.heartbeat(subscription, set, due)
+        ? StateOfTheWorld.heartbeat(subscription, set, due, bodylessHeartbeats, now)
+        : Incremental.heartbeat(subscription, set, due, now)
     return emit(self, renewed, response, false, now)
   }
   const after = (since: number | undefined, milliseconds: number) =>
@@ -821,7 +826,7 @@ const emit = (
 ): Output => {
   self.nonces++
   const nonce = String(self.nonces)
-  Subscriptions.send(subscription, { nonce, version: response.version, at: now }, update)
+  Subscriptions.send(subscription, { nonce, version: response.version, at: now }, response, update)
   self.subscriptions = put(self.subscriptions, subscription)
   self.credit = false
   self.deadline = never

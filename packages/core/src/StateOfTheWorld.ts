@@ -6,6 +6,7 @@
  */
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as Heartbeat from "./Heartbeat.js"
 import type { StateOfTheWorldRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -281,7 +282,7 @@ const flushByName = (
 /**
  * A response that renews the TTLs of `due`. ★ Envoy renews nothing on a resource without its body, and deletes what a
  * full-state response lacks: so the resources themselves are sent again, for full-state types all of them. `bodyless`
- * asks for the form of the specification.
+ * asks for the form of the specification, which is of no use to a client that may have lost one.
  *
  * @since 0.1.0
  */
@@ -289,12 +290,14 @@ export const heartbeat = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   due: ReadonlyArray<Resource>,
-  bodyless: boolean
+  bodyless: boolean,
+  now: number
 ): Response.Response => {
   const kept = Array.from(self.lingering.values()).filter((resource) => resource !== undefined)
   const version = ResourceSet.versionWith(set, kept)
   const base = { protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version, ttl: true } as const
-  if (bodyless) return Response.make({ ...base, heartbeats: due })
+  const isWhole = due.some((resource) => Heartbeat.isWhole(self, resource, now))
+  if (bodyless && !isWhole) return Response.make({ ...base, heartbeats: due })
   if (self.family === "by-name") return Response.make({ ...base, resources: due })
   const all = Subscriptions.isWild(self) ? ResourceSet.all(set) : named(set, namesOf(self.names))
   return Response.make({ ...base, resources: [...all, ...kept] })

@@ -10,6 +10,8 @@ import * as Option from "effect/Option"
 import type { ErrorDetail } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
+import type { Response } from "./Response.js"
+import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
  * Whether everything is asked for. `legacy`: because no name was ever given on this stream for this type. `explicit`:
@@ -30,6 +32,16 @@ export interface Sent {
   readonly version: string
   /** Milliseconds, as given to the reducer. */
   readonly at: number
+}
+
+/**
+ * A response that may still be answered.
+ *
+ * @since 0.1.0
+ */
+export interface Open extends Sent {
+  /** What it renewed without a body. */
+  readonly heartbeats: ReadonlyArray<string>
 }
 
 /**
@@ -82,9 +94,11 @@ export interface Subscription {
   readonly openedMark: ResourceSet.Mark | undefined
   /** When TTLs were last renewed, in milliseconds. */
   readonly renewedAt: number
+  /** Names of resources whose heartbeat was rejected: the client may have lost them. */
+  readonly unrenewed: HashSet.HashSet<string>
   readonly sent: Sent | undefined
   /** Sent and neither ACKed nor NACKed, oldest first; bounded. */
-  readonly open: ReadonlyArray<Sent>
+  readonly open: ReadonlyArray<Open>
   readonly acked: Sent | undefined
   readonly nacked: Rejected | undefined
   /** Nonce of the latest update that later phases wait for; empty if there is none. */
@@ -137,6 +151,7 @@ export const make = (typeUrl: string, covered: boolean): Subscription => {
     opened: noForced,
     openedMark: undefined,
     renewedAt: Number.NEGATIVE_INFINITY,
+    unrenewed: noForced,
     sent: undefined,
     open: [],
     acked: undefined,
@@ -176,6 +191,7 @@ export const draft = (self: Subscription): Draft => ({
   opened: self.opened,
   openedMark: self.openedMark,
   renewedAt: self.renewedAt,
+  unrenewed: self.unrenewed,
   sent: self.sent,
   open: self.open,
   acked: self.acked,
@@ -321,14 +337,21 @@ export interface Changes {
   readonly gone: ReadonlyMap<string, Resource | undefined>
   /** Names of lingering resources that came back just as the client has them. */
   readonly returned: ReadonlyArray<string>
+  /**
+   * Names of resources that the client has by a name that is another's now, and by no other that it asked for. They go with
+   * that one, and not later: of two resources that claim one name a client takes neither.
+   */
+  readonly superseded: ReadonlySet<string>
 }
+
+const noneSuperseded: ReadonlySet<string> = new Set()
 
 /**
  * Nothing is different.
  *
  * @since 0.1.0
  */
-export const noChanges: Changes = { changed: [], gone: new Map(), returned: [] }
+export const noChanges: Changes = { changed: [], gone: new Map(), returned: [], superseded: noneSuperseded }
 
 /**
  * Whether a subscription is by name alone, was answered, and has nothing of its own to say.
@@ -344,71 +367,152 @@ export const isIdle = (self: Subscription): boolean =>
 
 /**
  * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for
- * names those that the difference touches. Nothing else is looked at. `find` says what a name means: aliases are of
- * incremental xDS only.
+ * names those that the difference touches. Nothing else is looked at. Aliases are of incremental xDS only.
  *
  * @since 0.1.0
  */
-export const changes = (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
-  find: (set: ResourceSet.ResourceSet, name: string) => Resource | undefined
-): Changes => {
+export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
   if (self.mark === undefined || self.mark === set.mark) return noChanges
-  const difference = ResourceSet.difference(set, self.mark)
-  const { lingering } = self
+  const { lingering, mark } = self
+  const find = incremental ? ResourceSet.find : ResourceSet.get
+  const difference = ResourceSet.difference(set, mark)
   const came = (name: string, resource: Resource) => lingering.get(name)?.fingerprint === resource.fingerprint
   if (isWild(self)) {
-    if (lingering.size === 0) return { changed: difference.changed, gone: difference.removed, returned: [] }
+    const { changed, removed, replaced: superseded } = difference
+    let gone = removed
+    if (incremental && !HashMap.isEmpty(self.names)) {
+      const named = new Map(removed)
+      seeNames(self, difference, (name) => {
+        const own = ResourceSet.nameAt(mark, name)
+        // Beside a wildcard, too, the client may know it by the name it asked for.
+        if (HashMap.has(mark.fingerprints, own) && find(set, name) === undefined) named.set(name, removed.get(own))
+      })
+      gone = named
+    }
+    if (lingering.size === 0) return { changed, gone, returned: [], superseded }
     return {
-      changed: difference.changed.filter((resource) => !came(resource.name, resource)),
-      gone: difference.removed,
-      returned: difference.changed.filter((resource) => came(resource.name, resource)).map((resource) => resource.name)
+      changed: changed.filter((resource) => !came(resource.name, resource)),
+      gone,
+      returned: changed.filter((resource) => came(resource.name, resource)).map((resource) => resource.name),
+      superseded
     }
   }
   const changed = new Map<string, Resource>()
   const gone = new Map<string, Resource | undefined>()
   const returned: Array<string> = []
-  const { mark } = self
-  const see = (name: string, held: string) => {
+  const superseded = new Set<string>()
+  seeNames(self, difference, (name, held) => {
     const now = find(set, name)
+    const own = held === "" || !incremental ? name : ResourceSet.nameAt(mark, name)
+    const before = difference.removed.get(own)
     if (now === undefined) {
       if (held === "") return
-      // The client may know it by the name it asked for or by its own: both are gone.
-      const own = ResourceSet.nameAt(mark, name)
-      const before = difference.removed.get(own)
+      // The client may know it by the name it asked for or by its own: both are told, unless another name leads to it.
       gone.set(name, before)
-      if (difference.removed.has(own)) gone.set(own, before)
-    } else if (now.fingerprint !== held) {
-      if (came(name, now)) returned.push(name)
-      else changed.set(now.name, now)
+      if (own !== name && !isServed(self, set, own)) gone.set(own, before)
+      return
     }
-  }
-  if (difference.touched.size < HashMap.size(self.names)) {
+    if (held !== "" && own !== now.name && !isServed(self, set, own)) superseded.add(own)
+    if (now.fingerprint === held) return
+    if (came(name, now)) returned.push(name)
+    else changed.set(now.name, now)
+  })
+  return { changed: Array.from(changed.values()), gone, returned, superseded }
+}
+
+/** Visits the names that were asked for and that a difference concerns. */
+const seeNames = (
+  { names }: Subscription,
+  difference: ResourceSet.Difference,
+  see: (name: string, held: string) => void
+): void => {
+  if (difference.domains.length === 0 && difference.touched.size < HashMap.size(names)) {
     for (const name of difference.touched.keys()) {
-      const held = HashMap.get(self.names, name)
+      const held = HashMap.get(names, name)
       if (Option.isSome(held)) see(name, held.value)
     }
   } else {
-    for (const [name, held] of self.names) if (difference.touched.has(name)) see(name, held)
+    for (const [name, held] of names) if (ResourceSet.concerns(difference, name)) see(name, held)
   }
-  return { changed: Array.from(changed.values()), gone, returned }
+}
+
+const noAliases: ReadonlyArray<string> = []
+
+/**
+ * Incremental: the names beside its own by which a resource was asked for.
+ *
+ * @since 0.1.0
+ */
+export const askedAliases = (
+  { names, typeUrl }: Subscription,
+  set: ResourceSet.ResourceSet,
+  { aliases, name }: Resource
+): ReadonlyArray<string> => {
+  if (HashMap.isEmpty(names)) return noAliases
+  const isHost =
+    typeUrl === ResourceType.VirtualHost.typeUrl && [name, ...aliases].some(VirtualHostDiscovery.isWildcard)
+  if (!isHost) return aliases.length === 0 ? noAliases : aliases.filter((alias) => HashMap.has(names, alias))
+  // ★ A host that one of its domains stands for is an alias that the resource does not know.
+  const isOther = (asked: string) => asked !== name && ResourceSet.find(set, asked)?.name === name
+  return Array.from(HashMap.keys(names)).filter(isOther)
 }
 
 /**
- * Notes the fingerprints of resources under every name and alias by which they were asked for.
+ * Incremental: whether a resource is asked for, by wildcard, name or alias.
  *
+ * @since 0.1.0
+ */
+export const isAsked = (self: Subscription, set: ResourceSet.ResourceSet, resource: Resource): boolean =>
+  isWild(self) || hasName(self, resource.name) || askedAliases(self, set, resource).length > 0
+
+/** Incremental: whether there is a resource of that very name, and it is asked for. */
+const isServed = (self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean => {
+  const resource = ResourceSet.get(set, name)
+  return resource !== undefined && isAsked(self, set, resource)
+}
+
+/**
+ * Incremental: whether a client that has something by a name is to have nothing by it: a name that it asked for leads
+ * nowhere, or a resource of which it knows the name is gone or not asked for any more.
+ *
+ * @since 0.1.0
+ */
+export const isLost = (self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
+  hasName(self, name) ? ResourceSet.find(set, name) === undefined : !isServed(self, set, name)
+
+/**
+ * Notes the fingerprints of resources under every name by which they were asked for.
+ *
+ * @param aliasesOf incremental: {@link askedAliases}
  * @since 0.1.0
  */
 export const hold = (
   names: HashMap.HashMap<string, string>,
-  resources: Iterable<Resource>
+  resources: Iterable<Resource>,
+  aliasesOf: (resource: Resource) => ReadonlyArray<string> = () => noAliases
 ): HashMap.HashMap<string, string> => {
   let next = names
   for (const resource of resources) {
     if (HashMap.has(next, resource.name)) next = HashMap.set(next, resource.name, resource.fingerprint)
-    for (const alias of resource.aliases)
-      if (HashMap.has(next, alias)) next = HashMap.set(next, alias, resource.fingerprint)
+    for (const alias of aliasesOf(resource)) next = HashMap.set(next, alias, resource.fingerprint)
+  }
+  return next
+}
+
+/**
+ * Notes that what lingered under these names is there again as it was.
+ *
+ * @since 0.1.0
+ */
+export const holdAgain = (
+  names: HashMap.HashMap<string, string>,
+  returned: Iterable<string>,
+  lingering: ReadonlyMap<string, Resource | undefined>
+): HashMap.HashMap<string, string> => {
+  let next = names
+  for (const name of returned) {
+    const resource = lingering.get(name)
+    if (resource !== undefined && HashMap.has(next, name)) next = HashMap.set(next, name, resource.fingerprint)
   }
   return next
 }
@@ -460,6 +564,7 @@ export const reply = (
   const { nonce: answered, version } = sent
   if (error !== undefined) {
     next.nacked = { nonce: answered, version, at: now, error }
+    for (const name of sent.heartbeats) next.unrenewed = HashSet.add(next.unrenewed, name)
     return [next, { _tag: "Nacked", sent }]
   }
   if (self.awaited !== "" && !open.some((later) => later.nonce === self.awaited)) next.awaited = ""
@@ -508,9 +613,18 @@ const maxOpen = 64
  *
  * @since 0.1.0
  */
-export const send = (self: Draft, sent: Sent, update: boolean): void => {
+export const send = (
+  self: Draft,
+  sent: Sent,
+  { heartbeats, resources }: Pick<Response, "heartbeats" | "resources">,
+  update: boolean
+): void => {
+  const open = { ...sent, heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name) }
+  if (HashSet.size(self.unrenewed) > 0) {
+    for (const { name } of resources) self.unrenewed = HashSet.remove(self.unrenewed, name)
+  }
   self.sent = sent
-  self.open = self.open.length === 0 ? [sent] : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), sent]
+  self.open = self.open.length === 0 ? [open] : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), open]
   if (update) self.awaited = sent.nonce
 }
 
@@ -570,11 +684,8 @@ export interface Flush {
 export const absorb = (self: Subscription, set: ResourceSet.ResourceSet, changes: Changes, silent: boolean): Draft => {
   let { lingering, names } = self
   if (changes.returned.length > 0) {
+    names = holdAgain(names, changes.returned, lingering)
     lingering = without(lingering, changes.returned)
-    for (const name of changes.returned) {
-      const now = ResourceSet.find(set, name)
-      if (now !== undefined) names = hold(names, [now])
-    }
   }
   if (changes.gone.size > 0) {
     if (!silent) lingering = new Map([...lingering, ...changes.gone])

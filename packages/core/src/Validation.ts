@@ -47,7 +47,7 @@ export interface Placed {
 export const place = (name: string, use: InUse): Placed => ({
   name,
   use,
-  again: { name, version: undefined, ttl: undefined, isHeartbeat: false, isPlain: true }
+  again: { name, ownName: name, version: undefined, ttl: undefined, isHeartbeat: false, isPlain: true }
 })
 
 /**
@@ -75,6 +75,8 @@ export interface View {
  */
 export interface Update {
   readonly name: string
+  /** The resource's own name, where the client asked for it by an alias. */
+  readonly ownName: string
   readonly version: string
   readonly value: unknown
   readonly bytes: Uint8Array
@@ -88,6 +90,8 @@ export interface Update {
  */
 export interface Unchanged {
   readonly name: string
+  /** The resource's own name, where the client asked for it by an alias. */
+  readonly ownName: string
   /** Its own version, if it was given one. */
   readonly version: string | undefined
   readonly ttl: number | undefined
@@ -212,7 +216,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     if (name === expected?.name) position++
     const own = resource.version === "" ? undefined : resource.version
     const version = own ?? (response.protocol === "StateOfTheWorld" ? response.version : "")
-    let decoded: Either.Either<Omit<Update, "name">, string> | undefined
+    let decoded: Either.Either<Omit<Update, "name" | "ownName">, string> | undefined
     for (const each of names) {
       seen.add(each)
       const placed = each === expected?.name ? expected : view.named(each)
@@ -221,19 +225,20 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       let next: Placed | string = each
       if (value === undefined) {
         if (held?.version === version) {
-          unchanged.push({ name: each, version: own, ttl, isHeartbeat: true, isPlain: false })
+          unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: true, isPlain: false })
         }
         // VHDS says so that a host does not exist. Any other resource without a body is a heartbeat that came too late.
         else if (resource.aliases.includes(name)) removed.push(each)
       } else if (held !== undefined && ClientResponses.equals(held.bytes, value)) {
-        const isPlain = held.isPlain && ttl === undefined && (own === undefined || own === held.version)
-        unchanged.push({ name: each, version: own, ttl, isHeartbeat: false, isPlain })
+        const isOwn = each === name
+        const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
+        unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: false, isPlain })
         if (isPlain && placed !== undefined) next = placed
       } else if (held === undefined && !view.isNamed(each) && --room < 0) {
         problems.push(`resource ${JSON.stringify(name)}: is one more than the client takes`)
       } else {
         decoded ??= decode(decoder, value, name, version, ttl)
-        if (Either.isRight(decoded)) updated.push({ name: each, ...decoded.right })
+        if (Either.isRight(decoded)) updated.push({ name: each, ownName: name, ...decoded.right })
         else if (each === names[0]) reject(names, name, decoded.left)
       }
       order.push(next)
@@ -303,7 +308,7 @@ const decode = (
   name: string,
   version: string,
   ttl: number | undefined
-): Either.Either<Omit<Update, "name">, string> => {
+): Either.Either<Omit<Update, "name" | "ownName">, string> => {
   // A view would keep the whole response in memory.
   const bytes = new Uint8Array(value)
   try {

@@ -5,7 +5,7 @@ import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Arbitraries } from "@effect-xds/testing"
-import { aliasOf, toResource } from "@effect-xds/testing/Arbitraries"
+import { aliasOf, toResource, withMovedAliases } from "@effect-xds/testing/Arbitraries"
 import * as Invariants from "@effect-xds/testing/Invariants"
 import * as ReferenceClient from "@effect-xds/testing/ReferenceClient"
 import * as ReferenceModel from "@effect-xds/testing/ReferenceModel"
@@ -51,6 +51,8 @@ export const run = (
     /** Compare every response with the reference server's: separate streams without TTLs. */
     readonly lockstep: boolean
     readonly except?: ReadonlyArray<Invariants.Invariant>
+    /** Aliases move from one resource to another; a client takes what is on its way before it asks for another. */
+    readonly moving?: boolean
   }
 ): Ended => {
   const problems: Array<string> = []
@@ -113,10 +115,14 @@ export const run = (
       step({ _tag: "Unaffected", group: next })
     else step({ _tag: "Changed", group })
   }
-  const changed = (change: Arbitraries.StoreChange) =>
-    Either.getOrThrow(
-      ResourceGroup.update(group ?? ResourceGroup.empty, { ...change, upsert: change.upsert.map(toResource) })
+  let specs: ReadonlyMap<string, Arbitraries.ResourceSpec> = new Map()
+  const changed = (change: Arbitraries.StoreChange, from = specs) => {
+    const [after, moved] = how.moving === true ? withMovedAliases(from, change) : [from, change]
+    specs = after
+    return Either.getOrThrow(
+      ResourceGroup.update(group ?? ResourceGroup.empty, { ...moved, upsert: moved.upsert.map(toResource) })
     )
+  }
   const receive = (nack: boolean): void => {
     const send = wire.shift()
     if (send === undefined) return
@@ -154,9 +160,11 @@ export const run = (
         const forget = !wire.some((send) => send.typeUrl === typeUrl)
         // Nothing tells a client that a response on its way is older than what it gave up and asked for again by
         // another name: `*` or an alias.
-        const another = [...subscribe, ...unsubscribe].some(
-          (name) => name === "*" || name.endsWith("-alias") || aliasOf(name) !== undefined
-        )
+        const another =
+          how.moving === true ||
+          [...subscribe, ...unsubscribe].some(
+            (name) => name === "*" || name.endsWith("-alias") || aliasOf(name) !== undefined
+          )
         if (options.protocol === "Incremental" && another) while (wire.length > 0) receive(false)
         const [next, asked] = ReferenceClient.ask(client, typeUrl, subscribe, unsubscribe, { forget })
         client = next
@@ -184,11 +192,13 @@ export const run = (
       case "Change":
         return set(changed(operation.change))
       case "Branch": {
-        const [one, other] = [changed(operation.one), changed(operation.other)]
+        const before = specs
+        const [one, other] = [changed(operation.one, before), changed(operation.other, before)]
         set(one)
         return set(other)
       }
       case "Clear":
+        specs = new Map()
         return set(undefined)
       case "Flood": {
         const { kind, typeUrl } = operation
@@ -288,8 +298,14 @@ export const describeOperation = (operation: Arbitraries.Operation): string => {
 
 const describeChange = ({ remove, upsert, versions }: Arbitraries.StoreChange): string =>
   [
-    ...upsert.map(({ assignment, content, name, ttl, typeUrl, version }) => {
-      const extra = [assignment && "eds", ttl && `ttl ${ttl}`, version].filter((each) => each !== undefined)
+    ...upsert.map(({ aliases = [], assignment, content, name, onDemandVirtualHosts, ttl, typeUrl, version }) => {
+      const extra = [
+        assignment && "eds",
+        onDemandVirtualHosts === true ? "vhds" : undefined,
+        ttl && `ttl ${ttl}`,
+        version,
+        ...aliases
+      ].filter((each) => each !== undefined)
       return `${shortNameOf(typeUrl)} ${name}=${content}${extra.length > 0 ? ` (${extra.join(", ")})` : ""}`
     }),
     ...remove.map(({ name, typeUrl }) => `${shortNameOf(typeUrl)} -${name}`),

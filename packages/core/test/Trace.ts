@@ -8,7 +8,8 @@
  *     store CDS a=1 b=2 -c; EDS a=1    changes the group in one step: contents are put in, `-` takes out
  *     store empty | store never        a group that was set and has nothing | that was never set
  *     > CDS [a b]                      state of the world: a request with these names
- *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions
+ *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions; `x:a=1` is the
+ *                                      version of a=1 by the name x, and `x:` none
  *     > CDS ack | > CDS nack "words"   answers the last response of the type
  *     wait 5s                          time passes; deadlines fire on the way
  *     credit off | credit on | credit  none after the next response | after every response (the default) | for one
@@ -286,8 +287,9 @@ export const play = (section: Section): ReadonlyArray<string> => {
       else if (word.startsWith("initial=")) {
         initial = new Map(
           listOf(word).map((each) => {
-            const spec = parseResource(typeUrl, each)
-            return [spec.name, toResource(spec).version]
+            const at = each.indexOf(":")
+            const spec = at < each.length - 1 ? parseResource(typeUrl, each.slice(at + 1)) : undefined
+            return [at < 0 ? (spec?.name ?? "") : each.slice(0, at), spec === undefined ? "" : toResource(spec).version]
           })
         )
       } else if (word.startsWith("+")) subscribe.push(word.slice(1))

@@ -308,8 +308,9 @@ export const resource = <S extends Source>(source: S, options: ResourceOptions):
 
 /**
  * A virtual host for VHDS. Clients ask for `<route configuration>/<host>`: the resource is named
- * `<route configuration>/<name of the virtual host>` and has one such alias for each of its domains. That name is also
- * put into the message: by the name in the message Envoy finds the virtual host that it is told to remove.
+ * `<route configuration>/<name of the virtual host>` and has one such alias for each of its domains, in lower case as Envoy
+ * asks. A host is also found by `*.example.com`, `*-x`, `x.*` and `*`, by the one that matches best. The resource's name is
+ * put into the message, too: by the name in the message Envoy finds the virtual host that it is told to remove.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
  * @since 0.1.0
@@ -320,7 +321,9 @@ export const virtualHost = (
   options: Pick<ResourceOptions, "version" | "ttl"> = {}
 ): Entry<VirtualHost> => {
   const name = VirtualHostDiscovery.nameOf(routeConfigurationName, message.name)
-  const aliases = new Set(message.domains.map((domain) => VirtualHostDiscovery.nameOf(routeConfigurationName, domain)))
+  const aliases = new Set(
+    message.domains.map((domain) => VirtualHostDiscovery.nameOf(routeConfigurationName, domain.toLowerCase()))
+  )
   aliases.delete(name)
   return resource({ ...message, name }, { ...options, name, aliases: Array.from(aliases) })
 }

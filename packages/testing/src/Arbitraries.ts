@@ -118,28 +118,118 @@ export const aliasOf = (name: string): string | undefined =>
   name === "a" || name === "c" ? `${name}-alias` : undefined
 
 /**
+ * Names and aliases of scripts in which aliases move from one resource to another, come and go, and are names of others.
+ *
+ * @since 0.1.0
+ */
+export interface Naming {
+  readonly names: ReadonlyArray<string>
+  /** What resources may have as aliases, beside their names. */
+  readonly aliases: ReadonlyArray<string>
+  /** What clients ask for. */
+  readonly asked: ReadonlyArray<string>
+}
+
+/**
+ * Any type: an alias may be a name that another resource had.
+ *
+ * @since 0.1.0
+ */
+export const moving: Naming = { names, aliases: ["x", "y", "d", "e"], asked: [...names, "x", "y"] }
+
+/**
+ * Virtual hosts that are renamed, get and lose domains, and of which some stand for many hosts.
+ *
+ * @since 0.1.0
+ */
+export const hosts: Naming = {
+  names: ["r/a", "r/b", "r/c"],
+  aliases: ["r/a.com", "r/*.com", "r/*", "r/a.*", "r/c"],
+  asked: ["r/a", "r/b", "r/c", "r/a.com", "r/b.com", "r/b.org"]
+}
+
+/** Route configurations of {@link hosts}. */
+const routeConfigurations = ["r"]
+
+const namesOf = (typeUrl: string, naming: Naming | undefined): ReadonlyArray<string> =>
+  naming === hosts && typeUrl === ResourceType.RouteConfiguration.typeUrl
+    ? routeConfigurations
+    : (naming?.names ?? names)
+
+const key = ({ name, typeUrl }: Pick<ResourceSpec, "name" | "typeUrl">): string => `${typeUrl} ${name}`
+
+/**
+ * What a store holds after a change whose aliases are taken from those that have them, and the change that comes to.
+ *
+ * @since 0.1.0
+ */
+export const withMovedAliases = (
+  before: ReadonlyMap<string, ResourceSpec>,
+  { remove, upsert, versions }: StoreChange
+): readonly [after: ReadonlyMap<string, ResourceSpec>, change: StoreChange] => {
+  const after = new Map(before)
+  for (const each of remove) after.delete(key(each))
+  for (const spec of upsert) after.set(key(spec), spec)
+  const put = new Set(upsert.map(key))
+  const owners = new Set<string>()
+  // What is put in now has its aliases first; nobody has another's name.
+  const inOrder = [...upsert.toReversed(), ...Array.from(before.values()).filter((spec) => !put.has(key(spec)))]
+  for (const spec of inOrder) {
+    if (!after.has(key(spec))) continue
+    const aliases = (spec.aliases ?? []).filter((alias) => {
+      const own = key({ typeUrl: spec.typeUrl, name: alias })
+      if (owners.has(own) || after.has(own)) return false
+      owners.add(own)
+      return true
+    })
+    after.set(key(spec), { ...spec, aliases })
+  }
+  const changed = Array.from(after).filter(
+    ([at, spec]) => put.has(at) || spec.aliases?.length !== before.get(at)?.aliases?.length
+  )
+  return [after, { upsert: changed.map(([, spec]) => spec), remove, versions }]
+}
+
+/**
  * Specs of one type. Clusters are often of type EDS; labels, if any, are different for different contents.
  *
  * @since 0.1.0
  */
-export const resourceSpec = (typeUrl: string, options: { readonly ttl?: boolean } = {}): fc.Arbitrary<ResourceSpec> =>
+export const resourceSpec = (
+  typeUrl: string,
+  options: {
+    readonly ttl?: boolean
+    /** Default: {@link aliasOf}. */
+    readonly naming?: Naming | undefined
+  } = {}
+): fc.Arbitrary<ResourceSpec> =>
   fc
     .record({
-      name: fc.constantFrom(...names),
+      name: fc.constantFrom(...namesOf(typeUrl, options.naming)),
+      aliases:
+        options.naming === undefined
+          ? fc.constant([])
+          : fc.uniqueArray(fc.constantFrom(...options.naming.aliases), { maxLength: 2 }),
       content: fc.integer({ min: 1, max: 4 }),
       isEds: fc.boolean(),
       label: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined, freq: 4 }),
       ttl: options.ttl === true ? fc.option(fc.constantFrom(2_500, 10_000), { nil: undefined }) : fc.constant(undefined)
     })
-    .map(({ content, isEds, label, name, ttl }) => {
+    .map(({ aliases, content, isEds, label, name, ttl }) => {
       const alias = aliasOf(name)
       return {
         typeUrl,
         name,
         content,
-        aliases: alias === undefined ? [] : [alias],
+        aliases:
+          options.naming !== undefined ? aliases.filter((each) => each !== name) : alias === undefined ? [] : [alias],
+        onDemandVirtualHosts: options.naming === hosts && isEds,
         assignment: isEds && typeUrl === ResourceType.Cluster.typeUrl ? name : undefined,
-        version: label === undefined ? undefined : `label ${content}${isEds ? "e" : ""}${ttl ?? ""}.${label}`,
+        // Different contents have different labels; aliases that move would not.
+        version:
+          label === undefined || options.naming !== undefined
+            ? undefined
+            : `label ${content}${isEds ? "e" : ""}${ttl ?? ""}.${label}`,
         ttl
       }
     })
@@ -163,7 +253,7 @@ export interface StoreChange {
  */
 export const storeChange = (
   typeUrls: ReadonlyArray<string>,
-  options: { readonly ttl?: boolean } = {}
+  options: { readonly ttl?: boolean; readonly naming?: Naming | undefined } = {}
 ): fc.Arbitrary<StoreChange> => {
   const typeUrl = fc.constantFrom(...typeUrls)
   return fc.record({
@@ -171,7 +261,14 @@ export const storeChange = (
       typeUrl.chain((url) => resourceSpec(url, options)),
       { maxLength: 4, selector: (spec) => `${spec.typeUrl} ${spec.name}` }
     ),
-    remove: fc.array(fc.record({ typeUrl, name: fc.constantFrom(...names) }), { maxLength: 2 }),
+    remove: fc.array(
+      options.naming === undefined
+        ? fc.record({ typeUrl, name: fc.constantFrom(...names) })
+        : typeUrl.chain((url) =>
+            fc.record({ typeUrl: fc.constant(url), name: fc.constantFrom(...namesOf(url, options.naming)) })
+          ),
+      { maxLength: 2 }
+    ),
     versions: fc.dictionary(typeUrl, fc.constantFrom("red", "blue"), { maxKeys: 1, noNullPrototype: true })
   })
 }
@@ -218,6 +315,8 @@ export const script = (options: {
   readonly maxLength?: number
   /** Whether clients ask by alias, too: incremental only. */
   readonly aliases?: boolean
+  /** Names, and aliases that move, by all of which clients ask: incremental only. */
+  readonly naming?: Naming | undefined
   readonly ttl?: boolean
   readonly floods?: boolean
   /** Whether clients ask for everything by `*`. Default: true. */
@@ -229,7 +328,9 @@ export const script = (options: {
   const typeUrl = fc.constantFrom(...typeUrls)
   const aliases = names.flatMap((name) => aliasOf(name) ?? [])
   // By its name or by its alias, not by both: who gives up one of two names for a thing cannot know what that means.
-  const known = options.aliases === true ? [...names.filter((each) => aliasOf(each) === undefined), ...aliases] : names
+  const either = options.naming?.asked
+  const known =
+    either ?? (options.aliases === true ? [...names.filter((each) => aliasOf(each) === undefined), ...aliases] : names)
   const name = fc.oneof(
     { weight: 10, arbitrary: fc.constantFrom(...known) },
     { weight: 1, arbitrary: fc.constant("unknown") },

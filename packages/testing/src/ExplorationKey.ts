@@ -97,8 +97,9 @@ const ofSubscription = (self: Subscription, set: ResourceSet, last: number): str
     openedMark: self.openedMark === undefined,
     // Small worlds have no TTLs.
     renewedAt: left,
+    unrenewed: sorted(self.unrenewed),
     sent: age(self.sent?.nonce ?? "", last),
-    open: self.open.map(({ nonce }) => age(nonce, last)).join(","),
+    open: self.open.map(({ heartbeats, nonce }) => [age(nonce, last), ...heartbeats].join(" ")).join(","),
     acked: left,
     nacked: left,
     awaited: age(self.awaited, last)
@@ -148,7 +149,7 @@ export const ofModel = (self: ReferenceModel): string =>
         typeUrl,
         each.wildcard,
         sorted(each.names),
-        pairs(Array.from(each.sent, ([name, { identity }]) => [name, identity] as const)),
+        pairs(Array.from(each.sent, ([name, { asked, identity }]) => [name, `${identity} ${sorted(asked)}`] as const)),
         sorted(each.owed),
         each.unanswered,
         age(each.lastNonce, self.nonces)
@@ -162,8 +163,11 @@ const ofInterest = (self: Interest, last: number): string =>
   fieldsOf({
     wildcard: self.wildcard,
     names: Array.from(self.names).join(","),
-    held: pairs(Array.from(self.held, ([name, { fingerprint }]) => [name, fingerprint] as const)),
+    held: pairs(
+      Array.from(self.held, ([name, { aliases, fingerprint }]) => [name, `${fingerprint} ${sorted(aliases)}`] as const)
+    ),
     missing: sorted(self.missing),
+    empty: sorted(self.empty),
     version: self.version,
     nonce: age(self.nonce, last)
   } satisfies Record<keyof Interest, string | number | boolean>)
@@ -237,7 +241,7 @@ const ofEntry = (entry: ClientCache.Entry, now: number): string => {
     status,
     held === undefined
       ? ""
-      : `${held.server} ${held.version} ${String(held.value)} ${held.bytes.byteLength} ${ahead(held.expiresAt, now)}`,
+      : `${held.server} ${held.ownName} ${held.version} ${String(held.value)} ${held.bytes.byteLength} ${ahead(held.expiresAt, now)}`,
     failure === undefined ? "" : `${ofError(failure.error)} ${failure.version}`,
     sorted(Array.from(watchers, String))
   ].join(" ")

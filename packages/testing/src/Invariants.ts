@@ -76,10 +76,8 @@ export const isUnaffected = (
     const { mark } = ResourceGroups.set(before, typeUrl)
     const set = ResourceGroups.set(after, typeUrl)
     if (mark === set.mark) return true
-    return (
-      !everything &&
-      Array.from(ResourceSet.difference(set, mark).touched.keys()).every((name) => !HashMap.has(names, name))
-    )
+    const difference = ResourceSet.difference(set, mark)
+    return !everything && Array.from(HashMap.keys(names)).every((name) => !ResourceSet.concerns(difference, name))
   })
 
 const eachStep = (history: History, check: (step: Step, index: number) => string | undefined): ReadonlyArray<string> =>
@@ -170,17 +168,20 @@ export const neverSetIsNeverAnswered: Invariant = {
 }
 
 /**
- * Clients reject responses with duplicate names.
+ * Clients reject responses with duplicate names: Envoy the whole response, with all that is right in it.
  *
  * @since 0.1.0
  */
 export const noDuplicateNames: Invariant = {
-  sentence: "a response has no name twice, neither among its resources nor there and in removed_resources",
+  sentence:
+    "one name is once in a response: never in resources and removed_resources, never twice in either, by name or alias, openers included",
   check: (history) =>
     eachStep(history, (step) => {
       for (const { response } of sendsOf(step)) {
+        const resources = [...response.resources, ...response.heartbeats]
         const names = [
-          ...[...response.resources, ...response.heartbeats].map((resource) => resource.name),
+          ...resources.flatMap(({ name }) => [name, ...(response.aliases.get(name) ?? [])]),
+          // A resource without a body repeats its name as its alias.
           ...response.absent,
           ...response.removed
         ]
@@ -226,7 +227,9 @@ export const onlyWhatWasAskedFor: Invariant = {
           !isWildcard &&
           // Under a `*` that matches nothing, a name just given up is answered with what there is.
           !subscription.owed.has(resource.name) &&
-          ![resource.name, ...resource.aliases].some((name) => subscription.names.has(name))
+          ![resource.name, ...(send.response.aliases.get(resource.name) ?? [])].some((name) =>
+            subscription.names.has(name)
+          )
       )
       return extra.length === 0 ? undefined : `${extra.map((each) => each.name).join(", ")} not subscribed to`
     })
@@ -266,8 +269,8 @@ export const nothingWithoutReason: Invariant = {
 
 const isOwed = (model: ReferenceModel.ReferenceModel, typeUrl: string, name: string): boolean => {
   const owed = model.subscriptions.get(typeUrl)?.owed ?? new Set()
-  const resource = model.resources?.find((each) => each.typeUrl === typeUrl && each.name === name)
-  return owed.has(name) || resource?.aliases.some((alias) => owed.has(alias)) === true
+  const resources = model.resources ?? []
+  return Array.from(owed).some((each) => each === name || ReferenceModel.ledTo(resources, typeUrl, each)?.name === name)
 }
 
 /** What is to be sent of a type because it changed, and not because it was asked for. */
@@ -338,6 +341,86 @@ export const deadlinesPass: Invariant = {
 }
 
 /**
+ * A client rejects the heartbeat of what it does not hold: once it lost it, each, for ever.
+ *
+ * @since 0.1.0
+ */
+export const heartbeatsAreHeld: Invariant = {
+  sentence:
+    "a heartbeat without a body names what this stream was sent or said to hold, renewed within its TTL and not rejected since",
+  check: (history) => {
+    const last = new Map<string, { readonly at: number; readonly nonce: string; readonly isWhole: boolean }>()
+    return follow(history, ({ model, now, rejected, send }) => {
+      const { nonce, response, typeUrl } = send
+      const keyOf = ({ name }: Resource) => `${typeUrl} ${name}`
+      let problem: string | undefined
+      for (const resource of response.heartbeats) {
+        const { fingerprint, name, ttl = 0, version } = resource
+        const identity = model.subscriptions.get(typeUrl)?.sent.get(name)?.identity
+        const before = last.get(keyOf(resource))
+        const what = `${shortNameOf(typeUrl)} ${name} is renewed without its body`
+        if (identity !== fingerprint && identity !== `version ${version}`) problem = `${what}, and is not held`
+        else if (before !== undefined && now > before.at + ttl) problem = `${what} after ${now - before.at} ms`
+        else if (before?.isWhole === false && rejected.has(`${typeUrl} ${before.nonce}`)) {
+          problem = `${what} after a heartbeat was rejected`
+        }
+        last.set(keyOf(resource), { at: now, nonce, isWhole: false })
+      }
+      for (const resource of response.resources) last.set(keyOf(resource), { at: now, nonce, isWhole: true })
+      return problem
+    })
+  }
+}
+
+/**
+ * What has a TTL is renewed before that is over, as far as there is credit.
+ *
+ * @since 0.1.0
+ */
+export const ttlsAreRenewed: Invariant = {
+  sentence: "what a client was sent or said that it holds, with a TTL, is renewed in time if it takes what it is sent",
+  check: ({ options, steps }) => {
+    if (!options.ttl) return []
+    let model = ReferenceModel.make(options.protocol, options.wildcardOff)
+    const last = new Map<string, number>()
+    let credit = false
+    return eachStep({ options, steps }, ({ deadline, input, now, outputs }) => {
+      if (input._tag === "Writable") credit = true
+      if (input._tag === "Request") [model] = ReferenceModel.step(model, input)
+      if (isChange(input)) {
+        const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
+        ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
+        // What was gone for a time was not to be renewed.
+        for (const key of last.keys()) {
+          const isThere = resources?.some(({ name, ttl, typeUrl }) => ttl !== undefined && key === `${typeUrl} ${name}`)
+          if (isThere !== true) last.set(key, Number.POSITIVE_INFINITY)
+        }
+      }
+      for (const output of outputs) {
+        if (output._tag !== "Send") continue
+        credit = false
+        const { nonce, response, typeUrl } = output
+        model = ReferenceModel.observe(model, response, nonce)
+        for (const { name } of [...response.resources, ...response.heartbeats]) last.set(`${typeUrl} ${name}`, now)
+      }
+      if (!credit || model.resources === undefined) return undefined
+      for (const [typeUrl, subscription] of model.subscriptions) {
+        if (subscription.unanswered) continue
+        for (const resource of model.resources) {
+          const { fingerprint, name, ttl } = resource
+          if (resource.typeUrl !== typeUrl || ttl === undefined) continue
+          if (subscription.sent.get(name)?.identity !== fingerprint) continue
+          if (!ReferenceModel.isCovered(model, subscription, resource)) continue
+          const due = (last.get(`${typeUrl} ${name}`) ?? Number.NEGATIVE_INFINITY) + ttl
+          if (Math.max(deadline, now) > due) return `${shortNameOf(typeUrl)} ${name} is lost before its renewal`
+        }
+      }
+      return undefined
+    })
+  }
+}
+
+/**
  * Every invariant of a stream.
  *
  * @since 0.1.0
@@ -352,7 +435,9 @@ export const all: Readonly<Record<string, Invariant>> = {
   onlyWhatWasAskedFor,
   nothingWithoutReason,
   typesInOrder,
-  deadlinesPass
+  deadlinesPass,
+  heartbeatsAreHeld,
+  ttlsAreRenewed
 }
 
 /**
@@ -381,7 +466,10 @@ export const unsettled = (
     const type = shortNameOf(typeUrl)
     const existing = ResourceGroups.all(group).filter((resource) => resource.typeUrl === typeUrl)
     const served = wildcardOff.has(typeUrl) ? { ...interest, wildcard: "none" as const } : interest
-    const expected = existing.filter((resource) => ReferenceClients.wants(served, resource))
+    const isIncremental = client.protocol === "Incremental"
+    const led = (name: string) => (isIncremental ? ReferenceModel.ledTo(existing, typeUrl, name) : undefined)
+    const asked = new Set(Array.from(interest.names, (name) => led(name)?.name ?? name))
+    const expected = existing.filter(({ name }) => served.wildcard !== "none" || asked.has(name))
     for (const resource of expected) {
       const held = interest.held.get(resource.name)
       if (held === undefined) problems.push(`${type} ${resource.name} was not delivered`)
@@ -391,15 +479,18 @@ export const unsettled = (
         problems.push(`${type} ${resource.name} was not sent after its cluster`)
       }
     }
-    const isTold = client.protocol === "Incremental" || byTypeUrl(typeUrl)?.family === "full-state"
+    const isTold = isIncremental || byTypeUrl(typeUrl)?.family === "full-state"
     for (const [name, resource] of interest.held) {
       if (!ReferenceClients.wants(served, resource)) continue
       const isStillThere = existing.some((resource) => resource.name === name)
       if (isTold && !isStillThere) problems.push(`${type} ${name} is held although it is gone`)
+      else if (isIncremental && !expected.some((each) => each.name === name)) {
+        problems.push(`${type} ${name} is held although what was asked for leads elsewhere`)
+      }
     }
     if (client.protocol === "StateOfTheWorld") continue
     for (const name of interest.names) {
-      const exists = expected.some((resource) => resource.name === name || resource.aliases.includes(name))
+      const exists = led(name) !== undefined
       if (!exists && !interest.missing.has(name)) problems.push(`${type} ${name}: the client still waits for it`)
       if (exists && interest.missing.has(name)) problems.push(`${type} ${name} is taken for missing`)
     }
@@ -443,17 +534,26 @@ const follow = (
      * were when it became overdue: their types.
      */
     readonly overdue: ReadonlySet<string> | undefined
+    /** Milliseconds. */
+    readonly now: number
+    /** `<type URL> <nonce>` of what was rejected. */
+    readonly rejected: ReadonlySet<string>
   }) => string | undefined
 ): ReadonlyArray<string> => {
   let model = ReferenceModel.make(history.options.protocol, history.options.wildcardOff)
   const vanished = new Set<string>()
   const ahead = new Set<string>()
   const warming = new Set<string>()
+  const rejected = new Set<string>()
   let since: number | undefined
   let overdue: Set<string> | undefined
   return eachStep(history, (step) => {
     const { input, now } = step
-    if (input._tag === "Request") [model] = ReferenceModel.step(model, input)
+    if (input._tag === "Request") {
+      ;[model] = ReferenceModel.step(model, input)
+      const { errorDetail, responseNonce, typeUrl } = input.request
+      if (errorDetail !== undefined) rejected.add(`${typeUrl} ${responseNonce}`)
+    }
     if (isChange(input)) {
       const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
       ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
@@ -477,7 +577,7 @@ const follow = (
     }
     for (const send of sends) {
       const isAnswer = (model.subscriptions.get(send.typeUrl)?.owed.size ?? 0) > 0
-      const problem = check({ model, send, vanished, ahead, warming, overdue })
+      const problem = check({ model, send, vanished, ahead, warming, overdue, now, rejected })
       overdue?.delete(send.typeUrl)
       model = ReferenceModel.observe(model, send.response, send.nonce)
       if (!removes()) since = undefined

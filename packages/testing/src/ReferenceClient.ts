@@ -21,9 +21,12 @@ export interface Interest {
   readonly wildcard: "none" | "legacy" | "explicit"
   /** Names and aliases, without `*`. */
   readonly names: ReadonlySet<string>
+  /** By the name of the resource, as Envoy does. The aliases are those under which it came, and no others. */
   readonly held: ReadonlyMap<string, Resource>
   /** Incremental: names it was told do not exist. */
   readonly missing: ReadonlySet<string>
+  /** VHDS: what came without a body. As Envoy does, it is quoted without a version. */
+  readonly empty: ReadonlySet<string>
   /** The version of the last response. */
   readonly version: string
   /** The nonce of the last response of this stream. */
@@ -58,6 +61,7 @@ const nothing: Interest = {
   names: new Set(),
   held: new Map(),
   missing: new Set(),
+  empty: new Set(),
   version: "",
   nonce: ""
 }
@@ -100,7 +104,7 @@ export const ask = (
   } = {}
 ): readonly [ReferenceClient, Request] => {
   const before = self.interests.get(typeUrl)
-  const { held, missing, names: old, nonce, version, wildcard: was } = before ?? nothing
+  const { empty, held, missing, names: old, nonce, version, wildcard: was } = before ?? nothing
   const isNew = (name: string) => subscribe.includes(name)
   const names = new Set(
     [...old, ...subscribe].filter((name) => name !== "*" && (isNew(name) || !unsubscribe.includes(name)))
@@ -109,7 +113,7 @@ export const ask = (
     const neverNamed = was === "legacy" && subscribe.length === 0
     const keepsAll = was === "explicit" && !unsubscribe.includes("*")
     const wildcard = neverNamed ? "legacy" : isNew("*") || keepsAll ? "explicit" : "none"
-    const next: Interest = { wildcard, names, held, missing, version, nonce }
+    const next: Interest = { wildcard, names, held, missing, empty, version, nonce }
     return [
       withInterest(self, typeUrl, options.forget === true ? { ...next, held: wanted(next) } : next),
       stateOfTheWorld({ typeUrl, resourceNames: list(next), versionInfo: version, responseNonce: nonce })
@@ -129,6 +133,7 @@ export const ask = (
     names,
     held: new Map(Array.from(held).filter(([, resource]) => !forgotten(resource))),
     missing: new Set(Array.from(missing).filter((name) => names.has(name) && !isNew(name))),
+    empty,
     version,
     nonce
   }
@@ -165,7 +170,8 @@ export const receive = (
     const present = new Set([...response.resources, ...response.heartbeats].map((resource) => resource.name))
     for (const name of held.keys()) if (!present.has(name)) held.delete(name)
   }
-  for (const resource of response.resources) {
+  for (const each of response.resources) {
+    const resource = { ...each, aliases: response.aliases.get(each.name) ?? [] }
     // In state of the world the server may not know yet that the resource is not wanted.
     if (!wants(before, resource) && (forget || self.protocol === "Incremental")) continue
     const isChanged = held.get(resource.name)?.fingerprint !== resource.fingerprint
@@ -175,11 +181,23 @@ export const receive = (
     for (const name of [resource.name, ...resource.aliases]) missing.delete(name)
   }
   for (const name of [...response.removed, ...response.absent]) {
-    for (const each of [name, ...(held.get(name)?.aliases ?? [])]) if (before.names.has(each)) missing.add(each)
+    const aliases = held.get(name)?.aliases ?? []
     held.delete(name)
+    const isHeld = (alias: string) =>
+      Array.from(held.values()).some((other) => other.name === alias || other.aliases.includes(alias))
+    for (const each of [name, ...aliases.filter((alias) => !isHeld(alias))]) {
+      if (before.names.has(each)) missing.add(each)
+    }
+    for (const other of held.values()) {
+      const others = other.aliases.filter((alias) => alias !== name)
+      if (others.length < other.aliases.length) held.set(other.name, { ...other, aliases: others })
+    }
   }
   const version = errorDetail === undefined ? response.version : before.version
-  const next: Interest = { ...before, held, missing, version, nonce }
+  const empty = new Set([...before.empty, ...response.absent])
+  for (const { aliases, name } of held.values()) for (const each of [name, ...aliases]) empty.delete(each)
+  for (const name of response.removed) empty.delete(name)
+  const next: Interest = { ...before, held, missing, empty, version, nonce }
   const about = { typeUrl, responseNonce: nonce, errorDetail }
   return [
     { ...withInterest(self, typeUrl, forget ? { ...next, held: wanted(next) } : next), warming },
@@ -208,7 +226,9 @@ export const reconnect = (
     // What it waits for it does not hold.
     const isHeld = (name: string) => typeUrl !== ClusterLoadAssignment.typeUrl || !self.warming.has(name)
     const held = new Map(Array.from(wanted(old)).filter(([name]) => isHeld(name)))
-    const kept = options.remembers ? { held, version: old.version } : { held: new Map(), version: "" }
+    const kept = options.remembers
+      ? { held, version: old.version, empty: old.empty }
+      : { held: new Map(), version: "", empty: new Set<string>() }
     const interest: Interest = { ...old, ...kept, missing: new Set(), nonce: "" }
     interests.set(typeUrl, interest)
     requests.push(
@@ -217,9 +237,10 @@ export const reconnect = (
         : incremental({
             typeUrl,
             resourceNamesSubscribe: list(interest),
-            initialResourceVersions: new Map(
-              Array.from(interest.held.values()).map((each) => [each.name, each.version])
-            )
+            initialResourceVersions: new Map([
+              ...Array.from(interest.empty, (name) => [name, ""] as const),
+              ...Array.from(interest.held.values(), (each) => [each.name, each.version] as const)
+            ])
           })
     )
   }

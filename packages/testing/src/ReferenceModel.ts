@@ -22,7 +22,10 @@ import { byTypeUrl, ClusterLoadAssignment, VirtualHost } from "@effect-xds/proto
 export interface Sent {
   /** The fingerprint of the content, or `version <v>` if the client only quoted a version. */
   readonly identity: string
+  /** Its other names, whoever asks for them. */
   readonly aliases: ReadonlyArray<string>
+  /** Incremental: the names beside its own by which the client asked for it. */
+  readonly asked: ReadonlyArray<string>
 }
 
 /**
@@ -110,8 +113,33 @@ const fresh: Subscription = {
   lastNonce: ""
 }
 
-const isNamed = (names: ReadonlySet<string>, resource: Pick<Resource, "name" | "aliases">): boolean =>
-  names.has(resource.name) || resource.aliases.some((alias) => names.has(alias))
+/** How well a domain matches a host: longer suffixes before shorter ones, those before prefixes, `*` last; 0: not at all. */
+const rank = (domain: string, asked: string): number => {
+  const start = asked.lastIndexOf("/") + 1
+  if (start === 0 || start === asked.length || domain.lastIndexOf("/") + 1 !== start) return 0
+  if (domain.slice(0, start) !== asked.slice(0, start)) return 0
+  const [pattern, host] = [domain.slice(start), asked.slice(start)]
+  if (pattern === "*") return 1
+  if (pattern.split("*").length !== 2 || host.length < pattern.length) return 0
+  if (pattern.startsWith("*")) return host.endsWith(pattern.slice(1)) ? 2_000 + pattern.length : 0
+  return pattern.endsWith("*") && host.startsWith(pattern.slice(0, -1)) ? 1_000 + pattern.length : 0
+}
+
+/**
+ * The resource that an incremental client means by a name: of that name, with that alias, or the virtual host with the
+ * domain that matches best.
+ *
+ * @since 0.1.0
+ */
+export const ledTo = (resources: ReadonlyArray<Resource>, typeUrl: string, asked: string): Resource | undefined => {
+  const all = resources.filter((resource) => resource.typeUrl === typeUrl)
+  const exact = all.find(({ name }) => name === asked) ?? all.find(({ aliases }) => aliases.includes(asked))
+  if (exact !== undefined || typeUrl !== VirtualHost.typeUrl) return exact
+  const matches = all.flatMap((resource) =>
+    [resource.name, ...resource.aliases].map((domain) => ({ resource, rank: rank(domain, asked) }))
+  )
+  return matches.filter(({ rank }) => rank > 0).toSorted((one, other) => other.rank - one.rank)[0]?.resource
+}
 
 /**
  * One step: at most one answer, and only with credit.
@@ -209,14 +237,16 @@ const edited = (
   }
   // What is not asked for any more is forgotten on both sides.
   if (wildcard === "none" || isWildcardOff) {
-    for (const [name, { aliases, identity }] of sent) {
-      if (!isNamed(names, { name, aliases }) && !isQuoted(identity)) sent.delete(name)
+    for (const [name, { asked, identity }] of sent) {
+      if (![name, ...asked].some((each) => names.has(each)) && !isQuoted(identity)) sent.delete(name)
     }
   }
   if (before === undefined) {
     // The client says what it holds from an earlier stream: only the rest is news.
     for (const [name, version] of request.initialResourceVersions) {
-      sent.set(name, { identity: `version ${version}`, aliases: [] })
+      // What came without a body is no virtual host that it would hold.
+      const isEmpty = request.typeUrl === VirtualHost.typeUrl && version === ""
+      sent.set(name, { identity: isEmpty ? noBody : `version ${version}`, aliases: [], asked: [] })
     }
   }
   return { ...self, names, wildcard, owed, sent, unanswered }
@@ -226,10 +256,21 @@ const edited = (
 const isQuoted = (identity: string | undefined): boolean => identity?.startsWith("version ") === true
 
 /** What the client said that it holds, but may have forgotten: no resource has an empty version. */
-const doubted: Sent = { identity: "version ", aliases: [] }
+const doubted: Sent = { identity: "version ", aliases: [], asked: [] }
+
+const sentOf = ({ aliases, fingerprint }: Resource, asked: ReadonlyArray<string>): Sent => ({
+  identity: fingerprint,
+  aliases,
+  asked
+})
+
+/** The client said that it was told that there is nothing. No resource has this version. */
+const noBody = "version \u0000"
 
 interface Due {
   readonly worthSending: boolean
+  /** Incremental: not sent, because a name of theirs is taken away in this response. */
+  readonly withheld: ReadonlyArray<Resource>
   readonly resources: ReadonlyArray<Resource>
   /** Those of the resources that are new to the client or asked for. */
   readonly news: ReadonlyArray<Resource>
@@ -254,12 +295,18 @@ const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | undefin
         : state(self, typeUrl, subscription, target)
     const settled: Subscription = {
       ...subscription,
-      sent: new Map(target.map((each) => [each.name, { identity: each.fingerprint, aliases: each.aliases }])),
-      // A virtual host that the client holds is taken away first, and then said not to exist.
+      sent: new Map(
+        target
+          .filter((each) => !due.withheld.includes(each))
+          .map((each) => [each.name, sentOf(each, aliasesAsked(self, subscription, each))])
+      ),
+      // What the client holds is taken away first; then it is said what there is by that name, or that there is nothing.
       owed: new Set(
-        due.removed.filter(
-          (name) => typeUrl === VirtualHost.typeUrl && subscription.owed.has(name) && subscription.names.has(name)
-        )
+        due.removed.filter((name) => {
+          if (!subscription.names.has(name)) return false
+          const isHost = typeUrl === VirtualHost.typeUrl && subscription.owed.has(name)
+          return isHost || ledTo(self.resources ?? [], typeUrl, name) !== undefined
+        })
       ),
       unanswered: false
     }
@@ -288,14 +335,34 @@ const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | undefin
 const hasWildcard = (self: ReferenceModel, typeUrl: string, { wildcard }: Subscription): boolean =>
   wildcard !== "none" && !self.wildcardOff.has(typeUrl)
 
-const isCovered = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
-  hasWildcard(self, resource.typeUrl, subscription) || isNamed(subscription.names, resource)
+/**
+ * Whether a resource is asked for: by wildcard, name or, incremental, alias.
+ *
+ * @since 0.1.0
+ */
+export const isCovered = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
+  hasWildcard(self, resource.typeUrl, subscription) ||
+  subscription.names.has(resource.name) ||
+  aliasesAsked(self, subscription, resource).length > 0
+
+/** The names beside its own by which a resource is asked for. */
+const aliasesAsked = (
+  self: ReferenceModel,
+  { names }: Pick<Subscription, "names">,
+  resource: Resource
+): ReadonlyArray<string> =>
+  self.protocol === "StateOfTheWorld"
+    ? []
+    : Array.from(names).filter(
+        (name) => name !== resource.name && ledTo(self.resources ?? [], resource.typeUrl, name)?.name === resource.name
+      )
 
 const isAsked = (self: ReferenceModel, subscription: Subscription, name: string): boolean =>
   hasWildcard(self, ClusterLoadAssignment.typeUrl, subscription) || subscription.names.has(name)
 
 const isOwed = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
-  isNamed(subscription.owed, resource) ||
+  subscription.owed.has(resource.name) ||
+  aliasesAsked(self, { names: subscription.owed }, resource).length > 0 ||
   (subscription.owed.has("*") && hasWildcard(self, resource.typeUrl, subscription))
 
 /** State of the world: everything for types whose responses are the full state, else what is new to the client. */
@@ -311,12 +378,13 @@ const state = (
   )
   const isFullState = byTypeUrl(typeUrl)?.family === "full-state"
   const isGone = Array.from(subscription.sent).some(
-    ([name, { aliases }]) =>
+    ([name]) =>
       !target.some((resource) => resource.name === name) &&
-      (hasWildcard(self, typeUrl, subscription) || isNamed(subscription.names, { name, aliases }))
+      (hasWildcard(self, typeUrl, subscription) || subscription.names.has(name))
   )
   return {
     worthSending: subscription.unanswered || news.length > 0 || (isFullState && isGone),
+    withheld: [],
     resources: isFullState ? target : news,
     news,
     removed: [],
@@ -332,32 +400,43 @@ const changes = (
   target: ReadonlyArray<Resource>
 ): Due => {
   const news = target.filter((resource) => {
-    const identity = subscription.sent.get(resource.name)?.identity
-    if (isQuoted(identity)) return identity !== `version ${resource.version}`
-    return identity !== resource.fingerprint || isOwed(self, subscription, resource)
+    const before = subscription.sent.get(resource.name)
+    if (isQuoted(before?.identity)) return before?.identity !== `version ${resource.version}`
+    if (before?.identity !== resource.fingerprint || isOwed(self, subscription, resource)) return true
+    // A name that led elsewhere leads here now.
+    return aliasesAsked(self, subscription, resource).some((name) => !before.asked.includes(name))
   })
+  const { names, owed, sent } = subscription
+  const resources = self.resources ?? []
+  const leads = (name: string) => ledTo(resources, typeUrl, name) !== undefined
+  const exists = (name: string) => resources.some((each) => each.typeUrl === typeUrl && each.name === name)
+  // A client that asked by an alias may quote the name of the resource alone.
+  const mayHaveOthers = Array.from(names).some((name) => !isQuoted(sent.get(name)?.identity) && !exists(name))
   const removed = new Set<string>()
   const absent: Array<string> = []
-  for (const [name, { aliases, identity }] of subscription.sent) {
-    if (target.some((resource) => resource.name === name)) continue
-    const exists = self.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true
-    if (isQuoted(identity) && exists) continue
-    removed.add(name)
+  for (const [name, { asked, identity }] of sent) {
     // The client may know it by what it asked for or by its own name.
-    if (hasWildcard(self, typeUrl, subscription)) continue
-    for (const alias of aliases) if (subscription.names.has(alias)) removed.add(alias)
+    for (const each of asked) if (names.has(each) && !leads(each)) removed.add(each)
+    if (identity === noBody || target.some((resource) => resource.name === name)) continue
+    if (isQuoted(identity) && exists(name) && !mayHaveOthers) continue
+    removed.add(name)
   }
-  for (const name of subscription.owed) {
-    if (name === "*" || removed.has(name) || target.some((resource) => isNamed(new Set([name]), resource))) continue
-    const resource = self.resources?.find((each) => each.typeUrl === typeUrl && each.aliases.includes(name))
+  for (const name of owed) {
+    if (name === "*" || removed.has(name)) continue
+    const resource = ledTo(resources, typeUrl, name)
+    if (resource !== undefined && target.includes(resource)) continue
     if (resource !== undefined) removed.add(resource.name)
-    if (typeUrl === VirtualHost.typeUrl && subscription.names.has(name)) absent.push(name)
+    if (typeUrl === VirtualHost.typeUrl && names.has(name)) absent.push(name)
     else removed.add(name)
   }
+  // No name is in a response twice.
+  const isTaken = (resource: Resource) => aliasesAsked(self, subscription, resource).some((name) => removed.has(name))
+  const [withheld, now] = [news.filter(isTaken), news.filter((resource) => !isTaken(resource))]
   return {
-    worthSending: subscription.unanswered || news.length + removed.size + absent.length > 0,
-    resources: news,
-    news,
+    worthSending: subscription.unanswered || now.length + removed.size + absent.length > 0,
+    withheld,
+    resources: now,
+    news: now,
     removed: Array.from(removed).sort(),
     absent: absent.sort()
   }
@@ -380,14 +459,29 @@ export const pending = (
     return identity === resource.fingerprint || identity === `version ${resource.version}`
   }
   const isTold = self.protocol === "Incremental" || byTypeUrl(typeUrl)?.family === "full-state"
+  const wild = hasWildcard(self, typeUrl, subscription)
   const removals = Array.from(subscription.sent).filter(
-    ([name, { aliases }]) =>
+    ([name, { asked }]) =>
       !target.some((resource) => resource.name === name) &&
-      (hasWildcard(self, typeUrl, subscription) || isNamed(subscription.names, { name, aliases }))
+      (wild || [name, ...asked].some((each) => subscription.names.has(each)))
+  )
+  const all = self.resources
+  /** Another resource has one of its names: they go and come together. */
+  const isSuperseded = ([name, { aliases, asked }]: readonly [string, Sent]) =>
+    self.protocol === "Incremental" &&
+    ([name, ...aliases].some((each) =>
+      all.some(
+        (other) => other.typeUrl === typeUrl && [other.name, ...other.aliases].includes(each) && other.name !== name
+      )
+    ) ||
+      asked.some((each) => subscription.names.has(each) && ledTo(all, typeUrl, each) !== undefined))
+  // Names that were asked for and lead nowhere now.
+  const lost = Array.from(subscription.sent.values()).flatMap(({ asked }) =>
+    asked.filter((name) => subscription.names.has(name) && ledTo(all, typeUrl, name) === undefined)
   )
   return {
     updates: target.filter((resource) => !isHeld(resource)).map((resource) => resource.name),
-    removals: isTold ? removals.map(([name]) => name) : []
+    removals: isTold ? [...removals.filter((each) => !isSuperseded(each)).map(([name]) => name), ...lost] : []
   }
 }
 
@@ -407,25 +501,32 @@ export const observe = (self: ReferenceModel, response: Response, nonce: string)
   // A version that was right counts as sent.
   for (const { aliases, fingerprint, name, typeUrl, version } of self.resources ?? []) {
     if (typeUrl !== response.typeUrl || sent.get(name)?.identity !== `version ${version}`) continue
-    sent.set(name, { identity: fingerprint, aliases })
+    sent.set(name, { identity: fingerprint, aliases, asked: [] })
   }
+  for (const [name, { identity }] of sent) if (identity === noBody) sent.delete(name)
   // What the client held from an earlier stream and does not ask for is none of this stream's business after the first
   // answer, also when `*` is asked for later.
   if (!hasWildcard(self, response.typeUrl, before)) {
-    for (const [name, { aliases, identity }] of sent) {
-      if (isQuoted(identity) && !isNamed(before.names, { name, aliases })) sent.delete(name)
+    for (const [name, { identity }] of sent) {
+      if (isQuoted(identity) && !before.names.has(name)) sent.delete(name)
     }
   }
-  for (const { aliases, fingerprint, name } of [...response.resources, ...response.heartbeats]) {
-    sent.set(name, { identity: fingerprint, aliases })
-    for (const each of [name, ...aliases]) owed.delete(each)
+  for (const resource of [...response.resources, ...response.heartbeats]) {
+    const asked = response.aliases.get(resource.name) ?? []
+    sent.set(resource.name, sentOf(resource, asked))
+    for (const each of [resource.name, ...asked]) owed.delete(each)
   }
   for (const name of [...response.removed, ...response.absent]) {
     sent.delete(name)
-    // A virtual host that was taken away is then said not to exist.
-    const isToCome =
-      response.typeUrl === VirtualHost.typeUrl && before.names.has(name) && !response.absent.includes(name)
-    if (!isToCome) owed.delete(name)
+    for (const [other, each] of sent) {
+      if (each.asked.includes(name)) sent.set(other, { ...each, asked: each.asked.filter((asked) => asked !== name) })
+    }
+    // A virtual host that was taken away is then said not to exist; or there is another by that name.
+    const isHost = response.typeUrl === VirtualHost.typeUrl && !response.absent.includes(name)
+    const isOther = ledTo(self.resources ?? [], response.typeUrl, name) !== undefined
+    if (!before.names.has(name)) owed.delete(name)
+    else if (isOther) owed.add(name)
+    else if (!isHost) owed.delete(name)
   }
   // In state of the world there is no other answer to a name that leads nowhere than a response without it.
   if (self.protocol === "StateOfTheWorld") owed.clear()

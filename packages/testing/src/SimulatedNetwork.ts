@@ -368,9 +368,10 @@ class Network {
       typeUrl,
       nonce,
       version,
-      resources: resources.map(({ name, value, version }) =>
-        this.resourceOf(typeUrl, name === "" && value !== undefined ? (nameIn(value) ?? "") : name, version, value)
-      ),
+      resources: resources.map(({ aliases, name, value, version }) => ({
+        ...this.resourceOf(typeUrl, name === "" && value !== undefined ? (nameIn(value) ?? "") : name, version, value),
+        ...(aliases.length === 0 ? {} : { aliases })
+      })),
       removed
     }
   }

@@ -21,7 +21,7 @@ export interface TracedResource {
   readonly version: string
   /** What it refers to: `<type URL> <name>`. */
   readonly refersTo: ReadonlyArray<string>
-  /** In a store, if it has some. */
+  /** In a store, if it has some; in a response those that are told. */
   readonly aliases?: ReadonlyArray<string> | undefined
   /** In a store, if it has one: milliseconds. */
   readonly ttl?: number | undefined

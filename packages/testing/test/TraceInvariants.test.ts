@@ -301,9 +301,10 @@ describe("TraceInvariants", () => {
     holds(rule, trace(...first, send(cds, "1", [a1])))
     breaks(rule, trace(...first, send(cds, "1", [a1, resource("b", "one")])), /b not subscribed to/)
     breaks(rule, trace(...first, send(eds, "1", [])), /EDS was never asked for/)
-    // By an alias, as the store knows it.
+    // By an alias, which is told.
     const aliased: TracedResource = { ...a1, aliases: ["other"] }
-    holds(rule, trace(started, stored(cds, [aliased]), ask(cds, "other"), send(cds, "1", [a1])))
+    holds(rule, trace(started, stored(cds, [aliased]), ask(cds, "other"), send(cds, "1", [aliased])))
+    breaks(rule, trace(started, stored(cds, [aliased]), ask(cds, "other"), send(cds, "1", [a1])), /a not subscribed to/)
   })
 
   it("nothing is sent without a reason", () => {

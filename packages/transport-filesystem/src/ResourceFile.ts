@@ -418,7 +418,9 @@ const resourceOf = async (
     if (split === undefined) {
       return fail("BadName", "clients ask for a virtual host as <route configuration>/<host>: name it in that form")
     }
-    for (const domain of message.domains) aliases.add(VirtualHostDiscovery.nameOf(split.routeConfiguration, domain))
+    for (const domain of message.domains) {
+      aliases.add(VirtualHostDiscovery.nameOf(split.routeConfiguration, domain.toLowerCase()))
+    }
   } else if (inside !== undefined && inside !== name) {
     const detail = `the Resource around it is named ${JSON.stringify(name)}, but the name inside is ${JSON.stringify(inside)}`
     return fail("BadName", `${detail}; leave the outer one out`)

@@ -90,11 +90,11 @@ export class Audience<A> {
 
   /** Visits those whom a change concerns, each once. */
   forEach(before: ResourceGroup, after: ResourceGroup, visit: (item: A) => void): void {
-    const changes: Array<readonly [Listeners<A>, ReadonlyMap<string, number>]> = []
+    const changes: Array<readonly [Listeners<A>, ResourceSet.Difference]> = []
     for (const [typeUrl, listeners] of this.#types) {
       const set = ResourceGroups.set(after, typeUrl)
       const old = ResourceGroups.set(before, typeUrl)
-      if (set.mark !== old.mark) changes.push([listeners, ResourceSet.difference(set, old.mark).touched])
+      if (set.mark !== old.mark) changes.push([listeners, ResourceSet.difference(set, old.mark)])
     }
     const [first] = changes
     if (changes.length === 1 && first !== undefined && first[0].named.size === 0) return first[0].all.forEach(visit)
@@ -104,9 +104,12 @@ export class Audience<A> {
       seen.add(item)
       visit(item)
     }
-    for (const [{ all, named }, touched] of changes) {
+    for (const [{ all, named }, difference] of changes) {
       all.forEach(see)
-      for (const name of touched.keys()) named.get(name)?.forEach(see)
+      for (const name of difference.touched.keys()) named.get(name)?.forEach(see)
+      // A domain like `*.example.com` changed: whoever asks for a host that it stands for is concerned.
+      if (difference.domains.length === 0) continue
+      for (const [name, those] of named) if (ResourceSet.concerns(difference, name)) those.forEach(see)
     }
   }
 

@@ -71,12 +71,16 @@ const sendOf = (
   const { nonce, removed, typeUrl, version } = message
   const bodies = message.resources.filter(({ fingerprint }) => fingerprint !== "")
   const empty = message.resources.filter(({ fingerprint }) => fingerprint === "")
-  // A virtual host without a body does not exist; anything else without one is a heartbeat.
-  const isAbsent = typeUrl === VirtualHost.typeUrl
+  // A virtual host without a body and a version does not exist; anything else without one is a heartbeat.
+  const isAbsent = ({ version }: TracedResource) => typeUrl === VirtualHost.typeUrl && version === ""
   // Aliases and TTL are known of what is stored.
   const known = (resource: TracedResource): Resource => {
     const stored = group === undefined ? undefined : ResourceGroups.get(group, { typeUrl, name: resource.name })
     return stored?.fingerprint === resource.fingerprint ? stored : resourceOf(typeUrl, resource)
+  }
+  const renewed = (resource: TracedResource): Resource => {
+    const stored = group === undefined ? undefined : ResourceGroups.get(group, { typeUrl, name: resource.name })
+    return stored?.version === resource.version ? stored : resourceOf(typeUrl, resource)
   }
   const response = Response.make({
     protocol: stream.protocol,
@@ -84,8 +88,11 @@ const sendOf = (
     version,
     resources: bodies.map(known),
     removed,
-    absent: isAbsent ? empty.map(({ name }) => name) : [],
-    heartbeats: isAbsent ? [] : empty.map((resource) => resourceOf(typeUrl, resource))
+    absent: empty.filter(isAbsent).map(({ name }) => name),
+    heartbeats: empty.filter((each) => !isAbsent(each)).map(renewed),
+    aliases: new Map(
+      message.resources.flatMap(({ aliases = [], name }) => (aliases.length === 0 ? [] : [[name, aliases] as const]))
+    )
   })
   return { _tag: "Send", typeUrl, nonce, response }
 }
