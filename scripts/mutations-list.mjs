@@ -823,4 +823,44 @@ const serverPackage = [
   }
 ]
 
-export const mutations = [...server, ...client, ...clientPackage, ...serverPackage]
+/** Bounds, boundaries, order, and what is cleaned up, in the client. */
+const clientDetails = [
+  {
+    fault: "client: every delay is as long as the jitter makes it, never shorter",
+    file: "Backoff.ts",
+    line: "(2 * random - 1)",
+    becomes: "random"
+  },
+  {
+    fault: "client: a name of another type is asked for",
+    file: "Authority.ts",
+    line: "if (match[1] !== typeName)",
+    becomes: "if (false)"
+  },
+  {
+    fault: "client: the same error of another version is not told",
+    file: "ClientCache.ts",
+    line: "      failure.version === entry.failure?.version &&\n",
+    becomes: "      entry.failure !== undefined &&\n"
+  },
+  {
+    fault: "client: a wildcard that is never answered counts as one that is up to date",
+    file: "Client.ts",
+    line: ': name === "*" || server.resourceTimerIsTransientError === true',
+    becomes: ": server.resourceTimerIsTransientError === true"
+  },
+  {
+    fault: "client: what was wrong with an earlier state is told beside the next",
+    file: "packages/client/src/internal/Watcher.ts",
+    line: "this.#pending.set(name, { state: event, ambient: undefined })",
+    becomes: "this.#pending.set(name, { state: event, ambient: before?.ambient })"
+  },
+  {
+    fault: "client: a watcher at work counts as idle",
+    file: "packages/client/src/internal/Watcher.ts",
+    line: "    this.#busy = true\n",
+    becomes: ""
+  }
+]
+
+export const mutations = [...server, ...client, ...clientPackage, ...clientDetails, ...serverPackage]

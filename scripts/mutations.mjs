@@ -78,7 +78,7 @@ const mutate = (folder, { becomes, fault, file, line }) => {
 const numbered = mutations.map((mutation, index) => ({ ...mutation, number: index + 1 }))
 const only = values.only === undefined ? undefined : new Set(numbersIn(values.only))
 const chosen = numbered.filter(({ number }) => only === undefined || only.has(number))
-for (const mutation of numbered) mutate(home, mutation)
+for (const mutation of chosen) mutate(home, mutation)
 if (values.check) {
   console.log(`${mutations.length} faults can be put in.`)
   process.exit()
