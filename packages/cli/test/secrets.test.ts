@@ -1,4 +1,5 @@
 /** Secrets that come in every way, and everything that the program prints and serves. */
+import { Schema } from "effect"
 import { execFile } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,6 +7,8 @@ import { promisify } from "node:util"
 import { generate } from "selfsigned"
 import { expect, it } from "vitest"
 import { deadline, effectXds, eventually, serve, temporaryDirectory } from "./ServeProcess.js"
+
+const Answer = Schema.Struct({ nonce: Schema.String, versionInfo: Schema.String })
 
 const limit = 10 * deadline
 
@@ -99,7 +102,7 @@ it("nothing that is printed, logged or served for people holds a secret", { time
   // The resources themselves: this is for clients, and not for people.
   const answer = await post(JSON.stringify({ node, resource_names: ["edge", "generic", "text"] }))
   expect(answer).toContain("PRIVATE KEY")
-  const { nonce, versionInfo } = JSON.parse(answer) as { readonly nonce: string; readonly versionInfo: string }
+  const { nonce, versionInfo } = Schema.decodeUnknownSync(Answer)(JSON.parse(answer))
   for (const quote of [
     planted.key,
     JSON.stringify({ privateKey: { inlineString: planted.key } }),
