@@ -20,7 +20,7 @@ import * as Directories from "./Directory.js"
 vi.setConfig({ testTimeout: 30_000 })
 
 const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 10_000, interval: 2 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 
