@@ -72,14 +72,14 @@ const server = [
   {
     fault: "names do not end the wildcard of state of the world",
     file: "StateOfTheWorld.ts",
-    line: "if (!star) Subscriptions.dropWildcard(next)",
+    line: "Subscriptions.endWildcard(next)",
     becomes: ""
   },
   {
     fault: "the first name ends the wildcard of incremental",
     file: "Incremental.ts",
-    line: 'if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next.wildcard = "explicit"',
-    becomes: 'if (next.wildcard === "legacy" && resourceNamesSubscribe.length > 0) next.wildcard = "none"'
+    line: 'if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"',
+    becomes: 'if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "none"'
   },
   {
     fault: "unsubscribing `*` ends a wildcard that was never named",
@@ -96,8 +96,8 @@ const server = [
   {
     fault: "names that remain after the wildcard forget what it brought",
     file: "Subscription.ts",
-    line: "    if (held !== undefined) {\n",
-    becomes: "    if (held === undefined) {\n"
+    line: "if (isWild(self) && held !== undefined) for (const name of HashMap.keys(self.names)) keepHeld(self, held, name)",
+    becomes: ""
   },
   {
     fault: "`*` asked for again is not answered",
@@ -228,8 +228,8 @@ const server = [
   {
     fault: "a client may ask for one name more than the limit",
     file: "ServerStream.ts",
-    line: "if (names > options.maxNames) {",
-    becomes: "if (names > options.maxNames + 1) {"
+    line: 'if (names > options.maxNames) return violate(self, "TooManyNames"',
+    becomes: 'if (names > options.maxNames + 1) return violate(self, "TooManyNames"'
   },
   {
     fault: "the cursor skips one revision",
@@ -324,7 +324,7 @@ const server = [
   {
     fault: "a request that crossed the first response is not answered",
     file: "StateOfTheWorld.ts",
-    line: "if (isCrossing && isOther && !deletionsAreSilent(self)) next.owed = true",
+    line: "if (isCrossing && isOther && !deletionsAreSilent(before)) next.owed = true",
     becomes: ""
   },
   {
@@ -526,8 +526,8 @@ const client = [
   {
     fault: "client: versions of one server are told to another",
     file: "ClientCache.ts",
-    line: 'if (held.server === server && held.version !== "" && isWell) found.set(name, held.version)',
-    becomes: 'if (held.version !== "" && isWell) found.set(name, held.version)'
+    line: 'if (held.server === server && held.version !== "" && isWell) found.set(held.ownName, held.version)',
+    becomes: 'if (held.version !== "" && isWell) found.set(held.ownName, held.version)'
   },
   {
     fault: "client: what was never seen counts as deleted when it is absent",
@@ -806,7 +806,7 @@ const serverPackage = [
   {
     fault: "groups without streams are kept",
     file: "packages/server/src/XdsServer.ts",
-    line: "if (group.connections.size === 0) groups.delete(group.name)",
+    line: "groups.delete(group.name)",
     becomes: ""
   },
   {
