@@ -5,7 +5,7 @@
  * | path | answer |
  * | --- | --- |
  * | `/healthz` | 200: the process is alive |
- * | `/readyz` | 200: it serves; else 503 and why |
+ * | `/readyz` | 200: it serves; else 503 and why, also while a limit is reached and newcomers are refused |
  * | `/metrics` | all of Effect's metrics, as Prometheus reads them |
  * | `/status` | JSON: every client with what it was sent, accepted and rejected; `?group=NAME` for one group; `?format=text`: a table of the same, problems first |
  * | `/config_dump` | JSON: what each group holds; `?group=NAME`, `?type=CDS`, `?name=NAME`. Private keys and passwords are left out |
@@ -26,11 +26,13 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as ListenAddress from "@effect-xds/transport/ListenAddress"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as MetricState from "effect/MetricState"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Http from "node:http"
@@ -147,6 +149,16 @@ const groupsOf = (store: SnapshotStore.Service, names: ReadonlyArray<string>): R
     )
   }))
 
+/** The limits of transports that are reached, so that newcomers are refused. */
+const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot, (pairs) =>
+  pairs.flatMap(({ metricKey, metricState }) => {
+    if (metricKey.name !== TransportMetrics.refusingName || !MetricState.isGaugeState(metricState)) return []
+    if (Number(metricState.value) <= 0) return []
+    const limit = metricKey.tags.find(({ key }) => key === "limit")?.value ?? "a limit"
+    return [`newcomers are refused, ${limit} is reached`]
+  })
+)
+
 /**
  * The HTTP application. It answers every request, those for other paths with 404.
  *
@@ -200,8 +212,10 @@ export const makeApp = (
         case "/healthz":
           return Effect.succeed(text(200, "ok"))
         case "/readyz":
-          return Effect.map(notReady, (reasons) =>
-            reasons.length === 0 ? text(200, "ready") : text(503, `not ready: ${reasons.join("; ")}`)
+          return Effect.zipWith(notReady, refused, (own, refusals) => [...own, ...refusals]).pipe(
+            Effect.map((reasons) =>
+              reasons.length === 0 ? text(200, "ready") : text(503, `not ready: ${reasons.join("; ")}`)
+            )
           )
         case "/metrics":
           return Effect.map(Metric.snapshot, (pairs) =>

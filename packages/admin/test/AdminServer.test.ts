@@ -7,6 +7,7 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Logger, LogLevel, Schedule } from "effect"
 import { once } from "node:events"
@@ -75,6 +76,14 @@ describe("AdminServer", () => {
       })
       reasons.length = 0
       expect(yield* get("/readyz")).toMatchObject({ status: 200, body: "ready\n" })
+      const limit = new TransportMetrics.Refusing("maxConnections")
+      limit.set(true)
+      expect(yield* get("/readyz")).toMatchObject({
+        status: 503,
+        body: "not ready: newcomers are refused, maxConnections is reached\n"
+      })
+      limit.set(false)
+      expect(yield* get("/readyz")).toMatchObject({ status: 200 })
     }).pipe(Effect.provide(environment))
   )
 

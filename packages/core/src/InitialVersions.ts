@@ -147,24 +147,59 @@ export class Sieve {
 }
 
 /**
- * The same for a request that is there as a whole.
+ * A request that went through a sieve, and what of it was passed on.
  *
  * @since 0.1.0
  */
-export const sift = (
-  dictionary: VersionDictionary,
-  request: Uint8Array
-): { readonly sieve: Sieve; readonly rest: Uint8Array } => {
-  const rest = new Uint8Array(request.length)
-  let size = 0
-  const sieve = new Sieve(dictionary, (bytes, start, end) => {
-    rest.set(bytes.subarray(start, end), size)
-    size += end - start
-  })
-  sieve.push(request, 0, request.length)
-  sieve.end()
-  return { sieve, rest: rest.subarray(0, size) }
+export interface Sifted {
+  readonly sieve: Sieve
+  readonly rest: Uint8Array
 }
+
+/**
+ * The same for a request that is there as a whole, some bytes at a time.
+ *
+ * @since 0.1.0
+ */
+export class Sifting {
+  private readonly rest: Uint8Array
+  private readonly sieve: Sieve
+  private size = 0
+  private at = 0
+
+  constructor(
+    dictionary: VersionDictionary,
+    private readonly request: Uint8Array
+  ) {
+    const rest = new Uint8Array(request.length)
+    this.rest = rest
+    this.sieve = new Sieve(dictionary, (bytes, start, end) => {
+      rest.set(bytes.subarray(start, end), this.size)
+      this.size += end - start
+    })
+  }
+
+  /** Takes so many bytes more; `undefined` if there are others. */
+  next(count: number): Sifted | undefined {
+    const end = Math.min(this.request.length, this.at + count)
+    this.sieve.push(this.request, this.at, end)
+    this.at = end
+    if (end < this.request.length) return undefined
+    this.sieve.end()
+    return { sieve: this.sieve, rest: this.rest.subarray(0, this.size) }
+  }
+}
+
+/**
+ * The same at once.
+ *
+ * @since 0.1.0
+ */
+export const sift = (dictionary: VersionDictionary, request: Uint8Array): Sifted =>
+  new Sifting(dictionary, request).next(request.length) ?? {
+    sieve: new Sieve(dictionary, () => undefined),
+    rest: request
+  }
 
 /**
  * Names and versions as numbers of a dictionary: a map that is made when somebody asks it for anything but what

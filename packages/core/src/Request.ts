@@ -7,8 +7,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
  */
-import type { BinaryReader } from "@bufbuild/protobuf/wire"
-import { WireType } from "@bufbuild/protobuf/wire"
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import type * as InitialVersions from "./InitialVersions.js"
@@ -145,22 +144,69 @@ export const decode = (
   bytes: Uint8Array,
   sieve?: InitialVersions.Sieve
 ): Either.Either<Request, MalformedRequest> => {
-  try {
-    return Either.right(protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes, sieve))
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    return Either.left(new MalformedRequest({ protocol, size: bytes.byteLength + (sieve?.taken ?? 0), reason }))
+  const reader = new Reader(protocol, bytes, sieve)
+  const request = reader.read(Number.POSITIVE_INFINITY)
+  return request ?? reader.malformed("it does not end")
+}
+
+/**
+ * Reads a request some fields at a time: one of four megabytes may have two million of them.
+ *
+ * @since 0.1.0
+ */
+export class Reader {
+  private readonly reader: BinaryReader
+  private readonly visit: Visit
+  private readonly result: () => Request
+
+  /** As those of {@link decode}. */
+  constructor(
+    private readonly protocol: Protocol,
+    private readonly bytes: Uint8Array,
+    private readonly sieve?: InitialVersions.Sieve
+  ) {
+    this.reader = new BinaryReader(bytes)
+    const { result, visit } = protocol === "StateOfTheWorld" ? stateOfTheWorldVisit() : incrementalVisit(sieve)
+    this.visit = visit
+    this.result = result
+  }
+
+  /** Reads so many fields more; `undefined` if there are others. */
+  read(count: number): Either.Either<Request, MalformedRequest> | undefined {
+    const { reader, visit } = this
+    try {
+      for (let left = count; reader.pos < reader.len; left--) {
+        if (left <= 0) return undefined
+        const [field, type] = reader.tag()
+        if (!visit(reader, field, type)) reader.skip(type, field)
+      }
+      return Either.right(this.result())
+    } catch (cause) {
+      return this.malformed(cause instanceof Error ? cause.message : String(cause))
+    }
+  }
+
+  malformed(reason: string): Either.Either<Request, MalformedRequest> {
+    const size = this.bytes.byteLength + (this.sieve?.taken ?? 0)
+    return Either.left(new MalformedRequest({ protocol: this.protocol, size, reason }))
   }
 }
 
-const decodeStateOfTheWorld = (bytes: Uint8Array): StateOfTheWorldRequest => {
+type Visit = (reader: BinaryReader, field: number, type: WireType) => boolean
+
+interface Decoding {
+  readonly visit: Visit
+  readonly result: () => Request
+}
+
+const stateOfTheWorldVisit = (): Decoding => {
   let typeUrl = ""
   let versionInfo = ""
   let responseNonce = ""
   let resourceNames: Array<string> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
-  fields(bytes, (reader, field, type) => {
+  const visit: Visit = (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
       case 1:
@@ -184,8 +230,8 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): StateOfTheWorldRequest => {
       default:
         return false
     }
-  })
-  return {
+  }
+  const result = (): StateOfTheWorldRequest => ({
     _tag: "StateOfTheWorld",
     typeUrl,
     versionInfo,
@@ -193,10 +239,11 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): StateOfTheWorldRequest => {
     responseNonce,
     errorDetail,
     node
-  }
+  })
+  return { visit, result }
 }
 
-const decodeIncremental = (bytes: Uint8Array, sieve: InitialVersions.Sieve | undefined): IncrementalRequest => {
+const incrementalVisit = (sieve: InitialVersions.Sieve | undefined): Decoding => {
   let typeUrl = ""
   let responseNonce = ""
   let subscribe: Array<string> | undefined
@@ -204,7 +251,7 @@ const decodeIncremental = (bytes: Uint8Array, sieve: InitialVersions.Sieve | und
   let versions: Map<string, string> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
-  fields(bytes, (reader, field, type) => {
+  const visit: Visit = (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
       case 1:
@@ -233,8 +280,8 @@ const decodeIncremental = (bytes: Uint8Array, sieve: InitialVersions.Sieve | und
       default:
         return false
     }
-  })
-  return {
+  }
+  const result = (): IncrementalRequest => ({
     _tag: "Incremental",
     typeUrl,
     resourceNamesSubscribe: subscribe ?? noStrings,
@@ -243,7 +290,8 @@ const decodeIncremental = (bytes: Uint8Array, sieve: InitialVersions.Sieve | und
     responseNonce,
     errorDetail,
     node
-  }
+  })
+  return { visit, result }
 }
 
 const decodeStatus = (reader: BinaryReader): ErrorDetail => {

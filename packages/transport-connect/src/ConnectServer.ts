@@ -10,10 +10,12 @@
  * @since 0.1.0
  */
 import { ServerTransport, Status } from "@effect-xds/transport"
+import { ByteBudget } from "@effect-xds/transport/ByteBudget"
 import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as ServerTls from "@effect-xds/transport/ServerTls"
 import * as SocketPeer from "@effect-xds/transport/SocketPeer"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -28,9 +30,12 @@ import { Calls } from "./internal/Calls.js"
 import * as CompanionServices from "./internal/CompanionServices.js"
 import * as ConnectRoutes from "./internal/ConnectRoutes.js"
 import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
+import { IdleConnections } from "./internal/IdleConnections.js"
+import { Inflater } from "./internal/Inflater.js"
 import { KnownVersions } from "./internal/KnownVersions.js"
 import * as MethodTable from "./internal/MethodTable.js"
 import * as RequestHeaders from "./internal/RequestHeaders.js"
+import { Turns } from "./internal/Turns.js"
 
 /**
  * The server's certificate, and what it wants of its clients.
@@ -68,8 +73,30 @@ export interface Options {
   readonly tls?: TlsOptions
   /** The largest request in bytes, also after decompression. Default 4 194 304, which is gRPC's; an Envoy's first one has 60 KB. */
   readonly maxRequestBytes?: number
-  /** Connections at a time; more are closed at once. Default 10 000. */
+  /**
+   * The largest request in bytes that is not of a gRPC stream: of unary calls, gRPC-Web and Connect. They are parsed as a whole,
+   * and others wait for it: 10 000 names are read in some milliseconds, but a request of 1 MiB that is made for it takes
+   * some hundred. Default 1 048 576, which 10 000 names of 100 bytes fit into; never more than `maxRequestBytes`. Where
+   * strangers reach the port and no client has that many names, 65 536 is enough.
+   */
+  readonly maxWholeRequestBytes?: number
+  /**
+   * Bytes of requests that are not complete, or wait to be read, of all streams together. Whoever holds some for the longest
+   * time is ended with RESOURCE_EXHAUSTED when there are more. Default 268 435 456.
+   */
+  readonly maxUnreadBytes?: number
+  /**
+   * Connections at a time. For one more the oldest that nothing is under way on is closed: an HTTP/2 connection without a
+   * stream, one before its first bytes, or one of HTTP/1.1 between requests. If there is none, the newcomer is. Default 10 000.
+   */
   readonly maxConnections?: number
+  /**
+   * Connections at a time from one IP address, in the same way. Default: as `maxConnections`, since all clients may come
+   * through one balancer.
+   */
+  readonly maxConnectionsPerPeer?: number
+  /** Milliseconds after which an HTTP/2 connection without a stream is closed. Default 300 000. */
+  readonly idleTimeout?: number
   /** Streams at a time on one connection (SETTINGS_MAX_CONCURRENT_STREAMS): clients wait or connect again. Default 1000. */
   readonly maxConnectionStreams?: number
   /** Streams and calls at a time of all clients; more are answered with RESOURCE_EXHAUSTED. Default 50 000. */
@@ -170,6 +197,9 @@ const maxFrameSize = 256 * 1024
 /** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
 const preface = Buffer.from("PRI")
 
+/** The other end of a connection, which a TLS socket and the one below it have in common. */
+const endOf = ({ remoteAddress, remotePort }: Net.Socket): string => `${remoteAddress ?? ""} ${remotePort ?? 0}`
+
 const isGrpc = (contentType: string | undefined): boolean =>
   contentType !== undefined && /^application\/grpc(?:\+proto)?(?:;|$)/.test(contentType)
 
@@ -179,11 +209,22 @@ interface Http1Connection {
 }
 
 class Server {
-  readonly #sockets = new Set<Net.Socket>()
-  /** Sockets that nothing is under way on: before their first bytes, and HTTP/1.1 between requests. */
+  /** Those that are open, and their addresses. */
+  readonly #sockets = new Map<Net.Socket, string>()
+  /** Of TLS, by the other end: says that the handshake is over. */
+  readonly #handshakes = new Map<string, () => void>()
+  /** Sockets that nothing is under way on: before their first bytes, and HTTP/1.1 between requests. Oldest first. */
   readonly #idle = new Set<Net.Socket>()
-  readonly #sessions = new Set<Http2.ServerHttp2Session>()
+  readonly #sessions = new Set<Http2.Http2Session>()
+  readonly #idleSessions: IdleConnections<Http2.Http2Session>
+  /** Connections of each address. */
+  readonly #hosts = new Map<string, number>()
+  readonly #maxConnections: number
+  readonly #maxConnectionsPerPeer: number
+  readonly #refusing = new TransportMetrics.Refusing("maxConnections")
   readonly #peers = new WeakMap<Http2.Http2Session, ServerTransport.Peer>()
+  /** Open streams of each session. */
+  readonly #open = new WeakMap<Http2.Http2Session, number>()
   readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
   #closing = false
   readonly #calls: Calls
@@ -206,6 +247,10 @@ class Server {
     runtime: Runtime.Runtime<never>
   ) {
     const maxStreams = options.maxStreams ?? 50_000
+    const maxRequestBytes = options.maxRequestBytes ?? 4 * 1024 * 1024
+    this.#maxConnections = options.maxConnections ?? 10_000
+    this.#maxConnectionsPerPeer = options.maxConnectionsPerPeer ?? this.#maxConnections
+    this.#idleSessions = new IdleConnections(options.idleTimeout ?? 300_000)
     this.#handshakeTimeout = options.handshakeTimeout ?? 10_000
     this.#shutdownGrace = options.shutdownGrace ?? 5000
     this.#pingInterval = options.keepalive?.interval ?? 30_000
@@ -217,7 +262,15 @@ class Server {
     this.#shared = {
       calls: this.#calls,
       known: new KnownVersions(options.knownVersionsBytes ?? 32 * 1024 * 1024),
-      maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
+      turns: new Turns(),
+      inflater: new Inflater(maxRequestBytes),
+      unread: new ByteBudget<GrpcStream>(
+        options.maxUnreadBytes ?? 256 * 1024 * 1024,
+        (stream) => stream.evict(),
+        (bytes) => ConnectServerMetrics.unreadBytes.unsafeModify(bytes, [])
+      ),
+      maxRequestBytes,
+      maxWholeRequestBytes: options.maxWholeRequestBytes ?? 1024 * 1024,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
       requestTimeout: this.#handshakeTimeout,
       reflection: options.reflection ?? true,
@@ -256,7 +309,11 @@ class Server {
       })
       listener.on("connection", (socket: Net.Socket) => {
         socket.setNoDelay(true)
-        this.#track(socket)
+        if (!this.#admit(socket)) return
+        // It has that long for its handshake, and is idle until it is over.
+        const key = endOf(socket)
+        this.#handshakes.set(key, this.#expectBytes(socket))
+        socket.once("close", () => this.#handshakes.delete(key))
       })
       listener.on("secureConnection", this.#onSecure)
       listener.on("tlsClientError", (error, socket) => {
@@ -264,13 +321,6 @@ class Server {
       })
       this.#listener = listener
     }
-    this.#listener.maxConnections = options.maxConnections ?? 10_000
-    this.#listener.on("drop", (data) => {
-      this.#warn("connection refused", {
-        peer: ListenAddress.format(data?.remoteAddress ?? "unknown", data?.remotePort ?? 0),
-        reason: `this server has ${this.#listener.maxConnections} connections, its limit`
-      })
-    })
   }
 
   /** New credentials for new connections. */
@@ -305,26 +355,82 @@ class Server {
     for (const socket of this.#idle) socket.destroy()
     const timer = setTimeout(() => {
       for (const session of this.#sessions) session.destroy()
-      for (const socket of this.#sockets) socket.destroy()
+      for (const socket of this.#sockets.keys()) socket.destroy()
     }, this.#shutdownGrace)
     await closed
     clearTimeout(timer)
+    this.#refusing.set(false)
     this.#shared.known.clear()
   }
 
-  #track(socket: Net.Socket): void {
-    this.#sockets.add(socket)
+  /** Takes a connection in, if there is room or some can be made; else it is destroyed. */
+  #admit(socket: Net.Socket): boolean {
+    const host = socket.remoteAddress ?? "unknown"
+    const refusal = this.#refusal(host)
+    if (refusal === undefined) {
+      this.#track(socket, host)
+      return true
+    }
+    socket.on("error", () => undefined)
+    socket.destroy()
+    ConnectServerMetrics.refusedConnections.unsafeUpdate(1, [])
+    const peer = ListenAddress.format(host, socket.remotePort ?? 0)
+    this.#warn("connection refused", { peer, reason: refusal })
+    return false
+  }
+
+  /** Why there is no room for one more connection from this address, after that of one that is idle was looked for. */
+  #refusal(host: string): string | undefined {
+    const { size } = this.#sockets
+    const ofHost = this.#hosts.get(host) ?? 0
+    // First: an address at its limit makes room among its own, not among those of others.
+    if (this.#maxConnectionsPerPeer < this.#maxConnections && ofHost >= this.#maxConnectionsPerPeer) {
+      return this.#closeIdle(host)
+        ? undefined
+        : `${host} has ${ofHost} connections, the limit for one address, and none is idle`
+    }
+    if (size < this.#maxConnections || this.#closeIdle(undefined)) return undefined
+    this.#refusing.set(true)
+    return `this server has ${size} connections, its limit, and none is idle`
+  }
+
+  /** Closes the connection that is idle for the longest time, of this address if one is given. */
+  #closeIdle(host: string | undefined): boolean {
+    if (this.#idleSessions.closeOldest(host)) return true
+    for (const socket of this.#idle) {
+      if (host !== undefined && socket.remoteAddress !== host) continue
+      this.#idle.delete(socket)
+      ConnectServerMetrics.idleConnectionsClosed.unsafeUpdate(1, [])
+      this.#forget(socket)
+      socket.destroy()
+      return true
+    }
+    return false
+  }
+
+  /** It counts no longer. */
+  #forget(socket: Net.Socket): void {
+    const host = this.#sockets.get(socket)
+    if (host === undefined) return
+    this.#sockets.delete(socket)
+    const left = (this.#hosts.get(host) ?? 1) - 1
+    if (left === 0) this.#hosts.delete(host)
+    else this.#hosts.set(host, left)
+    if (this.#sockets.size < this.#maxConnections) this.#refusing.set(false)
+    ConnectServerMetrics.connections.unsafeUpdate(-1, [])
+  }
+
+  #track(socket: Net.Socket, host: string): void {
+    this.#sockets.set(socket, host)
+    this.#hosts.set(host, (this.#hosts.get(host) ?? 0) + 1)
     ConnectServerMetrics.connections.unsafeUpdate(1, [])
     // Whatever goes wrong with a socket, "close" follows.
     socket.on("error", () => undefined)
-    socket.once("close", () => {
-      this.#sockets.delete(socket)
-      ConnectServerMetrics.connections.unsafeUpdate(-1, [])
-    })
+    socket.once("close", () => this.#forget(socket))
   }
 
   readonly #onCleartext = (socket: Net.Socket): void => {
-    this.#track(socket)
+    if (!this.#admit(socket)) return
     const expected = this.#expectBytes(socket)
     let seen: Buffer | undefined
     const onData = (chunk: Buffer): void => {
@@ -348,6 +454,7 @@ class Server {
   readonly #onSecure = (socket: Tls.TLSSocket): void => {
     // The socket below it is the one that is tracked.
     socket.on("error", () => undefined)
+    this.#handshakes.get(endOf(socket))?.()
     if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket)
     else this.#onHttp1(socket)
   }
@@ -403,12 +510,38 @@ class Server {
     this.#sessions.add(session)
     session.setLocalWindowSize(connectionWindow)
     if (this.#closing) session.close()
+    else this.#setIdle(session)
     this.#debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
     const stopPings = this.#keepAlive(session, peer)
     session.once("close", () => {
       stopPings()
       this.#sessions.delete(session)
+      this.#idleSessions.delete(session)
       this.#debug("connection closed", { peer: peer.address })
+    })
+  }
+
+  /** No stream is open on it. */
+  #setIdle(session: Http2.Http2Session): void {
+    if (session.destroyed || session.closed) return
+    this.#idleSessions.add(session, session.socket.remoteAddress ?? "unknown", () => {
+      this.#debug("connection closed for a newcomer, or because no stream was open on it for long", {
+        peer: this.#peers.get(session)?.address
+      })
+      // It says GOAWAY, and waits for nobody: in a turn of its own, see `closeSoon`.
+      session.close()
+      setImmediate(() => session.destroy())
+    })
+  }
+
+  /** A stream was opened on the session; when the last one is closed it is idle again. */
+  #noteStream(session: Http2.Http2Session, stream: Http2.ServerHttp2Stream): void {
+    this.#idleSessions.delete(session)
+    this.#open.set(session, (this.#open.get(session) ?? 0) + 1)
+    stream.once("close", () => {
+      const left = (this.#open.get(session) ?? 1) - 1
+      this.#open.set(session, left)
+      if (left === 0 && !this.#closing && this.#sessions.has(session)) this.#setIdle(session)
     })
   }
 
@@ -445,6 +578,7 @@ class Server {
     if (stream.destroyed || stream.closed || session === undefined) return
     const path = headers[":path"] ?? ""
     const peer = this.#peers.get(session) ?? SocketPeer.ofSocket(session.socket)
+    this.#noteStream(session, stream)
     const method = MethodTable.find(path)
     const grpc = isGrpc(headers["content-type"])
     const isCompanion = this.#companion(path) !== undefined

@@ -41,6 +41,35 @@ export const sentBytes = Metric.counter("xds_connect_sent_bytes_total", {
 })
 
 /**
+ * Bytes that are held of requests that are not complete, or wait to be read. gRPC streams only.
+ *
+ * @since 0.1.0
+ */
+export const unreadBytes = Metric.gauge("xds_connect_unread_bytes", {
+  description: "Bytes held of requests that are not complete, or wait to be read"
+})
+
+/**
+ * Connections that were closed because nothing was under way on them: for too long, or to make room for a newcomer.
+ *
+ * @since 0.1.0
+ */
+export const idleConnectionsClosed = Metric.counter("xds_connect_idle_connections_closed_total", {
+  description: "Connections closed because nothing was under way on them",
+  incremental: true
+})
+
+/**
+ * Connections that were refused, since there was no room and no idle one that could make room.
+ *
+ * @since 0.1.0
+ */
+export const refusedConnections = Metric.counter("xds_connect_refused_connections_total", {
+  description: "Connections refused",
+  incremental: true
+})
+
+/**
  * Times that changed TLS files were taken into use.
  *
  * @since 0.1.0
@@ -65,6 +94,7 @@ export type RefusalReason =
   | "message too large"
   | "malformed message"
   | "request timeout"
+  | "too many unread bytes"
 
 const refusals = Metric.counter("xds_connect_refused_streams_total", {
   description: "Streams refused, or ended for what their client sent",

@@ -218,6 +218,28 @@ describe("the same port", () => {
     })
   )
 
+  it.scopedLive("takes a Fetch of 10 000 names, and refuses one that is larger than 1 MiB unless it may be", () =>
+    Effect.gen(function* () {
+      const named = (count: number) => ({
+        typeUrl,
+        resourceNames: Array.from({ length: count }, (_, index) => `${index} ${"x".repeat(90)}`)
+      })
+      const small = yield* serve({}, one)
+      const clientOf = ({ address }: { readonly address: string }) =>
+        createClient(
+          ClusterDiscoveryService,
+          ConnectNode.createGrpcWebTransport({ baseUrl: `http://${address}`, httpVersion: "2" })
+        )
+      yield* wait(clientOf(small).fetchClusters(named(10_000)))
+      expect(small.streams[0]?.requests[0]).toMatchObject({ resourceNames: { length: 10_000 } })
+      const fetchLarge = (server: { readonly address: string }) =>
+        Effect.tryPromise({ try: () => clientOf(server).fetchClusters(named(12_000)), catch: ConnectError.from })
+      expect((yield* Effect.flip(fetchLarge(small))).code).toBe(Code.ResourceExhausted)
+      expect(small.logs).toContainEqual(expect.objectContaining({ message: "stream refused" }))
+      yield* fetchLarge(yield* serve({ maxWholeRequestBytes: 2_000_000 }, one))
+    })
+  )
+
   it.scopedLive("answers 400 to a request without a usable host", () =>
     Effect.gen(function* () {
       const { port } = yield* serve({}, answering)

@@ -137,7 +137,7 @@ const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary
 
 const load = async (shared: Shared): Promise<Handlers> => {
   const router = createConnectRouter({
-    readMaxBytes: shared.maxRequestBytes,
+    readMaxBytes: Math.min(shared.maxRequestBytes, shared.maxWholeRequestBytes),
     acceptCompression: [compressionGzip],
     jsonOptions: { registry: await TypeRegistry.forJson(null) }
   })

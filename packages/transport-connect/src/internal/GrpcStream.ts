@@ -7,24 +7,32 @@
 import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
+import type { ByteBudget } from "@effect-xds/transport/ByteBudget"
 import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2"
 import { constants } from "node:http2"
-import { gunzipSync } from "node:zlib"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { Calls } from "./Calls.js"
 import * as GrpcStatus from "./GrpcStatus.js"
+import type { Inflater } from "./Inflater.js"
 import type { KnownVersions } from "./KnownVersions.js"
 import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
 import * as RequestHeaders from "./RequestHeaders.js"
+import type { Turns } from "./Turns.js"
 
 /** What the streams of a server share. */
 export interface Shared {
   readonly calls: Calls
   readonly known: KnownVersions
+  readonly turns: Turns
+  readonly inflater: Inflater
+  /** What streams hold of requests that are not complete, or wait to be read. */
+  readonly unread: ByteBudget<GrpcStream>
   readonly maxRequestBytes: number
+  /** Of requests that are parsed as a whole, by Connect. */
+  readonly maxWholeRequestBytes: number
   readonly writeBufferBytes: number
   /** Milliseconds that a unary call has to bring its request. */
   readonly requestTimeout: number
@@ -61,6 +69,11 @@ export const closeSoon = (stream: ServerHttp2Stream, code: number): void => {
 /** Bytes from which on a request may say so much of what its client holds that it is shared with other clients. */
 const largeRequest = 2048
 
+/** Bytes from which on a message is read in parts, and so many fields, or bytes of what its client holds, at a time. */
+const hugeRequest = 32_768
+const fieldsAtATime = 2_048
+const bytesAtATime = 65_536
+
 /** Ends a stream that was not accepted: a response of headers only. */
 export const refuse = (stream: ServerHttp2Stream, status: Status.Status): void => {
   stream.on("error", ignoreError)
@@ -94,6 +107,17 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   #rest: Uint8Array | undefined
   #timer: NodeJS.Timeout | undefined
   #headers: Readonly<Record<string, string>> | undefined
+  /** A request is being read, or reading goes on in another turn. */
+  #reading = false
+  /** A chunk is being read now. */
+  #inside = false
+  /** The server wants requests. */
+  #wanted = true
+  /** Chunks that wait to be read; of the first one what was read is cut off. */
+  readonly #unread: Array<Buffer> = []
+  #unreadBytes = 0
+  /** The client has ended its side. */
+  #peerEnded = false
 
   constructor(
     private readonly shared: Shared,
@@ -183,6 +207,9 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     this.#open = false
     this.#handler = undefined
     this.#rest = undefined
+    this.#unread.length = 0
+    this.#unreadBytes = 0
+    this.shared.unread.delete(this)
     this.shared.calls.delete(this)
     // The rest of what the client sends is read and dropped, so that its end is seen.
     this.stream.removeListener("data", this.#onData)
@@ -208,11 +235,82 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     this.#finish(Status.make("INTERNAL", "internal error"), "internal error")
   }
 
+  readonly setReading = (wanted: boolean): void => {
+    this.#wanted = wanted
+    if (wanted) this.#readOn()
+  }
+
+  /** What this stream holds is more than the server has room for. */
+  readonly evict = (): void => {
+    const text = "this server holds as many bytes of requests that are not complete as it may; try again later"
+    this.#refuse("too many unread bytes", Status.make("RESOURCE_EXHAUSTED", text))
+  }
+
   readonly #onData = (chunk: Buffer): void => {
     ConnectServerMetrics.receivedBytes.unsafeUpdate(chunk.length, [])
+    if (this.#reading || !this.#wanted || this.#unread.length > 0) return this.#keepUnread(chunk)
+    if (this.shared.turns.isOver()) {
+      this.#keepUnread(chunk)
+      return this.#readLater(this.#goOn, false)
+    }
+    this.#read(chunk)
+    this.#noteHeld()
+  }
+
+  #keepUnread(chunk: Buffer): void {
+    this.#unread.push(chunk)
+    this.#unreadBytes += chunk.length
+    // What comes now waits where it is, within the window of the stream.
+    this.stream.pause()
+    this.#noteHeld()
+  }
+
+  #noteHeld(): void {
+    if (!this.#open) return
+    this.shared.unread.set(this, this.#reader.held + this.#unreadBytes)
+  }
+
+  #readLater(work: () => void, heavy: boolean): void {
+    this.#reading = true
+    this.shared.turns.later(work, heavy)
+  }
+
+  readonly #goOn = (): void => {
+    this.#reading = false
+    this.#readOn()
+  }
+
+  /** Reads what waits, as far as it may. */
+  #readOn(): void {
+    // The server may want requests again while it is given one.
+    if (this.#inside) return
+    while (this.#open && this.#wanted && !this.#reading) {
+      const chunk = this.#unread.shift()
+      if (chunk === undefined) {
+        if (this.#peerEnded) this.#onPeerEnd()
+        else this.stream.resume()
+        break
+      }
+      this.#unreadBytes -= chunk.length
+      this.#read(chunk)
+    }
+    this.#noteHeld()
+  }
+
+  #read(chunk: Buffer): void {
+    this.#inside = true
     const problem = this.#reader.read(chunk)
+    this.#inside = false
     if (problem === undefined) return
     switch (problem._tag) {
+      case "Paused":
+        if (!this.#open) return
+        if (problem.at < chunk.length) {
+          const rest = chunk.subarray(problem.at)
+          this.#unread.unshift(rest)
+          this.#unreadBytes += rest.length
+        }
+        return void this.stream.pause()
       case "TooLarge":
         return this.#refuse("message too large", this.#tooLarge(`of ${problem.bytes} bytes`))
       case "BadFlag":
@@ -240,9 +338,51 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     compressed: boolean,
     sieve: InitialVersions.Sieve | undefined
   ): LengthPrefixedMessage.Then => {
-    const bytes = compressed ? this.#inflate(message) : message
-    if (bytes === undefined) return "stop"
-    const request = this.#decode(bytes, sieve)
+    if (compressed) return this.#inflate(message)
+    return this.#take(message, sieve)
+  }
+
+  /** `sieve`: the message came in parts and went through one. What comes whole goes through one here, if it is large. */
+  #take(bytes: Uint8Array, sieve: InitialVersions.Sieve | undefined): LengthPrefixedMessage.Then {
+    const { protocol } = this.method
+    const isLarge = sieve === undefined && protocol === "Incremental" && bytes.length >= largeRequest
+    const dictionary = isLarge ? this.shared.known.dictionary() : undefined
+    if (bytes.length < hugeRequest) {
+      const sifted = dictionary === undefined ? undefined : InitialVersions.sift(dictionary, bytes)
+      return this.#hand(Request.decode(protocol, sifted?.rest ?? bytes, sifted?.sieve ?? sieve))
+    }
+    if (dictionary === undefined) return this.#decode(new Request.Reader(protocol, bytes, sieve))
+    return this.#sift(new InitialVersions.Sifting(dictionary, bytes))
+  }
+
+  /** Takes out of a large request what its client holds, as far as there is time in this turn. */
+  #sift(sifting: InitialVersions.Sifting): LengthPrefixedMessage.Then {
+    for (;;) {
+      const sifted = sifting.next(bytesAtATime)
+      if (sifted !== undefined) return this.#decode(new Request.Reader(this.method.protocol, sifted.rest, sifted.sieve))
+      if (this.shared.turns.isOver()) return this.#pause(() => this.#sift(sifting))
+    }
+  }
+
+  /** Decodes a large request as far as there is time in this turn. */
+  #decode(reader: Request.Reader): LengthPrefixedMessage.Then {
+    for (;;) {
+      const request = reader.read(fieldsAtATime)
+      if (request !== undefined) return this.#hand(request)
+      if (this.shared.turns.isOver()) return this.#pause(() => this.#decode(reader))
+    }
+  }
+
+  /** Goes on in another turn, and then with what comes after the message. */
+  #pause(work: () => LengthPrefixedMessage.Then): LengthPrefixedMessage.Then {
+    this.#readLater(() => {
+      this.#reading = false
+      if (this.#open && work() !== "stop") this.#readOn()
+    }, true)
+    return "pause"
+  }
+
+  #hand(request: ReturnType<typeof Request.decode>): LengthPrefixedMessage.Then {
     if (Either.isLeft(request)) {
       // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
@@ -253,35 +393,42 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     } catch (defect) {
       this.#defect(defect)
     }
-    return this.#open ? "go on" : "stop"
+    if (!this.#open) return "stop"
+    if (!this.#wanted) return "pause"
+    if (!this.shared.turns.isOver()) return "go on"
+    this.#readLater(this.#goOn, true)
+    return "pause"
   }
 
-  /** `sieve`: the message came in parts and went through one. What comes whole goes through one here, if it is large. */
-  #decode(bytes: Uint8Array, sieve: InitialVersions.Sieve | undefined): ReturnType<typeof Request.decode> {
-    const { protocol } = this.method
-    const isLarge = sieve === undefined && protocol === "Incremental" && bytes.length >= largeRequest
-    const dictionary = isLarge ? this.shared.known.dictionary() : undefined
-    if (dictionary === undefined) return Request.decode(protocol, bytes, sieve)
-    const sifted = InitialVersions.sift(dictionary, bytes)
-    return Request.decode(protocol, sifted.rest, sifted.sieve)
-  }
-
-  #inflate(message: Uint8Array): Uint8Array | undefined {
+  #inflate(message: Uint8Array): LengthPrefixedMessage.Then {
     if (this.encoding !== "gzip") {
       const text = "a message is flagged as compressed, but the stream has no grpc-encoding"
       this.#refuse("malformed message", Status.make("INTERNAL", text))
-      return undefined
+      return "stop"
     }
+    const { inflater } = this.shared
     try {
-      return gunzipSync(message, { maxOutputLength: this.shared.maxRequestBytes })
+      const bytes = inflater.now(message)
+      if (bytes !== undefined) return this.#take(bytes, undefined)
     } catch (cause) {
-      if (cause instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
-      else {
-        const reason = cause instanceof Error ? cause.message : String(cause)
-        this.#refuse("malformed message", Status.make("INTERNAL", `a message is not gzip: ${reason}`))
-      }
-      return undefined
+      this.#notGzip(cause)
+      return "stop"
     }
+    this.#reading = true
+    inflater.inflate(message, (result) => {
+      this.#reading = false
+      if (!this.#open) return
+      if (result instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
+      else if (result instanceof Error) this.#notGzip(result)
+      // In a turn of reading, and after those who have just sent something.
+      else this.#pause(() => this.#take(result, undefined))
+    })
+    return "pause"
+  }
+
+  #notGzip(cause: unknown): void {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    this.#refuse("malformed message", Status.make("INTERNAL", `a message is not gzip: ${reason}`))
   }
 
   readonly #onDrain = (): void => {
@@ -304,6 +451,11 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   readonly #onPeerEnd = (): void => {
     // Node shows a reset as an end too, and closes the stream after it.
     if (this.stream.closed) return
+    // What was read before the end is dealt with first.
+    if (this.#reading || this.#unread.length > 0) {
+      this.#peerEnded = true
+      return
+    }
     if (this.#reader.incomplete) {
       const status = Status.make("INTERNAL", "the client ended the stream inside a message")
       this.#refuse("malformed message", status)

@@ -11,14 +11,16 @@ export const prefixBytes = 5
 /** Room in a message's buffer, in multiples of what has arrived of it. Few steps: each of them copies. */
 const growth = 8
 
-/** What is wrong with the bytes of a stream. */
+/** Why a chunk was not read to its end. */
 export type Problem =
+  /** The last message is to be dealt with first; the chunk is to be read on from `at`. */
+  | { readonly _tag: "Paused"; readonly at: number }
   | { readonly _tag: "TooLarge"; readonly bytes: number }
   /** The first byte of a prefix is neither 0 nor 1: this is no gRPC framing at all. */
   | { readonly _tag: "BadFlag"; readonly flag: number }
 
-/** What is to be done after a message: `stop` if the rest of the chunk is of no interest either. */
-export type Then = "go on" | "stop"
+/** What is to be done after a message: `stop` if the rest of the chunk is of no interest, `pause` if it is later. */
+export type Then = "go on" | "stop" | "pause"
 
 /** Gets the parts of a message as they come, takes out of them what it wants, and gives the rest to be put together. */
 export interface Sieve {
@@ -59,6 +61,11 @@ export class Reader<S extends Sieve = Sieve> {
     return this.#prefixed > 0
   }
 
+  /** Bytes of memory that a message takes which is not complete. */
+  get held(): number {
+    return this.#buffer?.length ?? 0
+  }
+
   read(chunk: Buffer): Problem | undefined {
     let at = 0
     while (at < chunk.length) {
@@ -76,8 +83,11 @@ export class Reader<S extends Sieve = Sieve> {
       const end = Math.min(chunk.length, at + this.#length - this.#received)
       const isWhole = end - at === this.#length
       if (!isWhole && end > at) this.#part(chunk, at, end)
-      if ((isWhole || this.#received === this.#length) && this.#give(chunk.subarray(at, end)) === "stop")
-        return undefined
+      if (isWhole || this.#received === this.#length) {
+        const then = this.#give(chunk.subarray(at, end))
+        if (then === "stop") return undefined
+        if (then === "pause") return { _tag: "Paused", at: end }
+      }
       at = end
     }
     return undefined

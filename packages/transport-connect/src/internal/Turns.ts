@@ -1,0 +1,49 @@
+/**
+ * The turns of the event loop that reading takes: whatever clients send, after some milliseconds others have theirs. What is
+ * left over waits in order; who has just sent something comes before those who are in the middle of something large.
+ */
+
+/** Milliseconds of reading in one turn. */
+const length = 4
+
+export class Turns {
+  #end = 0
+  #begun = false
+  #light: Array<() => void> = []
+  #heavy: Array<() => void> = []
+
+  /** Whether others are to have their turn before more is read. */
+  isOver(): boolean {
+    const now = performance.now()
+    if (!this.#begun) this.#begin(now)
+    return now >= this.#end
+  }
+
+  /** Does the work in a turn after this one. `heavy`: it goes on with something large. */
+  later(work: () => void, heavy: boolean): void {
+    if (heavy) this.#heavy.push(work)
+    else this.#light.push(work)
+    if (!this.#begun) this.#begin(performance.now())
+  }
+
+  #begin(now: number): void {
+    this.#begun = true
+    this.#end = now + length
+    setImmediate(this.#next)
+  }
+
+  readonly #next = (): void => {
+    this.#begun = false
+    if (this.#light.length === 0 && this.#heavy.length === 0) return
+    this.#begin(performance.now())
+    this.#light = this.#run(this.#light, false)
+    this.#heavy = this.#run(this.#heavy, true)
+  }
+
+  /** Does what there is time for; what is left, and what came meanwhile. `one`: of it one is done in any case. */
+  #run(queue: Array<() => void>, one: boolean): Array<() => void> {
+    let at = 0
+    for (; at < queue.length && ((one && at === 0) || !this.isOver()); at++) queue[at]?.()
+    return queue.slice(at)
+  }
+}

@@ -1,0 +1,271 @@
+import { ConnectServerMetrics } from "@effect-xds/transport-connect"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Metric } from "effect"
+import * as Http2 from "node:http2"
+import * as Net from "node:net"
+import { gzipSync } from "node:zlib"
+import * as Http2Client from "./Http2Client.js"
+import { adsPath, answering, deltaPath, frame, request, serve } from "./RecordingServer.js"
+
+/** Waits for something to become true; dies after 20 seconds. */
+const until = (isDone: () => boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    while (!isDone()) yield* Effect.sleep(5)
+  }).pipe(
+    Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error("it did not come to be") }),
+    Effect.orDie
+  )
+
+/** A connection that was accepted and settled: the server has said its settings. */
+const session = (port: number) =>
+  Effect.tap(Http2Client.connect(port), (client) =>
+    Effect.async<void>((resume) => {
+      client.once("remoteSettings", () => resume(Effect.void))
+      client.once("close", () => resume(Effect.void))
+    })
+  )
+
+const valueOf = (limit: string) => Effect.map(Metric.value(TransportMetrics.refusing(limit)), ({ value }) => value)
+
+describe("connections", () => {
+  it.scopedLive("without a stream give way to a newcomer, the oldest first; those with a stream stay", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ maxConnections: 4 }, answering)
+      const busy = yield* session(port)
+      const call = Http2Client.open(busy)
+      call.stream.write(frame(request("type")))
+      yield* until(() => streams[0]?.requests.length === 1)
+      const idle = [yield* session(port), yield* session(port), yield* session(port)]
+      const closed = idle.map(() => false)
+      idle.forEach((each, at) => each.once("close", () => void (closed[at] = true)))
+      for (let newcomer = 0; newcomer < 2; newcomer++) {
+        const next = Http2Client.open(yield* session(port))
+        next.stream.write(frame(request("type")))
+        yield* until(() => streams.length === 2 + newcomer)
+        yield* until(() => closed[newcomer] === true)
+      }
+      expect(closed).toEqual([true, true, false])
+      expect(busy.destroyed).toBe(false)
+      expect(yield* valueOf("maxConnections")).toBe(0)
+    })
+  )
+
+  it.scopedLive("that bring nothing give way, too; where none is idle the newcomer is refused, and that is told", () =>
+    Effect.gen(function* () {
+      const { logs, port, streams } = yield* serve({ maxConnections: 2 }, answering)
+      const silent = Net.connect(port, "127.0.0.1").on("error", () => undefined)
+      yield* Effect.async<void>((resume) => void silent.once("connect", () => resume(Effect.void)))
+      const calls: Array<Http2Client.Call> = []
+      for (let number = 0; number < 2; number++) {
+        const client = yield* session(port)
+        const call = Http2Client.open(client)
+        calls.push(call)
+        call.stream.write(frame(request("type")))
+        yield* until(() => streams.length === number + 1)
+      }
+      yield* until(() => silent.destroyed)
+      const before = (yield* Metric.value(ConnectServerMetrics.refusedConnections)).count
+      const refused = yield* session(port)
+      yield* until(() => refused.destroyed)
+      expect(yield* valueOf("maxConnections")).toBe(1)
+      expect((yield* Metric.value(ConnectServerMetrics.refusedConnections)).count).toBe(before + 1)
+      expect(logs.find(({ message }) => message === "connection refused")?.annotations["reason"]).toBe(
+        "this server has 2 connections, its limit, and none is idle"
+      )
+      // As soon as one has no stream any more there is room again.
+      calls[0]?.stream.close(Http2.constants.NGHTTP2_CANCEL)
+      yield* until(() => streams[0]?.ends.length === 1)
+      const welcome = yield* session(port)
+      Http2Client.open(welcome).stream.write(frame(request("type")))
+      yield* until(() => streams.length === 3)
+    })
+  )
+
+  it.scopedLive("of one address are bounded by an option", () =>
+    Effect.gen(function* () {
+      const { logs, port, streams } = yield* serve({ maxConnectionsPerPeer: 1 }, answering)
+      const first = yield* session(port)
+      Http2Client.open(first).stream.write(frame(request("type")))
+      yield* until(() => streams.length === 1)
+      const refused = yield* session(port)
+      yield* until(() => refused.destroyed)
+      expect(logs.find(({ message }) => message === "connection refused")?.annotations["reason"]).toBe(
+        "127.0.0.1 has 1 connections, the limit for one address, and none is idle"
+      )
+    })
+  )
+
+  it.scopedLive("of an address at its limit take no room from others, even if the server is full", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ host: "0.0.0.0", maxConnections: 2, maxConnectionsPerPeer: 1 })
+      const first = yield* session(port)
+      Http2Client.open(first).stream.write(frame(request("type")))
+      yield* until(() => streams.length === 1)
+      const other = Net.connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }).on("error", () => undefined)
+      yield* Effect.addFinalizer(() => Effect.sync(() => other.destroy()))
+      let ended = false
+      other.once("close", () => void (ended = true))
+      yield* Effect.async<void>((resume) => void other.once("connect", () => resume(Effect.void)))
+      const refused = yield* session(port)
+      yield* until(() => refused.destroyed)
+      expect(ended).toBe(false)
+      const replacement = Net.connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }).on(
+        "error",
+        () => undefined
+      )
+      yield* Effect.addFinalizer(() => Effect.sync(() => replacement.destroy()))
+      yield* until(() => ended)
+      expect(replacement.destroyed).toBe(false)
+    })
+  )
+
+  it.scopedLive("without a stream are closed after some time; a stream keeps them", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ idleTimeout: 200 }, answering)
+      const busy = yield* session(port)
+      Http2Client.open(busy).stream.write(frame(request("type")))
+      yield* until(() => streams.length === 1)
+      const idle = yield* session(port)
+      yield* until(() => idle.destroyed)
+      yield* Effect.sleep(300)
+      expect(busy.destroyed).toBe(false)
+    })
+  )
+
+  it.scopedLive("a hundred that come and go leave nothing", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ maxConnections: 20 }, answering)
+      const count = Effect.map(Metric.value(ConnectServerMetrics.connections), (state) => state.count)
+      const before = yield* count
+      for (let round = 0; round < 100; round++) {
+        const client = Http2.connect(`http://127.0.0.1:${port}`).on("error", () => undefined)
+        const call = Http2Client.open(client)
+        call.stream.write(frame(request("type")))
+        yield* until(() => streams.length === round + 1)
+        if (round % 2 === 0) setImmediate(() => client.destroy())
+        else call.stream.close(Http2.constants.NGHTTP2_CANCEL)
+      }
+      yield* until(() => streams.every(({ ends }) => ends.length === 1))
+      // The last ones are idle and may stay.
+      while ((yield* count) > before + 20) yield* Effect.sleep(10)
+    })
+  )
+})
+
+/** Milliseconds of the processor. */
+const spend = (milliseconds: number): void => {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
+
+describe("requests", () => {
+  it.scopedLive("that come in one piece are read some at a time, in their order, and others have their turn", () =>
+    Effect.gen(function* () {
+      let turn = 0
+      let counting = true
+      const count = (): void => {
+        turn++
+        if (counting) setImmediate(count)
+      }
+      setImmediate(count)
+      const turns: Array<number> = []
+      const { port, streams } = yield* serve(
+        {},
+        {
+          onRequest: () => {
+            turns.push(turn)
+            spend(1)
+          }
+        }
+      )
+      const call = Http2Client.open(yield* session(port))
+      const types = Array.from({ length: 200 }, (_, at) => `type ${at}`)
+      call.stream.end(Buffer.concat(types.map((type) => frame(request(type)))))
+      yield* until(() => streams[0]?.ends.length === 1)
+      counting = false
+      expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(types)
+      const inTurn = new Map<number, number>()
+      for (const each of turns) inTurn.set(each, (inTurn.get(each) ?? 0) + 1)
+      // 4 ms are one turn's; what was seen as one turn may have been the end of one and the beginning of the next.
+      expect(Math.max(...inTurn.values())).toBeLessThanOrEqual(10)
+      expect(streams[0]?.ends).toEqual(["the client ended the stream"])
+    })
+  )
+
+  it.scopedLive("of 4 MB that are 4 KB on the way are inflated aside: a small one is answered before they are", () =>
+    Effect.gen(function* () {
+      const order: Array<string> = []
+      const { port, streams } = yield* serve({}, { onRequest: (_, { typeUrl }) => void order.push(typeUrl) })
+      const attacker = yield* session(port)
+      // Two million fields that nobody knows.
+      const field = Buffer.from([0x7a, 0])
+      const bomb = frame(gzipSync(Buffer.concat([request("large"), Buffer.alloc(4 * 1024 * 1024 - 100, field)])), 1)
+      for (let number = 0; number < 4; number++) {
+        const call = Http2Client.open(attacker, { ":path": deltaPath, "grpc-encoding": "gzip" })
+        call.stream.write(bomb)
+      }
+      yield* until(() => streams.length === 4)
+      const honest = Http2Client.open(yield* session(port), { "grpc-encoding": "gzip" })
+      honest.stream.write(frame(gzipSync(request("small")), 1))
+      yield* until(() => order.length >= 5)
+      expect(order[0]).toBe("small")
+      expect(order.filter((type) => type === "large").length + order.filter((type) => type === "").length).toBe(4)
+    })
+  )
+
+  it.scopedLive("after one that is inflated wait for it", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve()
+      const call = Http2Client.open(yield* session(port), { ":path": adsPath, "grpc-encoding": "gzip" })
+      const large = frame(gzipSync(Buffer.concat([request("first"), Buffer.alloc(300_000, Buffer.from([0x7a, 0]))])), 1)
+      call.stream.write(Buffer.concat([large, frame(request("second")), large]))
+      call.stream.end(frame(request("third")))
+      yield* until(() => streams[0]?.ends.length === 1)
+      expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(["first", "second", "first", "third"])
+    })
+  )
+
+  it.scopedLive("that a server does not want yet are not read: the client's window fills, and nothing is lost", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve(
+        {},
+        { onRequest: ({ requests, stream }) => requests.length === 1 && stream.setReading?.(false) }
+      )
+      const call = Http2Client.open(yield* session(port))
+      call.stream.write(frame(request("one")))
+      yield* until(() => streams[0]?.requests.length === 1)
+      const more = Array.from({ length: 3_000 }, (_, at) => `type ${at} ${"x".repeat(1000)}`)
+      call.stream.end(Buffer.concat(more.map((type) => frame(request(type)))))
+      yield* Effect.sleep(100)
+      expect(streams[0]?.requests.length).toBe(1)
+      const held = (yield* Metric.value(ConnectServerMetrics.unreadBytes)).value
+      expect(held).toBeLessThanOrEqual(1024 * 1024 + 65_536)
+      streams[0]?.stream.setReading?.(true)
+      yield* until(() => streams[0]?.ends.length === 1)
+      expect(streams[0]?.requests.slice(1).map(({ typeUrl }) => typeUrl)).toEqual(more)
+      expect((yield* Metric.value(ConnectServerMetrics.unreadBytes)).value).toBe(0)
+    })
+  )
+
+  it.scopedLive("that are not complete share a budget: who has held some of it for the longest time is ended", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ maxUnreadBytes: 3_000_000 })
+      const clients = yield* session(port)
+      const begun = frame(request("x".repeat(2_000_000))).subarray(0, 900_000)
+      const calls: Array<Http2Client.Call> = []
+      for (let number = 0; number < 6; number++) {
+        const call = Http2Client.open(clients)
+        call.stream.write(begun)
+        calls.push(call)
+        yield* until(() => streams.length === number + 1)
+      }
+      yield* until(() => streams[0]?.ends.length === 1)
+      expect(streams[0]?.ends).toEqual([
+        "this server holds as many bytes of requests that are not complete as it may; try again later"
+      ])
+      expect(streams[5]?.ends).toEqual([])
+      expect((yield* Metric.value(ConnectServerMetrics.unreadBytes)).value).toBeLessThanOrEqual(3_000_000)
+    })
+  )
+})
