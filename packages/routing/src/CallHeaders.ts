@@ -1,0 +1,67 @@
+/**
+ * The headers of a call, as matchers and hash policies see them.
+ *
+ * Only custom metadata is seen: binary headers, pseudo headers and those that a transport makes are absent, and
+ * `content-type` is always `application/grpc`, whatever the transport speaks. So one route configuration means the same
+ * for gRPC, gRPC-Web and Connect.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
+ * @since 0.1.0
+ */
+import * as Ascii from "./Ascii.js"
+
+/**
+ * Headers by name in lower case. A {@link https://developer.mozilla.org/docs/Web/API/Headers | Headers} object is one.
+ *
+ * @since 0.1.0
+ */
+export interface CallHeaders {
+  /** The value; several values are joined. `null` or `undefined`: there is none. */
+  readonly get: (name: string) => string | null | undefined
+}
+
+/**
+ * No headers.
+ *
+ * @since 0.1.0
+ */
+export const empty: CallHeaders = { get: () => undefined }
+
+/**
+ * Headers from names and values in the order they are sent. ★ Values of one name are joined by a comma without a blank.
+ *
+ * @since 0.1.0
+ */
+export const fromEntries = (entries: Iterable<readonly [name: string, value: string]>): CallHeaders => {
+  const values = new Map<string, string>()
+  for (const [name, value] of entries) {
+    const key = Ascii.fold(name)
+    const before = values.get(key)
+    values.set(key, before === undefined ? value : `${before},${value}`)
+  }
+  return { get: (name) => values.get(name) }
+}
+
+/**
+ * Whether a header, its name in lower case, is hidden from matchers.
+ *
+ * @since 0.1.0
+ */
+export const isHidden = (name: string): boolean =>
+  name.endsWith("-bin") ||
+  name.startsWith(":") ||
+  name.startsWith("grpc-") ||
+  name.startsWith("connect-") ||
+  name === "te" ||
+  name === "user-agent"
+
+/**
+ * The value a matcher sees; `undefined` if the header is absent or hidden. ★ An empty value is there.
+ *
+ * @param name in lower case
+ * @since 0.1.0
+ */
+export const see = (self: CallHeaders, name: string): string | undefined => {
+  if (name === "content-type") return "application/grpc"
+  return isHidden(name) ? undefined : (self.get(name) ?? undefined)
+}

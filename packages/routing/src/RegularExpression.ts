@@ -1,0 +1,84 @@
+/**
+ * Regular expressions with the syntax and the cost of RE2: no pattern and no input takes more than linear time.
+ *
+ * @see https://github.com/google/re2/wiki/Syntax
+ * @since 0.1.0
+ */
+import * as Either from "effect/Either"
+import { RE2JS } from "re2js"
+
+/**
+ * A compiled pattern.
+ *
+ * @since 0.1.0
+ */
+export interface RegularExpression {
+  readonly pattern: string
+  /** ★ Whether the whole string matches, as `^(?:pattern)$` does. */
+  readonly matches: (text: string) => boolean
+  /** The string with every match replaced. `\0` … `\9` in the substitution are the match and its groups. */
+  readonly replaceAll: (text: string, substitution: string) => string
+}
+
+/**
+ * Longest pattern that is compiled, in UTF-16 code units: what a control plane can make a client compile is bounded.
+ *
+ * @since 0.1.0
+ */
+export const maxPatternLength = 65_536
+
+/**
+ * Compiles a pattern. Left: why it is not a pattern of RE2, for people.
+ *
+ * @since 0.1.0
+ */
+export const make = (pattern: string): Either.Either<RegularExpression, string> => {
+  if (pattern.length > maxPatternLength) {
+    return Either.left(`the regular expression has ${pattern.length} characters; at most ${maxPatternLength} are taken`)
+  }
+  let compiled: RE2JS
+  try {
+    compiled = RE2JS.compile(pattern)
+  } catch (cause) {
+    return Either.left(
+      `${JSON.stringify(pattern)} is not a regular expression of RE2: ${cause instanceof Error ? cause.message : String(cause)}`
+    )
+  }
+  return Either.right({
+    pattern,
+    matches: (text) => compiled.testExact(text),
+    replaceAll: (text, substitution) => {
+      const matcher = compiled.matcher(text)
+      let end = 0
+      let out = ""
+      while (matcher.find()) {
+        out += text.slice(end, matcher.start()) + expand(substitution, (group) => matcher.group(group) ?? "")
+        end = matcher.end()
+      }
+      return out + text.slice(end)
+    }
+  })
+}
+
+/** ★ RE2's rewrite syntax, not that of JavaScript or Go: `\1`, not `$1`; `\\` is a backslash. */
+const expand = (substitution: string, group: (index: number) => string): string =>
+  substitution.replace(/\\(\d|\\)/g, (_, what: string) => (what === "\\" ? "\\" : group(Number(what))))
+
+/**
+ * Why a substitution cannot be used with a pattern of so many groups, for people; `undefined` if it can.
+ *
+ * @since 0.1.0
+ */
+export const problemOfSubstitution = (self: RegularExpression, substitution: string): string | undefined => {
+  const groups = RE2JS.compile(self.pattern).groupCount()
+  for (const [escape, what] of substitution.matchAll(/\\(.?)/gs)) {
+    if (what === "\\") continue
+    if (what === undefined || !/^\d$/.test(what)) {
+      return `the substitution ${JSON.stringify(substitution)} holds ${JSON.stringify(escape)}; only \\0 to \\9 and \\\\ mean something`
+    }
+    if (Number(what) > groups) {
+      return `the substitution ${JSON.stringify(substitution)} names group ${what}; ${JSON.stringify(self.pattern)} has ${groups}`
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,126 @@
+/**
+ * A RouteConfiguration, validated and compiled: a host and a call give a route.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
+ * @see https://github.com/grpc/proposal/blob/master/A36-xds-for-servers.md
+ * @since 0.1.0
+ */
+import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
+import * as Either from "effect/Either"
+import * as Domains from "./Domains.js"
+import type { RouteError } from "./RouteError.js"
+import { Collector } from "./RouteError.js"
+import type { Rules } from "./Rules.js"
+import * as VirtualHost from "./VirtualHost.js"
+
+/**
+ * How a RouteConfiguration is read.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Default: `current`. */
+  readonly rules?: Rules | undefined
+  /** A28 checks only the virtual hosts that these hosts select. Default: all virtual hosts are checked. */
+  readonly hosts?: ReadonlyArray<string> | undefined
+  /** Type URLs of the HTTP filters that the client has, for settings of routes. Default: the router. */
+  readonly filters?: ReadonlySet<string> | undefined
+}
+
+/**
+ * A route table.
+ *
+ * @since 0.1.0
+ */
+export interface RouteTable {
+  readonly name: string
+  readonly rules: Rules
+  /** In their order; `undefined`: one that A28 does not look at and that could not be used. */
+  readonly virtualHosts: ReadonlyArray<VirtualHost.VirtualHost | undefined>
+  readonly domains: Domains.Domains
+  /** What is legal and probably a mistake: a domain that two virtual hosts have. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/**
+ * The outcome of a match.
+ *
+ * @since 0.1.0
+ */
+export type Match = VirtualHost.Match | { readonly _tag: "NoVirtualHost"; readonly host: string }
+
+const router: ReadonlySet<string> = new Set(["type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"])
+
+/**
+ * Compiles a RouteConfiguration. Left: all its mistakes, at most {@link RouteError.maxErrors}.
+ *
+ * @example
+ * import { create } from "@bufbuild/protobuf"
+ * import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+ * import { RouteTable } from "@effect-xds/routing"
+ *
+ * const table = RouteTable.make(
+ *   create(RouteConfigurationSchema, {
+ *     virtualHosts: [
+ *       {
+ *         name: "shop",
+ *         domains: ["shop.example"],
+ *         routes: [
+ *           {
+ *             match: { pathSpecifier: { case: "prefix", value: "/" } },
+ *             action: { case: "route", value: { clusterSpecifier: { case: "cluster", value: "shop-v1" } } }
+ *           }
+ *         ]
+ *       }
+ *     ]
+ *   })
+ * )
+ *
+ * @since 0.1.0
+ */
+export const make = (
+  message: RouteConfiguration,
+  { filters = router, hosts, rules = "current" }: Options = {}
+): Either.Either<RouteTable, ReadonlyArray<RouteError>> => {
+  const errors = new Collector()
+  const warnings: Array<string> = []
+  const domains = Domains.make(
+    message.virtualHosts.map(({ domains }) => domains),
+    errors,
+    warnings
+  )
+  const selected =
+    rules === "A28" && hosts !== undefined ? new Set(hosts.map((host) => Domains.find(domains, host))) : undefined
+  const virtualHosts = message.virtualHosts.map((virtualHost, index) =>
+    VirtualHost.make(
+      virtualHost,
+      `virtual_hosts[${index}]`,
+      rules,
+      filters,
+      selected === undefined || selected.has(index) ? errors : new Collector()
+    )
+  )
+  return errors.count > 0
+    ? Either.left(errors.errors)
+    : Either.right({ name: message.name, rules, virtualHosts, domains, warnings })
+}
+
+/**
+ * The virtual host of an authority, whose port is a part of it; `undefined` if there is none.
+ *
+ * @since 0.1.0
+ */
+export const virtualHost = (self: RouteTable, host: string): VirtualHost.VirtualHost | undefined => {
+  const index = Domains.find(self.domains, host)
+  return index === undefined ? undefined : self.virtualHosts[index]
+}
+
+/**
+ * The route of a call to a host.
+ *
+ * @since 0.1.0
+ */
+export const match = (self: RouteTable, host: string, call: VirtualHost.Call): Match => {
+  const found = virtualHost(self, host)
+  return found === undefined ? { _tag: "NoVirtualHost", host } : VirtualHost.match(found, call, self.rules)
+}

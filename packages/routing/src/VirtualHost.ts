@@ -1,0 +1,214 @@
+/**
+ * A virtual host: its routes in order, compiled, and which of them a call matches.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
+ * @since 0.1.0
+ */
+import type { Any } from "@bufbuild/protobuf/wkt"
+import type {
+  Route as RouteMessage,
+  RouteMatch as RouteMatchMessage,
+  VirtualHost as VirtualHostMessage
+} from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type { CallHeaders } from "./CallHeaders.js"
+import * as Draws from "./Draw.js"
+import * as Fraction from "./Fraction.js"
+import * as HeaderMatcher from "./HeaderMatcher.js"
+import * as PathMatcher from "./PathMatcher.js"
+import * as RetryPolicy from "./RetryPolicy.js"
+import * as RouteAction from "./RouteAction.js"
+import type { Collector } from "./RouteError.js"
+import type { Rules } from "./Rules.js"
+import * as TypedFilter from "./TypedFilter.js"
+
+/**
+ * What a call must be like for a route to be taken.
+ *
+ * @since 0.1.0
+ */
+export interface Matcher {
+  readonly path: PathMatcher.PathMatcher
+  readonly headers: ReadonlyArray<HeaderMatcher.HeaderMatcher>
+  /** Numerator of a million; `undefined`: every call. */
+  readonly fraction: number | undefined
+}
+
+/**
+ * A route, in its place among the others.
+ *
+ * `NotRoute`: its action is not `route`: a call that matches fails. `Ignored`: it matches nothing, and is here to be seen.
+ *
+ * @since 0.1.0
+ */
+export type Route =
+  | {
+      readonly _tag: "Route"
+      readonly name: string
+      readonly matcher: Matcher
+      readonly action: RouteAction.RouteAction
+      /** Settings of HTTP filters, by the filter's name. */
+      readonly filters: ReadonlyMap<string, Any>
+    }
+  | { readonly _tag: "NotRoute"; readonly name: string; readonly matcher: Matcher; readonly action: string }
+  | { readonly _tag: "Ignored"; readonly name: string; readonly why: string }
+
+/**
+ * A route that a call can be sent by.
+ *
+ * @since 0.1.0
+ */
+export type ActiveRoute = Route & { readonly _tag: "Route" }
+
+/**
+ * A virtual host.
+ *
+ * @since 0.1.0
+ */
+export interface VirtualHost {
+  readonly name: string
+  readonly domains: ReadonlyArray<string>
+  readonly routes: ReadonlyArray<Route>
+  readonly index: PathMatcher.PathIndex
+  readonly filters: ReadonlyMap<string, Any>
+}
+
+/**
+ * A call, as far as routes see it.
+ *
+ * @since 0.1.0
+ */
+export interface Call {
+  /** `/package.Service/Method` */
+  readonly path: string
+  readonly headers: CallHeaders
+  readonly draw: Draws.Draw
+}
+
+/**
+ * The outcome of a match. `draws`: how many of the call's random numbers were used.
+ *
+ * @since 0.1.0
+ */
+export type Match =
+  | { readonly _tag: "Route"; readonly route: ActiveRoute; readonly draws: number }
+  | { readonly _tag: "ActionNotRoute"; readonly route: string; readonly action: string }
+  | { readonly _tag: "NoRoute"; readonly virtualHost: string; readonly path: string }
+
+/**
+ * The virtual host that a message means; `undefined` if it has mistakes, which are then with `errors`.
+ *
+ * @since 0.1.0
+ */
+export const make = (
+  message: VirtualHostMessage,
+  path: string,
+  rules: Rules,
+  filters: ReadonlySet<string>,
+  errors: Collector
+): VirtualHost | undefined => {
+  const before = errors.count
+  const overrides =
+    rules === "A28"
+      ? new Map<string, Any>()
+      : TypedFilter.overrides(message.typedPerFilterConfig, filters, `${path}.typed_per_filter_config`, errors)
+  const retry =
+    message.retryPolicy === undefined
+      ? undefined
+      : RetryPolicy.make(message.retryPolicy, `${path}.retry_policy`, errors)
+  const routes: Array<Route> = []
+  for (const [index, each] of message.routes.entries()) {
+    const route = routeOf(each, `${path}.routes[${index}]`, rules, filters, errors)
+    if (route === undefined) continue
+    // A retry policy of the route hides that of the virtual host, also one that retries nothing.
+    const inherits =
+      route._tag === "Route" && each.action.case === "route" && each.action.value.retryPolicy === undefined
+    routes.push(inherits && retry !== undefined ? { ...route, action: { ...route.action, retry } } : route)
+  }
+  if (errors.count > before) return undefined
+  const matchers = routes.map((route) => (route._tag === "Ignored" ? undefined : route.matcher.path))
+  return {
+    name: message.name,
+    domains: message.domains,
+    routes,
+    index: PathMatcher.index(matchers),
+    filters: overrides
+  }
+}
+
+const routeOf = (
+  { action, match, name, typedPerFilterConfig }: RouteMessage,
+  path: string,
+  rules: Rules,
+  filters: ReadonlySet<string>,
+  errors: Collector
+): Route | undefined => {
+  const before = errors.count
+  if (match === undefined) {
+    errors.add(`${path}.match`, "MatchMissing", "match is missing; it is required")
+    return undefined
+  }
+  // ★ Before the rest of it is checked: a route for query parameters is none for gRPC.
+  if (match.queryParameters.length > 0) return { _tag: "Ignored", name, why: "query_parameters are not supported" }
+  const matcher = matcherOf(match, `${path}.match`, rules, errors)
+  const overrides =
+    rules === "A28"
+      ? new Map<string, Any>()
+      : TypedFilter.overrides(typedPerFilterConfig, filters, `${path}.typed_per_filter_config`, errors)
+  if (action.case !== "route") {
+    const what = action.case ?? "no action that is known"
+    if (rules === "A28") errors.add(path, "Action", `the action is not route but ${what}`)
+    return matcher === undefined || errors.count > before
+      ? undefined
+      : { _tag: "NotRoute", name, matcher, action: what }
+  }
+  const made = RouteAction.make(action.value, `${path}.route`, rules, filters, errors)
+  if (matcher === undefined || made === undefined || errors.count > before) return undefined
+  if (made._tag === "Ignored") return { _tag: "Ignored", name, why: made.why }
+  return { _tag: "Route", name, matcher, action: made.action, filters: overrides }
+}
+
+const matcherOf = (message: RouteMatchMessage, path: string, rules: Rules, errors: Collector): Matcher | undefined => {
+  const pathMatcher = PathMatcher.make(message, path, rules, errors)
+  const headers: Array<HeaderMatcher.HeaderMatcher> = []
+  for (const [index, header] of message.headers.entries()) {
+    const made = HeaderMatcher.make(header, `${path}.headers[${index}]`, rules, errors)
+    if (made !== undefined) headers.push(made)
+  }
+  let fraction: number | undefined
+  if (message.runtimeFraction !== undefined) {
+    const { defaultValue } = message.runtimeFraction
+    const at = `${path}.runtime_fraction.default_value`
+    if (defaultValue === undefined) errors.add(at, "Fraction", "default_value is missing; runtime keys are not used")
+    else {
+      fraction = Fraction.make(defaultValue)
+      if (fraction === undefined) {
+        errors.add(`${at}.denominator`, "Fraction", "an unknown denominator; use HUNDRED, TEN_THOUSAND or MILLION")
+      }
+    }
+  }
+  return pathMatcher === undefined ? undefined : { path: pathMatcher, headers, fraction }
+}
+
+/**
+ * The route of a call: the first that matches wins. Fractions are drawn last, each with its own number.
+ *
+ * @since 0.1.0
+ */
+export const match = (self: VirtualHost, call: Call, rules: Rules = "current"): Match => {
+  let draws = 0
+  const accept = (index: number): boolean => {
+    const route = self.routes[index]
+    if (route === undefined || route._tag === "Ignored") return false
+    const { fraction, headers, path } = route.matcher
+    if (path._tag === "Regex" && !path.regex.matches(call.path)) return false
+    for (const header of headers) if (!HeaderMatcher.matches(header, call.headers)) return false
+    return fraction === undefined || Fraction.includes(fraction, Draws.at(call.draw, draws++), rules)
+  }
+  const route = self.routes[PathMatcher.first(self.index, call.path, accept)]
+  if (route === undefined || route._tag === "Ignored") {
+    return { _tag: "NoRoute", virtualHost: self.name, path: call.path }
+  }
+  return route._tag === "Route"
+    ? { _tag: "Route", route, draws }
+    : { _tag: "ActionNotRoute", route: route.name, action: route.action }
+}
