@@ -8,6 +8,7 @@
 import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
 import * as Either from "effect/Either"
 import * as Domains from "./Domains.js"
+import type { Call } from "./Matcher.js"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
@@ -120,7 +121,7 @@ export const virtualHost = (self: RouteTable, host: string): VirtualHost.Virtual
  *
  * @since 0.1.0
  */
-export const match = (self: RouteTable, host: string, call: VirtualHost.Call): Match => {
+export const match = (self: RouteTable, host: string, call: Call): Match => {
   const found = virtualHost(self, host)
   return found === undefined ? { _tag: "NoVirtualHost", host } : VirtualHost.match(found, call, self.rules)
 }

@@ -10,28 +10,16 @@ import type {
   RouteMatch as RouteMatchMessage,
   VirtualHost as VirtualHostMessage
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import type { CallHeaders } from "./CallHeaders.js"
-import * as Draws from "./Draw.js"
 import * as Fraction from "./Fraction.js"
 import * as HeaderMatcher from "./HeaderMatcher.js"
+import type { Call, Matcher, Matchers } from "./Matcher.js"
+import * as Matching from "./Matcher.js"
 import * as PathMatcher from "./PathMatcher.js"
 import * as RetryPolicy from "./RetryPolicy.js"
 import * as RouteAction from "./RouteAction.js"
 import type { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
 import * as TypedFilter from "./TypedFilter.js"
-
-/**
- * What a call must be like for a route to be taken.
- *
- * @since 0.1.0
- */
-export interface Matcher {
-  readonly path: PathMatcher.PathMatcher
-  readonly headers: ReadonlyArray<HeaderMatcher.HeaderMatcher>
-  /** Numerator of a million; `undefined`: every call. */
-  readonly fraction: number | undefined
-}
 
 /**
  * A route, in its place among the others.
@@ -68,20 +56,8 @@ export interface VirtualHost {
   readonly name: string
   readonly domains: ReadonlyArray<string>
   readonly routes: ReadonlyArray<Route>
-  readonly index: PathMatcher.PathIndex
+  readonly matchers: Matchers
   readonly filters: ReadonlyMap<string, Any>
-}
-
-/**
- * A call, as far as routes see it.
- *
- * @since 0.1.0
- */
-export interface Call {
-  /** `/package.Service/Method` */
-  readonly path: string
-  readonly headers: CallHeaders
-  readonly draw: Draws.Draw
 }
 
 /**
@@ -125,12 +101,11 @@ export const make = (
     routes.push(inherits && retry !== undefined ? { ...route, action: { ...route.action, retry } } : route)
   }
   if (errors.count > before) return undefined
-  const matchers = routes.map((route) => (route._tag === "Ignored" ? undefined : route.matcher.path))
   return {
     name: message.name,
     domains: message.domains,
     routes,
-    index: PathMatcher.index(matchers),
+    matchers: Matching.all(routes.map((route) => (route._tag === "Ignored" ? undefined : route.matcher))),
     filters: overrides
   }
 }
@@ -195,16 +170,8 @@ const matcherOf = (message: RouteMatchMessage, path: string, rules: Rules, error
  * @since 0.1.0
  */
 export const match = (self: VirtualHost, call: Call, rules: Rules = "current"): Match => {
-  let draws = 0
-  const accept = (index: number): boolean => {
-    const route = self.routes[index]
-    if (route === undefined || route._tag === "Ignored") return false
-    const { fraction, headers, path } = route.matcher
-    if (path._tag === "Regex" && !path.regex.matches(call.path)) return false
-    for (const header of headers) if (!HeaderMatcher.matches(header, call.headers)) return false
-    return fraction === undefined || Fraction.includes(fraction, Draws.at(call.draw, draws++), rules)
-  }
-  const route = self.routes[PathMatcher.first(self.index, call.path, accept)]
+  const { at, draws } = Matching.first(self.matchers, call, rules)
+  const route = self.routes[at]
   if (route === undefined || route._tag === "Ignored") {
     return { _tag: "NoRoute", virtualHost: self.name, path: call.path }
   }

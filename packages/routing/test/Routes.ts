@@ -9,7 +9,7 @@ import type {
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import type { Reason } from "@effect-xds/routing/RouteError"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
-import type { Call } from "@effect-xds/routing/VirtualHost"
+import type { Call } from "@effect-xds/routing/Matcher"
 import * as Either from "effect/Either"
 
 type Init<Desc extends DescMessage> = Exclude<MessageInitShape<Desc>, MessageShape<Desc>>

@@ -1,0 +1,372 @@
+/**
+ * A tree of load-balancing policies: it gives each its inputs, carries out what they want of their children, and tells the
+ * state and the picker of the whole.
+ *
+ * A child whose policy is exchanged is built beside the old one, which is used until the new one leaves CONNECTING or the
+ * old one is not READY.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
+ * @since 0.1.0
+ */
+import type { Connectivity } from "./Connectivity.js"
+import type { Address, Endpoint } from "./Endpoint.js"
+import type { Picker } from "./Picker.js"
+import { queue } from "./Picker.js"
+import type { Configured, Context, Definition, Input as PolicyInput, Output as PolicyOutput } from "./Policy.js"
+
+/**
+ * A policy in its place.
+ *
+ * @since 0.1.0
+ */
+export interface Node {
+  /** The way from the root: names of children, each as in a URL; `~2` and so on where a policy was exchanged. */
+  readonly id: string
+  readonly policy: Definition
+  readonly state: unknown
+  readonly children: ReadonlyMap<string, Slot>
+  /** What it said last. */
+  readonly told: Told | undefined
+  /** Connections that it wants itself. */
+  readonly wanted: ReadonlySet<Address>
+  /** The earliest of its own and of its children's, in milliseconds. */
+  readonly deadline: number
+  /** How many policies its children had in all, to tell those apart that have one name. */
+  readonly exchanged: number
+}
+
+/**
+ * What a policy said: its state and its picker.
+ *
+ * @since 0.1.0
+ */
+export interface Told {
+  readonly state: Connectivity
+  readonly picker: Picker
+}
+
+/**
+ * A child: the policy in use, and the one that is to follow it.
+ *
+ * @since 0.1.0
+ */
+export interface Slot {
+  readonly current: Node
+  readonly pending: Node | undefined
+}
+
+/**
+ * A tree. Plain data, but for the policies themselves.
+ *
+ * @since 0.1.0
+ */
+export interface Tree {
+  readonly root: Slot | undefined
+  /** Which nodes want a connection. */
+  readonly connections: ReadonlyMap<Address, ReadonlySet<string>>
+  readonly exchanged: number
+}
+
+/**
+ * What happens to a tree.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | { readonly _tag: "Config"; readonly config: Configured; readonly endpoints: ReadonlyArray<Endpoint> }
+  | (PolicyInput<never> & { readonly _tag: "Connection" })
+  /** A pick wants the policy at this node to connect; `undefined`: the whole channel is to. */
+  | { readonly _tag: "Wake"; readonly node: string | undefined }
+  | { readonly _tag: "Deadline" }
+  /** The channel is closed. */
+  | { readonly _tag: "Close" }
+
+/**
+ * What a tree wants.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  | { readonly _tag: "State"; readonly state: Connectivity; readonly picker: Picker }
+  | { readonly _tag: "Connect" | "Disconnect"; readonly address: Address }
+  /** The addresses under this node may be old. */
+  | { readonly _tag: "ReResolve"; readonly node: string }
+
+/**
+ * No policy yet: calls wait.
+ *
+ * @since 0.1.0
+ */
+export const empty: Tree = { root: undefined, connections: new Map(), exchanged: 0 }
+
+const never = Number.POSITIVE_INFINITY
+
+/**
+ * When the tree wants a `Deadline`, in milliseconds; Infinity if never.
+ *
+ * @since 0.1.0
+ */
+export const deadline = ({ root }: Tree): number => (root === undefined ? never : deadlineOf(root))
+
+/**
+ * The state and the picker of the whole; before the first, calls wait.
+ *
+ * @since 0.1.0
+ */
+export const told = ({ root }: Tree): Told => root?.current.told ?? { state: "CONNECTING", picker: queue }
+
+const deadlineOf = ({ current, pending }: Slot): number => Math.min(current.deadline, pending?.deadline ?? never)
+
+/** One step of a tree: what it collects. */
+interface Run {
+  readonly context: Context
+  readonly outputs: Array<Output>
+  connections: Map<Address, ReadonlySet<string>>
+}
+
+/** A node after a step, and what it said in it, in order. */
+interface Fed {
+  readonly node: Node
+  readonly said: ReadonlyArray<Told>
+}
+
+/** A slot after a step, and what its parent is to be told. */
+interface FedSlot {
+  readonly slot: Slot
+  readonly said: ReadonlyArray<Told>
+}
+
+const quiet: ReadonlyArray<Told> = []
+
+/**
+ * Takes one input. Total, as far as the policies are.
+ *
+ * @since 0.1.0
+ */
+export const step = (self: Tree, input: Input, context: Context): readonly [Tree, ReadonlyArray<Output>] => {
+  const run: Run = { context, outputs: [], connections: new Map(self.connections) }
+  let { exchanged, root } = self
+  let said = quiet
+  if (input._tag === "Close") {
+    if (root !== undefined) removeSlot(run, root)
+    root = undefined
+  } else if (input._tag === "Config") {
+    const fed = configureSlot(run, root, "", ++exchanged, input.config, input.endpoints)
+    root = fed.slot
+    said = fed.said
+  } else if (root !== undefined) {
+    const fed = visitSlot(run, root, input)
+    root = fed.slot
+    said = fed.said
+  }
+  const last = said.at(-1)
+  if (last !== undefined) run.outputs.push({ _tag: "State", ...last })
+  return [{ root, connections: run.connections, exchanged }, run.outputs]
+}
+
+const makeNode = (policy: Definition, id: string): Node => ({
+  id,
+  policy,
+  state: policy.make(id),
+  children: new Map(),
+  told: undefined,
+  wanted: new Set(),
+  deadline: never,
+  exchanged: 0
+})
+
+/** Gives a policy its config; what its children say meanwhile becomes one state. */
+const configure = (run: Run, node: Node, config: Configured, endpoints: ReadonlyArray<Endpoint>): Fed => {
+  const first = feed(run, node, { _tag: "Config", config, endpoints })
+  const second = feed(run, first.node, { _tag: "Configured" })
+  return { node: second.node, said: [...first.said, ...second.said] }
+}
+
+const feed = (run: Run, node: Node, input: Parameters<Definition["step"]>[1]): Fed => {
+  const [state, outputs] = node.policy.step(node.state, input, run.context)
+  let next: Node = { ...node, state }
+  let said = quiet
+  for (const output of outputs) {
+    const fed = carryOut(run, next, output)
+    next = fed.node
+    if (fed.said.length > 0) said = [...said, ...fed.said]
+  }
+  return { node: withDeadline(next), said }
+}
+
+const withDeadline = (node: Node): Node => {
+  let least = node.policy.deadline(node.state)
+  for (const slot of node.children.values()) least = Math.min(least, deadlineOf(slot))
+  return node.deadline === least ? node : { ...node, deadline: least }
+}
+
+const carryOut = (run: Run, node: Node, output: PolicyOutput): Fed => {
+  switch (output._tag) {
+    case "State": {
+      const told = { state: output.state, picker: output.picker }
+      return { node: { ...node, told }, said: [told] }
+    }
+    case "Create":
+    case "Update": {
+      const { child, endpoints, name } = output
+      const exchanged = node.exchanged + 1
+      const id = `${node.id}/${encodeURIComponent(name)}`
+      const fed = configureSlot(run, node.children.get(name), id, exchanged, child, endpoints)
+      return hear(run, { ...node, exchanged }, name, fed)
+    }
+    case "ExitIdle": {
+      const slot = node.children.get(output.name)
+      if (slot === undefined) return { node, said: quiet }
+      const inUse = feed(run, slot.current, { _tag: "ExitIdle" })
+      const { slot: next, said } = settle(run, { ...slot, current: inUse.node }, inUse.said, quiet)
+      return hear(run, node, output.name, { slot: next, said })
+    }
+    case "Remove": {
+      const slot = node.children.get(output.name)
+      if (slot === undefined) return { node, said: quiet }
+      removeSlot(run, slot)
+      const children = new Map(node.children)
+      children.delete(output.name)
+      return { node: { ...node, children }, said: quiet }
+    }
+    case "Connect":
+      if (node.wanted.has(output.address)) return { node, said: quiet }
+      want(run, node.id, output.address)
+      return { node: { ...node, wanted: new Set([...node.wanted, output.address]) }, said: quiet }
+    case "Disconnect": {
+      if (!node.wanted.has(output.address)) return { node, said: quiet }
+      unwant(run, node.id, output.address)
+      const wanted = new Set(node.wanted)
+      wanted.delete(output.address)
+      return { node: { ...node, wanted }, said: quiet }
+    }
+    case "ReResolve":
+      run.outputs.push({ _tag: "ReResolve", node: node.id })
+      return { node, said: quiet }
+  }
+}
+
+/** Puts a child in its place and tells its parent what it said. */
+const hear = (run: Run, node: Node, name: string, { said, slot }: FedSlot): Fed => {
+  let next: Node =
+    node.children.get(name) === slot ? node : { ...node, children: new Map(node.children).set(name, slot) }
+  let all = quiet
+  for (const told of said) {
+    const fed = feed(run, next, { _tag: "ChildState", name, ...told })
+    next = fed.node
+    if (fed.said.length > 0) all = [...all, ...fed.said]
+  }
+  return { node: withDeadline(next), said: all }
+}
+
+const configureSlot = (
+  run: Run,
+  slot: Slot | undefined,
+  id: string,
+  exchanged: number,
+  config: Configured,
+  endpoints: ReadonlyArray<Endpoint>
+): FedSlot => {
+  if (slot === undefined) {
+    const { node, said } = configure(run, makeNode(config.policy, id), config, endpoints)
+    return { slot: { current: node, pending: undefined }, said }
+  }
+  const { current, pending } = slot
+  if (current.policy === config.policy) {
+    if (pending !== undefined) removeNode(run, pending)
+    const { node, said } = configure(run, current, config, endpoints)
+    return { slot: { current: node, pending: undefined }, said }
+  }
+  if (pending !== undefined && pending.policy !== config.policy) removeNode(run, pending)
+  const before = pending?.policy === config.policy ? pending : makeNode(config.policy, `${id}~${exchanged}`)
+  const { node, said } = configure(run, before, config, endpoints)
+  return settle(run, { current, pending: node }, quiet, said)
+}
+
+/** Decides which of two policies is in use, after either of them said something. */
+const settle = (run: Run, slot: Slot, current: ReadonlyArray<Told>, pending: ReadonlyArray<Told>): FedSlot => {
+  if (slot.pending === undefined) return { slot, said: current }
+  const isUsed = slot.current.told?.state === "READY"
+  const isReady = slot.pending.told !== undefined && slot.pending.told.state !== "CONNECTING"
+  if (isUsed && !isReady) return { slot, said: current }
+  removeNode(run, slot.current)
+  const { told } = slot.pending
+  return {
+    slot: { current: slot.pending, pending: undefined },
+    said: pending.length > 0 ? pending : told === undefined ? quiet : [told]
+  }
+}
+
+/** Gives an input to those nodes that it is for. */
+const visitSlot = (run: Run, slot: Slot, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): FedSlot => {
+  const current = visit(run, slot.current, input)
+  const pending = slot.pending === undefined ? undefined : visit(run, slot.pending, input)
+  const next = { current: current.node, pending: pending?.node }
+  return settle(run, next, current.said, pending?.said ?? quiet)
+}
+
+const isFor = (run: Run, { id }: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): boolean => {
+  switch (input._tag) {
+    case "Connection":
+      return run.connections.get(input.address)?.has(id) === true
+    case "Wake":
+      return input.node === undefined || input.node === id
+    case "Deadline":
+      return true
+  }
+}
+
+const mayBeBelow = (
+  run: Run,
+  { current, pending }: Slot,
+  input: Exclude<Input, { readonly _tag: "Config" | "Close" }>
+): boolean => {
+  if (input._tag === "Deadline") return Math.min(current.deadline, pending?.deadline ?? never) <= run.context.now
+  const isUnder = (id: string) =>
+    [current, pending].some((node) => node !== undefined && (id === node.id || id.startsWith(`${node.id}/`)))
+  if (input._tag === "Wake") return input.node !== undefined && isUnder(input.node)
+  for (const id of run.connections.get(input.address) ?? []) if (isUnder(id)) return true
+  return false
+}
+
+const visit = (run: Run, node: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): Fed => {
+  let next = node
+  let said = quiet
+  for (const [name, slot] of node.children) {
+    if (!mayBeBelow(run, slot, input)) continue
+    const fed = hear(run, next, name, visitSlot(run, slot, input))
+    next = fed.node
+    if (fed.said.length > 0) said = [...said, ...fed.said]
+  }
+  const isDue = input._tag !== "Deadline" || next.policy.deadline(next.state) <= run.context.now
+  if (!isDue || !isFor(run, next, input)) return { node: next, said }
+  const own = feed(run, next, input._tag === "Wake" ? { _tag: "ExitIdle" } : input)
+  return { node: own.node, said: [...said, ...own.said] }
+}
+
+const want = (run: Run, id: string, address: Address): void => {
+  const before = run.connections.get(address)
+  run.connections.set(address, new Set([...(before ?? []), id]))
+  if (before === undefined) run.outputs.push({ _tag: "Connect", address })
+}
+
+const unwant = (run: Run, id: string, address: Address): void => {
+  const rest = new Set(run.connections.get(address))
+  rest.delete(id)
+  if (rest.size > 0) {
+    run.connections.set(address, rest)
+    return
+  }
+  run.connections.delete(address)
+  run.outputs.push({ _tag: "Disconnect", address })
+}
+
+const removeSlot = (run: Run, { current, pending }: Slot): void => {
+  removeNode(run, current)
+  if (pending !== undefined) removeNode(run, pending)
+}
+
+const removeNode = (run: Run, node: Node): void => {
+  for (const address of node.wanted) unwant(run, node.id, address)
+  for (const slot of node.children.values()) removeSlot(run, slot)
+}

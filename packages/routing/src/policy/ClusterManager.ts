@@ -1,0 +1,44 @@
+/**
+ * `xds_cluster_manager_experimental`: one child for each cluster; a call goes to the one that its route chose.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A31-xds-timeout-support-and-config-selector.md
+ * @since 0.1.0
+ */
+import * as Children from "../Children.js"
+import * as Connectivities from "../Connectivity.js"
+import { queue } from "../Picker.js"
+import type { Configured } from "../Policy.js"
+import { define } from "../Policy.js"
+import * as ManyChildren from "./ManyChildren.js"
+
+/**
+ * A policy for each cluster.
+ *
+ * @since 0.1.0
+ */
+export interface Config {
+  readonly children: ReadonlyMap<string, Configured>
+}
+
+/**
+ * The policy.
+ *
+ * @since 0.1.0
+ */
+export const policy = define(
+  ManyChildren.make<Config, true>({
+    name: "xds_cluster_manager_experimental",
+    configure: ({ children }, endpoints) => ({
+      wanted: new Map(Array.from(children, ([name, child]) => [name, { child, endpoints }])),
+      setup: true
+    }),
+    tell: (_, children) => {
+      const used = Array.from(Children.used(children))
+      return {
+        state: Connectivities.aggregate(used.map(([, child]) => child.state)),
+        picker: { _tag: "ByName", children: new Map(used.map(([name, { picker }]) => [name, picker ?? queue])) }
+      }
+    },
+    wakes: false
+  })
+)

@@ -1,0 +1,99 @@
+/**
+ * What all policies do that have children by name: create and update them, record what they say, keep for a while those
+ * that are not needed, and tell one state after a config.
+ *
+ * @since 0.1.0
+ */
+import * as Children from "../Children.js"
+import type { Connectivity } from "../Connectivity.js"
+import type { Endpoint } from "../Endpoint.js"
+import type { Picker } from "../Picker.js"
+import type { Output, Policy } from "../Policy.js"
+
+/**
+ * The state of such a policy.
+ *
+ * @since 0.1.0
+ */
+export interface State<out Setup> {
+  readonly children: Children.Children
+  /** What the policy keeps of its config; `undefined` before the first. */
+  readonly setup: Setup | undefined
+  /** A config is being carried out: what children say is recorded only. */
+  readonly updating: boolean
+}
+
+/**
+ * What is particular to a policy.
+ *
+ * @since 0.1.0
+ */
+export interface Particulars<in Config, in out Setup> {
+  readonly name: string
+  /** Which children a config wants, and what is kept of it. */
+  readonly configure: (
+    config: Config,
+    endpoints: ReadonlyArray<Endpoint>
+  ) => { readonly wanted: ReadonlyMap<string, Children.Wanted>; readonly setup: Setup }
+  /** The state and the picker of the whole. */
+  readonly tell: (
+    setup: Setup,
+    children: Children.Children
+  ) => { readonly state: Connectivity; readonly picker: Picker }
+  /** Whether a child that says IDLE is told to connect. */
+  readonly wakes: boolean
+}
+
+const nothing: ReadonlyArray<Output> = []
+
+/**
+ * The policy of these particulars.
+ *
+ * @since 0.1.0
+ */
+export const make = <Config, Setup>({
+  configure,
+  name,
+  tell,
+  wakes
+}: Particulars<Config, Setup>): Policy<Config, State<Setup>> => {
+  const told = ({ children, setup, updating }: State<Setup>): ReadonlyArray<Output> =>
+    updating || setup === undefined ? nothing : [{ _tag: "State", ...tell(setup, children) }]
+  return {
+    name,
+    make: () => ({ children: Children.empty, setup: undefined, updating: false }),
+    step: (self, input, { now }) => {
+      switch (input._tag) {
+        case "Config": {
+          const { setup, wanted } = configure(input.config, input.endpoints)
+          const [children, outputs] = Children.update(self.children, wanted, now)
+          return [{ children, setup, updating: true }, outputs]
+        }
+        // ★ One state, after all children were updated.
+        case "Configured": {
+          const next = { ...self, updating: false }
+          return [next, told(next)]
+        }
+        case "ChildState": {
+          const children = Children.record(self.children, input.name, input.state, input.picker)
+          const child = children.get(input.name)
+          if (child === undefined) return [self, nothing]
+          const next = { ...self, children }
+          // ★ Else nobody wakes it while picks wait.
+          const wake: ReadonlyArray<Output> =
+            wakes && input.state === "IDLE" ? [{ _tag: "ExitIdle", name: input.name }] : nothing
+          return [next, child.unusedSince === undefined ? [...wake, ...told(next)] : wake]
+        }
+        case "ExitIdle":
+          return [self, Array.from(Children.used(self.children), ([child]) => ({ _tag: "ExitIdle", name: child }))]
+        case "Deadline": {
+          const [children, outputs] = Children.expire(self.children, now)
+          return [children === self.children ? self : { ...self, children }, outputs]
+        }
+        case "Connection":
+          return [self, nothing]
+      }
+    },
+    deadline: ({ children }) => Children.deadline(children)
+  }
+}

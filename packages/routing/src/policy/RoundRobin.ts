@@ -1,0 +1,29 @@
+/**
+ * `round_robin`: the endpoints that are READY, in turn.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A61-IPv4-IPv6-dualstack-backends.md
+ * @since 0.1.0
+ */
+import * as Pickers from "../Picker.js"
+import { define } from "../Policy.js"
+import * as PerEndpoint from "./PerEndpoint.js"
+
+/**
+ * Nothing can be set.
+ *
+ * @since 0.1.0
+ */
+export type Config = Readonly<Record<never, never>>
+
+/**
+ * The policy.
+ *
+ * @since 0.1.0
+ */
+export const policy = define(
+  PerEndpoint.make<Config>({
+    name: "round_robin",
+    ready: (_, children, turns) => ({ _tag: "RoundRobin", turns, children: children.map(({ picker }) => picker) }),
+    failed: Pickers.fail("NoEndpoint", "round_robin has no endpoints")
+  })
+)
