@@ -1,7 +1,7 @@
 import * as Endpoint from "@effect-xds/routing/Endpoint"
 import type { Picker, RingChild } from "@effect-xds/routing/Picker"
 import * as Pickers from "@effect-xds/routing/Picker"
-import * as Matcher from "@effect-xds/routing/Matcher"
+import type * as Matcher from "@effect-xds/routing/Matcher"
 import * as Ring from "@effect-xds/routing/Ring"
 import * as XxHash64 from "@effect-xds/routing/XxHash64"
 import * as ClusterImpl from "@effect-xds/routing/policy/ClusterImpl"
@@ -141,7 +141,7 @@ describe("round_robin", () => {
   const connected = (address: string): Picker => ({ _tag: "Connected", address, endpoint: Endpoint.make([address]) })
 
   it("READY ones in turn, from one that is drawn; the same addresses are one endpoint", () => {
-    const steps = new Steps(RoundRobin.policy).config(RoundRobin.policy.with({}), [
+    const steps = new Steps(RoundRobin.policy).config(RoundRobin.policy.with(null), [
       ...endpoints,
       Endpoint.make(["a:1"])
     ])
@@ -154,7 +154,7 @@ describe("round_robin", () => {
   })
 
   it("an idle endpoint is woken; all failed: the last failure", () => {
-    const steps = new Steps(RoundRobin.policy).config(RoundRobin.policy.with({}), endpoints.slice(0, 2))
+    const steps = new Steps(RoundRobin.policy).config(RoundRobin.policy.with(null), endpoints.slice(0, 2))
     expect(steps.child("a:1", "IDLE").said).toEqual(["ExitIdle a:1", "State CONNECTING"])
     steps.child("a:1", "TRANSIENT_FAILURE", named("a is down")).child("b:1", "TRANSIENT_FAILURE", named("b is down"))
     expect(outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe("b is down")

@@ -9,19 +9,12 @@ import { define } from "../Policy.js"
 import * as PerEndpoint from "./PerEndpoint.js"
 
 /**
- * Nothing can be set.
- *
- * @since 0.1.0
- */
-export type Config = Readonly<Record<never, never>>
-
-/**
  * The policy.
  *
  * @since 0.1.0
  */
 export const policy = define(
-  PerEndpoint.make<Config>({
+  PerEndpoint.make<null>({
     name: "round_robin",
     ready: (_, children, turns) => ({ _tag: "RoundRobin", turns, children: children.map(({ picker }) => picker) }),
     failed: Pickers.fail("NoEndpoint", "round_robin has no endpoints")
