@@ -1,5 +1,5 @@
 /**
- * Why a route configuration cannot be used.
+ * Why a route configuration, or another resource that routing needs, cannot be used.
  *
  * @since 0.1.0
  */
@@ -28,6 +28,23 @@ export type Reason =
   | "HashPolicy"
   | "Duration"
   | "UnknownFilter"
+  // Listeners.
+  | "ApiListener"
+  | "RouteSource"
+  | "HttpFilters"
+  // Clusters.
+  | "DiscoveryType"
+  | "EdsConfig"
+  | "LogicalDns"
+  | "Aggregate"
+  | "LoadBalancingPolicy"
+  | "OutlierDetection"
+  // Assignments.
+  | "Locality"
+  | "PriorityGap"
+  | "EndpointWeight"
+  | "Address"
+  | "Drop"
 
 /**
  * One mistake in a message: where, of what kind, and what to do.

@@ -50,7 +50,14 @@ export interface RouteTable {
  */
 export type Match = VirtualHost.Match | { readonly _tag: "NoVirtualHost"; readonly host: string }
 
-const router: ReadonlySet<string> = new Set(["type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"])
+/**
+ * The type URL of the filter that sends calls: the one that every client has.
+ *
+ * @since 0.1.0
+ */
+export const router: ReadonlySet<string> = new Set([
+  "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
+])
 
 /**
  * Compiles a RouteConfiguration. Left: all its mistakes, at most {@link RouteError.maxErrors}.

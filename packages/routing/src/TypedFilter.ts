@@ -19,17 +19,24 @@ const typedStructs: ReadonlySet<string> = new Set([
 ])
 
 /**
+ * Whether a configuration is a `TypedStruct`: JSON of a type that has no proto here.
+ *
+ * @since 0.1.0
+ */
+export const isTypedStruct = ({ typeUrl }: Any): boolean => typedStructs.has(typeUrl)
+
+/**
  * The type URL of a filter's configuration: that inside of a `TypedStruct`, if it is one.
  *
  * @since 0.1.0
  */
-export const typeUrlOf = ({ typeUrl, value }: Any): string => {
+export const typeUrlOf = (config: Any): string => {
   try {
-    if (typedStructs.has(typeUrl)) return fromBinary(TypedStructSchema, value).typeUrl
+    if (isTypedStruct(config)) return fromBinary(TypedStructSchema, config.value).typeUrl
   } catch {
     // What does not parse is of no known type.
   }
-  return typeUrl
+  return config.typeUrl
 }
 
 /**

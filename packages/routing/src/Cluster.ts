@@ -1,0 +1,229 @@
+/**
+ * A Cluster, validated: how its endpoints are found and how calls are shared among them.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A37-xds-aggregate-and-logical-dns-clusters.md
+ * @since 0.1.0
+ */
+import { fromBinary } from "@bufbuild/protobuf"
+import type { Any } from "@bufbuild/protobuf/wkt"
+import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import {
+  Cluster_DiscoveryType as DiscoveryType,
+  Cluster_LbPolicy as LbPolicy,
+  Cluster_RingHashLbConfig_HashFunction as HashFunction
+} from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
+import { RoutingPriority } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
+import * as Either from "effect/Either"
+import * as Milliseconds from "./Milliseconds.js"
+import type { Configured } from "./Policy.js"
+import type { PolicyRegistry } from "./PolicyRegistry.js"
+import * as Registry from "./PolicyRegistry.js"
+import type { RouteError } from "./RouteError.js"
+import { Collector } from "./RouteError.js"
+import * as RoundRobin from "./policy/RoundRobin.js"
+import * as WrrLocality from "./policy/WrrLocality.js"
+
+/**
+ * How the endpoints of a cluster are found.
+ *
+ * @since 0.1.0
+ */
+export type Discovery =
+  /** By the ClusterLoadAssignment of this name. */
+  | { readonly _tag: "Eds"; readonly name: string }
+  /** All addresses of a name are one endpoint. */
+  | { readonly _tag: "LogicalDns"; readonly host: string; readonly port: number; readonly hostname: string }
+  /** In those of other clusters, the best first. */
+  | { readonly _tag: "Aggregate"; readonly clusters: ReadonlyArray<string> }
+
+/**
+ * A cluster.
+ *
+ * @since 0.1.0
+ */
+export interface Cluster {
+  readonly name: string
+  readonly discovery: Discovery
+  /** The policy within a priority. */
+  readonly policy: Configured
+  /** Calls in flight; `undefined`: the default. */
+  readonly maxRequests: number | undefined
+  readonly outlierDetection: OutlierDetection | undefined
+  /** How connections are secured, by name and configuration; `undefined`: they are not. */
+  readonly transportSocket: { readonly name: string; readonly config: Any | undefined } | undefined
+}
+
+const aggregate = `type.googleapis.com/${ClusterConfigSchema.typeName}`
+
+/**
+ * Reads a cluster. Left: all its mistakes.
+ *
+ * @since 0.1.0
+ */
+export const make = (
+  message: ClusterMessage,
+  registry: PolicyRegistry = Registry.standard
+): Either.Either<Cluster, ReadonlyArray<RouteError>> => {
+  const errors = new Collector()
+  const discovery = discoveryOf(message, errors)
+  const policy = policyOf(message, registry)
+  if (Either.isLeft(policy)) {
+    const path = message.loadBalancingPolicy === undefined ? "lb_policy" : "load_balancing_policy"
+    errors.add(path, "LoadBalancingPolicy", policy.left)
+  }
+  const { outlierDetection, transportSocket } = message
+  if (outlierDetection !== undefined) checkOutlierDetection(outlierDetection, errors)
+  // ★ The first threshold of the DEFAULT priority.
+  const thresholds = message.circuitBreakers?.thresholds.find(({ priority }) => priority === RoutingPriority.DEFAULT)
+  if (discovery === undefined || Either.isLeft(policy) || errors.count > 0) return Either.left(errors.errors)
+  return Either.right({
+    name: message.name,
+    discovery,
+    policy: policy.right,
+    maxRequests: thresholds?.maxRequests,
+    outlierDetection,
+    transportSocket:
+      transportSocket === undefined
+        ? undefined
+        : {
+            name: transportSocket.name,
+            config: transportSocket.configType.case === "typedConfig" ? transportSocket.configType.value : undefined
+          }
+  })
+}
+
+const discoveryOf = (message: ClusterMessage, errors: Collector): Discovery | undefined => {
+  const { clusterDiscoveryType: type } = message
+  if (type.case === "clusterType") {
+    const any = type.value.typedConfig
+    if (any?.typeUrl !== aggregate) {
+      errors.add(
+        "cluster_type",
+        "DiscoveryType",
+        `${any?.typeUrl ?? "no type"} is not supported; only aggregate clusters are`
+      )
+      return undefined
+    }
+    return aggregateOf(any.value, errors)
+  }
+  // A type that is not set is STATIC, the first of the enum.
+  const value = type.case === "type" ? type.value : DiscoveryType.STATIC
+  if (value === DiscoveryType.EDS) return edsOf(message, errors)
+  if (value === DiscoveryType.LOGICAL_DNS) return logicalDnsOf(message, errors)
+  errors.add("type", "DiscoveryType", `${DiscoveryType[value]} is not supported; use EDS, LOGICAL_DNS or an aggregate`)
+  return undefined
+}
+
+const aggregateOf = (bytes: Uint8Array, errors: Collector): Discovery | undefined => {
+  const path = "cluster_type.typed_config.clusters"
+  try {
+    const { clusters } = fromBinary(ClusterConfigSchema, bytes)
+    if (clusters.length > 0) return { _tag: "Aggregate", clusters }
+    errors.add(path, "Aggregate", "there are no clusters; name at least one")
+  } catch (cause) {
+    errors.add(path, "Aggregate", `not a ClusterConfig: ${cause instanceof Error ? cause.message : String(cause)}`)
+  }
+  return undefined
+}
+
+const edsOf = ({ edsClusterConfig, name }: ClusterMessage, errors: Collector): Discovery | undefined => {
+  const source = edsClusterConfig?.edsConfig?.configSourceSpecifier.case
+  if (source !== "ads" && source !== "self") {
+    errors.add(
+      "eds_cluster_config.eds_config",
+      "EdsConfig",
+      "only ads and self are supported as the source of endpoints"
+    )
+    return undefined
+  }
+  const serviceName = edsClusterConfig?.serviceName ?? ""
+  // ★ The name of a cluster that is of xdstp is none of its assignment.
+  if (serviceName === "" && name.startsWith("xdstp:")) {
+    errors.add(
+      "eds_cluster_config.service_name",
+      "EdsConfig",
+      "service_name is required where the cluster's name is of xdstp"
+    )
+    return undefined
+  }
+  return { _tag: "Eds", name: serviceName === "" ? name : serviceName }
+}
+
+const logicalDnsOf = ({ loadAssignment }: ClusterMessage, errors: Collector): Discovery | undefined => {
+  const path = "load_assignment"
+  const [locality, ...localities] = loadAssignment?.endpoints ?? []
+  const [endpoint, ...endpoints] = locality?.lbEndpoints ?? []
+  if (endpoint === undefined || localities.length > 0 || endpoints.length > 0) {
+    errors.add(path, "LogicalDns", "exactly one locality with one endpoint is required")
+    return undefined
+  }
+  const identifier = endpoint.hostIdentifier
+  const address = identifier.case === "endpoint" ? identifier.value.address?.address : undefined
+  const at = `${path}.endpoints[0].lb_endpoints[0].endpoint.address.socket_address`
+  if (identifier.case !== "endpoint" || address?.case !== "socketAddress") {
+    errors.add(at, "LogicalDns", "socket_address is missing; it is required")
+    return undefined
+  }
+  const { address: host, portSpecifier, resolverName } = address.value
+  const port = portSpecifier.case === "portValue" ? portSpecifier.value : 0
+  if (host === "") errors.add(`${at}.address`, "LogicalDns", "the host is empty; name it")
+  if (port === 0 || port > 65_535)
+    errors.add(`${at}.port_value`, "LogicalDns", `the port is ${port}; it must be 1 to 65535`)
+  if (resolverName !== "")
+    errors.add(`${at}.resolver_name`, "LogicalDns", "resolver_name is not supported; leave it out")
+  return { _tag: "LogicalDns", host, port, hostname: identifier.value.hostname }
+}
+
+const policyOf = (message: ClusterMessage, registry: PolicyRegistry): Either.Either<Configured, string> => {
+  // ★ It wins over lb_policy.
+  if (message.loadBalancingPolicy !== undefined) return Registry.fromMessage(registry, message.loadBalancingPolicy)
+  const byLocality = (child: Configured) => WrrLocality.policy.with({ child })
+  const { lbConfig, lbPolicy } = message
+  switch (lbPolicy) {
+    case LbPolicy.ROUND_ROBIN:
+      return Either.right(byLocality(RoundRobin.policy.with(null)))
+    case LbPolicy.LEAST_REQUEST: {
+      const choices = lbConfig.case === "leastRequestLbConfig" ? lbConfig.value.choiceCount : undefined
+      return Either.map(Registry.leastRequest(choices), byLocality)
+    }
+    case LbPolicy.RING_HASH: {
+      if (lbConfig.case !== "ringHashLbConfig") return Registry.ringHash(undefined, undefined)
+      const { hashFunction, maximumRingSize, minimumRingSize } = lbConfig.value
+      if (hashFunction !== HashFunction.XX_HASH) return Either.left("the hash function is not XX_HASH")
+      return Registry.ringHash(
+        minimumRingSize === undefined ? undefined : Number(minimumRingSize),
+        maximumRingSize === undefined ? undefined : Number(maximumRingSize)
+      )
+    }
+    default:
+      return Either.left(
+        `${LbPolicy[lbPolicy] ?? lbPolicy} is not supported; use ROUND_ROBIN, LEAST_REQUEST or RING_HASH`
+      )
+  }
+}
+
+const checkOutlierDetection = (message: OutlierDetection, errors: Collector): void => {
+  const durations = {
+    interval: message.interval,
+    base_ejection_time: message.baseEjectionTime,
+    max_ejection_time: message.maxEjectionTime
+  }
+  for (const [field, duration] of Object.entries(durations)) {
+    if (duration === undefined) continue
+    const milliseconds = Milliseconds.make(duration)
+    if (milliseconds !== undefined && milliseconds >= 0) continue
+    errors.add(`outlier_detection.${field}`, "OutlierDetection", "not a valid duration, or a negative one")
+  }
+  const percents = {
+    max_ejection_percent: message.maxEjectionPercent,
+    enforcing_success_rate: message.enforcingSuccessRate,
+    failure_percentage_threshold: message.failurePercentageThreshold,
+    enforcing_failure_percentage: message.enforcingFailurePercentage
+  }
+  for (const [field, percent = 0] of Object.entries(percents)) {
+    if (percent > 100)
+      errors.add(`outlier_detection.${field}`, "OutlierDetection", `is ${percent}; at most 100 is possible`)
+  }
+}
