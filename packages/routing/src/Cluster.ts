@@ -198,9 +198,7 @@ const policyOf = (message: ClusterMessage, registry: PolicyRegistry): Either.Eit
       )
     }
     default:
-      return Either.left(
-        `${LbPolicy[lbPolicy] ?? lbPolicy} is not supported; use ROUND_ROBIN, LEAST_REQUEST or RING_HASH`
-      )
+      return Either.left(`${LbPolicy[lbPolicy]} is not supported; use ROUND_ROBIN, LEAST_REQUEST or RING_HASH`)
   }
 }
 

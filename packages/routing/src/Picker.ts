@@ -23,6 +23,8 @@ export type Picker =
   | { readonly _tag: "Idle"; readonly node: string }
   /** The call fails, unless it waits for ready. */
   | { readonly _tag: "Fail"; readonly status: CallStatus }
+  /** The call ends, even if it waits for ready: it would wait for ever. */
+  | { readonly _tag: "Drop"; readonly status: CallStatus }
   /** A connection. */
   | { readonly _tag: "Connected"; readonly address: string; readonly endpoint: Endpoint }
   /** Shares: the first with `end > draw × sum`. */
@@ -207,6 +209,7 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
       case "Idle":
         return { _tag: "Queue", wake: picker.node }
       case "Fail":
+      case "Drop":
         return picker
       case "Connected":
         return { _tag: "Complete", address: picker.address, endpoint: picker.endpoint, holds }

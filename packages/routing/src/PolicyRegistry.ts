@@ -76,6 +76,8 @@ export const add = (self: PolicyRegistry, ...entries: ReadonlyArray<Entry>): Pol
 
 const prefix = "type.googleapis.com/"
 
+const isList = (json: Json | undefined): json is ReadonlyArray<Json> => Array.isArray(json)
+
 const isObject = (json: Json | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
@@ -91,7 +93,7 @@ export const fromJson = (
   depth = 0
 ): Either.Either<Configured, string> => {
   if (depth >= maxDepth) return Either.left(`policies are nested deeper than ${maxDepth}`)
-  if (!Array.isArray(list)) return Either.left("a list of policies is missing")
+  if (!isList(list)) return Either.left("a list of policies is missing")
   const names: Array<string> = []
   for (const each of list) {
     const [entry, ...more] = isObject(each) ? Object.entries(each) : []

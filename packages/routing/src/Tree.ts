@@ -56,14 +56,25 @@ export interface Slot {
 }
 
 /**
+ * A connection, which nodes share that want the same address.
+ *
+ * @since 0.1.0
+ */
+export interface Shared {
+  readonly state: Connectivity
+  /** The ids of the nodes. */
+  readonly nodes: ReadonlySet<string>
+}
+
+/**
  * A tree. Plain data, but for the policies themselves.
  *
  * @since 0.1.0
  */
 export interface Tree {
   readonly root: Slot | undefined
-  /** Which nodes want a connection. */
-  readonly connections: ReadonlyMap<Address, ReadonlySet<string>>
+  /** Connections that nodes want. */
+  readonly connections: ReadonlyMap<Address, Shared>
   readonly exchanged: number
 }
 
@@ -88,6 +99,7 @@ export type Input =
  */
 export type Output =
   | { readonly _tag: "State"; readonly state: Connectivity; readonly picker: Picker }
+  /** Connect, again where it failed. `Disconnect`: nobody needs it; calls on it go on. */
   | { readonly _tag: "Connect" | "Disconnect"; readonly address: Address }
   /** The addresses under this node may be old. */
   | { readonly _tag: "ReResolve"; readonly node: string }
@@ -121,7 +133,7 @@ const deadlineOf = ({ current, pending }: Slot): number => Math.min(current.dead
 interface Run {
   readonly context: Context
   readonly outputs: Array<Output>
-  connections: Map<Address, ReadonlySet<string>>
+  readonly connections: Map<Address, Shared>
 }
 
 /** A node after a step, and what it said in it, in order. */
@@ -155,6 +167,10 @@ export const step = (self: Tree, input: Input, context: Context): readonly [Tree
     root = fed.slot
     said = fed.said
   } else if (root !== undefined) {
+    if (input._tag === "Connection") {
+      const shared = run.connections.get(input.address)
+      if (shared !== undefined) run.connections.set(input.address, { ...shared, state: input.state })
+    }
     const fed = visitSlot(run, root, input)
     root = fed.slot
     said = fed.said
@@ -231,8 +247,7 @@ const carryOut = (run: Run, node: Node, output: PolicyOutput): Fed => {
     }
     case "Connect":
       if (node.wanted.has(output.address)) return { node, said: quiet }
-      want(run, node.id, output.address)
-      return { node: { ...node, wanted: new Set([...node.wanted, output.address]) }, said: quiet }
+      return want(run, { ...node, wanted: new Set([...node.wanted, output.address]) }, output.address)
     case "Disconnect": {
       if (!node.wanted.has(output.address)) return { node, said: quiet }
       unwant(run, node.id, output.address)
@@ -308,7 +323,7 @@ const visitSlot = (run: Run, slot: Slot, input: Exclude<Input, { readonly _tag: 
 const isFor = (run: Run, { id }: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): boolean => {
   switch (input._tag) {
     case "Connection":
-      return run.connections.get(input.address)?.has(id) === true
+      return run.connections.get(input.address)?.nodes.has(id) === true
     case "Wake":
       return input.node === undefined || input.node === id
     case "Deadline":
@@ -325,7 +340,7 @@ const mayBeBelow = (
   const isUnder = (id: string) =>
     [current, pending].some((node) => node !== undefined && (id === node.id || id.startsWith(`${node.id}/`)))
   if (input._tag === "Wake") return input.node !== undefined && isUnder(input.node)
-  for (const id of run.connections.get(input.address) ?? []) if (isUnder(id)) return true
+  for (const id of run.connections.get(input.address)?.nodes ?? []) if (isUnder(id)) return true
   return false
 }
 
@@ -344,17 +359,26 @@ const visit = (run: Run, node: Node, input: Exclude<Input, { readonly _tag: "Con
   return { node: own.node, said: [...said, ...own.said] }
 }
 
-const want = (run: Run, id: string, address: Address): void => {
-  const before = run.connections.get(address)
-  run.connections.set(address, new Set([...(before ?? []), id]))
-  if (before === undefined) run.outputs.push({ _tag: "Connect", address })
+/** A node wants a connection: ★ one that another node has is told at once, and one that failed is tried again. */
+const want = (run: Run, node: Node, address: Address): Fed => {
+  const shared = run.connections.get(address)
+  const nodes = new Set([...(shared?.nodes ?? []), node.id])
+  if (shared?.state === "READY") {
+    run.connections.set(address, { ...shared, nodes })
+    return feed(run, node, { _tag: "Connection", address, state: "READY", message: "" })
+  }
+  run.connections.set(address, { state: "CONNECTING", nodes })
+  if (shared?.state !== "CONNECTING") run.outputs.push({ _tag: "Connect", address })
+  return { node, said: quiet }
 }
 
 const unwant = (run: Run, id: string, address: Address): void => {
-  const rest = new Set(run.connections.get(address))
-  rest.delete(id)
-  if (rest.size > 0) {
-    run.connections.set(address, rest)
+  const shared = run.connections.get(address)
+  if (shared === undefined) return
+  const nodes = new Set(shared.nodes)
+  nodes.delete(id)
+  if (nodes.size > 0) {
+    run.connections.set(address, { ...shared, nodes })
     return
   }
   run.connections.delete(address)

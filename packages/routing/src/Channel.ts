@@ -1,0 +1,317 @@
+/**
+ * A channel: resources, connections and calls go in; what to watch, what to connect and where each call goes come out. It
+ * joins the configuration, the policies and the calls that wait, and does no I/O itself.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A31-xds-timeout-support-and-config-selector.md
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import type { CallCounters } from "./CallCounters.js"
+import type { CallHeaders } from "./CallHeaders.js"
+import type { CallStatus } from "./CallStatus.js"
+import * as Status from "./CallStatus.js"
+import * as ClusterHolds from "./ClusterHolds.js"
+import type { Selected } from "./ConfigSelector.js"
+import * as ConfigSelector from "./ConfigSelector.js"
+import type { Connectivity } from "./Connectivity.js"
+import type { Draw } from "./Draw.js"
+import type { Address, Endpoint } from "./Endpoint.js"
+import * as PickQueue from "./PickQueue.js"
+import type { Context } from "./Policy.js"
+import * as Tree from "./Tree.js"
+import * as XdsConfig from "./XdsConfig.js"
+import * as Cds from "./policy/Cds.js"
+import * as ClusterManager from "./policy/ClusterManager.js"
+
+/**
+ * A call, as it is asked for.
+ *
+ * @since 0.1.0
+ */
+export interface Asked {
+  /** `/package.Service/Method` */
+  readonly path: string
+  readonly headers: CallHeaders
+  readonly draw: Draw
+  /** It waits where others fail. */
+  readonly waitForReady: boolean
+  /** Milliseconds until the caller's deadline; `undefined`: there is none. */
+  readonly timeout: number | undefined
+}
+
+/** A call that is not over. */
+interface Going {
+  readonly asked: Asked
+  /** `undefined`: there is no configuration yet. */
+  readonly selected: Selected | undefined
+  /** Its cluster is held until it picks no more. */
+  readonly committed: boolean
+  /** Counters that it holds since it was sent. */
+  readonly holds: ReadonlyArray<string>
+}
+
+/**
+ * The state of a channel.
+ *
+ * @since 0.1.0
+ */
+export interface Channel {
+  readonly id: bigint
+  readonly xds: XdsConfig.XdsConfig
+  readonly holds: ClusterHolds.ClusterHolds
+  readonly tree: Tree.Tree
+  readonly queue: PickQueue.PickQueue
+  readonly told: XdsConfig.Told | undefined
+  readonly calls: HashMap.HashMap<number, Going>
+}
+
+/**
+ * What happens to a channel.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | { readonly _tag: "Xds"; readonly input: XdsConfig.Input }
+  | {
+      readonly _tag: "Connection"
+      readonly address: Address
+      readonly state: Connectivity
+      /** Why it failed, for people. */
+      readonly message: string
+    }
+  | { readonly _tag: "Call"; readonly id: number; readonly call: Asked }
+  /** Another attempt of a call that was sent: it stays on its route and cluster. */
+  | { readonly _tag: "Retry"; readonly id: number }
+  /** A call that was sent picks no more. */
+  | { readonly _tag: "Commit"; readonly id: number }
+  /** The call is over, for whatever reason. */
+  | { readonly _tag: "Over"; readonly id: number }
+  | { readonly _tag: "Deadline" }
+  | { readonly _tag: "Close" }
+
+/**
+ * What a channel wants.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  | (XdsConfig.Output & { readonly _tag: "Watch" | "Unwatch" })
+  | (Tree.Output & { readonly _tag: "Connect" | "Disconnect" | "ReResolve" })
+  | {
+      readonly _tag: "Send"
+      readonly id: number
+      readonly address: Address
+      readonly endpoint: Endpoint
+      readonly selected: Selected
+    }
+  | { readonly _tag: "End"; readonly id: number; readonly status: CallStatus }
+
+/**
+ * A channel that was not started: give it `Xds` with `Start`.
+ *
+ * @param name the listener
+ * @param authority what the virtual host is chosen by
+ * @param id a random number of 64 bits
+ * @since 0.1.0
+ */
+export const make = (name: string, authority: string, id: bigint): Channel => ({
+  id,
+  xds: XdsConfig.make(name, authority),
+  holds: ClusterHolds.empty,
+  tree: Tree.empty,
+  queue: PickQueue.make(),
+  told: undefined,
+  calls: HashMap.empty()
+})
+
+/**
+ * When the channel wants a `Deadline`, in milliseconds; Infinity if never.
+ *
+ * @since 0.1.0
+ */
+export const deadline = ({ tree }: Channel): number => Tree.deadline(tree)
+
+type Draft = { -readonly [Key in keyof Channel]: Channel[Key] } & {
+  readonly outputs: Array<Output>
+  readonly context: Context
+  readonly counters: CallCounters
+}
+
+/**
+ * Takes one input.
+ *
+ * @since 0.1.0
+ */
+export const step = (
+  self: Channel,
+  input: Input,
+  context: Context,
+  counters: CallCounters
+): readonly [Channel, ReadonlyArray<Output>] => {
+  const draft: Draft = { ...self, outputs: [], context, counters }
+  switch (input._tag) {
+    case "Xds":
+      xds(draft, input.input)
+      break
+    case "Connection":
+      tree(draft, input)
+      break
+    case "Call":
+      put(draft, input.id, { asked: input.call, selected: undefined, committed: false, holds: [] })
+      begin(draft, input.id)
+      break
+    case "Retry": {
+      const going = find(draft, input.id)
+      if (going === undefined || going.committed) break
+      counters.release(going.holds)
+      put(draft, input.id, { ...going, holds: [] })
+      pick(draft, input.id)
+      break
+    }
+    case "Commit": {
+      const going = find(draft, input.id)
+      if (going === undefined || going.committed) break
+      put(draft, input.id, { ...going, committed: true })
+      if (going.selected !== undefined) letGo(draft, going.selected.cluster)
+      break
+    }
+    case "Over":
+      over(draft, input.id)
+      break
+    case "Deadline":
+      tree(draft, { _tag: "Deadline" })
+      break
+    case "Close":
+      for (const id of Array.from(HashMap.keys(draft.calls))) {
+        draft.outputs.push({ _tag: "End", id, status: Status.unavailable("Resource", "the channel was closed") })
+        over(draft, id)
+      }
+      tree(draft, { _tag: "Close" })
+  }
+  const { calls, holds, id, outputs, queue: waiting, told, tree: policies, xds: resources } = draft
+  return [{ id, xds: resources, holds, tree: policies, queue: waiting, told, calls }, outputs]
+}
+
+const find = (self: Draft, id: number): Going | undefined => Option.getOrUndefined(HashMap.get(self.calls, id))
+
+const put = (self: Draft, id: number, going: Going): void => {
+  self.calls = HashMap.set(self.calls, id, going)
+}
+
+const xds = (self: Draft, input: XdsConfig.Input): void => {
+  const [next, outputs] = XdsConfig.step(self.xds, input)
+  self.xds = next
+  for (const output of outputs) {
+    if (output._tag === "Config" || output._tag === "Failed") onTold(self, output)
+    else self.outputs.push(output)
+  }
+}
+
+/** ★ The tree is given the configuration first, then calls choose by it. */
+const onTold = (self: Draft, told: XdsConfig.Told): void => {
+  self.told = told
+  if (told._tag === "Config") {
+    const clusters = new Set<string>()
+    for (const route of told.config.virtualHost.routes) {
+      if (route._tag !== "Route") continue
+      const { clusters: to } = route.action
+      if (to._tag === "Cluster") clusters.add(to.cluster)
+      else for (const { cluster } of to.targets) clusters.add(cluster)
+    }
+    self.holds = ClusterHolds.step(self.holds, { _tag: "Config", clusters })
+    configure(self)
+  }
+  for (const [id, { selected }] of self.calls) if (selected === undefined) begin(self, id)
+}
+
+/** Gives the tree the clusters that can be chosen or are held. */
+const configure = (self: Draft): void => {
+  if (self.told?._tag !== "Config") return
+  const { clusters } = self.told.config
+  const children = new Map(
+    Array.from(ClusterHolds.clusters(self.holds), (cluster) => [cluster, Cds.policy.with({ cluster, clusters })])
+  )
+  tree(self, { _tag: "Config", config: ClusterManager.policy.with({ children }), endpoints: [] })
+}
+
+const tree = (self: Draft, input: Tree.Input): void => {
+  const [next, outputs] = Tree.step(self.tree, input, self.context)
+  self.tree = next
+  for (const output of outputs) {
+    if (output._tag !== "State") self.outputs.push(output)
+    else queue(self, { _tag: "Picker", picker: output.picker })
+  }
+}
+
+const queue = (self: Draft, input: PickQueue.Input): void => {
+  const [next, outputs] = PickQueue.step(self.queue, input, self.counters, self.counters.hold)
+  self.queue = next
+  for (const output of outputs) {
+    switch (output._tag) {
+      case "Wake":
+        tree(self, output)
+        break
+      case "End":
+        self.outputs.push(output)
+        over(self, output.id)
+        break
+      case "Send": {
+        const going = find(self, output.id)
+        if (going?.selected === undefined) {
+          self.counters.release(output.holds)
+          break
+        }
+        put(self, output.id, { ...going, holds: output.holds })
+        const { address, endpoint, id } = output
+        self.outputs.push({ _tag: "Send", id, address, endpoint, selected: going.selected })
+      }
+    }
+  }
+}
+
+/** Chooses the route and the cluster of a call, once. */
+const begin = (self: Draft, id: number): void => {
+  const going = find(self, id)
+  if (going === undefined || self.told === undefined) return
+  const { asked } = going
+  const fail = (status: CallStatus): void => {
+    self.outputs.push({ _tag: "End", id, status })
+    over(self, id)
+  }
+  if (self.told._tag === "Failed") {
+    if (!asked.waitForReady) fail(Status.unavailable("Resource", self.told.message))
+    return
+  }
+  const selected = ConfigSelector.select(self.told.config, self, asked, asked.timeout)
+  if (selected._tag === "Failed") return fail(selected.status)
+  self.holds = ClusterHolds.step(self.holds, { _tag: "Hold", cluster: selected.cluster })
+  xds(self, { _tag: "Subscribe", cluster: selected.cluster })
+  put(self, id, { ...going, selected })
+  pick(self, id)
+}
+
+const pick = (self: Draft, id: number): void => {
+  const going = find(self, id)
+  if (going?.selected === undefined) return
+  const { asked, selected } = going
+  const { draw, headers, path, waitForReady } = asked
+  const call = { path, headers, draw, cluster: selected.cluster, hash: selected.hash }
+  queue(self, { _tag: "Call", id, call, waitForReady })
+}
+
+/** A call let go of its cluster: if it was the last one, and nobody can choose the cluster, that leaves the tree. */
+const letGo = (self: Draft, cluster: string): void => {
+  self.holds = ClusterHolds.step(self.holds, { _tag: "Release", cluster })
+  xds(self, { _tag: "Unsubscribe", cluster })
+  if (!ClusterHolds.has(self.holds, cluster)) configure(self)
+}
+
+const over = (self: Draft, id: number): void => {
+  const going = find(self, id)
+  if (going === undefined) return
+  self.calls = HashMap.remove(self.calls, id)
+  self.counters.release(going.holds)
+  queue(self, { _tag: "Cancel", id })
+  if (going.selected !== undefined && !going.committed) letGo(self, going.selected.cluster)
+}

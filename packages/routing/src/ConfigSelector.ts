@@ -1,0 +1,79 @@
+/**
+ * What a configuration means for a call: its route and its cluster, chosen once, with its deadline, retries and hash.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A31-xds-timeout-support-and-config-selector.md
+ * @since 0.1.0
+ */
+import type { Any } from "@bufbuild/protobuf/wkt"
+import type { CallStatus } from "./CallStatus.js"
+import * as Status from "./CallStatus.js"
+import * as Draws from "./Draw.js"
+import * as HashPolicy from "./HashPolicy.js"
+import type { Call } from "./Matcher.js"
+import type { RetryPolicy } from "./RetryPolicy.js"
+import * as RouteAction from "./RouteAction.js"
+import * as VirtualHost from "./VirtualHost.js"
+import type { Config } from "./XdsConfig.js"
+
+/**
+ * How a call is made. It stays so for all attempts.
+ *
+ * @since 0.1.0
+ */
+export interface Selected {
+  readonly _tag: "Selected"
+  readonly cluster: string
+  /** Milliseconds for the whole call; Infinity: no limit. */
+  readonly timeout: number
+  readonly retry: RetryPolicy | undefined
+  /** `undefined`: it is drawn. */
+  readonly hash: bigint | undefined
+  readonly autoHostRewrite: boolean
+  /** Settings of HTTP filters by the filter's name: those of the cluster, else of the route, else of the virtual host. */
+  readonly filters: ReadonlyMap<string, Any>
+}
+
+/**
+ * What a channel brings to its calls.
+ *
+ * @since 0.1.0
+ */
+export interface Channel {
+  /** A random number of 64 bits. */
+  readonly id: bigint
+}
+
+/**
+ * Chooses for a call, ★ whatever the state of the clusters.
+ *
+ * @param caller milliseconds until the caller's deadline
+ * @since 0.1.0
+ */
+export const select = (
+  { listener, virtualHost }: Config,
+  channel: Channel,
+  call: Call,
+  caller?: number
+): Selected | { readonly _tag: "Failed"; readonly status: CallStatus } => {
+  const match = VirtualHost.match(virtualHost, call)
+  const where = `virtual host ${JSON.stringify(virtualHost.name)}`
+  if (match._tag === "NoRoute") {
+    return { _tag: "Failed", status: Status.unavailable("NoRoute", `no route of ${where} matches ${call.path}`) }
+  }
+  if (match._tag === "ActionNotRoute") {
+    const message = `the action of route ${JSON.stringify(match.route)} of ${where} is ${match.action}, not route`
+    return { _tag: "Failed", status: Status.unavailable("ActionNotRoute", message) }
+  }
+  const { action, filters } = match.route
+  const target = RouteAction.cluster(action.clusters, Draws.after(call.draw, match.draws))
+  const ofCluster = "filters" in target ? target.filters : []
+  return {
+    _tag: "Selected",
+    cluster: target.cluster,
+    timeout: RouteAction.timeout(action, listener.maxStreamDuration, caller),
+    retry: action.retry,
+    hash: HashPolicy.hash(action.hash, call.headers, channel.id),
+    autoHostRewrite: action.autoHostRewrite,
+    filters: new Map([...virtualHost.filters, ...filters, ...ofCluster])
+  }
+}

@@ -1,0 +1,421 @@
+/**
+ * Everything that a channel needs of xDS as one value: a listener, its routes, the virtual host, and clusters with their
+ * endpoints. A reducer that says which resources are to be watched, and gives the value out when it is whole.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A74-xds-config-tears.md
+ * @since 0.1.0
+ */
+import type { Assignment } from "./Assignment.js"
+import type { Cluster } from "./Cluster.js"
+import type { Address } from "./Endpoint.js"
+import type { Listener } from "./Listener.js"
+import * as RouteTables from "./RouteTable.js"
+import type { RouteTable } from "./RouteTable.js"
+import type { VirtualHost } from "./VirtualHost.js"
+
+/**
+ * What is watched. `Dns`: the addresses of `host:port`.
+ *
+ * @since 0.1.0
+ */
+export type Kind = "Listener" | "RouteConfiguration" | "Cluster" | "Assignment" | "Dns"
+
+/**
+ * A resource as it is known. `Failed`: it does not exist, or cannot be used, and nothing older is held.
+ *
+ * @since 0.1.0
+ */
+export type Known<A> =
+  { readonly _tag: "Value"; readonly value: A } | { readonly _tag: "Failed"; readonly message: string }
+
+/**
+ * A cluster and what it needs, in a configuration.
+ *
+ * @since 0.1.0
+ */
+export type ClusterConfig =
+  | { readonly _tag: "Failed"; readonly message: string }
+  | {
+      readonly _tag: "Leaf"
+      readonly cluster: Cluster
+      /** `undefined`: there are none, see `note`. */
+      readonly assignment: Assignment | undefined
+      /** Why there are no endpoints, for people; empty if there are. */
+      readonly note: string
+    }
+  /** The leaves, depth first, each once. */
+  | { readonly _tag: "Aggregate"; readonly cluster: Cluster; readonly leaves: ReadonlyArray<string> }
+
+/**
+ * A whole configuration.
+ *
+ * @since 0.1.0
+ */
+export interface Config {
+  readonly listener: Listener
+  readonly table: RouteTable
+  readonly virtualHost: VirtualHost
+  readonly clusters: ReadonlyMap<string, ClusterConfig>
+}
+
+interface Values {
+  readonly Listener: Listener
+  readonly RouteConfiguration: RouteTable
+  readonly Cluster: Cluster
+  readonly Assignment: Assignment
+  readonly Dns: ReadonlyArray<Address>
+}
+
+type Resources = { readonly [Each in Kind]: ReadonlyMap<string, Known<Values[Each]> | undefined> }
+
+/**
+ * The state. Made by {@link make}, changed by {@link step}; plain data.
+ *
+ * @since 0.1.0
+ */
+export interface XdsConfig {
+  /** The name of the listener. */
+  readonly name: string
+  /** What the virtual host is chosen by. */
+  readonly authority: string
+  /** What is watched; `undefined`: nothing is known of it yet. */
+  readonly resources: Resources
+  /** Clusters that the routes of the virtual host name. */
+  readonly routed: ReadonlySet<string>
+  /** Clusters that somebody wants though no route names them, and how many do. */
+  readonly dynamic: ReadonlyMap<string, number>
+  /** What was given out last. */
+  readonly told: Told | undefined
+}
+
+/**
+ * What a channel is told.
+ *
+ * @since 0.1.0
+ */
+export type Told =
+  | { readonly _tag: "Config"; readonly config: Config }
+  /** Nothing can be called: the listener or the routes are not there or cannot be used. */
+  | { readonly _tag: "Failed"; readonly message: string }
+
+/**
+ * What happens.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | { readonly _tag: "Start" }
+  | { [Each in Kind]: { readonly _tag: Each; readonly name: string; readonly known: Known<Values[Each]> } }[Kind]
+  /** A cluster is wanted, or not any more, by somebody beside the routes. */
+  | { readonly _tag: "Subscribe" | "Unsubscribe"; readonly cluster: string }
+
+/**
+ * What is to be done.
+ *
+ * @since 0.1.0
+ */
+export type Output = { readonly _tag: "Watch" | "Unwatch"; readonly kind: Kind; readonly name: string } | Told
+
+/**
+ * How deep aggregate clusters may be nested.
+ *
+ * @since 0.1.0
+ */
+export const maxDepth = 16
+
+const noResources: Resources = {
+  Listener: new Map(),
+  RouteConfiguration: new Map(),
+  Cluster: new Map(),
+  Assignment: new Map(),
+  Dns: new Map()
+}
+
+/**
+ * Nothing is watched yet.
+ *
+ * @since 0.1.0
+ */
+export const make = (name: string, authority: string): XdsConfig => ({
+  name,
+  authority,
+  resources: noResources,
+  routed: new Set(),
+  dynamic: new Map(),
+  told: undefined
+})
+
+/** What is to be watched, as far as is known. */
+type Needed = { readonly [Each in Kind]: Set<string> }
+
+/**
+ * Takes one input.
+ *
+ * @since 0.1.0
+ */
+export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, ReadonlyArray<Output>] => {
+  let { dynamic, resources } = self
+  switch (input._tag) {
+    case "Start":
+      break
+    case "Subscribe":
+    case "Unsubscribe": {
+      const before = dynamic.get(input.cluster) ?? 0
+      const count = before + (input._tag === "Subscribe" ? 1 : -1)
+      const next = new Map(dynamic)
+      if (count > 0) next.set(input.cluster, count)
+      else next.delete(input.cluster)
+      dynamic = next
+      // Done for each call: nothing else is looked at where nothing comes of it.
+      if ((before > 0 && count > 0) || self.routed.has(input.cluster)) return [{ ...self, dynamic }, []]
+      break
+    }
+    case "Listener":
+      resources = { ...resources, Listener: learn(resources.Listener, input.name, input.known) }
+      break
+    case "RouteConfiguration":
+      resources = { ...resources, RouteConfiguration: learn(resources.RouteConfiguration, input.name, input.known) }
+      break
+    case "Cluster":
+      resources = { ...resources, Cluster: learn(resources.Cluster, input.name, input.known) }
+      break
+    case "Assignment":
+      resources = { ...resources, Assignment: learn(resources.Assignment, input.name, input.known) }
+      break
+    case "Dns":
+      resources = { ...resources, Dns: learn(resources.Dns, input.name, input.known) }
+  }
+  const outputs: Array<Output> = []
+  const isOfRoutes = input._tag === "Listener" || input._tag === "RouteConfiguration"
+  const routed = isOfRoutes ? routedBy({ ...self, resources }) : self.routed
+  const needed = neededBy({ ...self, routed, dynamic, resources })
+  resources = watch(resources, needed, outputs)
+  const next = { ...self, routed, dynamic, resources }
+  const told = tell(next)
+  if (told === undefined || isSame(told, self.told)) return [next, outputs]
+  return [{ ...next, told }, [...outputs, told]]
+}
+
+/** Of what is not watched any more nothing is taken. */
+const learn = <A>(
+  map: ReadonlyMap<string, Known<A> | undefined>,
+  name: string,
+  known: Known<A>
+): ReadonlyMap<string, Known<A> | undefined> => (map.has(name) ? new Map(map).set(name, known) : map)
+
+const watch = (resources: Resources, needed: Needed, outputs: Array<Output>): Resources => {
+  const bring = <A>(kind: Kind, before: ReadonlyMap<string, A | undefined>): ReadonlyMap<string, A | undefined> => {
+    const wanted = needed[kind]
+    const added = Array.from(wanted).filter((name) => !before.has(name))
+    const dropped = Array.from(before.keys()).filter((name) => !wanted.has(name))
+    if (added.length === 0 && dropped.length === 0) return before
+    for (const name of added) outputs.push({ _tag: "Watch", kind, name })
+    for (const name of dropped) outputs.push({ _tag: "Unwatch", kind, name })
+    return new Map(Array.from(wanted, (name) => [name, before.get(name)]))
+  }
+  return {
+    Listener: bring("Listener", resources.Listener),
+    RouteConfiguration: bring("RouteConfiguration", resources.RouteConfiguration),
+    Cluster: bring("Cluster", resources.Cluster),
+    Assignment: bring("Assignment", resources.Assignment),
+    Dns: bring("Dns", resources.Dns)
+  }
+}
+
+const valueOf = <A>(known: Known<A> | undefined): A | undefined => (known?._tag === "Value" ? known.value : undefined)
+
+const tableOf = ({ name, resources }: XdsConfig): RouteTable | undefined => {
+  const listener = valueOf(resources.Listener.get(name))
+  if (listener === undefined) return undefined
+  return listener.routes._tag === "Inline"
+    ? listener.routes.table
+    : valueOf(resources.RouteConfiguration.get(listener.routes.name))
+}
+
+/** The clusters that the routes of the virtual host name. */
+const routedBy = (self: XdsConfig): ReadonlySet<string> => {
+  const table = tableOf(self)
+  const clusters = new Set<string>()
+  const virtualHost = table === undefined ? undefined : RouteTables.virtualHost(table, self.authority)
+  for (const route of virtualHost?.routes ?? []) {
+    if (route._tag !== "Route") continue
+    const { clusters: to } = route.action
+    if (to._tag === "Cluster") clusters.add(to.cluster)
+    else for (const { cluster } of to.targets) clusters.add(cluster)
+  }
+  return clusters
+}
+
+const dnsName = ({ host, port }: Cluster["discovery"] & { readonly _tag: "LogicalDns" }): string => `${host}:${port}`
+
+const neededBy = (self: XdsConfig): Needed => {
+  const needed: Needed = {
+    Listener: new Set([self.name]),
+    RouteConfiguration: new Set(),
+    Cluster: new Set(),
+    Assignment: new Set(),
+    Dns: new Set()
+  }
+  const listener = valueOf(self.resources.Listener.get(self.name))
+  if (listener?.routes._tag === "Rds") needed.RouteConfiguration.add(listener.routes.name)
+  const visit = (name: string, depth: number): void => {
+    if (needed.Cluster.has(name) || depth >= maxDepth) return
+    needed.Cluster.add(name)
+    const discovery = valueOf(self.resources.Cluster.get(name))?.discovery
+    if (discovery?._tag === "Eds") needed.Assignment.add(discovery.name)
+    else if (discovery?._tag === "LogicalDns") needed.Dns.add(dnsName(discovery))
+    else for (const each of discovery?.clusters ?? []) visit(each, depth + 1)
+  }
+  for (const name of [...self.routed, ...self.dynamic.keys()]) visit(name, 0)
+  return needed
+}
+
+/** What is to be told; `undefined`: something is still awaited, and what was told before goes on. */
+const tell = (self: XdsConfig): Told | undefined => {
+  const { authority, name, resources } = self
+  const failed = (message: string): Told => ({ _tag: "Failed", message })
+  const known = resources.Listener.get(name)
+  if (known === undefined) return undefined
+  if (known._tag === "Failed") return failed(`Listener ${JSON.stringify(name)}: ${known.message}`)
+  const listener = known.value
+  if (listener.routes._tag === "Rds") {
+    const routes = resources.RouteConfiguration.get(listener.routes.name)
+    if (routes === undefined) return undefined
+    if (routes._tag === "Failed") {
+      return failed(`RouteConfiguration ${JSON.stringify(listener.routes.name)}: ${routes.message}`)
+    }
+  }
+  const table = tableOf(self)
+  const virtualHost = table === undefined ? undefined : RouteTables.virtualHost(table, authority)
+  if (table === undefined || virtualHost === undefined) {
+    return failed(
+      `no virtual host of RouteConfiguration ${JSON.stringify(table?.name)} is for ${JSON.stringify(authority)}`
+    )
+  }
+  const clusters = new Map<string, ClusterConfig>()
+  for (const cluster of self.routed) if (!resolve(self, cluster, clusters)) return undefined
+  // ★ What is wanted beside the routes and not known yet does not hold back the rest.
+  for (const cluster of self.dynamic.keys()) {
+    const found = new Map(clusters)
+    if (resolve(self, cluster, found)) for (const [each, config] of found) clusters.set(each, config)
+  }
+  return { _tag: "Config", config: { listener, table, virtualHost, clusters } }
+}
+
+/** Adds a cluster and all it needs; `false`: something of it is still awaited. */
+const resolve = (self: XdsConfig, name: string, found: Map<string, ClusterConfig>): boolean => {
+  if (found.has(name)) return true
+  const known = self.resources.Cluster.get(name)
+  if (known === undefined) return false
+  if (known._tag === "Failed") {
+    found.set(name, { _tag: "Failed", message: `Cluster ${JSON.stringify(name)}: ${known.message}` })
+    return true
+  }
+  const cluster = known.value
+  const { discovery } = cluster
+  if (discovery._tag !== "Aggregate") {
+    const leaf = leafOf(self, cluster)
+    if (leaf === undefined) return false
+    found.set(name, leaf)
+    return true
+  }
+  const leaves = leavesOf(self, name)
+  if (leaves === undefined) return false
+  if (typeof leaves === "string") {
+    found.set(name, { _tag: "Failed", message: `Cluster ${JSON.stringify(name)}: ${leaves}` })
+    return true
+  }
+  for (const leaf of leaves) if (!resolve(self, leaf, found)) return false
+  found.set(name, { _tag: "Aggregate", cluster, leaves })
+  return true
+}
+
+const leafOf = ({ resources }: XdsConfig, cluster: Cluster): ClusterConfig | undefined => {
+  const { discovery } = cluster
+  if (discovery._tag === "Aggregate") return undefined
+  const name = discovery._tag === "Eds" ? discovery.name : dnsName(discovery)
+  const known = discovery._tag === "Eds" ? resources.Assignment.get(name) : resources.Dns.get(name)
+  if (known === undefined) return undefined
+  // An error of endpoints is a note: the cluster is there, and cannot be reached.
+  if (known._tag === "Failed") {
+    const what = discovery._tag === "Eds" ? "ClusterLoadAssignment" : "DNS"
+    return { _tag: "Leaf", cluster, assignment: undefined, note: `${what} ${JSON.stringify(name)}: ${known.message}` }
+  }
+  const assignment = "priorities" in known.value ? known.value : dnsAssignment(name, known.value, discovery)
+  return { _tag: "Leaf", cluster, assignment, note: "" }
+}
+
+/** All addresses of a name are one endpoint, in a locality of its own. */
+const dnsAssignment = (
+  name: string,
+  addresses: ReadonlyArray<Address>,
+  discovery: Cluster["discovery"]
+): Assignment => {
+  const hostname = discovery._tag === "LogicalDns" && discovery.hostname !== "" ? discovery.hostname : undefined
+  const endpoint = { addresses, weight: 1, locality: "", localityWeight: 1, hashKey: undefined, hostname }
+  const endpoints = addresses.length === 0 ? [] : [endpoint]
+  return { name, priorities: [[{ name: "", weight: 1, endpoints }]], drops: [] }
+}
+
+/**
+ * The leaves of an aggregate, depth first, each at its first place; `undefined`: something is awaited; a text: why it
+ * cannot be used. ★ A leaf that is missing is passed over; a cycle adds nothing.
+ */
+const leavesOf = ({ resources }: XdsConfig, root: string): ReadonlyArray<string> | string | undefined => {
+  const leaves = new Set<string>()
+  // Each cluster once: a cycle ends, and clusters that share others are no more work than there are clusters.
+  const seen = new Set<string>()
+  let awaited = false
+  /** Adds leaves; a text: why that is not possible. */
+  const visit = (name: string, above: ReadonlyArray<string>): string | undefined => {
+    if (seen.has(name)) return undefined
+    if (above.length >= maxDepth) {
+      return `aggregate clusters are nested deeper than ${maxDepth}: ${[...above, name].join(" → ")}`
+    }
+    seen.add(name)
+    const known = resources.Cluster.get(name)
+    if (known === undefined) awaited = true
+    if (known?._tag !== "Value") return undefined
+    const { discovery } = known.value
+    if (discovery._tag !== "Aggregate") {
+      leaves.add(name)
+      return undefined
+    }
+    for (const each of discovery.clusters) {
+      const problem = visit(each, [...above, name])
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  const problem = visit(root, [])
+  if (problem !== undefined) return problem
+  if (awaited) return undefined
+  return leaves.size === 0 ? "none of its clusters exists" : Array.from(leaves)
+}
+
+/** Whether the same is told again: equal parts are the same values. */
+const isSame = (told: Told, before: Told | undefined): boolean => {
+  if (before === undefined) return false
+  if (told._tag === "Failed") return before._tag === "Failed" && told.message === before.message
+  if (before._tag === "Failed") return false
+  const [a, b] = [told.config, before.config]
+  if (a.listener !== b.listener || a.table !== b.table || a.clusters.size !== b.clusters.size) return false
+  for (const [name, config] of a.clusters) {
+    const other = b.clusters.get(name)
+    if (other === undefined || !isSameCluster(config, other)) return false
+  }
+  return true
+}
+
+const isSameCluster = (a: ClusterConfig, b: ClusterConfig): boolean => {
+  if (a._tag === "Failed" || b._tag === "Failed") {
+    return a._tag === "Failed" && b._tag === "Failed" && a.message === b.message
+  }
+  if (a.cluster !== b.cluster) return false
+  if (a._tag === "Leaf" && b._tag === "Leaf") {
+    if (a.note !== b.note) return false
+    // Addresses of a name are made into an assignment each time.
+    return a.assignment === b.assignment || JSON.stringify(a.assignment) === JSON.stringify(b.assignment)
+  }
+  return a._tag === "Aggregate" && b._tag === "Aggregate" && a.leaves.join(" ") === b.leaves.join(" ")
+}

@@ -1,0 +1,179 @@
+/**
+ * `cds_experimental`: a cluster of the configuration. It makes the policies under it: of a leaf its priorities, of an
+ * aggregate a priority for each of its leaves.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
+ * @since 0.1.0
+ */
+import type { Assignment, Locality } from "../Assignment.js"
+import * as Assignments from "../Assignment.js"
+import type { Connectivity } from "../Connectivity.js"
+import type { Picker } from "../Picker.js"
+import * as Status from "../CallStatus.js"
+import * as Pickers from "../Picker.js"
+import type { Configured, Output } from "../Policy.js"
+import { define } from "../Policy.js"
+import type { ClusterConfig } from "../XdsConfig.js"
+import * as ClusterImpl from "./ClusterImpl.js"
+import * as Priority from "./Priority.js"
+
+/**
+ * A cluster, and all clusters, among which an aggregate finds its leaves.
+ *
+ * @since 0.1.0
+ */
+export interface Config {
+  readonly cluster: string
+  readonly clusters: ReadonlyMap<string, ClusterConfig>
+}
+
+/** A priority of a leaf: its name stays while it shares a locality with what it was. */
+interface Named {
+  readonly name: string
+  readonly localities: ReadonlySet<string>
+}
+
+/**
+ * Its state.
+ *
+ * @since 0.1.0
+ */
+export interface State {
+  readonly named: ReadonlyArray<Named>
+  /** Names given so far: none is given twice. */
+  readonly names: number
+  /** Whether there is a child. */
+  readonly hasChild: boolean
+  /** `undefined`: what the child says is told. */
+  readonly failure: Picker | undefined
+  readonly heard: { readonly state: Connectivity; readonly picker: Picker } | undefined
+  /** A config is being carried out: what the child says is recorded only. */
+  readonly updating: boolean
+}
+
+const nothing: ReadonlyArray<Output> = []
+const child = "child"
+
+/** The same index sharing a locality, then any sharing one, then a new name. */
+const nameAll = (
+  self: State,
+  cluster: string,
+  priorities: ReadonlyArray<ReadonlyArray<Locality>>
+): readonly [ReadonlyArray<Named>, names: number] => {
+  let { names } = self
+  const free = new Map(self.named.map((each) => [each.name, each]))
+  const wanted = priorities.map((localities) => new Set(localities.map(({ name }) => name)))
+  const shares = (named: Named, localities: ReadonlySet<string>) =>
+    free.has(named.name) && Array.from(localities).some((name) => named.localities.has(name))
+  const given = wanted.map((localities, index) => {
+    const same = self.named[index]
+    if (same === undefined || !shares(same, localities)) return undefined
+    free.delete(same.name)
+    return same.name
+  })
+  const named = wanted.map((localities, index): Named => {
+    let name = given[index]
+    if (name === undefined) {
+      const other = self.named.find((each) => shares(each, localities))
+      if (other === undefined) name = `priority-${cluster}-${names++}`
+      else {
+        free.delete(other.name)
+        name = other.name
+      }
+    }
+    return { name, localities }
+  })
+  return [named, names]
+}
+
+const leafOf = (
+  self: State,
+  { assignment, cluster, note }: ClusterConfig & { readonly _tag: "Leaf" }
+): readonly [State, Configured | Picker] => {
+  const { discovery, maxRequests, policy } = cluster
+  const priorities = assignment?.priorities ?? []
+  if (priorities.length === 0) {
+    const message = note === "" ? `cluster ${JSON.stringify(cluster.name)} has no endpoints` : note
+    return [self, Pickers.fail("NoEndpoint", message)]
+  }
+  const [named, names] = nameAll(self, cluster.name, priorities)
+  const config = ClusterImpl.policy.with({
+    cluster: cluster.name,
+    edsServiceName: discovery._tag === "Eds" ? discovery.name : "",
+    drops: dropsOf(assignment),
+    maxRequests,
+    child: Priority.policy.with({
+      priorities: priorities.map((localities, index) => ({
+        name: named[index]?.name ?? "",
+        child: policy,
+        endpoints: Assignments.weighed(localities)
+      }))
+    })
+  })
+  return [{ ...self, named, names }, config]
+}
+
+const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => assignment?.drops ?? []
+
+/** ★ Calls of a cluster that is not there never wait: they would hold it for ever. */
+const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavailable("Resource", message) })
+
+const configOf = (self: State, { cluster, clusters }: Config): readonly [State, Configured | Picker] => {
+  const config = clusters.get(cluster)
+  if (config === undefined) return [self, gone(`cluster ${JSON.stringify(cluster)} is not there`)]
+  if (config._tag === "Failed") return [self, gone(config.message)]
+  if (config._tag === "Leaf") return leafOf(self, config)
+  // Policy, drops and limits are those of the leaves.
+  const priorities = config.leaves.map((leaf) => ({
+    name: leaf,
+    child: policy.with({ cluster: leaf, clusters }),
+    endpoints: []
+  }))
+  return [self, Priority.policy.with({ priorities })]
+}
+
+const tell = ({ failure, heard, updating }: State): ReadonlyArray<Output> => {
+  if (updating) return nothing
+  if (failure !== undefined) return [{ _tag: "State", state: "TRANSIENT_FAILURE", picker: failure }]
+  return heard === undefined ? nothing : [{ _tag: "State", ...heard }]
+}
+
+/**
+ * The policy.
+ *
+ * @since 0.1.0
+ */
+export const policy = define<Config, State>({
+  name: "cds_experimental",
+  make: () => ({ named: [], names: 0, hasChild: false, failure: undefined, heard: undefined, updating: false }),
+  step: (self, input) => {
+    switch (input._tag) {
+      case "Config": {
+        const [next, made] = configOf(self, input.config)
+        if ("_tag" in made) {
+          const outputs: ReadonlyArray<Output> = self.hasChild ? [{ _tag: "Remove", name: child }] : nothing
+          return [{ ...next, hasChild: false, failure: made, heard: undefined, updating: true }, outputs]
+        }
+        const _tag = self.hasChild ? "Update" : "Create"
+        return [
+          { ...next, hasChild: true, failure: undefined, updating: true },
+          [{ _tag, name: child, child: made, endpoints: [] }]
+        ]
+      }
+      case "Configured": {
+        const next = { ...self, updating: false }
+        return [next, tell(next)]
+      }
+      case "ChildState": {
+        const next = { ...self, heard: { state: input.state, picker: input.picker } }
+        return [next, tell(next)]
+      }
+      case "ExitIdle":
+        return [self, self.hasChild ? [{ _tag: "ExitIdle", name: child }] : nothing]
+      case "Connection":
+      case "Deadline":
+        return [self, nothing]
+    }
+  },
+  deadline: () => Number.POSITIVE_INFINITY
+})

@@ -1,0 +1,224 @@
+import { create } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import { ClusterSchema, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
+import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import * as Assignment from "@effect-xds/routing/Assignment"
+import { CallCounters } from "@effect-xds/routing/CallCounters"
+import * as CallHeaders from "@effect-xds/routing/CallHeaders"
+import * as Channel from "@effect-xds/routing/Channel"
+import * as Cluster from "@effect-xds/routing/Cluster"
+import * as Listener from "@effect-xds/routing/Listener"
+import * as RouteTable from "@effect-xds/routing/RouteTable"
+import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
+import * as Either from "effect/Either"
+import type { RouteInit } from "./Routes.js"
+
+const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
+
+export const listenerOf = (routes: string) =>
+  Listener.make(
+    create(ListenerSchema, {
+      name: "shop",
+      apiListener: {
+        apiListener: anyPack(
+          HttpConnectionManagerSchema,
+          create(HttpConnectionManagerSchema, {
+            routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName: routes } },
+            httpFilters: [
+              {
+                name: "router",
+                configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) }
+              }
+            ]
+          })
+        )
+      }
+    })
+  )
+
+export const routesOf = (...routes: ReadonlyArray<RouteInit>) =>
+  RouteTable.make(
+    create(RouteConfigurationSchema, {
+      name: "routes",
+      virtualHosts: [{ name: "shop", domains: ["shop"], routes: [...routes] }]
+    })
+  )
+
+export const clusterOf = (name: string, value: object = {}) =>
+  Cluster.make(
+    create(ClusterSchema, {
+      name,
+      clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
+      edsClusterConfig: { edsConfig: ads },
+      ...value
+    })
+  )
+
+/** Localities of a priority each, with addresses `10.0.0.n:80`. */
+export const assignmentOf = (name: string, ...priorities: ReadonlyArray<ReadonlyArray<number>>) =>
+  Assignment.make(
+    create(ClusterLoadAssignmentSchema, {
+      clusterName: name,
+      endpoints: priorities.map((numbers, priority) => ({
+        priority,
+        locality: { zone: `zone-${priority}` },
+        loadBalancingWeight: 1,
+        lbEndpoints: numbers.map((number) => ({
+          hostIdentifier: {
+            case: "endpoint" as const,
+            value: {
+              address: {
+                address: {
+                  case: "socketAddress" as const,
+                  value: { address: `10.0.0.${number}`, portSpecifier: { case: "portValue" as const, value: 80 } }
+                }
+              }
+            }
+          }
+        }))
+      }))
+    })
+  )
+
+export const value = <A>(made: Either.Either<A, unknown>): XdsConfig.Known<A> => ({
+  _tag: "Value",
+  value: Either.getOrThrow(made)
+})
+
+/** Random numbers from a seed (mulberry32). */
+export const random = (seed: number): (() => number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+/** A channel among endpoints that can be reached or not, in a time of its own. */
+export class World {
+  readonly counters = new CallCounters()
+  channel = Channel.make("shop", "shop", 1n)
+  now = 0
+  private readonly events: Array<{ readonly at: number; readonly run: () => void }> = []
+  /** Connections that the channel wants, and whether they are there. */
+  readonly connections = new Map<string, "connecting" | "ready" | "failed">()
+  readonly down = new Set<string>()
+  readonly watched = new Set<string>()
+  readonly sent = new Map<string, number>()
+  readonly ended = new Map<string, number>()
+  readonly faults: Array<string> = []
+  private ids = 0
+
+  constructor(
+    readonly draw: () => number,
+    /** Milliseconds that calls take. */
+    readonly callTime: () => number = () => 10,
+    /** Addresses that calls may be sent to now. */
+    public allowed?: (cluster: string, address: string) => boolean
+  ) {}
+
+  get waiting(): number {
+    return this.ids - this.over
+  }
+
+  private over = 0
+
+  give(input: Channel.Input): void {
+    const [next, outputs] = Channel.step(this.channel, input, { now: this.now, draw: () => this.draw() }, this.counters)
+    this.channel = next
+    for (const output of outputs) this.handle(output)
+  }
+
+  xds(input: XdsConfig.Input): void {
+    this.give({ _tag: "Xds", input })
+  }
+
+  call(path = "/shop.Cart/Add", waitForReady = false, headers: ReadonlyArray<readonly [string, string]> = []): number {
+    const id = ++this.ids
+    const drawn = new Map<number, number>()
+    const draw = (n: number): number => {
+      const known = drawn.get(n) ?? this.draw()
+      drawn.set(n, known)
+      return known
+    }
+    const call = { path, headers: CallHeaders.fromEntries(headers), draw, waitForReady, timeout: undefined }
+    this.give({ _tag: "Call", id, call })
+    return id
+  }
+
+  private after(delay: number, run: () => void): void {
+    this.events.push({ at: this.now + delay, run })
+  }
+
+  private handle(output: Channel.Output): void {
+    switch (output._tag) {
+      case "Watch":
+        this.watched.add(`${output.kind} ${output.name}`)
+        return
+      case "Unwatch":
+        this.watched.delete(`${output.kind} ${output.name}`)
+        return
+      case "Connect":
+        this.connections.set(output.address, "connecting")
+        return this.after(1 + this.draw() * 50, () => this.connect(output.address))
+      case "Disconnect":
+        this.connections.delete(output.address)
+        return
+      case "ReResolve":
+        return
+      case "Send": {
+        const { address, id, selected } = output
+        if (this.connections.get(address) !== "ready") this.faults.push(`call ${id} sent to ${address}: not connected`)
+        if (this.allowed?.(selected.cluster, address) === false) {
+          this.faults.push(`call ${id} of ${selected.cluster} sent to ${address}: not an endpoint of it`)
+        }
+        this.sent.set(address, (this.sent.get(address) ?? 0) + 1)
+        return this.after(this.callTime(), () => {
+          this.over++
+          this.give({ _tag: "Over", id })
+        })
+      }
+      case "End":
+        this.over++
+        this.ended.set(output.status.message, (this.ended.get(output.status.message) ?? 0) + 1)
+    }
+  }
+
+  private connect(address: string): void {
+    if (this.connections.get(address) !== "connecting") return
+    const isDown = this.down.has(address)
+    this.connections.set(address, isDown ? "failed" : "ready")
+    const state = isDown ? "TRANSIENT_FAILURE" : "READY"
+    this.give({ _tag: "Connection", address, state, message: "connection refused" })
+  }
+
+  /** An endpoint goes down, or comes back. */
+  flip(address: string): void {
+    if (this.down.delete(address)) return
+    this.down.add(address)
+    if (this.connections.get(address) !== "ready") return
+    this.connections.set(address, "failed")
+    this.give({ _tag: "Connection", address, state: "IDLE", message: "connection reset" })
+  }
+
+  /** Time goes on until then, event by event. */
+  until(end: number): void {
+    for (;;) {
+      const deadline = Channel.deadline(this.channel)
+      this.events.sort((a, b) => a.at - b.at)
+      const next = this.events[0]?.at ?? Number.POSITIVE_INFINITY
+      const at = Math.min(deadline, next)
+      if (at > end) break
+      this.now = Math.max(this.now, at)
+      if (deadline <= next) this.give({ _tag: "Deadline" })
+      else this.events.shift()?.run()
+    }
+    this.now = end
+  }
+}

@@ -1,0 +1,239 @@
+import * as ClusterHolds from "@effect-xds/routing/ClusterHolds"
+import { describe, expect, it } from "@effect/vitest"
+import * as HashMap from "effect/HashMap"
+import { all, split, to } from "./Routes.js"
+import { World, assignmentOf, clusterOf, listenerOf, random, routesOf, value } from "./World.js"
+
+/** A channel with clusters `a` and `b` of two endpoints each; all goes to `a`. */
+const started = (draw: () => number = () => 0.5) => {
+  const world = new World(draw)
+  world.xds({ _tag: "Start" })
+  world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+  world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routesOf({ match: all, action: to("a") })) })
+  world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a")) })
+  return world
+}
+
+const connected = (draw?: () => number) => {
+  const world = started(draw)
+  world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1, 2])) })
+  world.until(world.now + 1_000)
+  return world
+}
+
+const sent = ({ sent }: World) => Array.from(sent.keys()).sort()
+
+describe("channel", () => {
+  it("watches what it needs, one after the other; calls wait until all of it is there", () => {
+    const world = started()
+    expect(Array.from(world.watched)).toEqual([
+      "Listener shop",
+      "RouteConfiguration routes",
+      "Cluster a",
+      "Assignment a"
+    ])
+    world.call()
+    expect(sent(world)).toEqual([])
+    world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1, 2])) })
+    world.until(1_000)
+    expect(sent(world)).toEqual(["10.0.0.1:80"])
+    expect(world.ended.size).toBe(0)
+  })
+
+  it("an update of routes fails no call: the old cluster goes when its last call is over", () => {
+    const world = started()
+    world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1])) })
+    // It waits for a connection, and holds its cluster.
+    world.call()
+    world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routesOf({ match: all, action: to("b") })) })
+    world.xds({ _tag: "Cluster", name: "b", known: value(clusterOf("b")) })
+    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [3])) })
+    world.until(1_000)
+    world.call()
+    world.until(2_000)
+    expect(sent(world)).toEqual(["10.0.0.1:80", "10.0.0.3:80"])
+    expect(Array.from(world.watched)).not.toContain("Cluster a")
+    expect(world.ended.size).toBe(0)
+  })
+
+  it("★ a cluster that is deleted while calls wait for it fails them", () => {
+    const world = started()
+    world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1])) })
+    world.call("/s/m", true)
+    world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routesOf({ match: all, action: to("b") })) })
+    world.xds({ _tag: "Cluster", name: "a", known: { _tag: "Failed", message: "does not exist" } })
+    expect(Array.from(world.ended.keys())).toEqual(['Cluster "a": does not exist'])
+    // The old configuration serves until the new one is whole.
+    world.xds({ _tag: "Cluster", name: "b", known: { _tag: "Failed", message: "does not exist" } })
+    world.call("/s/m", true)
+    expect(Array.from(world.ended.keys())).toEqual(['Cluster "a": does not exist', 'Cluster "b": does not exist'])
+  })
+
+  it("endpoints that fail are passed over; a priority fails over, and back", () => {
+    const world = started()
+    world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1], [2])) })
+    world.until(1_000)
+    world.call()
+    world.flip("10.0.0.1:80")
+    world.until(5_000)
+    world.call()
+    world.flip("10.0.0.1:80")
+    world.until(30_000)
+    world.sent.clear()
+    world.call()
+    world.until(31_000)
+    expect(sent(world)).toEqual(["10.0.0.1:80"])
+    expect(world.ended.size).toBe(0)
+    expect(world.faults).toEqual([])
+  })
+
+  it("no endpoints: calls fail with the reason; one that waits for ready waits", () => {
+    const world = started()
+    world.xds({ _tag: "Assignment", name: "a", known: { _tag: "Failed", message: "does not exist" } })
+    world.call()
+    expect(Array.from(world.ended.keys())).toEqual(['ClusterLoadAssignment "a": does not exist'])
+    world.call("/s/m", true)
+    world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1])) })
+    world.until(1_000)
+    expect(sent(world)).toEqual(["10.0.0.1:80"])
+  })
+
+  it("the listener is not there: calls fail with words", () => {
+    const world = new World(() => 0.5)
+    world.xds({ _tag: "Start" })
+    world.call()
+    world.xds({ _tag: "Listener", name: "shop", known: { _tag: "Failed", message: "does not exist" } })
+    expect(Array.from(world.ended.keys())).toEqual(['Listener "shop": does not exist'])
+  })
+
+  it("an aggregate uses the first of its clusters that can be reached; one that is missing is passed over", () => {
+    const world = started()
+    const aggregate = {
+      clusterDiscoveryType: {
+        case: "clusterType",
+        value: {
+          name: "envoy.clusters.aggregate",
+          typedConfig: {
+            typeUrl: "type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig",
+            // clusters: none, b, c
+            value: Uint8Array.from([10, 4, 110, 111, 110, 101, 10, 1, 98, 10, 1, 99])
+          }
+        }
+      }
+    }
+    world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", aggregate)) })
+    world.xds({ _tag: "Cluster", name: "none", known: { _tag: "Failed", message: "does not exist" } })
+    for (const [name, number] of [
+      ["b", 1],
+      ["c", 2]
+    ] as const) {
+      world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+      world.xds({ _tag: "Assignment", name, known: value(assignmentOf(name, [number])) })
+    }
+    world.down.add("10.0.0.1:80")
+    world.until(1_000)
+    world.call()
+    world.until(2_000)
+    expect(sent(world)).toEqual(["10.0.0.2:80"])
+  })
+
+  it("10 000 calls are shared by weight, within a χ² bound", () => {
+    const world = connected(random(7))
+    world.xds({
+      _tag: "RouteConfiguration",
+      name: "routes",
+      known: value(routesOf({ match: all, action: split({ a: 30, b: 70 }) }))
+    })
+    world.xds({ _tag: "Cluster", name: "b", known: value(clusterOf("b")) })
+    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [3, 4])) })
+    world.until(world.now + 1_000)
+    world.sent.clear()
+    for (let call = 0; call < 10_000; call++) {
+      world.call()
+      // No more in flight at once than a cluster takes.
+      if (call % 500 === 0) world.until(world.now + 20)
+    }
+    const expected = { "10.0.0.1:80": 1_500, "10.0.0.2:80": 1_500, "10.0.0.3:80": 3_500, "10.0.0.4:80": 3_500 }
+    let chi2 = 0
+    for (const [address, count] of Object.entries(expected))
+      chi2 += ((world.sent.get(address) ?? 0) - count) ** 2 / count
+    // 3 degrees of freedom, p = 0.001
+    expect(chi2).toBeLessThan(16.27)
+  })
+})
+
+describe("ten minutes of endpoints that come, go, fail and recover", () => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])("seed %d", (seed) => {
+    const draw = random(seed)
+    const world = new World(draw, () => draw() * 200)
+    const clusters = ["a", "b", "c"]
+    const members = new Map<string, ReadonlyArray<ReadonlyArray<number>>>()
+    world.allowed = (cluster, address) =>
+      members.get(cluster)?.some((numbers) => numbers.some((number) => address === `10.0.0.${number}:80`)) === true
+    const pick = (n: number) => Math.floor(draw() * n)
+    const assign = (cluster: string) => {
+      const base = clusters.indexOf(cluster) * 20
+      const numbers = Array.from({ length: 1 + pick(5) }, (_, index) => base + 1 + index * 3 + pick(3))
+      const second = draw() < 0.5 ? [numbers.splice(0, Math.floor(numbers.length / 2))] : []
+      members.set(cluster, [numbers, ...second.filter((each) => each.length > 0)])
+      world.xds({
+        _tag: "Assignment",
+        name: cluster,
+        known: value(assignmentOf(cluster, ...(members.get(cluster) ?? [])))
+      })
+    }
+    const route = () => {
+      const chosen = clusters.filter(() => draw() < 0.6)
+      const weights = Object.fromEntries((chosen.length === 0 ? ["a"] : chosen).map((name) => [name, 1 + pick(5)]))
+      const known = value(routesOf({ match: all, action: split(weights) }))
+      world.xds({ _tag: "RouteConfiguration", name: "routes", known })
+    }
+    world.xds({ _tag: "Start" })
+    world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+    route()
+    const answer = () => {
+      for (const cluster of clusters) {
+        if (!world.watched.has(`Cluster ${cluster}`)) continue
+        world.xds({ _tag: "Cluster", name: cluster, known: value(clusterOf(cluster)) })
+        if (world.watched.has(`Assignment ${cluster}`) && !members.has(cluster)) assign(cluster)
+        else if (members.has(cluster)) {
+          world.xds({
+            _tag: "Assignment",
+            name: cluster,
+            known: value(assignmentOf(cluster, ...(members.get(cluster) ?? [])))
+          })
+        }
+      }
+    }
+    answer()
+    const end = 10 * 60_000
+    while (world.now < end) {
+      world.until(world.now + draw() * 2_000)
+      const dice = draw()
+      if (dice < 0.7) for (let call = 0; call < 5; call++) world.call("/s/m", draw() < 0.3)
+      else if (dice < 0.8) world.flip(`10.0.0.${1 + pick(60)}:80`)
+      else if (dice < 0.9) assign(clusters[pick(3)] ?? "a")
+      else {
+        route()
+        answer()
+      }
+    }
+    // Left in peace, with everything up, all that wait get their place.
+    world.down.clear()
+    world.until(end + 10 * 60_000)
+    expect(world.faults).toEqual([])
+    expect(world.waiting).toBe(0)
+    expect(HashMap.size(world.channel.calls)).toBe(0)
+    expect(HashMap.size(world.channel.queue.waiting)).toBe(0)
+    expect(ClusterHolds.clusters(world.channel.holds)).toEqual(world.channel.holds.chosen)
+    expect(world.counters.held).toBe(0)
+    // After the retention nothing is connected that is no endpoint of a cluster in use.
+    world.until(end + 60 * 60_000)
+    const used = new Set(
+      Array.from(world.channel.holds.chosen).flatMap((cluster) =>
+        (members.get(cluster) ?? []).flat().map((number) => `10.0.0.${number}:80`)
+      )
+    )
+    expect(Array.from(world.connections.keys()).filter((address) => !used.has(address))).toEqual([])
+  })
+})
