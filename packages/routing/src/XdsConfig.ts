@@ -365,7 +365,7 @@ const leavesOf = ({ resources }: XdsConfig, root: string): ReadonlyArray<string>
   const leaves = new Set<string>()
   // Each cluster once: a cycle ends, and clusters that share others are no more work than there are clusters.
   const seen = new Set<string>()
-  let awaited = false
+  const awaited = new Set<string>()
   /** Adds leaves; a text: why that is not possible. */
   const visit = (name: string, above: ReadonlyArray<string>): string | undefined => {
     if (seen.has(name)) return undefined
@@ -374,7 +374,7 @@ const leavesOf = ({ resources }: XdsConfig, root: string): ReadonlyArray<string>
     }
     seen.add(name)
     const known = resources.Cluster.get(name)
-    if (known === undefined) awaited = true
+    if (known === undefined) awaited.add(name)
     if (known?._tag !== "Value") return undefined
     const { discovery } = known.value
     if (discovery._tag !== "Aggregate") {
@@ -389,7 +389,7 @@ const leavesOf = ({ resources }: XdsConfig, root: string): ReadonlyArray<string>
   }
   const problem = visit(root, [])
   if (problem !== undefined) return problem
-  if (awaited) return undefined
+  if (awaited.size > 0) return undefined
   return leaves.size === 0 ? "none of its clusters exists" : Array.from(leaves)
 }
 
