@@ -54,6 +54,26 @@ export default defineConfig(
     }
   },
   {
+    files: ["packages/*/src/**"],
+    ignores: ["packages/testing/**"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: ":matches(CallExpression, NewExpression) > SpreadElement.arguments",
+          message:
+            "Every element becomes an argument, and a hundred thousand overflow the stack: use a loop, or concat."
+        },
+        {
+          selector:
+            "CallExpression[callee.property.name='apply'][arguments.length=2][callee.object.type='MemberExpression']",
+          message:
+            "Every element becomes an argument, and a hundred thousand overflow the stack: use a loop, or concat."
+        }
+      ]
+    }
+  },
+  {
     files: ["packages/core/src/**", "packages/routing/src/**"],
     rules: {
       "no-restricted-imports": [

@@ -360,7 +360,7 @@ const server = [
   {
     fault: "an alias moves, and the resource before stays with the client",
     file: "Incremental.ts",
-    line: "if (advanced) gone.push(...changes.superseded)",
+    line: "if (advanced) for (const name of changes.superseded) gone.push(name)",
     becomes: ""
   },
   {

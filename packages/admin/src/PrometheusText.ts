@@ -119,13 +119,17 @@ export const format = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): str
     if (rendered === undefined) continue
     const help = Option.getOrElse(pair.metricKey.description, () => "")
     const family = families.get(name)
-    if (family === undefined) families.set(name, { help, kind: rendered.kind, samples: [...rendered.samples] })
-    else if (family.kind === rendered.kind) family.samples.push(...rendered.samples)
+    if (family === undefined) {
+      families.set(name, { help, kind: rendered.kind, samples: [...rendered.samples] })
+    } else if (family.kind === rendered.kind) {
+      for (const sample of rendered.samples) family.samples.push(sample)
+    }
   }
   const lines: Array<string> = []
   for (const [name, { help, kind, samples }] of Array.from(families).sort(([one], [other]) => (one < other ? -1 : 1))) {
     if (help !== "") lines.push(`# HELP ${name} ${escapeHelp(help)}`)
-    lines.push(`# TYPE ${name} ${kind}`, ...samples)
+    lines.push(`# TYPE ${name} ${kind}`)
+    for (const sample of samples) lines.push(sample)
   }
   return lines.length === 0 ? "" : `${lines.join("\n")}\n`
 }

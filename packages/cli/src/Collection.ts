@@ -17,7 +17,7 @@ import type { Found } from "./ResourceText.js"
 const quiet = 300
 
 const unreachable = (address: string, reason: string): CommandFailure =>
-  new CommandFailure({ kind: "unreachable", message: `${address} gives no answer: ${reason}` })
+  new CommandFailure({ kind: "failed", message: `${address} gives no answer: ${reason}` })
 
 /**
  * A type as a client watches it.
@@ -42,7 +42,7 @@ const refusalOf = (
 ): CommandFailure | undefined => {
   if (event._tag === "DoesNotExist") {
     const message = `${type.shortName} ${JSON.stringify(event.name)} on ${address}: ${event.error.message}`
-    return new CommandFailure({ kind: "missing", message })
+    return new CommandFailure({ kind: "found", message })
   }
   if (event._tag !== "Error") return undefined
   const { code, message } = event.error

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { Snapshot, type SnapshotStore } from "@effect-xds/server"
+import { ofParser } from "@effect-xds/proto/Redaction"
 import { type ResourceFile, ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -49,6 +50,10 @@ const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapsh
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
+/** Of a defect, without what it quotes: that may be a part of a resource. */
+const reasonOf = (defect: unknown): string =>
+  defect instanceof Error ? `${defect.name}: ${ofParser(defect.message).slice(0, 200)}` : typeof defect
+
 /**
  * Reads the directory, puts what is good into the store and goes on doing so until the scope closes. When it returns,
  * the store holds what was read first.
@@ -79,6 +84,12 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         }
       })
 
+    const refuse = (group: string, reason: string): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        refused.set(group, reason)
+        return Effect.logError(`${group}: ${reason} (its last good state stays in force)`)
+      })
+
     const apply = ({ group, isFirst, removed, resources, upserted }: ResourceDirectory.GroupChange) =>
       Effect.gen(function* () {
         known.add(group)
@@ -94,10 +105,9 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         )
         yield* checkReferences(group, toSnapshot(resources))
       }).pipe(
-        Effect.catchAll((error) => {
-          refused.set(group, error.message)
-          return Effect.logError(`${group}: ${error.message} (its last good state stays in force)`)
-        }),
+        Effect.catchAll((error) => refuse(group, error.message)),
+        // The other groups go on.
+        Effect.catchAllDefect((defect) => refuse(group, `a fault of this program: ${reasonOf(defect)}`)),
         Effect.ensuring(
           Effect.suspend(() => {
             awaited.delete(group)
@@ -123,14 +133,17 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     return {
       groups: () => known,
       status: directory.status,
-      notReady: Effect.map(directory.status, ({ groups }) => {
-        if (groups.length === 0) return [`${path} holds no resources`]
-        const reasons = groups
+      notReady: Effect.map(directory.status, ({ groups, rejected }) => {
+        // What is edited from now on would not be seen.
+        const blind = rejected.filter(({ file }) => file === directory.path).map(({ message }) => message)
+        if (groups.length === 0) return blind.length > 0 ? blind : [`${path} holds no resources`]
+        const never = groups
           .filter(({ isPublished }) => !isPublished)
           .map(({ files, group }) => {
             const error = files.find(({ state }) => state === "Rejected")?.error
             return `group ${JSON.stringify(group)} was never good: ${error?.message ?? "its files are not there"}`
           })
+        const reasons = [...blind, ...never]
         for (const [group, reason] of refused) reasons.push(`group ${JSON.stringify(group)}: ${reason}`)
         const more = reasons.length - maxReasons
         return more > 0 ? [...reasons.slice(0, maxReasons), `and ${more} more`] : reasons

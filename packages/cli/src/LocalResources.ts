@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
-import { readFile, stat } from "node:fs/promises"
+import { stat } from "node:fs/promises"
 import { CommandFailure } from "./CommandFailure.js"
 import * as DirectoryFeed from "./DirectoryFeed.js"
 
@@ -22,8 +22,8 @@ export interface LocalResources {
   readonly files: number
   /** Of each group without a mistake. */
   readonly groups: ReadonlyMap<string, ReadonlyArray<ResourceFile.FileResource>>
-  /** `file:line:column: what is wrong`. */
-  readonly mistakes: ReadonlyArray<string>
+  /** All of every file, up to a bound. */
+  readonly mistakes: ReadonlyArray<ResourceFile.ResourceFileError>
 }
 
 /** A directory with the name of a type is no group, but a part of what `serve --files-out` writes of one. */
@@ -32,13 +32,12 @@ const groupOf = (name: string): string =>
 
 const ofFile = (path: string): Effect.Effect<LocalResources, CommandFailure> =>
   Effect.gen(function* () {
-    const bytes = yield* Effect.tryPromise({
-      try: () => readFile(path),
-      catch: (cause) => new CommandFailure({ kind: "failed", message: `${path} cannot be read: ${reasonOf(cause)}` })
-    })
-    const parsed = yield* Effect.either(ResourceFile.parseResources({ file: path, bytes }))
+    const parsed = yield* Effect.either(ResourceFile.readResources(path))
+    if (Either.isLeft(parsed) && ["Unreadable", "TooLarge"].includes(parsed.left.reason)) {
+      return yield* new CommandFailure({ kind: "failed", message: parsed.left.message })
+    }
     return Either.isLeft(parsed)
-      ? { files: 1, groups: new Map(), mistakes: [parsed.left.message] }
+      ? { files: 1, groups: new Map(), mistakes: parsed.left.all }
       : { files: 1, groups: new Map([[DirectoryFeed.rootGroup, parsed.right]]), mistakes: [] }
   })
 
@@ -57,7 +56,7 @@ const ofDirectory = (path: string): Effect.Effect<LocalResources> =>
     return {
       files: files.length,
       groups: merged,
-      mistakes: [...rejected, ...errors].map(({ message }) => message)
+      mistakes: [...rejected, ...errors].flatMap(({ all }) => all)
     }
   }).pipe(
     Effect.scoped,
@@ -78,7 +77,7 @@ export const read = (path: string): Effect.Effect<LocalResources, CommandFailure
     catch: (cause) => {
       const isMissing = cause instanceof Error && Reflect.get(cause, "code") === "ENOENT"
       return new CommandFailure({
-        kind: isMissing ? "missing" : "failed",
+        kind: "failed",
         message: isMissing ? `there is no file or directory ${path}` : `${path} cannot be read: ${reasonOf(cause)}`
       })
     }

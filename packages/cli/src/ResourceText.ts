@@ -5,7 +5,6 @@
  */
 import type { DescMessage, JsonValue, Message } from "@bufbuild/protobuf"
 import { fromBinary, toBinary, toJson } from "@bufbuild/protobuf"
-import * as Options from "@effect/cli/Options"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import { redacted } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -29,27 +28,6 @@ export interface Found {
  * @since 0.1.0
  */
 export type Format = "table" | "json" | "yaml"
-
-/**
- * The option for the format.
- *
- * @since 0.1.0
- */
-export const option = (description: string): Options.Options<Format> =>
-  Options.choice("output", ["table", "json", "yaml"]).pipe(
-    Options.withAlias("o"),
-    Options.withDescription(`${description}. Default: table`),
-    Options.withDefault("table")
-  )
-
-/**
- * Whether secrets are printed.
- *
- * @since 0.1.0
- */
-export const showSecrets = Options.boolean("show-secrets").pipe(
-  Options.withDescription("Prints private keys, passwords and the like too; without it [redacted] stands for them")
-)
 
 /**
  * A message as canonical JSON. One that holds an `Any` of a type that is not known, which has no JSON, is its bytes in

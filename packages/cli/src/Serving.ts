@@ -11,6 +11,7 @@ import { RestServer } from "@effect-xds/transport-rest"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
 import { relative, resolve } from "node:path"
 import * as AllowList from "./AllowList.js"
@@ -19,7 +20,7 @@ import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
 import * as FilesOut from "./FilesOut.js"
 import type * as GroupBy from "./GroupBy.js"
-import { hasColors } from "./PlainConsole.js"
+import { hasColors } from "./Colors.js"
 import * as Transports from "./Transports.js"
 
 /**
@@ -50,6 +51,8 @@ export interface Config {
   /** Names of the admin port. */
   readonly adminAllowHost: ReadonlyArray<string>
   readonly logFormat: "pretty" | "json"
+  /** Of the log: this and what is worse. */
+  readonly logLevel: "debug" | "info" | "warning" | "error" | "none"
 }
 
 const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
@@ -311,6 +314,14 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     return yield* Effect.never
   }).pipe(Effect.scoped)
 
+const levels = {
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
+
 const loggerOf = (format: Config["logFormat"]) =>
   Logger.replace(
     Logger.defaultLogger,
@@ -325,4 +336,7 @@ const loggerOf = (format: Config["logFormat"]) =>
  * @since 0.1.0
  */
 export const run = (config: Config): Effect.Effect<never, CommandFailure> =>
-  Effect.provide(serveWith(config), loggerOf(config.logFormat))
+  serveWith(config).pipe(
+    Effect.provide(loggerOf(config.logFormat)),
+    Logger.withMinimumLogLevel(levels[config.logLevel])
+  )

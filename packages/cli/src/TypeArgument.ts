@@ -4,10 +4,10 @@
  *
  * @since 0.1.0
  */
-import * as Args from "@effect/cli/Args"
-import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Effect from "effect/Effect"
+import { CommandFailure } from "./CommandFailure.js"
+import * as Spelling from "./Spelling.js"
 
 const namesOf = ({ restPath, shortName, typeName, typeUrl }: ResourceType.ResourceType): ReadonlyArray<string> => {
   const message = typeName.slice(typeName.lastIndexOf(".") + 1)
@@ -25,24 +25,33 @@ export const parse = (text: string): ResourceType.ResourceType | undefined =>
     namesOf(type).some((name) => name !== "" && name.toLowerCase() === text.toLowerCase())
   )
 
-/**
- * What there is to choose from, for people.
- *
- * @since 0.1.0
- */
-export const choices = ResourceType.all.map(({ shortName }) => shortName).join(", ")
+const choices = ResourceType.all.map(({ shortName }) => shortName)
 
 /**
- * An argument that is a type.
+ * What is wrong with a text that is none.
  *
  * @since 0.1.0
  */
-export const argument: Args.Args<ResourceType.ResourceType> = Args.text({ name: "TYPE" }).pipe(
-  Args.withDescription(`${choices}; also as cluster, clusters or a type URL`),
-  Args.mapEffect((text) => {
-    const type = parse(text)
-    return type === undefined
-      ? Effect.fail(HelpDoc.p(`${JSON.stringify(text)} is no type of resources; there are ${choices}`))
-      : Effect.succeed(type)
-  })
-)
+export const wrong = (text: string): string => {
+  const near =
+    Spelling.nearest(text.toUpperCase(), choices) ?? Spelling.nearest(text, ResourceType.all.flatMap(namesOf))
+  // What is near to none may be anything, a password too.
+  const [what, meant] =
+    near === undefined || near === "" ? ["this", "."] : [JSON.stringify(text), `; did you mean ${near}?`]
+  return `${what} is no type of resources${meant} There are ${choices.join(", ")}`
+}
+
+/**
+ * The type that an argument names. `address`: that before it, which may be a type because it was forgotten.
+ *
+ * @since 0.1.0
+ */
+export const read = (text: string, address: string): Effect.Effect<ResourceType.ResourceType, CommandFailure> => {
+  const type = parse(text)
+  if (type !== undefined) return Effect.succeed(type)
+  const isForgotten = parse(address) !== undefined
+  const message = isForgotten
+    ? `${JSON.stringify(address)} is a type, where the address of a server stands: give ADDRESS, then TYPE`
+    : wrong(text)
+  return Effect.fail(new CommandFailure({ kind: "usage", message }))
+}

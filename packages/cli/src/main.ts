@@ -1,34 +1,15 @@
 #!/usr/bin/env node
 /** The program `effect-xds`. */
-import * as ValidationError from "@effect/cli/ValidationError"
-import * as NodeContext from "@effect/platform-node/NodeContext"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
-import { CommandFailure, exitCodes } from "./CommandFailure.js"
-import { plainUnlessTerminal } from "./PlainConsole.js"
+import { readFileSync } from "node:fs"
+import * as CommandLine from "./CommandLine.js"
 import { program } from "./Program.js"
 
-const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Effect.sync(() => {
-    if (Cause.isInterruptedOnly(cause)) return
-    const failure = Option.getOrUndefined(Cause.failureOption(cause))
-    // The parser of the arguments said already what is wrong with them.
-    if (ValidationError.isValidationError(failure)) return
-    if (failure instanceof CommandFailure) {
-      if (failure.message !== "") process.stderr.write(`effect-xds: ${failure.message}\n`)
-      return
-    }
-    process.stderr.write(`effect-xds failed, which is a mistake of its own:\n${Cause.pretty(cause)}\n`)
-  })
-
-const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
-  if (Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)) return 0
-  const failure = Option.getOrUndefined(Cause.failureOption(exit.cause))
-  if (ValidationError.isValidationError(failure)) return exitCodes.usage
-  return failure instanceof CommandFailure ? exitCodes[failure.kind] : exitCodes.failed
+/** The version in package.json, which stands beside `src` and `dist`. */
+const versionOfPackage = (): string => {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
+  const version: unknown =
+    typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : undefined
+  return typeof version === "string" ? version : "0.0.0"
 }
 
 // A reader that has enough (`| head`) is no failure.
@@ -38,13 +19,30 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-Effect.suspend(() => program(process.argv)).pipe(
-  plainUnlessTerminal,
-  Effect.tapErrorCause(report),
-  Effect.provide(NodeContext.layer),
-  NodeRuntime.runMain({
-    disableErrorReporting: true,
-    disablePrettyLogger: true,
-    teardown: (exit, onExit) => onExit(exitCodeOf(exit))
-  })
-)
+// Until something runs that has to be ended, nothing is lost.
+const leave = (): never => process.exit(0)
+process.on("SIGINT", leave)
+process.on("SIGTERM", leave)
+
+const request = CommandLine.read(program, process.argv.slice(2))
+switch (request._tag) {
+  case "Version":
+    process.stdout.write(`${versionOfPackage()}\n`)
+    break
+  case "Help":
+    process.stdout.write(`${(await import("./Help.js")).render(request.path)}\n`)
+    break
+  case "Completions":
+    process.stdout.write(`${(await import("./Completions.js")).script(program, request.shell)}\n`)
+    break
+  case "Mistake":
+    process.stderr.write(`effect-xds: ${request.message}\n`)
+    process.exitCode = 2
+    break
+  case "Run": {
+    const [action, running] = await Promise.all([request.load(), import("./Running.js")])
+    process.off("SIGINT", leave)
+    process.off("SIGTERM", leave)
+    process.exit(await running.run(action, request.command.endsOrderly))
+  }
+}

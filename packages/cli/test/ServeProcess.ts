@@ -7,10 +7,11 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { onTestFinished, vi } from "vitest"
 
-const program = fileURLToPath(new URL("../dist/main.js", import.meta.url))
+/** The built program. */
+export const program = fileURLToPath(new URL("../dist/main.js", import.meta.url))
 
 /** Milliseconds for what takes a fraction of that on a quiet machine. */
-export const deadline = 30_000
+export const deadline = 60_000
 
 /** Waits until an assertion holds. */
 export const eventually = <A>(assertion: () => A | Promise<A>): Promise<A> =>

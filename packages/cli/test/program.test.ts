@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { deadline, effectXds } from "./ServeProcess.js"
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import { deadline, effectXds, program, start, temporaryDirectory } from "./ServeProcess.js"
 
 const run = async (...args: ReadonlyArray<string>) => {
   const process = effectXds(...args)
@@ -16,14 +18,24 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
     expect(manifest).toMatchObject({ version: stdout.trim() })
   })
 
-  it("explains itself, in a pipe without colours", async () => {
+  it("explains itself in a hundred columns: its name, a line for every command, no colours in a pipe", async () => {
     const all = await run("--help")
     expect(all.code).toBe(0)
-    expect(all.stdout).toContain("serve")
-    const one = await run("serve", "--help")
-    expect(one.stdout).toContain("effect-xds serve ./config")
-    expect(one.stdout).toContain("--tls-client-ca FILE")
-    for (const { stdout } of [all, one]) expect(stdout).not.toContain("\u001b")
+    const names = ["serve", "watch", "get", "diff", "validate", "bootstrap envoy", "bootstrap grpc", "status"]
+    const commands = all.stdout
+      .slice(all.stdout.indexOf("COMMANDS\n"), all.stdout.indexOf("\nOPTIONS"))
+      .trim()
+      .split("\n")
+    expect(commands.slice(1).map((line) => line.trim().split(/ {2,}/)[0])).toEqual(names)
+    const pages = await Promise.all(names.map((name) => run(...name.split(" "), "--help")))
+    for (const [index, { code, stdout }] of [...pages, all].entries()) {
+      expect(code).toBe(0)
+      expect(stdout).toContain(`effect-xds ${names[index] ?? ""}`.trim())
+      expect(stdout).toMatch(/^EXAMPLES\n {2}\S/m)
+      expect(stdout).not.toMatch(/user-defined|A true or false|\u001b/)
+      expect(stdout.split("\n").filter((line) => line.length > 100)).toEqual([])
+    }
+    expect(pages[0]?.stdout).toContain("--tls-client-ca FILE")
   })
 
   it("gives completions", async () => {
@@ -32,12 +44,95 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
       expect(code).toBe(0)
       expect(stdout).toContain("serve")
     }
+    const { stdout } = await run("--completions", "bash")
+    const words = (...line: ReadonlyArray<string>) =>
+      execFileSync("bash", [
+        "-c",
+        `${stdout}\nCOMP_WORDS=(${line.map((word) => `"${word}"`).join(" ")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _effect_xds; echo "\${COMPREPLY[@]}"`
+      ])
+        .toString()
+        .trim()
+    expect(words("effect-xds", "s")).toBe("serve status")
+    expect(words("effect-xds", "bootstrap", "envoy", "--node")).toBe("--node-id --node-cluster")
   })
 
-  it("says what it does not know", async () => {
-    const { code, stderr } = await run("srve")
+  it.each([
+    [["srve"], 'there is no command "srve": did you mean serve? (effect-xds --help lists the commands)'],
+    [
+      ["bootstrap", "envy"],
+      'there is no command "envy": did you mean envoy? (effect-xds bootstrap --help lists the commands)'
+    ],
+    [["bootstrap"], "bootstrap: a command is missing; effect-xds bootstrap --help lists the commands"],
+    [["xyzzy"], 'there is no command "xyzzy" (effect-xds --help lists the commands)'],
+    [["--verison"], "there is no option --verison: did you mean --version? (effect-xds --help lists the commands)"],
+    [["--node-cluster", "a", "get"], "--node-cluster goes behind the command: effect-xds COMMAND --node-cluster …"],
+    [
+      ["watch", "--ouptut", "json"],
+      "watch: there is no option --ouptut: did you mean --output? (effect-xds watch --help lists them)"
+    ],
+    [["get", "--output", "jsn", "a", "b"], "get: --output is one of table, json, yaml; did you mean json?"],
+    [["get", "--timeout", "-1", "a", "b"], "get: --timeout is a number of seconds above 0, up to a day"],
+    [["get", "--tls=1", "a", "b"], "get: --tls takes no value"],
+    [["get", "--metadata", "a", "a", "b"], "get: --metadata is KEY=VALUE"],
+    [["serve", "--port"], "serve: --port needs a value: --port PORT"],
+    [
+      ["serve", ".", "--tls-crt", "a"],
+      "serve: there is no option --tls-crt: did you mean --tls-cert? (effect-xds serve --help lists them)"
+    ],
+    [["get", "127.0.0.1:18000"], "get: TYPE is missing: effect-xds get [OPTIONS] ADDRESS TYPE [NAME…]"],
+    [["get", "CDS", "a"], '"CDS" is a type, where the address of a server stands: give ADDRESS, then TYPE'],
+    [["validate", "a", "b"], "validate: takes 1 argument, not 2: effect-xds validate [OPTIONS] PATH"]
+  ])("%j is told in a line, with what was meant, and ends with 2", async (args, line) => {
+    const { code, stderr, stdout } = await run(...args)
+    expect([stderr, code, stdout]).toEqual([`effect-xds: ${line}\n`, 2, ""])
+  })
+
+  it.each([
+    ["serve", "--port"],
+    ["serve", "--group-by"],
+    ["serve", "--log-format"],
+    ["serve", "--tls=hunter2Tr0ub4dor"],
+    ["get", "--metadata"],
+    ["get", "--timeout"],
+    ["get", "127.0.0.1:1"],
+    ["get", "127.0.0.1:1", "CDS", "--protocol"],
+    ["diff", ".", ".", "--types"],
+    ["validate", "."],
+    ["bootstrap", "envoy"]
+  ])("%j %j and more: a value in the wrong place, which may be a password, is not repeated", async (...args) => {
+    const { code, stderr, stdout } = await run(...args, "hunter2Tr0ub4dor")
     expect(code).toBe(2)
-    expect(stderr).toMatch(/^Invalid subcommand/)
-    expect(stderr).not.toContain("\u001b")
+    expect(stderr).toMatch(/^effect-xds: .+\n$/)
+    expect(stdout + stderr).not.toContain("hunter2")
+  })
+
+  it("loads what it needs: little to explain itself, one transport for a client, no test library", async () => {
+    const hooks = `data:text/javascript,${encodeURIComponent(
+      'import { appendFileSync } from "node:fs"\nexport const load = (url, context, next) => { appendFileSync(process.env.LOADED, url + "\\n"); return next(url, context) }'
+    )}`
+    const register = `data:text/javascript,${encodeURIComponent(`import { register } from "node:module"\nregister(${JSON.stringify(hooks)})`)}`
+    const loaded = async (...args: ReadonlyArray<string>) => {
+      const file = join(temporaryDirectory(), "loaded")
+      const env = { ...process.env, LOADED: file }
+      await start(process.execPath, ["--import", register, program, ...args], { env }).exit
+      return readFileSync(file, "utf8")
+        .split("\n")
+        .filter((url) => url.startsWith("file:"))
+    }
+    const isTest = (url: string): boolean =>
+      /fast-check|pure-rand|vitest|@effect-xds\/testing|packages\/testing/.test(url)
+    for (const args of [["--version"], ["--help"], ["serve", "--help"], ["--completions", "zsh"], ["srve"]]) {
+      const modules = await loaded(...args)
+      expect(modules.length).toBeGreaterThan(5)
+      expect(modules.length).toBeLessThan(25)
+      expect(modules.filter((url) => !/packages\/cli\/dist/.test(url))).toEqual([])
+    }
+    const bounds = { validate: 600, bootstrap: 250 }
+    const validate = await loaded("validate", temporaryDirectory())
+    expect(validate.length).toBeLessThan(bounds.validate)
+    expect(validate.filter(isTest)).toEqual([])
+    const bootstrap = await loaded("bootstrap", "envoy")
+    expect(bootstrap.length).toBeLessThan(bounds.bootstrap)
+    expect(bootstrap.filter(isTest)).toEqual([])
   })
 })

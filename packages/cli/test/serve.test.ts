@@ -63,17 +63,17 @@ const one = { id: "one", cluster: "edge" }
 
 describe("serve", () => {
   it.each([
-    [["serve", "/no/such/directory"], 5, "/no/such/directory: there is no such file or directory"],
-    [["serve", "package.json"], 5, "it is a file; serve wants the directory that it stands in"],
+    [["serve", "/no/such/directory"], 3, "/no/such/directory: there is no such file or directory"],
+    [["serve", "package.json"], 3, "it is a file; serve wants the directory that it stands in"],
     [["serve", example, "--tls-cert", "a.pem"], 2, "TLS needs both --tls-cert and --tls-key"],
-    [["serve", example, "--tls-cert", "/no/a.pem", "--tls-key", "/no/b.pem", "--port", "0"], 5, "cannot be read"],
+    [["serve", example, "--tls-cert", "/no/a.pem", "--tls-key", "/no/b.pem", "--port", "0"], 3, "cannot be read"],
     [["serve", example, "--files-out", join(example, "out")], 2, "what is written would be read again"],
-    [["serve", example, "--files-out", "/dev/null/out"], 5, "it cannot be written to"],
-    [["serve", example, "--host", "192.0.2.1"], 5, "this machine has no such address"],
+    [["serve", example, "--files-out", "/dev/null/out"], 3, "it cannot be written to"],
+    [["serve", example, "--host", "192.0.2.1"], 3, "this machine has no such address"],
     [["serve", example, "--port", "70000"], 2, "--port is a number from 0 (any free port) to 65535"],
     [["serve", example, "--group-by", "name"], 2, "--group-by is cluster, id or metadata.KEY"],
-    [["serve"], 2, "Missing argument <DIR>"],
-    [["serve", example, "--prot", "1"], 2, "--prot"]
+    [["serve"], 2, "serve: DIR is missing: effect-xds serve [OPTIONS] DIR"],
+    [["serve", example, "--prot", "1"], 2, "there is no option --prot: did you mean --port?"]
   ])("%j ends with %d and one line", { timeout: limit }, async (args, code, message) => {
     const process = effectXds(...args)
     expect(await process.exit).toBe(code)
@@ -95,7 +95,7 @@ describe("serve", () => {
       ["--port", "0", "--admin-port", port]
     ]) {
       const process = effectXds("serve", example, ...args)
-      expect(await process.exit).toBe(5)
+      expect(await process.exit).toBe(3)
       expect(process.stderr()).toMatch(
         new RegExp(`^effect-xds: cannot serve .*127.0.0.1:${port}: the port is in use`, "m")
       )
@@ -165,6 +165,17 @@ describe("serve", () => {
     replaceFile(join(directory, "edge", "b.yaml"), cluster("b"))
     await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["a", "b"]))
     expect((await server.get("/readyz")).status).toBe(200)
+  })
+
+  it("serves a list of 130 000, and goes on with the other groups", { timeout: 6 * deadline }, async () => {
+    const list = Array.from({ length: 130_000 }, (_, index) => ({ "@type": clusterType, name: `cluster-${index}` }))
+    const directory = directoryOf({ "edge/a.yaml": cluster("a"), "large/b.json": JSON.stringify(list) })
+    const server = await serve(directory)
+    expect((await server.get("/readyz")).status).toBe(200)
+    expect(await fetchClusters(server, one)).toEqual(["a"])
+    expect(server.stdout()).toContain("130001 resources in 2 groups")
+    replaceFile(join(directory, "edge", "a.yaml"), cluster("c"))
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["c"]))
   })
 
   it("keeps what was good when files are right but do not go together", { timeout: limit }, async () => {

@@ -151,7 +151,7 @@ export const flush = (
   }
 
   let { lingering } = self
-  if (advanced) gone.push(...changes.superseded)
+  if (advanced) for (const name of changes.superseded) gone.push(name)
   if (lingering.size > 0 || (advanced && changes.gone.size > 0)) {
     const leaving = new Map([...lingering, ...(advanced ? changes.gone : [])])
     const isLost = (name: string) => Subscriptions.isLost(self, set, name)

@@ -251,7 +251,10 @@ export class InternedVersions implements ReadonlyMap<string, string> {
   private map(): ReadonlyMap<string, string> {
     if (this.decoded !== undefined) return this.decoded
     const decoded = new Map<string, string>()
-    this.numbers.forEach((number) => decoded.set(...this.dictionary.textOf(number)))
+    this.numbers.forEach((number) => {
+      const [name, version] = this.dictionary.textOf(number)
+      decoded.set(name, version)
+    })
     return (this.decoded = decoded)
   }
 }
@@ -332,8 +335,12 @@ class Meaning {
     numbers.forEach((number) => {
       let place = places[number] ?? unknown
       if (place === unknown) place = places[number] = this.find(number)
-      if (place >= 0) held[place] = 1
-      else others.set(...dictionary.textOf(number))
+      if (place >= 0) {
+        held[place] = 1
+      } else {
+        const [name, version] = dictionary.textOf(number)
+        others.set(name, version)
+      }
     })
     return {
       isHeld: ({ name }) => {

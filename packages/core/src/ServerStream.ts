@@ -309,8 +309,7 @@ export const isWaiting = (self: ServerStream): boolean =>
  *
  * @since 0.1.0
  */
-export const revision = (self: ServerStream, typeUrl: string): number | undefined =>
-  find(self, typeUrl)?.mark?.revision
+export const revision = (self: ServerStream, typeUrl: string): number | undefined => find(self, typeUrl)?.mark?.revision
 
 /**
  * What a stream asks for of one type.
@@ -777,7 +776,7 @@ const renew = (self: Draft, needs: ReadonlyArray<Need>, now: number): Output | u
     after(self.removalsHeldSince, phaseDeadline),
     // Once they are overdue they wait for changes that have a deadline of their own.
     hasPassed(self.removalsSince, 2 * phaseDeadline, now) ? never : after(self.removalsSince, 2 * phaseDeadline),
-    ...needs.map((need) => need.renewAt)
+    needs.reduce((soonest, { renewAt }) => Math.min(soonest, renewAt), never)
   )
   return undefined
 }

@@ -144,6 +144,10 @@ interface SeenFile {
   readonly signature: FileContent.Signature | undefined
 }
 
+/** A mistake of ours or of a library, told like one in the file: what it is about stays as it was, and all else goes on. */
+const defectOf = (file: string, defect: unknown): ResourceFile.ResourceFileError =>
+  rejection(file, "Unreadable", `reading it failed, by a fault of this program: ${FileContent.reasonOf(defect)}`)
+
 const rejection = (file: string, reason: "Unreadable" | "TooLarge", detail: string): ResourceFile.ResourceFileError =>
   new ResourceFile.ResourceFileError({
     reason,
@@ -319,7 +323,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
             return yield* Effect.either(ResourceFile.parseResources({ file, bytes: found.bytes }))
           }
         }
-      })
+      }).pipe(Effect.catchAllDefect((defect) => Effect.succeed(Either.left(defectOf(file, defect)))))
 
     const list = Effect.promise(async () => {
       try {
@@ -379,7 +383,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
           const before = groups.get(group) ?? ResourceIndex.empty
           const [next, told] = ResourceIndex.step(before, changed)
           groups.set(group, next)
-          events.push(...told)
+          for (const event of told) events.push(event)
           if (next.isPublished && (!before.isPublished || next.resources !== before.resources)) {
             published.set(group, next.resources)
           }
@@ -394,16 +398,24 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         }
       })
 
+    /** Nothing new can be known; everything stays. */
+    const rejectAll = (error: ResourceFile.ResourceFileError): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const isNew = rejected.get(path)?.detail !== error.detail
+        rejected.set(path, error)
+        // What was not listed is not known when it changes.
+        told = undefined
+        return log.tell(isNew ? [{ _tag: "Rejected", path, error, inForce: inForceBelow(path) }] : [], countRejected())
+      })
+
+    /** A look that fails must not be the last one. */
+    const guarded = (look: Effect.Effect<void>): Effect.Effect<void> =>
+      Effect.catchAllDefect(look, (defect) => rejectAll(defectOf(path, defect)))
+
     const lookAtAll = Effect.gen(function* () {
       const listing = yield* list
       if (listing instanceof Error) {
-        const error = rejection(path, "TooLarge", listing.message)
-        const isNew = rejected.get(path)?.detail !== error.detail
-        rejected.set(path, error)
-        yield* log.tell(isNew ? [{ _tag: "Rejected", path, error, inForce: inForceBelow(path) }] : [], countRejected())
-        // What was not listed is not known when it changes.
-        told = undefined
-        return
+        return yield* rejectAll(rejection(path, "TooLarge", listing.message))
       }
       content = new Set(listing.content)
       watch.retain(listing.watched)
@@ -455,9 +467,9 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       })
     )
 
-    yield* lookAtAll
-    yield* change.settled.pipe(Effect.zipRight(look), Effect.forever, Effect.forkScoped)
-    yield* besides.settled.pipe(Effect.zipRight(check), Effect.forever, Effect.forkScoped)
+    yield* guarded(lookAtAll)
+    yield* change.settled.pipe(Effect.zipRight(guarded(look)), Effect.forever, Effect.forkScoped)
+    yield* besides.settled.pipe(Effect.zipRight(guarded(check)), Effect.forever, Effect.forkScoped)
 
     const changes = Stream.suspend(() => {
       const told = new Map<string, Resources>()

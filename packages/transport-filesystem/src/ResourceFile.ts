@@ -1,6 +1,6 @@
 /**
  * One file's content as resources: a DiscoveryResponse as Envoy reads it, or a list of resources in the forms that
- * people write by hand. Nothing is read from disk here; all that happens beside computing is that message types are
+ * people write by hand. What parses reads nothing from disk; all that happens beside computing is that message types are
  * loaded when they are first named.
  *
  * @since 0.1.0
@@ -21,11 +21,16 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as FileFormat from "./FileFormat.js"
+import * as FileContent from "./internal/FileContent.js"
 import * as JsonProblem from "./internal/JsonProblem.js"
 import * as JsonText from "./internal/JsonText.js"
+import { Pause } from "./internal/Pause.js"
+import * as Placeholders from "./internal/Placeholders.js"
+import { type ReadOptions, withDefaults } from "./internal/ReadOptions.js"
 import * as ProtobufText from "./internal/ProtobufText.js"
 import type { Path, SourceDocument, SyntaxProblem } from "./internal/SourceDocument.js"
 import { formatPath, positionAt } from "./internal/SourceDocument.js"
+import * as ValueBounds from "./internal/ValueBounds.js"
 import * as YamlText from "./internal/YamlText.js"
 
 /**
@@ -107,11 +112,28 @@ export class ResourceFileError extends Data.TaggedError("ResourceFileError")<{
   readonly path: string
   /** What is wrong and what to do. Never holds the value of a string, which may be a secret. */
   readonly detail: string
+  /** What else is wrong with the file, in the order of the places. The last one says so if it is not all. */
+  readonly others?: ReadonlyArray<ResourceFileError> | undefined
 }> {
   override get message(): string {
     const place = this.line === undefined ? this.file : `${this.file}:${this.line}:${this.column ?? 1}`
     return `${place}: ${this.path === "" ? "" : `${this.path}: `}${this.detail}`
   }
+
+  /** This and the others. */
+  get all(): ReadonlyArray<ResourceFileError> {
+    return [this, ...(this.others ?? [])]
+  }
+}
+
+/**
+ * Whether two errors say the same.
+ *
+ * @since 0.1.0
+ */
+export const isSame = (one: ResourceFileError | undefined, other: ResourceFileError | undefined): boolean => {
+  const [all = [], rest = []] = [one?.all, other?.all]
+  return all.length === rest.length && all.every(({ message }, index) => message === rest[index]?.message)
 }
 
 /**
@@ -142,17 +164,44 @@ interface Element {
   readonly offset: number | undefined
 }
 
-type Elements = Either.Either<ReadonlyArray<Element>, Problem>
+/** What was read, or all that is wrong with it. */
+type Result<A> = Either.Either<A, ReadonlyArray<Problem>>
 
-const problem = (
-  reason: Problem["reason"],
-  detail: string,
-  path: Path = [],
-  offset?: number
-): Either.Either<never, Problem> => Either.left({ reason, path, offset, detail })
+type Elements = Result<ReadonlyArray<Element>>
 
-const syntax = ({ detail, offset }: SyntaxProblem): Either.Either<never, Problem> =>
-  problem("Syntax", detail, [], offset)
+const problem = (reason: Problem["reason"], detail: string, path: Path = [], offset?: number): Result<never> =>
+  Either.left([{ reason, path, offset, detail }])
+
+const syntax = (text: string, problems: ReadonlyArray<SyntaxProblem>): ReadonlyArray<Problem> =>
+  Placeholders.explain(text, problems).map(({ detail, offset }) => ({ reason: "Syntax", path: [], offset, detail }))
+
+/** Mistakes that are told of a file. */
+const maxProblems = 100
+
+/** Collects what is wrong with a file, up to a bound. */
+class Problems {
+  readonly found: Array<Problem> = []
+
+  get isFull(): boolean {
+    return this.found.length > maxProblems
+  }
+
+  /** The value, if there is one. */
+  take<A>(result: Result<A>): A | undefined {
+    if (Either.isRight(result)) return result.right
+    for (const each of result.left) {
+      const isKnown = this.found.some(({ detail, offset }) => detail === each.detail && offset === each.offset)
+      if (!this.isFull && (!isKnown || each.offset === undefined)) this.found.push(each)
+    }
+    return undefined
+  }
+
+  /** In the order of their places; those without one last. */
+  inOrder(): ReadonlyArray<Problem> {
+    const placeOf = ({ offset }: Problem): number => offset ?? Number.MAX_SAFE_INTEGER
+    return this.found.sort((one, other) => placeOf(one) - placeOf(other))
+  }
+}
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
@@ -165,7 +214,7 @@ const urlOf = (typeNameOrUrl: string): string => `type.googleapis.com/${TypeRegi
 // Text
 
 /** Text in UTF-8. The decoder leaves out the byte order mark that some editors put at its start. */
-const decodeText = (bytes: Uint8Array): Either.Either<string, Problem> => {
+const decodeText = (bytes: Uint8Array): Result<string> => {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return problem("Syntax", "it is written in UTF-16; save it as UTF-8", [], 0)
   }
@@ -177,7 +226,7 @@ const decodeText = (bytes: Uint8Array): Either.Either<string, Problem> => {
   }
 }
 
-const nothing = (text: string): Either.Either<never, Problem> =>
+const nothing = (text: string): Result<never> =>
   problem(
     "Empty",
     text === ""
@@ -185,15 +234,22 @@ const nothing = (text: string): Either.Either<never, Problem> =>
       : "the file holds no document, only space and comments; write what it should hold, or remove it"
   )
 
-const documentsOf = (format: "json" | "yaml", text: string): Either.Either<ReadonlyArray<SourceDocument>, Problem> => {
-  if (text.trim() === "") return nothing(text)
-  if (format === "json") {
-    const parsed = JsonText.parse(text)
-    return Either.isLeft(parsed) ? syntax(parsed.left) : Either.right([parsed.right])
+/** The documents of a text, one after the other. */
+const documentsOf = function* (format: "json" | "yaml", text: string): Generator<Result<SourceDocument>, void> {
+  if (text.trim() === "") {
+    yield nothing(text)
+    return
   }
-  const parsed = YamlText.parse(text)
-  if (Either.isLeft(parsed)) return syntax(parsed.left)
-  return parsed.right.length === 0 ? nothing(text) : Either.right(parsed.right)
+  if (format === "json") {
+    yield Either.mapLeft(JsonText.parse(text), (wrong) => syntax(text, [wrong]))
+    return
+  }
+  let isEmpty = true
+  for (const document of YamlText.documents(text)) {
+    isEmpty = false
+    yield Either.mapLeft(document, (wrong) => syntax(text, wrong))
+  }
+  if (isEmpty) yield nothing(text)
 }
 
 type JsonObject = Extract<JsonValue, Readonly<Record<string, unknown>>>
@@ -209,21 +265,31 @@ const readJson = async <Desc extends DescMessage>(
   path: Path
 ) => {
   const registry = await TypeRegistry.forJson(json)
+  const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
+    Either.left(
+      found.map(({ at, detail, isKeyHidden, path, reason }) => {
+        const shown = isKeyHidden === true ? path.slice(0, -1) : path
+        return { reason, detail, path: shown, offset: document.offsetOf(path, at) }
+      })
+    )
   try {
-    return Either.right(fromJson(schema, json, { registry }))
+    const message = fromJson(schema, json, { registry })
+    const found = ValueBounds.find(schema, json, registry, path)
+    return found.length === 0 ? Either.right(message) : placed(found)
   } catch (cause) {
     const found = JsonProblem.find(schema, json, registry, path)
-    if (found === undefined) {
-      return problem("Schema", JsonProblem.reasonIn(reasonOf(cause)), path, document.offsetOf(path, "value"))
-    }
-    const shown = found.isKeyHidden === true ? found.path.slice(0, -1) : found.path
-    return problem(found.reason, found.detail, shown, document.offsetOf(found.path, found.at))
+    return found.length === 0
+      ? problem("Schema", JsonProblem.reasonIn(reasonOf(cause)), path, document.offsetOf(path, "value"))
+      : placed([...found, ...ValueBounds.find(schema, json, registry, path)])
   }
 }
 
-const responseFromJson = async (
-  document: SourceDocument
-): Promise<Either.Either<{ message: DiscoveryResponse; elements: ReadonlyArray<Element> }, Problem>> => {
+interface ResponseElements {
+  readonly message: DiscoveryResponse
+  readonly elements: ReadonlyArray<Element>
+}
+
+const responseFromJson = async (document: SourceDocument): Promise<Result<ResponseElements>> => {
   const json = document.value
   if (!isObject(json)) {
     return problem("Schema", "expected a DiscoveryResponse: an object with resources and type_url", [], document.start)
@@ -247,35 +313,41 @@ const looksLikeResponse = (json: JsonValue): boolean =>
   typeOf(json) === DISCOVERY_RESPONSE ||
   (isObject(json) && !("@type" in json) && ("resources" in json || "type_url" in json || "typeUrl" in json))
 
-const elementsOfJson = async (document: SourceDocument): Promise<Elements> => {
+/** Adds what a document holds. */
+const elementsOfJson = async (
+  document: SourceDocument,
+  elements: Array<Element>,
+  problems: Problems,
+  pause: Pause
+): Promise<void> => {
   if (looksLikeResponse(document.value)) {
-    return Either.map(await responseFromJson(document), ({ elements }) => elements)
+    for (const element of problems.take(await responseFromJson(document))?.elements ?? []) elements.push(element)
+    return
   }
-  const elements: Array<Element> = []
   const isList = Array.isArray(document.value)
   for (const [index, json] of (Array.isArray(document.value) ? document.value : [document.value]).entries()) {
+    if (problems.isFull) return
+    if (pause.isDue) await pause.turn()
     const path = isList ? [index] : []
     const offset = document.offsetOf(path, "value")
     if (!isObject(json) || !("@type" in json)) {
       const detail =
         `expected a resource, an object with "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster" or the ` +
         `like${isList ? "" : ", a list of them, or a DiscoveryResponse"}`
-      return problem("Schema", detail, path, offset)
+      problems.take(problem("Schema", detail, path, offset))
+      continue
     }
-    const any = await readJson(AnySchema, json, document, path)
-    if (Either.isLeft(any)) return Either.left(any.left)
-    elements.push({ any: any.right, isMessage: true, path, offset })
+    const any = problems.take(await readJson(AnySchema, json, document, path))
+    if (any !== undefined) elements.push({ any, isMessage: true, path, offset })
   }
-  return Either.right(elements)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Protobuf text format
 
 const readText = async (schema: DescMessage, text: string) =>
-  Either.mapLeft(
-    ProtobufText.parse(schema, text, await ProtobufText.registryFor(text)),
-    ({ detail, offset }): Problem => ({ reason: "Syntax", path: [], offset, detail })
+  Either.mapLeft(ProtobufText.parse(schema, text, await ProtobufText.registryFor(text)), (wrong) =>
+    syntax(text, [wrong])
   )
 
 const responseOfMessage = (message: DiscoveryResponse) => ({
@@ -326,9 +398,7 @@ const elementsOfText = async (text: string): Promise<Elements> => {
  * Garbage seldom parses, but the beginning of a response does, and so does nothing at all. `type_url` follows the
  * resources: where it is missing, the end is missing.
  */
-const responseFromBinary = (
-  bytes: Uint8Array
-): Either.Either<{ message: DiscoveryResponse; elements: ReadonlyArray<Element> }, Problem> => {
+const responseFromBinary = (bytes: Uint8Array): Result<ResponseElements> => {
   if (bytes.byteLength === 0) return nothing("")
   let message: DiscoveryResponse
   try {
@@ -350,7 +420,7 @@ const responseFromBinary = (
 const milliseconds = ({ ttl }: Resource): number | undefined =>
   ttl === undefined ? undefined : Number(ttl.seconds) * 1_000 + ttl.nanos / 1e6
 
-const unwrap = (element: Element): Either.Either<{ any: Any; wrapper: Resource | undefined }, Problem> => {
+const unwrap = (element: Element): Result<{ readonly any: Any; readonly wrapper: Resource | undefined }> => {
   const { any, offset, path } = element
   if (TypeRegistry.typeName(any.typeUrl) !== WRAPPER) return Either.right({ any, wrapper: undefined })
   try {
@@ -377,11 +447,7 @@ const isVirtualHost = (message: Message | undefined): message is VirtualHost =>
   message !== undefined && urlOf(message.$typeName) === ResourceType.VirtualHost.typeUrl
 
 /** A resource, checked as far as a server checks it. */
-const resourceOf = async (
-  file: string,
-  element: Element,
-  line: number | undefined
-): Promise<Either.Either<FileResource, Problem>> => {
+const resourceOf = async (file: string, element: Element, line: number | undefined): Promise<Result<FileResource>> => {
   const { offset, path } = element
   const unwrapped = unwrap(element)
   if (Either.isLeft(unwrapped)) return Either.left(unwrapped.left)
@@ -445,98 +511,136 @@ const resourceOf = async (
 interface Read<A> {
   /** The text that positions are in. */
   readonly text: string | undefined
-  readonly content: Either.Either<A, Problem>
+  readonly content: A | undefined
 }
 
 /** Reads a file's bytes by its format. */
 const read = async <A>(
   { bytes, file }: Input,
+  problems: Problems,
   readers: {
-    readonly binary: (bytes: Uint8Array) => Either.Either<A, Problem>
-    readonly text: (text: string) => Promise<Either.Either<A, Problem>>
-    readonly documents: (documents: ReadonlyArray<SourceDocument>) => Promise<Either.Either<A, Problem>>
+    readonly binary: (bytes: Uint8Array) => Result<A>
+    readonly text: (text: string) => Promise<Result<A>>
+    readonly documents: (documents: Iterable<Result<SourceDocument>>) => Promise<A | undefined>
   }
 ): Promise<Read<A>> => {
   const format = FileFormat.ofPath(file)
   if (format === undefined) {
     const known = FileFormat.extensions.map((extension) => `.${extension}`).join(", ")
-    return { text: undefined, content: problem("UnknownFormat", `its name must end in one of ${known}`) }
+    const wrong = problem("UnknownFormat", `its name must end in one of ${known}`)
+    return { text: undefined, content: problems.take<A>(wrong) }
   }
-  if (format === "binary") return { text: undefined, content: readers.binary(bytes) }
-  const decoded = decodeText(bytes)
-  if (Either.isLeft(decoded)) {
-    return { text: new TextDecoder().decode(bytes), content: Either.left(decoded.left) }
-  }
-  const text = decoded.right
-  if (format === "text") return { text, content: await readers.text(text) }
-  const documents = documentsOf(format, text)
+  if (format === "binary") return { text: undefined, content: problems.take(readers.binary(bytes)) }
+  const text = problems.take(decodeText(bytes))
+  if (text === undefined) return { text: new TextDecoder().decode(bytes), content: undefined }
   return {
     text,
-    content: Either.isLeft(documents) ? Either.left(documents.left) : await readers.documents(documents.right)
+    content:
+      format === "text" ? problems.take(await readers.text(text)) : await readers.documents(documentsOf(format, text))
   }
 }
 
-const errorOf = (file: string, text: string | undefined, { detail, offset, path, reason }: Problem) => {
-  const position = text === undefined || offset === undefined ? undefined : positionAt(text, offset)
-  return new ResourceFileError({
-    reason,
-    file,
-    line: position?.line,
-    column: position?.column,
-    path: formatPath(path),
-    detail: Redaction.text(detail)
-  })
+const errorsOf = (file: string, text: string | undefined, problems: Problems): ResourceFileError | undefined => {
+  const errorOf = (
+    { detail, offset, path, reason }: Problem,
+    others?: ReadonlyArray<ResourceFileError>
+  ): ResourceFileError => {
+    const position = text === undefined || offset === undefined ? undefined : positionAt(text, offset)
+    return new ResourceFileError({
+      reason,
+      file,
+      line: position?.line,
+      column: position?.column,
+      path: formatPath(path),
+      detail: Redaction.text(detail),
+      others
+    })
+  }
+  const [first, ...others] = problems.inOrder()
+  if (first === undefined) return undefined
+  const told = others.slice(0, maxProblems - 1).map((each) => errorOf(each))
+  const [next] = others.slice(maxProblems - 1)
+  if (next === undefined) return errorOf(first, told)
+  const more = { ...next, path: [], detail: `more mistakes; those before are the first ${maxProblems}` }
+  return errorOf(first, [...told, errorOf(more)])
 }
 
 const resourcesOf = async (
   file: string,
   text: string | undefined,
-  elements: ReadonlyArray<Element>
-): Promise<Either.Either<ReadonlyArray<FileResource>, Problem>> => {
+  elements: ReadonlyArray<Element>,
+  problems: Problems,
+  pause: Pause
+): Promise<ReadonlyArray<FileResource>> => {
   const resources: Array<FileResource> = []
   const seen = new Map<string, FileResource>()
   const lines = new Lines(text)
   for (const element of elements) {
-    const result = await resourceOf(file, element, lines.of(element.offset))
-    if (Either.isLeft(result)) return Either.left(result.left)
-    const resource = result.right
+    if (problems.isFull) break
+    if (pause.isDue) await pause.turn()
+    const resource = problems.take(await resourceOf(file, element, lines.of(element.offset)))
+    if (resource === undefined) continue
     const key = `${resource.typeUrl} ${resource.name}`
     const other = seen.get(key)
     if (other !== undefined) {
       const where = other.line === undefined ? "before" : `in line ${other.line}`
       const what = `${ResourceType.shortNameOf(resource.typeUrl)} resource ${JSON.stringify(resource.name)}`
-      return problem("DuplicateName", `the ${what} stands ${where} already; keep one`, element.path, element.offset)
+      const detail = `the ${what} stands ${where} already; keep one`
+      problems.take(problem("DuplicateName", detail, element.path, element.offset))
+      continue
     }
     seen.set(key, resource)
     resources.push(resource)
   }
-  return Either.right(resources)
+  return resources
 }
 
 /** Lines of growing offsets: every part of the text is looked at once. */
 class Lines {
   #line = 1
   #at = 0
-  constructor(readonly text: string | undefined) {}
+  /** Where this line ends; kept, since the file may be one line of which all places are asked for. */
+  #end: number
+  constructor(readonly text: string | undefined) {
+    this.#end = this.#endAfter(0)
+  }
 
   of(offset: number | undefined): number | undefined {
     if (this.text === undefined || offset === undefined) return undefined
     if (offset < this.#at) return positionAt(this.text, offset).line
-    for (let next = this.text.indexOf("\n", this.#at); next >= 0 && next < offset;) {
+    while (this.#end < offset) {
       this.#line++
-      this.#at = next + 1
-      next = this.text.indexOf("\n", this.#at)
+      this.#at = this.#end + 1
+      this.#end = this.#endAfter(this.#at)
     }
     return this.#line
   }
+
+  #endAfter(at: number): number {
+    const end = this.text?.indexOf("\n", at) ?? -1
+    return end < 0 ? Number.POSITIVE_INFINITY : end
+  }
 }
 
-const oneDocument = (documents: ReadonlyArray<SourceDocument>): Either.Either<SourceDocument, Problem> => {
-  const [first, second] = documents
-  if (first === undefined) return nothing("")
-  return second === undefined
-    ? Either.right(first)
-    : problem("Schema", "a file holds one DiscoveryResponse; put the second into a file of its own", [], second.start)
+/** Of one document what it holds. */
+const oneResponse = async (
+  documents: Iterable<Result<SourceDocument>>,
+  problems: Problems
+): Promise<ResponseElements | undefined> => {
+  let found: ResponseElements | undefined
+  let count = 0
+  for (const result of documents) {
+    const document = problems.take(result)
+    if (document === undefined) continue
+    if (++count === 1) {
+      found = problems.take(await responseFromJson(document))
+    } else {
+      const detail = "a file holds one DiscoveryResponse; put the second into a file of its own"
+      problems.take(problem("Schema", detail, [], document.start))
+      return undefined
+    }
+  }
+  return found
 }
 
 /**
@@ -553,51 +657,61 @@ export const parseResponse = (
 ): Effect.Effect<Response, ResourceFileError> =>
   Effect.flatMap(
     Effect.promise(async () => {
-      const { content, text } = await read(input, {
+      const problems = new Problems()
+      const { content, text } = await read(input, problems, {
         binary: responseFromBinary,
         text: responseFromText,
-        documents: async (documents) => {
-          const document = oneDocument(documents)
-          return Either.isLeft(document) ? Either.left(document.left) : await responseFromJson(document.right)
-        }
+        documents: (documents) => oneResponse(documents, problems)
       })
-      const response = Either.isLeft(content)
-        ? Either.left(content.left)
-        : await checkResponse(input.file, text, content.right, options)
-      return Either.mapLeft(response, (found) => errorOf(input.file, text, found))
+      const response =
+        content === undefined ? undefined : await checkResponse(input.file, text, content, options, problems)
+      return resultOf(input.file, text, problems, response)
     }),
     (response) => response
   )
 
+/** What was read if nothing is wrong with it. */
+const resultOf = <A>(
+  file: string,
+  text: string | undefined,
+  problems: Problems,
+  value: A | undefined
+): Either.Either<A, ResourceFileError> => {
+  const error = errorsOf(file, text, problems)
+  if (error !== undefined) return Either.left(error)
+  if (value !== undefined) return Either.right(value)
+  throw new Error("a file without content and without a mistake")
+}
+
 const checkResponse = async (
   file: string,
   text: string | undefined,
-  { elements, message }: { readonly message: DiscoveryResponse; readonly elements: ReadonlyArray<Element> },
-  options: { readonly typeUrl?: string | undefined }
-): Promise<Either.Either<Response, Problem>> => {
-  const result = await resourcesOf(file, text, elements)
-  if (Either.isLeft(result)) return Either.left(result.left)
-  const resources = result.right
+  { elements, message }: ResponseElements,
+  options: { readonly typeUrl?: string | undefined },
+  problems: Problems
+): Promise<Response | undefined> => {
+  const resources = await resourcesOf(file, text, elements, problems, new Pause())
+  if (problems.found.length > 0) return undefined
   const wanted = options.typeUrl === undefined ? undefined : urlOf(options.typeUrl)
   const typeUrl = message.typeUrl === "" ? (resources[0]?.typeUrl ?? wanted) : urlOf(message.typeUrl)
   if (typeUrl === undefined) {
-    return problem("Empty", "it has neither resources nor type_url; an empty response says the type that it is of")
+    return problems.take(
+      problem("Empty", "it has neither resources nor type_url; an empty response says the type that it is of")
+    )
   }
-  if (!TypeRegistry.has(typeUrl)) return problem("UnknownType", JsonProblem.unknownType(typeUrl), ["type_url"])
+  if (!TypeRegistry.has(typeUrl)) {
+    return problems.take(problem("UnknownType", JsonProblem.unknownType(typeUrl), ["type_url"]))
+  }
   if (wanted !== undefined && wanted !== typeUrl) {
-    return problem("WrongType", `it is of type ${typeUrl}, but ${wanted} is wanted here`)
+    return problems.take(problem("WrongType", `it is of type ${typeUrl}, but ${wanted} is wanted here`))
   }
   for (const [index, resource] of resources.entries()) {
     if (resource.typeUrl === typeUrl) continue
     const element = elements[index]
-    return problem(
-      "WrongType",
-      `it is of type ${resource.typeUrl}, the response of ${typeUrl}`,
-      element?.path,
-      element?.offset
-    )
+    const detail = `it is of type ${resource.typeUrl}, the response of ${typeUrl}`
+    problems.take(problem("WrongType", detail, element?.path, element?.offset))
   }
-  return Either.right({ typeUrl, version: message.versionInfo, resources, message })
+  return { typeUrl, version: message.versionInfo, resources, message }
 }
 
 /**
@@ -630,23 +744,53 @@ const checkResponse = async (
 export const parseResources = (input: Input): Effect.Effect<ReadonlyArray<FileResource>, ResourceFileError> =>
   Effect.flatMap(
     Effect.promise(async () => {
-      const { content, text } = await read<ReadonlyArray<Element>>(input, {
+      const problems = new Problems()
+      const pause = new Pause()
+      const { content = [], text } = await read<ReadonlyArray<Element>>(input, problems, {
         binary: (bytes) => Either.map(responseFromBinary(bytes), ({ elements }) => elements),
         text: elementsOfText,
         documents: async (documents) => {
           const elements: Array<Element> = []
-          for (const document of documents) {
-            const result = await elementsOfJson(document)
-            if (Either.isLeft(result)) return result
-            elements.push(...result.right)
+          for (const result of documents) {
+            const document = problems.take(result)
+            if (document !== undefined) await elementsOfJson(document, elements, problems, pause)
+            if (problems.isFull) break
           }
-          return Either.right(elements)
+          return elements
         }
       })
-      const resources = Either.isLeft(content)
-        ? Either.left(content.left)
-        : await resourcesOf(input.file, text, content.right)
-      return Either.mapLeft(resources, (found) => errorOf(input.file, text, found))
+      const resources = await resourcesOf(input.file, text, content, problems, pause)
+      return resultOf(input.file, text, problems, resources)
     }),
     (resources) => resources
   )
+
+/**
+ * Reads a file of resources from disk, once; as {@link parseResources} for its content.
+ *
+ * @param options `maxFileBytes`: the largest file in bytes. Default 67 108 864
+ * @since 0.1.0
+ */
+export const readResources = (
+  file: string,
+  options: Pick<ReadOptions, "maxFileBytes"> = {}
+): Effect.Effect<ReadonlyArray<FileResource>, ResourceFileError> => {
+  const refuse = (reason: "Unreadable" | "TooLarge", detail: string) =>
+    new ResourceFileError({ reason, file, line: undefined, column: undefined, path: "", detail })
+  return Effect.flatMap(
+    Effect.promise(() => FileContent.read(file, withDefaults(options).maxFileBytes)),
+    (content) => {
+      switch (content._tag) {
+        case "Read":
+          return parseResources({ file, bytes: content.bytes })
+        case "Refused":
+          return refuse(content.reason, content.detail)
+        case "Missing":
+          return refuse("Unreadable", "there is no such file")
+        case "Changing":
+        case "Unchanged":
+          return refuse("Unreadable", "it is being written to; read it again")
+      }
+    }
+  )
+}

@@ -90,8 +90,11 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
     let error: ResourceFile.ResourceFileError | undefined
     let isMissing = false
 
+    const refusal = (reason: "Unreadable" | "TooLarge", detail: string) =>
+      new ResourceFile.ResourceFileError({ reason, file: path, line: undefined, column: undefined, path: "", detail })
+
     const reject = (rejection: ResourceFile.ResourceFileError): ReadonlyArray<FileEvent> => {
-      const isNew = error?.message !== rejection.message
+      const isNew = !ResourceFile.isSame(error, rejection)
       error = rejection
       return isNew ? [{ _tag: "Rejected", path, error: rejection, inForce: latest.get(path)?.resources.length }] : []
     }
@@ -108,16 +111,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
             return []
           case "Refused":
             seen = undefined
-            return reject(
-              new ResourceFile.ResourceFileError({
-                reason: content.reason,
-                file: path,
-                line: undefined,
-                column: undefined,
-                path: "",
-                detail: content.detail
-              })
-            )
+            return reject(refusal(content.reason, content.detail))
           case "Read": {
             const isKnown = seen?.hash === content.hash
             seen = content
@@ -143,7 +137,12 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
       isMissing = content._tag === "Missing"
       const presence: ReadonlyArray<FileEvent> =
         wasMissing === isMissing ? [] : [{ _tag: isMissing ? "Missing" : "Returned", path }]
-      const events = yield* take(content)
+      const events = yield* Effect.catchAllDefect(take(content), (defect) =>
+        Effect.sync(() => {
+          const detail = `reading it failed, by a fault of this program: ${FileContent.reasonOf(defect)}`
+          return reject(refusal("Unreadable", detail))
+        })
+      )
       yield* log.tell([...presence, ...events], error === undefined ? 0 : 1)
     })
 

@@ -375,7 +375,7 @@ describe("an error says where, what and what to do", () => {
       "a:\n  b: [1,\n  2\n",
       "a.yaml:3:3: Flow sequence in block collection must be sufficiently indented and end with a ]"
     ],
-    ["a YAML key twice", "a.yaml", `${one("a")}name: b\n`, "a.yaml:3:1: Map keys must be unique"],
+    ["a YAML key twice", "a.yaml", `${one("a")}name: b\n`, "a.yaml:3:1: this key stands twice in its object; keep one"],
     [
       "a YAML tag",
       "a.yaml",

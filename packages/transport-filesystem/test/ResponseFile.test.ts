@@ -251,7 +251,7 @@ describe("a file with a response", () => {
 
       file.events.length = 0
       directory.move("cds.yaml", `${clusters("4", "a")}\n#${" ".repeat(1000)}`)
-      expect((yield* file.heard("Rejected")).error.message).toMatch(/the limit is 1000/)
+      expect((yield* file.heard("Rejected")).error.message).toMatch(/the limit for a file is 1000/)
       expect(yield* versionOf(file.current)).toBe("3")
     })
   )

@@ -19,3 +19,15 @@ export const until = <A>(
       yield* Effect.sleep("2 millis")
     }
   })
+
+/** Waits until an assertion holds; after `limit` milliseconds its failure is that of the test. */
+export const eventually = <A>(assertion: Effect.Effect<A>, limit = 30_000): Effect.Effect<A> =>
+  Effect.gen(function* () {
+    const start = yield* Clock.currentTimeMillis
+    for (;;) {
+      const exit = yield* Effect.exit(assertion)
+      if (exit._tag === "Success") return exit.value
+      if ((yield* Clock.currentTimeMillis) - start > limit) return yield* exit
+      yield* Effect.sleep("5 millis")
+    }
+  })

@@ -23,6 +23,13 @@ const text = (password: string) =>
 const mistakes: ReadonlyArray<readonly [name: string, file: string, text: (planted: string) => string]> = [
   ["YAML: a password that reads as a tag", "a.yaml", (planted) => yaml(`!${planted}`)],
   ["YAML: a password that reads as an alias", "a.yaml", (planted) => yaml(`*${planted}`)],
+  ["YAML: an alias inside of its anchor", "a.yaml", (planted) => yaml(`&${planted}\n      a: *${planted}`)],
+  ["YAML: a secret as a key, twice", "a.yaml", (planted) => yaml(`a\n    "${planted} ": a\n    "${planted} ": a`)],
+  [
+    "YAML: another mistake before it",
+    "a.yaml",
+    (planted) => yaml("a").replace("name: edge", "name: 17").replace("inline_string", planted)
+  ],
   ["YAML: a password that reads as the head of a block", "a.yaml", (planted) => yaml(`|${planted}`)],
   ["YAML: a password with a colon", "a.yaml", (planted) => yaml(`${planted}: ${planted}`)],
   ["YAML: a quote in quotes", "a.yaml", (planted) => yaml(`"${planted}"${planted}"`)],
@@ -51,6 +58,11 @@ const mistakes: ReadonlyArray<readonly [name: string, file: string, text: (plant
   ["JSON: a password without quotes", "a.json", (planted) => json(`{"inline_string": ${planted}}`)],
   ["JSON: a string that does not end", "a.json", (planted) => json(`{"inline_string": "${planted}\n"}`)],
   ["JSON: an escape that is none", "a.json", (planted) => json(`{"inline_string": "\\${planted}"}`)],
+  [
+    "JSON: another mistake before it",
+    "a.json",
+    (planted) => json(`{"${planted}9": 1, "filename": 17, "inline_bytes": "${planted}!"}`)
+  ],
   ["JSON: a string in the place of a message", "a.json", (planted) => json(`"${planted}"`)],
   ["JSON: a secret as a key", "a.json", (planted) => json(`{"${planted}": "a"}`)],
   ["JSON: the same twice", "a.json", (planted) => json(`{"${planted} ": "a", "${planted} ": "a"}`)],

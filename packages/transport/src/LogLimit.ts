@@ -42,9 +42,12 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
   const log = (
     level: LogLevel.LogLevel,
     annotations: Readonly<Record<string, unknown>>,
-    ...message: ReadonlyArray<unknown>
+    message: string,
+    cause?: unknown
   ) => {
-    Runtime.runFork(runtime)(Effect.annotateLogs(Effect.logWithLevel(level, ...message), annotations))
+    const logged =
+      cause === undefined ? Effect.logWithLevel(level, message) : Effect.logWithLevel(level, message, cause)
+    Runtime.runFork(runtime)(Effect.annotateLogs(logged, annotations))
   }
   return (level, subject, message, cause, annotations = {}) => {
     const time = now()
@@ -61,7 +64,6 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
       return
     }
     subjects.add(key)
-    if (cause === undefined) log(level, annotations, oneLine(message))
-    else log(level, annotations, oneLine(message), cause)
+    log(level, annotations, oneLine(message), cause)
   }
 }

@@ -3,189 +3,34 @@
  *
  * @since 0.1.0
  */
-import type { JsonValue, Message } from "@bufbuild/protobuf"
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as HelpDoc from "@effect/cli/HelpDoc"
-import * as Options from "@effect/cli/Options"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as Console from "effect/Console"
-import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import { existsSync } from "node:fs"
-import * as Collection from "../Collection.js"
-import { CommandFailure } from "../CommandFailure.js"
-import * as Differences from "../Differences.js"
-import * as LocalResources from "../LocalResources.js"
-import * as ResourceText from "../ResourceText.js"
-import * as Target from "../Target.js"
-import * as TypeArgument from "../TypeArgument.js"
-
-/** A resource to compare. */
-interface Side {
-  readonly type: ResourceType.ResourceType
-  readonly name: string
-  readonly json: JsonValue
-  /** What is printed of it. */
-  readonly shown: JsonValue
-}
-
-type State = ReadonlyMap<string, Side>
-
-/** A resource that is different; without differences it is on one side only. */
-interface Change {
-  readonly change: "added" | "removed" | "changed"
-  readonly type: string
-  readonly name: string
-  readonly differences: ReadonlyArray<Differences.Difference>
-}
-
-const keyOf = ({ type, name }: Pick<Side, "type" | "name">): string => `${type.typeUrl} ${name}`
-
-/** Those of which a server gives all; the hosts of VHDS are asked for one by one. */
-const comparable = ResourceType.all.filter(({ shortName }) => shortName !== "VHDS")
-
-const typesOf = (list: string): Option.Option<ReadonlyArray<ResourceType.ResourceType>> =>
-  Option.all(list.split(",").map((text) => Option.fromNullable(TypeArgument.parse(text.trim()))))
-
-/** Secrets are compared, too, and not printed unless that is wanted. */
-const sideOf = async (
-  type: ResourceType.ResourceType,
-  name: string,
-  value: Message,
-  isShown: boolean
-): Promise<Side> => {
-  const schema = await type.load()
-  const json = await ResourceText.json(schema, value, true)
-  return { type, name, json, shown: isShown ? json : await ResourceText.json(schema, value, false) }
-}
-
-const ofFiles = (
-  path: string,
-  types: ReadonlyArray<ResourceType.ResourceType>,
-  isShown: boolean
-): Effect.Effect<State, CommandFailure> =>
-  Effect.gen(function* () {
-    const { groups, mistakes } = yield* LocalResources.read(path)
-    const [mistake] = mistakes
-    if (mistake !== undefined) {
-      return yield* new CommandFailure({
-        kind: "failed",
-        message: `${mistake} (effect-xds validate ${path} says more)`
-      })
-    }
-    const state = new Map<string, Side>()
-    const owners = new Map<string, string>()
-    for (const [group, resources] of groups) {
-      for (const { name, typeUrl, value } of resources) {
-        const type = types.find((each) => each.typeUrl === typeUrl)
-        if (type === undefined) continue
-        const key = keyOf({ type, name })
-        const owner = owners.get(key)
-        if (owner !== undefined) {
-          const message = `${type.shortName} ${JSON.stringify(name)} is in the groups ${owner} and ${group} of ${path}`
-          return yield* new CommandFailure({ kind: "usage", message: `${message}; give the directory of one of them` })
-        }
-        owners.set(key, group)
-        const side = yield* Effect.promise(async () =>
-          sideOf(type, name, await ResourceText.decode(type, value), isShown)
-        )
-        state.set(key, side)
-      }
-    }
-    return state
-  })
-
-const ofServer = (
-  address: string,
-  target: Target.Config,
-  types: ReadonlyArray<ResourceType.ResourceType>,
-  isShown: boolean
-): Effect.Effect<State, CommandFailure> =>
-  Effect.gen(function* () {
-    const client = yield* Target.connect(address, target, true)
-    const found = yield* Target.saying(`Waiting for ${address}`, Collection.all(client, address, types, target.timeout))
-    const state = new Map<string, Side>()
-    for (const { name, type, value } of found) {
-      state.set(keyOf({ type, name }), yield* Effect.promise(() => sideOf(type, name, value, isShown)))
-    }
-    return state
-  }).pipe(Effect.scoped)
-
-const compare = (from: State, to: State): ReadonlyArray<Change> => {
-  const keys = Array.from(new Set([...from.keys(), ...to.keys()]))
-  const changes = keys.flatMap((key): ReadonlyArray<Change & { readonly order: number }> => {
-    const [one, other] = [from.get(key), to.get(key)]
-    const either = one ?? other
-    if (either === undefined) return []
-    const differences =
-      one === undefined || other === undefined
-        ? []
-        : Differences.between(one.json, other.json, { from: one.shown, to: other.shown })
-    if (one !== undefined && other !== undefined && differences.length === 0) return []
-    const change = one === undefined ? "added" : other === undefined ? "removed" : "changed"
-    const { name, type } = either
-    return [{ change, type: type.shortName, name, differences, order: type.order }]
-  })
-  return changes
-    .sort((one, other) => one.order - other.order || (one.name < other.name ? -1 : 1))
-    .map(({ change, differences, name, type }) => ({ change, type, name, differences }))
-}
-
-const signs = { added: "+", removed: "-", changed: "~" } as const
-
-/** Longer values are cut: the names of the places matter most. */
-const longest = 100
-
-const short = (value: JsonValue | undefined): string => {
-  const text = value === undefined ? "nothing" : JSON.stringify(value)
-  return text.length > longest ? `${text.slice(0, longest)}…` : text
-}
-
-const linesOf = ({ change, differences, name, type }: Change): ReadonlyArray<string> => [
-  `${signs[change]} ${type} ${name}`,
-  ...differences.map(({ from, path, to }) => `    ${path}: ${short(from)} → ${short(to)}`)
-]
-
-const details = HelpDoc.blocks([
-  HelpDoc.p(
-    "Prints what B has more (+), less (-) and otherwise (~) than A. Each is a directory or file with resources, or the " +
-      `address of a server: ${Target.addressHelp}.`
-  ),
-  HelpDoc.p("Exit code 0: nothing is different. 1: something is."),
-  HelpDoc.p("effect-xds diff --node-cluster edge 127.0.0.1:18000 ./config/edge"),
-  HelpDoc.p("effect-xds diff --types CDS,EDS old.example:18000 http://new.example:18001")
-])
+import * as CommandLine from "../CommandLine.js"
+import { addressHelp, outputOption, showSecrets, targetOptions } from "./TargetOptions.js"
 
 /**
  * The command.
  *
  * @since 0.1.0
  */
-export const diff = Command.make(
-  "diff",
-  {
-    target: Target.options,
-    showSecrets: ResourceText.showSecrets,
-    output: ResourceText.option("table: a line for each place; json, yaml: with whole values"),
-    types: Options.text("types").pipe(
-      Options.withPseudoName("TYPES"),
-      Options.withDescription("Compares these only: CDS,EDS. Default: all but VHDS"),
-      Options.filterMap(typesOf, `--types is a list such as CDS,EDS; there are ${TypeArgument.choices}`),
-      Options.withDefault(comparable)
-    ),
-    from: Args.text({ name: "A" }).pipe(Args.withDescription("A directory, a file or an address")),
-    to: Args.text({ name: "B" }).pipe(Args.withDescription("A directory, a file or an address"))
+export const diff = CommandLine.command({
+  name: "diff",
+  summary: "prints what B has more (+), less (-) and otherwise (~) than A",
+  details: [
+    `Each is a directory or file with resources, or the address of a server: ${addressHelp}.`,
+    "Exit code 0: nothing is different. 1: something is. 3: a side cannot be read; every reason is on the standard error."
+  ],
+  examples: [
+    "effect-xds diff --node-cluster edge 127.0.0.1:18000 ./config/edge",
+    "effect-xds diff --types CDS,EDS old.example:18000 http://new.example:18001"
+  ],
+  arguments: {
+    from: CommandLine.argument("A", "A directory, a file or an address"),
+    to: CommandLine.argument("B", "A directory, a file or an address")
   },
-  ({ from, output, showSecrets, target, to, types }) =>
-    Effect.gen(function* () {
-      const read = (side: string) =>
-        existsSync(side) ? ofFiles(side, types, showSecrets) : ofServer(side, target, types, showSecrets)
-      const [one, other] = yield* Effect.all([read(from), read(to)], { concurrency: "unbounded" })
-      const changes = compare(one, other)
-      if (output === "json") yield* Console.log(JSON.stringify(changes, undefined, 2))
-      else if (output === "yaml") yield* Console.log(ResourceText.yaml([changes]))
-      else for (const line of changes.flatMap(linesOf)) yield* Console.log(line)
-      if (changes.length > 0) return yield* new CommandFailure({ kind: "found", message: "" })
-    })
-).pipe(Command.withDescription(details))
+  options: {
+    ...targetOptions,
+    showSecrets,
+    output: outputOption("table: a line for each place; json, yaml: with whole values"),
+    types: CommandLine.text("TYPES", "Compares these only: CDS,EDS. Default: all but VHDS", undefined)
+  },
+  load: async (values) => (await import("../Comparing.js")).run(values)
+})

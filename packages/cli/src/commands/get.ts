@@ -3,76 +3,37 @@
  *
  * @since 0.1.0
  */
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as HelpDoc from "@effect/cli/HelpDoc"
-import * as Console from "effect/Console"
-import * as Effect from "effect/Effect"
-import * as Collection from "../Collection.js"
-import { CommandFailure } from "../CommandFailure.js"
-import * as ResourceText from "../ResourceText.js"
-import * as Target from "../Target.js"
-import * as TypeArgument from "../TypeArgument.js"
-
-const render = (
-  format: ResourceText.Format,
-  found: ReadonlyArray<ResourceText.Found>,
-  isShown: boolean
-): Effect.Effect<string> => {
-  if (format === "table") {
-    const rows = found.map(({ name, type, version }) => [type.shortName, name, version])
-    return Effect.succeed(ResourceText.table([["TYPE", "NAME", "VERSION"], ...rows]))
-  }
-  return Effect.map(
-    Effect.promise(() => Promise.all(found.map((each) => ResourceText.withType(each, isShown)))),
-    (documents) => (format === "yaml" ? ResourceText.yaml(documents) : JSON.stringify(documents, undefined, 2))
-  )
-}
-
-const details = HelpDoc.blocks([
-  HelpDoc.p("Prints resources as a server has them now: those named, or all of the type."),
-  HelpDoc.p(
-    `ADDRESS is ${Target.addressHelp}. What JSON and YAML print with --show-secrets, a directory of \`serve\` may hold.`
-  ),
-  HelpDoc.p("Exit code 3: a resource does not exist. 4: the server gives no answer."),
-  HelpDoc.p("effect-xds get --node-cluster edge 127.0.0.1:18000 CDS"),
-  HelpDoc.p("effect-xds get --output yaml --protocol delta 127.0.0.1:18000 clusters backend"),
-  HelpDoc.p("effect-xds get --tls-ca ca.pem https://xds.example:18001 LDS"),
-  HelpDoc.p("effect-xds get path:/var/lib/envoy/xds EDS backend")
-])
+import * as CommandLine from "../CommandLine.js"
+import { addressHelp, outputOption, showSecrets, targetOptions, typeHelp } from "./TargetOptions.js"
 
 /**
  * The command.
  *
  * @since 0.1.0
  */
-export const get = Command.make(
-  "get",
-  {
-    target: Target.options,
-    showSecrets: ResourceText.showSecrets,
-    output: ResourceText.option("table: names and versions; json, yaml: the resources"),
-    address: Args.text({ name: "ADDRESS" }).pipe(Args.withDescription(Target.addressHelp)),
-    type: TypeArgument.argument,
-    names: Args.text({ name: "NAME" }).pipe(Args.withDescription("Default: all"), Args.repeated)
+export const get = CommandLine.command({
+  name: "get",
+  summary: "prints resources as a server has them now: those named, or all of the type",
+  details: [
+    "What JSON and YAML print with --show-secrets, a directory of `serve` may hold.",
+    "Servers choose what to give by the node: give --node-cluster, --node-id or --metadata where they do.",
+    "Exit code 1: there is no such resource. 3: the server gives no answer."
+  ],
+  examples: [
+    "effect-xds get --node-cluster edge 127.0.0.1:18000 CDS",
+    "effect-xds get --output yaml --protocol delta 127.0.0.1:18000 clusters backend",
+    "effect-xds get --tls-ca ca.pem https://xds.example:18001 LDS",
+    "effect-xds get path:/var/lib/envoy/xds EDS backend"
+  ],
+  arguments: {
+    address: CommandLine.argument("ADDRESS", addressHelp),
+    type: CommandLine.argument("TYPE", typeHelp),
+    names: CommandLine.repeatedArgument("NAME", "Of resources. Default: all")
   },
-  ({ address, names, output, showSecrets, target, type }) =>
-    Effect.gen(function* () {
-      const client = yield* Target.connect(address, target, true)
-      const watched = yield* Collection.watchable(type)
-      const found = yield* Target.saying(
-        `Waiting for ${type.shortName} of ${address}`,
-        names.length === 0
-          ? Collection.all(client, address, [type], target.timeout)
-          : Effect.forEach(names, (name) => Collection.one(client, address, type, watched, name), {
-              concurrency: "unbounded"
-            })
-      )
-      if (found.length === 0) {
-        const who = `node id ${JSON.stringify(target.nodeId)}, cluster ${JSON.stringify(target.nodeCluster)}`
-        const message = `${address} has no ${type.shortName} for ${who}: nothing came within ${target.timeout} s`
-        return yield* new CommandFailure({ kind: "missing", message })
-      }
-      yield* Console.log(yield* render(output, found, showSecrets))
-    }).pipe(Effect.scoped)
-).pipe(Command.withDescription(details))
+  options: {
+    ...targetOptions,
+    showSecrets,
+    output: outputOption("table: names and versions; json, yaml: the resources")
+  },
+  load: async (values) => (await import("../Getting.js")).run(values)
+})

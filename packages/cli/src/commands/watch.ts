@@ -3,94 +3,31 @@
  *
  * @since 0.1.0
  */
-import type { Message } from "@bufbuild/protobuf"
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as HelpDoc from "@effect/cli/HelpDoc"
-import type { ResourceEvent } from "@effect-xds/client"
-import type * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as Console from "effect/Console"
-import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
-import * as Collection from "../Collection.js"
-import * as ResourceText from "../ResourceText.js"
-import * as Target from "../Target.js"
-import * as TypeArgument from "../TypeArgument.js"
-
-type Event = ResourceEvent.ResourceEvent<Message>
-
-const words: Record<Event["_tag"], string> = {
-  Updated: "updated",
-  DoesNotExist: "does not exist",
-  Error: "error",
-  AmbientError: "stays, with an error",
-  Recovered: "recovered"
-}
-
-const line = (type: ResourceType.ResourceType, event: Event, time: Date): string => {
-  const detail = event._tag === "Updated" ? event.version : "error" in event ? event.error.message : ""
-  const clock = time.toTimeString().slice(0, 8)
-  return ResourceText.table([[clock, words[event._tag].padEnd(20), type.shortName, event.name, detail]])
-}
-
-const record = async (type: ResourceType.ResourceType, event: Event, time: Date, isShown: boolean) => ({
-  time: time.toISOString(),
-  event: event._tag,
-  type: type.shortName,
-  name: event.name,
-  ...(event._tag === "Updated" && {
-    version: event.version,
-    resource: await ResourceText.withType({ type, value: event.value }, isShown)
-  }),
-  ...("error" in event && { error: { code: event.error.code, message: event.error.message } })
-})
-
-const render = (
-  format: ResourceText.Format,
-  type: ResourceType.ResourceType,
-  event: Event,
-  time: Date,
-  isShown: boolean
-): Effect.Effect<string> =>
-  format === "table"
-    ? Effect.succeed(line(type, event, time))
-    : Effect.map(
-        Effect.promise(() => record(type, event, time, isShown)),
-        (data) => (format === "json" ? JSON.stringify(data) : `---\n${ResourceText.yaml([data])}`)
-      )
-
-const details = HelpDoc.blocks([
-  HelpDoc.p("Prints what becomes of resources, those named or all of the type, until Ctrl-C."),
-  HelpDoc.p(`ADDRESS is ${Target.addressHelp}. JSON is one object a line.`),
-  HelpDoc.p("effect-xds watch --node-cluster edge 127.0.0.1:18000 EDS backend"),
-  HelpDoc.p("effect-xds watch --output json http://127.0.0.1:18001 clusters")
-])
+import * as CommandLine from "../CommandLine.js"
+import { addressHelp, outputOption, showSecrets, targetOptions, typeHelp } from "./TargetOptions.js"
 
 /**
  * The command.
  *
  * @since 0.1.0
  */
-export const watch = Command.make(
-  "watch",
-  {
-    target: Target.options,
-    showSecrets: ResourceText.showSecrets,
-    output: ResourceText.option("table: a line for each event; json, yaml: with the resource"),
-    address: Args.text({ name: "ADDRESS" }).pipe(Args.withDescription(Target.addressHelp)),
-    type: TypeArgument.argument,
-    names: Args.text({ name: "NAME" }).pipe(Args.withDescription("Default: all"), Args.repeated)
+export const watch = CommandLine.command({
+  name: "watch",
+  summary: "prints what becomes of resources, those named or all of the type, until Ctrl-C",
+  details: ["JSON is one object a line."],
+  examples: [
+    "effect-xds watch --node-cluster edge 127.0.0.1:18000 EDS backend",
+    "effect-xds watch --output json http://127.0.0.1:18001 clusters"
+  ],
+  arguments: {
+    address: CommandLine.argument("ADDRESS", addressHelp),
+    type: CommandLine.argument("TYPE", typeHelp),
+    names: CommandLine.repeatedArgument("NAME", "Of resources. Default: all")
   },
-  ({ address, names, output, showSecrets, target, type }) =>
-    Effect.gen(function* () {
-      const client = yield* Target.connect(address, target, false)
-      const watched = yield* Collection.watchable(type)
-      const events = names.length === 0 ? [client.watchAll(watched)] : names.map((name) => client.watch(watched, name))
-      yield* Stream.runForEach(Stream.mergeAll(events, { concurrency: "unbounded" }), (event) =>
-        Effect.flatMap(
-          Effect.suspend(() => render(output, type, event, new Date(), showSecrets)),
-          Console.log
-        )
-      )
-    }).pipe(Effect.scoped)
-).pipe(Command.withDescription(details))
+  options: {
+    ...targetOptions,
+    showSecrets,
+    output: outputOption("table: a line for each event; json, yaml: with the resource")
+  },
+  load: async (values) => (await import("../Watching.js")).run(values)
+})

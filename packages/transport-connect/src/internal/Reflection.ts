@@ -59,7 +59,7 @@ export class Index {
         if (told.has(next.proto.name) && next !== file) continue
         told.add(next.proto.name)
         fresh.push(toBinary(FileDescriptorProtoSchema, next.proto))
-        pending.push(...next.dependencies)
+        for (const dependency of next.dependencies) pending.push(dependency)
       }
       return { case: "fileDescriptorResponse", value: { fileDescriptorProto: fresh } }
     }

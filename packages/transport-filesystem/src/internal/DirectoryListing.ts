@@ -126,7 +126,7 @@ export const read = async (options: {
       return
     }
     entries += names.length
-    if (entries > maxFiles) throw new TooManyFiles(`more than ${maxFiles} files; divide them, or raise maxFiles`)
+    if (entries > maxFiles) throw new TooManyFiles(`more than ${maxFiles} files; divide them, or raise the limit`)
     for (const name of links) {
       await WayWatch.add(join(path, name), (directory, identity) => watch(directory, identity, true))
     }

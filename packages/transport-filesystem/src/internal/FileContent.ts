@@ -1,4 +1,5 @@
 /** Reads a file whole, or not at all. */
+import { ofParser } from "@effect-xds/proto/Redaction"
 import { createHash } from "node:crypto"
 import type { BigIntStats } from "node:fs"
 import { constants } from "node:fs"
@@ -32,6 +33,10 @@ export type FileContent =
   | { readonly _tag: "Changing" }
   | { readonly _tag: "Refused"; readonly reason: "Unreadable" | "TooLarge"; readonly detail: string }
 
+/** What a fault of the program is told as; what it says may be as long as a file, and quote a part of one. */
+export const reasonOf = (defect: unknown): string =>
+  defect instanceof Error ? `${defect.name}: ${ofParser(defect.message).slice(0, 200)}` : typeof defect
+
 const refused = (reason: "Unreadable" | "TooLarge", detail: string): FileContent => ({
   _tag: "Refused",
   reason,
@@ -55,7 +60,7 @@ export const read = async (path: string, maxBytes: number, known?: Signature): P
       if (before.size > BigInt(maxBytes)) {
         return refused(
           "TooLarge",
-          `it has ${before.size} bytes, the limit is ${maxBytes}; divide it, or raise maxFileBytes`
+          `it has ${before.size} bytes, the limit for a file is ${maxBytes}; divide it, or raise the limit`
         )
       }
       const bytes = Buffer.alloc(Number(before.size))

@@ -6,6 +6,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { FileEvent } from "../FileEvent.js"
 import * as FilesystemMetrics from "../FilesystemMetrics.js"
+import type { ResourceFileError } from "../ResourceFile.js"
 
 /** Events a subscriber may be behind; then it loses the oldest. */
 const capacity = 1_024
@@ -22,6 +23,10 @@ export interface FileLog {
 /** File names and what files hold must not look like lines of their own. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
 
+/** The first mistake of a file; the status has all. */
+const mistakeOf = ({ message, others = [] }: ResourceFileError): string =>
+  others.length === 0 ? message : `${message} (and ${others.length} more in this file)`
+
 /** `undefined`: nothing that anyone needs to know. */
 const lineOf = (event: FileEvent, wasRejected: boolean): Effect.Effect<void> | undefined => {
   switch (event._tag) {
@@ -33,8 +38,8 @@ const lineOf = (event: FileEvent, wasRejected: boolean): Effect.Effect<void> | u
       return Effect.logWarning(
         oneLine(
           event.inForce === undefined
-            ? `${event.error.message} (it was never good, so nothing of it is in force)`
-            : `${event.error.message} (its last good state stays in force)`
+            ? `${mistakeOf(event.error)} (it was never good, so nothing of it is in force)`
+            : `${mistakeOf(event.error)} (its last good state stays in force)`
         )
       )
     case "Removed":

@@ -1,5 +1,5 @@
 /**
- * Finds where in a JSON value a message cannot be read. `fromJson` says what is wrong but not where; this looks at the
+ * Finds the places in a JSON value for which a message cannot be read. `fromJson` says what is wrong but not where; this looks at the
  * parts one by one, and runs only for values that `fromJson` refused.
  */
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
@@ -33,7 +33,7 @@ const isObject = (json: JsonValue | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** Inline values of any DataSource count as sensitive: which of them are, hangs on where it is used. */
-const isHidden = (schema: DescMessage): boolean => schema.typeName === "envoy.config.core.v3.DataSource"
+export const isHidden = (schema: DescMessage): boolean => schema.typeName === "envoy.config.core.v3.DataSource"
 
 /** What could be the name of a field: letters in words. A key that is none may be a secret in the wrong place. */
 const isPlain = (key: string): boolean => /^[A-Za-z][A-Za-z_]{0,63}$/.test(key)
@@ -87,15 +87,19 @@ const ofScalar = (field: DescField, value: JsonValue, message: string, hidden: b
   return `${expected} but found ${show(value, hidden)}${range}${quotes}`
 }
 
-/** How many letters differ, as far as it is needed to tell a slip from another word. */
+/** How many letters differ, or are exchanged with their neighbour: it tells a slip from another word. */
 const distance = (one: string, other: string): number => {
+  let before: ReadonlyArray<number> = []
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (let i = 0; i < one.length; i++) {
     const next = [i + 1]
     for (let j = 0; j < other.length; j++) {
       const change = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1)
-      next.push(Math.min(change, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+      const isSwap = i > 0 && j > 0 && one[i] === other[j - 1] && one[i - 1] === other[j]
+      const swap = isSwap ? (before[j - 1] ?? 0) + 1 : Number.MAX_SAFE_INTEGER
+      next.push(Math.min(change, swap, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
     }
+    before = row
     row = next
   }
   return row[other.length] ?? 0
@@ -111,42 +115,43 @@ const suggestion = (schema: DescMessage, key: string): string => {
     : ""
 }
 
-/** The first thing in the value that the message cannot be read for; `undefined` if it can be read. */
+/** All that the message cannot be read for; empty if it can be read. */
 export const find = (
   schema: DescMessage,
   json: JsonValue,
   registry: Registry,
   path: Path = [],
   isInside = false
-): Problem | undefined => {
+): ReadonlyArray<Problem> => {
   const hidden = isInside || isHidden(schema)
   const message = failureOf(schema, json, registry)
-  if (message === undefined) return undefined
-  const here = (detail: string): Problem => ({ path, at: "value", reason: "Schema", detail })
-  if (schema.typeName === AnySchema.typeName) return inAny(json, registry, path, hidden) ?? here(reasonIn(message))
+  if (message === undefined) return []
+  const here = (detail: string): ReadonlyArray<Problem> => [{ path, at: "value", reason: "Schema", detail }]
+  const orHere = (found: ReadonlyArray<Problem>, detail: string) => (found.length > 0 ? found : here(detail))
+  if (schema.typeName === AnySchema.typeName) return orHere(inAny(json, registry, path, hidden), reasonIn(message))
   const expected = custom.get(schema.typeName)
   if (expected !== undefined) return here(`${expected} but found ${show(json, hidden)}`)
   if (isWrapperDesc(schema)) {
     return here(ofScalar(schema.fields[0], json, message, hidden))
   }
   if (!isObject(json)) return here(`expected an object (${schema.typeName}) but found ${show(json, hidden)}`)
-  return inFields(schema, json, registry, path, hidden) ?? here(reasonIn(message).slice(0, 200))
+  return orHere(inFields(schema, json, registry, path, hidden), reasonIn(message).slice(0, 200))
 }
 
 /** The fields of a message in an `Any`. */
 export const withoutType = (json: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(json).filter(([key]) => key !== "@type"))
 
-const inAny = (json: JsonValue, registry: Registry, path: Path, hidden: boolean): Problem | undefined => {
-  if (!isObject(json)) return undefined
+const inAny = (json: JsonValue, registry: Registry, path: Path, hidden: boolean): ReadonlyArray<Problem> => {
+  if (!isObject(json)) return []
   const type = json["@type"]
   if (typeof type !== "string" || type === "") {
     const detail = `"@type" is missing: it says which message this is, such as "type.googleapis.com/envoy.config.cluster.v3.Cluster"`
-    return { path, at: "value", reason: "Schema", detail }
+    return [{ path, at: "value", reason: "Schema", detail }]
   }
   const schema = registry.getMessage(TypeRegistry.typeName(type))
   if (schema === undefined) {
-    return { path: [...path, "@type"], at: "value", reason: "UnknownType", detail: unknownType(type) }
+    return [{ path: [...path, "@type"], at: "value", reason: "UnknownType", detail: unknownType(type) }]
   }
   return schema.typeName.startsWith("google.protobuf.") && json["value"] !== undefined
     ? find(schema, json["value"], registry, [...path, "value"], hidden)
@@ -159,17 +164,19 @@ const inFields = (
   registry: Registry,
   path: Path,
   hidden: boolean
-): Problem | undefined => {
+): ReadonlyArray<Problem> => {
   const seen = new Map<string, string>()
-  for (const [key, value] of Object.entries(json)) {
+  return Object.entries(json).flatMap(([key, value]) => {
     const field = schema.fields.find(({ jsonName, name }) => name === key || jsonName === key)
     const at = [...path, key]
-    const wrongKey = (detail: string): Problem => ({ path: at, at: "key", reason: "Schema", detail })
+    const wrongKey = (detail: string, isKeyHidden = false): ReadonlyArray<Problem> => [
+      { path: at, at: "key", reason: "Schema", detail, isKeyHidden }
+    ]
     if (field === undefined) {
       const meant = suggestion(schema, key)
       // A slip in the name of a field is close to it; anything else may be a secret in the wrong place.
       return meant === "" && (hidden || !isPlain(key))
-        ? { ...wrongKey(`${schema.typeName} has no field of this name`), isKeyHidden: true }
+        ? wrongKey(`${schema.typeName} has no field of this name`, true)
         : wrongKey(`${schema.typeName} has no field ${JSON.stringify(key.slice(0, 100))}${meant}`)
     }
     const one = field.oneof === undefined || value === null ? `field ${field.name}` : `oneof ${field.oneof.name}`
@@ -178,10 +185,8 @@ const inFields = (
       return wrongKey(`only one of ${JSON.stringify(other)} and ${JSON.stringify(key)} may be set`)
     }
     seen.set(one, key)
-    const found = inField(schema, field, key, value, registry, at, hidden || isSensitive(field))
-    if (found !== undefined) return found
-  }
-  return undefined
+    return inField(schema, field, key, value, registry, at, hidden || isSensitive(field))
+  })
 }
 
 const inField = (
@@ -192,37 +197,34 @@ const inField = (
   registry: Registry,
   path: Path,
   hidden: boolean
-): Problem | undefined => {
-  const here = (detail: string): Problem => ({ path, at: "value", reason: "Schema", detail })
+): ReadonlyArray<Problem> => {
+  const here = (detail: string): ReadonlyArray<Problem> => [{ path, at: "value", reason: "Schema", detail }]
   const failure = failureOf(schema, { [key]: value }, registry)
-  if (failure === undefined) return undefined
+  if (failure === undefined) return []
+  const orHere = (found: ReadonlyArray<Problem>) => (found.length > 0 ? found : here(reasonIn(failure).slice(0, 200)))
   switch (field.fieldKind) {
     case "message":
       return find(field.message, value, registry, path, hidden)
-    case "list": {
+    case "list":
       if (!Array.isArray(value)) return here(`expected a list but found ${show(value, hidden)}`)
-      for (const [index, item] of value.entries()) {
-        const at = [...path, index]
-        const found =
-          field.listKind === "message"
+      return orHere(
+        value.flatMap((item, index) => {
+          const at = [...path, index]
+          return field.listKind === "message"
             ? find(field.message, item, registry, at, hidden)
             : scalar(schema, field, { [key]: [item] }, item, registry, at, hidden)
-        if (found !== undefined) return found
-      }
-      return here(reasonIn(failure).slice(0, 200))
-    }
-    case "map": {
+        })
+      )
+    case "map":
       if (!isObject(value)) return here(`expected an object but found ${show(value, hidden)}`)
-      for (const [name, item] of Object.entries(value)) {
-        const at = [...path, name]
-        const found =
-          field.mapKind === "message"
+      return orHere(
+        Object.entries(value).flatMap(([name, item]) => {
+          const at = [...path, name]
+          return field.mapKind === "message"
             ? find(field.message, item, registry, at, hidden)
             : scalar(schema, field, { [key]: { [name]: item } }, item, registry, at, hidden)
-        if (found !== undefined) return found
-      }
-      return here(reasonIn(failure).slice(0, 200))
-    }
+        })
+      )
     default:
       return here(ofScalar(field, value, failure, hidden))
   }
@@ -236,11 +238,11 @@ const scalar = (
   registry: Registry,
   path: Path,
   hidden: boolean
-): Problem | undefined => {
+): ReadonlyArray<Problem> => {
   const failure = failureOf(schema, alone, registry)
   return failure === undefined
-    ? undefined
-    : { path, at: "value", reason: "Schema", detail: ofScalar(field, value, failure, hidden) }
+    ? []
+    : [{ path, at: "value", reason: "Schema", detail: ofScalar(field, value, failure, hidden) }]
 }
 
 /** What is wrong with a type URL that no message has. */

@@ -2,13 +2,16 @@
  * Reads JSON and keeps where every value stands, which `JSON.parse` does not. Strict (RFC 8259), and a key that stands
  * twice in an object is an error: one of the two would be lost in silence.
  */
-import type { JsonValue } from "@bufbuild/protobuf"
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import * as Either from "effect/Either"
 import type { Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
-import { maxDepth } from "./SourceDocument.js"
+import { maxDepth, tooDeep } from "./SourceDocument.js"
 
-/** Where the parts of one object or list stand. */
-type Places = ReadonlyMap<string | number, { readonly key: number; readonly value: number }>
+/** Where a part of an object or list stands; the key of what is in a list is where its value is. */
+interface Place {
+  readonly key: number
+  readonly value: number
+}
 
 class Malformed extends Error {
   constructor(
@@ -30,7 +33,13 @@ const plain = /[^"\\\u0000-\u001f]*/y
 
 class Reader {
   #at = 0
-  readonly places = new WeakMap<object, Places>()
+  /**
+   * Where the elements of lists stand, by where the list does; of the outer ones only. All else is looked for again where
+   * it is asked for: of a file with a hundred thousand resources that is next to nothing.
+   */
+  readonly #lists = new Map<number, ReadonlyArray<number>>()
+  /** Of the document, where it is an object. */
+  #places: ReadonlyMap<string, Place> | undefined
 
   constructor(readonly text: string) {}
 
@@ -43,8 +52,34 @@ class Reader {
     return { value, start }
   }
 
+  /** Where a part of the object or list that stands at an offset is; the text was read before. */
+  placeOf(at: number, part: string | number, isWhole: boolean): Place | undefined {
+    if (typeof part === "number") {
+      const known = this.#lists.get(at)
+      if (known !== undefined) {
+        const value = known[part]
+        return value === undefined ? undefined : { key: value, value }
+      }
+    } else if (isWhole) {
+      return this.#places?.get(part)
+    }
+    this.#at = at + 1
+    this.#space()
+    const end = typeof part === "number" ? "]" : "}"
+    for (let index = 0; this.text[this.#at] !== end && this.#at < this.text.length; index++) {
+      if (index > 0) this.#separator(end)
+      const key = this.#at
+      const name = typeof part === "number" ? index : this.#name()
+      const value = this.#at
+      if (name === part) return { key, value }
+      this.#value(0)
+      this.#space()
+    }
+    return undefined
+  }
+
   #value(depth: number): JsonValue {
-    if (depth > maxDepth) this.#fail(`nested deeper than ${maxDepth} levels`)
+    if (depth > maxDepth) this.#fail(tooDeep)
     const character = this.text[this.#at]
     if (character === "{") return this.#object(depth)
     if (character === "[") return this.#array(depth)
@@ -61,50 +96,60 @@ class Reader {
     return Number(digits)
   }
 
+  /** A key, up to its value. */
+  #name(): string {
+    if (this.text[this.#at] !== '"') this.#fail(`expected a name in double quotes but found ${this.#next()}`)
+    const name = this.#string()
+    this.#space()
+    if (this.text[this.#at] !== ":") this.#fail(`expected ":" but found ${this.#next()}`)
+    this.#at++
+    this.#space()
+    return name
+  }
+
   #object(depth: number): JsonValue {
-    const entries: Array<[string, JsonValue]> = []
-    const places = new Map<string, { readonly key: number; readonly value: number }>()
+    const object: JsonObject = {}
+    const places = depth === 0 ? new Map<string, Place>() : undefined
+    let isFirst = true
     this.#at++
     this.#space()
     while (this.text[this.#at] !== "}") {
-      if (entries.length > 0) this.#separator("}")
+      if (!isFirst) this.#separator("}")
+      isFirst = false
       const key = this.#at
-      if (this.text[key] !== '"') this.#fail(`expected a name in double quotes but found ${this.#next()}`)
-      const name = this.#string()
-      if (places.has(name)) {
+      const name = this.#name()
+      if (Object.hasOwn(object, name)) {
         // What is no name of a field may be a secret in the wrong place.
         const which = /^[\w.@/-]{1,64}$/.test(name) ? `the name ${JSON.stringify(name)}` : "this name"
         throw new Malformed(key, `${which} stands twice in this object`)
       }
-      this.#space()
-      if (this.text[this.#at] !== ":") this.#fail(`expected ":" but found ${this.#next()}`)
-      this.#at++
-      this.#space()
-      places.set(name, { key, value: this.#at })
-      entries.push([name, this.#value(depth + 1)])
+      places?.set(name, { key, value: this.#at })
+      const value = this.#value(depth + 1)
+      // An assignment of this one is no property.
+      if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true })
+      else object[name] = value
       this.#space()
     }
     this.#at++
-    // Unlike an assignment this makes a property even of "__proto__".
-    const value = Object.fromEntries(entries)
-    this.places.set(value, places)
-    return value
+    if (places !== undefined) this.#places ??= places
+    return object
   }
 
   #array(depth: number): JsonValue {
-    const value: Array<JsonValue> = []
-    const places = new Map<number, { readonly key: number; readonly value: number }>()
+    const list: Array<JsonValue> = []
+    const offsets: Array<number> | undefined = depth <= 1 ? [] : undefined
+    const start = this.#at
     this.#at++
     this.#space()
     while (this.text[this.#at] !== "]") {
-      if (value.length > 0) this.#separator("]")
-      places.set(value.length, { key: this.#at, value: this.#at })
-      value.push(this.#value(depth + 1))
+      if (list.length > 0) this.#separator("]")
+      offsets?.push(this.#at)
+      list.push(this.#value(depth + 1))
       this.#space()
     }
     this.#at++
-    this.places.set(value, places)
-    return value
+    if (offsets !== undefined) this.#lists.set(start, offsets)
+    return list
   }
 
   #separator(end: string): void {
@@ -166,19 +211,11 @@ export const parse = (text: string): Either.Either<SourceDocument, SyntaxProblem
     const { start, value } = reader.document()
     const offsetOf = (path: Path, what: "key" | "value"): number => {
       let offset = start
-      let current: JsonValue | undefined = value
       for (const [index, part] of path.entries()) {
-        if (typeof current !== "object" || current === null) break
-        const place = reader.places.get(current)?.get(part)
+        if (text[offset] !== (typeof part === "number" ? "[" : "{")) break
+        const place = reader.placeOf(offset, part, index === 0)
         if (place === undefined) break
         offset = what === "key" && index === path.length - 1 ? place.key : place.value
-        current = Array.isArray(current)
-          ? typeof part === "number"
-            ? current[part]
-            : undefined
-          : typeof part === "string"
-            ? current[part]
-            : undefined
       }
       return offset
     }

@@ -10,7 +10,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
 import type { FileEvent } from "../FileEvent.js"
 import type { FileResource } from "../ResourceFile.js"
-import { ResourceFileError } from "../ResourceFile.js"
+import { isSame as isSameError, ResourceFileError } from "../ResourceFile.js"
 
 export interface IndexedFile {
   /** `undefined`: never accepted. */
@@ -51,7 +51,15 @@ const isSame = (one: FileResource, other: FileResource): boolean =>
     sameList(one.aliases, other.aliases) &&
     sameBytes(one.value, other.value))
 
-const duplicate = (file: string, resource: FileResource, other: FileResource): ResourceFileError => {
+/** Names of a file that are told. */
+const maxDuplicates = 100
+
+const duplicate = (
+  file: string,
+  resource: FileResource,
+  other: FileResource,
+  others?: ReadonlyArray<ResourceFileError>
+): ResourceFileError => {
   const place = other.line === undefined ? other.file : `${other.file}:${other.line}`
   const what = `${ResourceType.shortNameOf(resource.typeUrl)} resource ${JSON.stringify(resource.name)}`
   return new ResourceFileError({
@@ -60,7 +68,8 @@ const duplicate = (file: string, resource: FileResource, other: FileResource): R
     line: resource.line,
     column: undefined,
     path: "",
-    detail: `the ${what} stands in ${place} already; keep one`
+    detail: `the ${what} stands in ${place} already; keep one`,
+    others
   })
 }
 
@@ -81,10 +90,15 @@ const conflicts = (
     const before = refused.size
     for (const [file, resources] of candidates) {
       if (refused.has(file)) continue
-      const taken = resources.find((resource) => owners.has(keyOf(resource)))
-      const other = taken === undefined ? undefined : owners.get(keyOf(taken))
-      if (taken !== undefined && other !== undefined) {
-        refused.set(file, duplicate(file, taken, other))
+      const taken: Array<readonly [mine: FileResource, other: FileResource]> = []
+      for (const resource of resources) {
+        const other = owners.get(keyOf(resource))
+        if (other !== undefined && taken.push([resource, other]) === maxDuplicates) break
+      }
+      const [first, ...more] = taken
+      if (first !== undefined) {
+        const others = more.map(([mine, other]) => duplicate(file, mine, other))
+        refused.set(file, duplicate(file, first[0], first[1], others))
       } else {
         for (const resource of resources) owners.set(keyOf(resource), resource)
       }
@@ -126,8 +140,7 @@ export const step = (self: ResourceIndex, change: Change): readonly [ResourceInd
   const reject = (path: string, error: ResourceFileError, blocked: IndexedFile["blocked"]) => {
     const old = files.get(path) ?? never
     files.set(path, { inForce: old.inForce, blocked, error })
-    if (old.error?.message !== error.message)
-      events.push({ _tag: "Rejected", path, error, inForce: old.inForce?.length })
+    if (!isSameError(old.error, error)) events.push({ _tag: "Rejected", path, error, inForce: old.inForce?.length })
   }
   const candidates = new Map<string, ReadonlyArray<FileResource>>()
   for (const [path, { blocked }] of files) if (blocked !== undefined) candidates.set(path, blocked)

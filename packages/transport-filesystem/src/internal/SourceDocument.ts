@@ -21,6 +21,9 @@ export interface SyntaxProblem {
 /** Documents that are nested deeper are refused: parsers and readers of them recurse. protobuf-es reads 100 messages deep. */
 export const maxDepth = 250
 
+/** How nesting without end is told. */
+export const tooDeep = `nested deeper than ${maxDepth} levels; nothing in xDS is`
+
 /** A path as people write it: `resources[2].loadAssignment`. */
 export const formatPath = (path: Path): string => {
   let text = ""

@@ -46,8 +46,11 @@ export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(fun
     const due: Array<Due> = []
     let next = Number.POSITIVE_INFINITY
     for (const [at, together] of items) {
-      if (at <= time) due.push(...together)
-      else if (at < next) next = at
+      if (at <= time) {
+        for (const item of together) due.push(item)
+      } else if (at < next) {
+        next = at
+      }
     }
     for (const item of due) clear(item)
     alarm.advance(next)

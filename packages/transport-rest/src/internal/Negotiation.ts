@@ -16,8 +16,8 @@ const choicesIn = (header: string): ReadonlyArray<Choice> =>
     return { value, weight: weight === undefined ? 1 : Number(weight) }
   })
 
-const weightOf = (choices: ReadonlyArray<Choice>, ...values: ReadonlyArray<string>): number =>
-  Math.max(0, ...choices.filter(({ value }) => values.includes(value)).map(({ weight }) => weight))
+const weightOf = (choices: ReadonlyArray<Choice>, values: ReadonlyArray<string>): number =>
+  choices.reduce((most, { value, weight }) => (values.includes(value) ? Math.max(most, weight) : most), 0)
 
 /** The format of a body by its content type, `undefined` for one that is not served. None is taken for JSON. */
 export const formatOf = (contentType: string | undefined): Format | undefined => {
@@ -32,18 +32,21 @@ export const contentTypeFor = (
   requested: Format
 ): { readonly format: Format; readonly contentType: string } => {
   const choices = choicesIn(accept ?? "")
-  const json = weightOf(choices, "application/json")
-  const protobuf = weightOf(choices, ...protobufTypes)
+  const json = weightOf(choices, ["application/json"])
+  const protobuf = weightOf(choices, protobufTypes)
   const format = json === protobuf ? requested : json > protobuf ? "json" : "protobuf"
   if (format === "json") return { format, contentType: "application/json" }
-  return { format, contentType: protobufTypes.find((type) => weightOf(choices, type) > 0) ?? "application/x-protobuf" }
+  return {
+    format,
+    contentType: protobufTypes.find((type) => weightOf(choices, [type]) > 0) ?? "application/x-protobuf"
+  }
 }
 
 /** Whether the answer may be compressed. */
 export const acceptsGzip = (acceptEncoding: string | undefined): boolean => {
   const choices = choicesIn(acceptEncoding ?? "")
   const named = choices.some(({ value }) => value === "gzip" || value === "x-gzip")
-  return weightOf(choices, ...(named ? ["gzip", "x-gzip"] : ["*"])) > 0
+  return weightOf(choices, named ? ["gzip", "x-gzip"] : ["*"]) > 0
 }
 
 /** The milliseconds in a preference such as `wait=30` (RFC 7240), `undefined` if there is none. */

@@ -1,0 +1,56 @@
+/**
+ * Runs what a command does to its end, or to a signal, and gives the exit code.
+ *
+ * @since 0.1.0
+ */
+import { ofParser } from "@effect-xds/proto/Redaction"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import { CommandFailure, exitCodes } from "./CommandFailure.js"
+
+/** Milliseconds until a command that nobody waits for is over, whatever it still does. */
+const grace = 100
+
+/** With the places in the program, and without what the errors quote: that may be a secret. */
+const faultsOf = (cause: Cause.Cause<CommandFailure>): string =>
+  Cause.prettyErrors(cause)
+    .map(({ message, name, stack = "" }) => {
+      const places = stack.split("\n").filter((line) => /^\s+at /.test(line))
+      return [`${name}: ${ofParser(message)}`, ...places].join("\n")
+    })
+    .join("\n")
+
+const report = (cause: Cause.Cause<CommandFailure>): number => {
+  if (Cause.isInterruptedOnly(cause)) return 0
+  const failure = Option.getOrUndefined(Cause.failureOption(cause))
+  if (failure instanceof CommandFailure) {
+    if (failure.message !== "") process.stderr.write(`effect-xds: ${failure.message}\n`)
+    return exitCodes[failure.kind]
+  }
+  process.stderr.write(`effect-xds failed, which is a mistake of its own:\n${faultsOf(cause)}\n`)
+  return exitCodes.fault
+}
+
+/**
+ * The exit code. SIGINT and SIGTERM end the effect; a second one ends the process.
+ *
+ * @param endsOrderly whether its ending is waited for, as that of a server is
+ * @since 0.1.0
+ */
+export const run = (action: Effect.Effect<void, CommandFailure>, endsOrderly: boolean): Promise<number> =>
+  new Promise((resolve) => {
+    const fiber = Effect.runFork(action)
+    let isEnding = false
+    const end = () => {
+      if (isEnding) process.exit(0)
+      isEnding = true
+      Effect.runFork(Fiber.interruptFork(fiber))
+      if (!endsOrderly) setTimeout(() => resolve(0), grace)
+    }
+    process.on("SIGINT", end)
+    process.on("SIGTERM", end)
+    fiber.addObserver((exit) => resolve(Exit.isSuccess(exit) ? 0 : report(exit.cause)))
+  })

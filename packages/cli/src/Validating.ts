@@ -1,0 +1,97 @@
+/**
+ * `effect-xds validate PATH`: whether files can be served, before they are.
+ *
+ * @since 0.1.0
+ */
+import { Snapshot } from "@effect-xds/server"
+import type { ResourceFile } from "@effect-xds/transport-filesystem"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { CommandFailure } from "./CommandFailure.js"
+import * as LocalResources from "./LocalResources.js"
+
+/** A mistake, as the JSON has it; a place that is not known is null. */
+interface Mistake {
+  readonly file: string | null
+  readonly line: number | null
+  readonly column: number | null
+  /** Inside of the document: `[1].load_assignment`; empty: all of it, or not known. */
+  readonly path: string
+  /** One of the reasons of a file's rejection, or `Reference`. */
+  readonly reason: ResourceFile.ResourceFileError["reason"] | "Reference"
+  /** What is wrong, without the place. */
+  readonly detail: string
+  /** With the place: the line that is printed as text. */
+  readonly message: string
+}
+
+const mistakeOf = (error: ResourceFile.ResourceFileError): Mistake => ({
+  file: error.file,
+  line: error.line ?? null,
+  column: error.column ?? null,
+  path: error.path,
+  reason: error.reason,
+  detail: error.detail,
+  message: error.message
+})
+
+/** Where references stand that lead nowhere, and where they would lead. */
+const dangling = (
+  group: string,
+  resources: ReadonlyArray<ResourceFile.FileResource>
+): Effect.Effect<ReadonlyArray<Mistake>> => {
+  const places = new Map(resources.map((each) => [`${each.typeUrl} ${each.name}`, each]))
+  return Effect.map(Snapshot.check(Snapshot.make({ resources })), (found) =>
+    found.map(({ from, message }) => {
+      const resource = places.get(`${from.typeUrl} ${from.name}`)
+      const place = resource === undefined ? `group ${group}` : LocalResources.placeOf(resource)
+      const detail = message.replace("the snapshot", `group ${group}`)
+      return {
+        file: resource?.file ?? null,
+        line: resource?.line ?? null,
+        column: null,
+        path: "",
+        reason: "Reference" as const,
+        detail,
+        message: `${place}: ${detail}`
+      }
+    })
+  )
+}
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
+
+interface Arguments {
+  readonly path: string
+  readonly noReferences: boolean
+  readonly output: "text" | "json"
+}
+
+/**
+ * Runs the command.
+ *
+ * @since 0.1.0
+ */
+export const run = ({ noReferences, output, path }: Arguments): Effect.Effect<void, CommandFailure> =>
+  Effect.gen(function* () {
+    const { files, groups, mistakes } = yield* LocalResources.read(path)
+    const references = noReferences
+      ? []
+      : (yield* Effect.forEach(groups, ([group, resources]) => dangling(group, resources))).flat()
+    const wrong = [...mistakes.map(mistakeOf), ...references]
+    const resources = Array.from(groups.values()).reduce((sum, each) => sum + each.length, 0)
+    if (output === "json") {
+      const report = { path, files, groups: Array.from(groups.keys()), resources, mistakes: wrong }
+      yield* Console.log(JSON.stringify(report, undefined, 2))
+    } else {
+      for (const { message } of wrong) yield* Console.log(message)
+    }
+    if (files === 0) {
+      return yield* new CommandFailure({ kind: "found", message: `${path} holds no files with resources` })
+    }
+    if (wrong.length > 0) {
+      return yield* new CommandFailure({ kind: "found", message: `${count(wrong.length, "mistake")} in ${path}` })
+    }
+    const what = `${count(resources, "resource")} in ${count(files, "file")}, ${count(groups.size, "group")}`
+    if (output === "text") yield* Console.log(`${path}: ${what}, no mistakes`)
+  })

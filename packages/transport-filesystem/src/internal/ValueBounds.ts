@@ -1,0 +1,186 @@
+/**
+ * Finds numbers that the API's own rules forbid, such as a port over 65535: `(validate.rules)` of fields with numbers,
+ * read from the descriptors. Clients apply these rules, too, and reject what breaks them.
+ */
+import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
+import { getOption, hasOption } from "@bufbuild/protobuf"
+import { AnySchema, isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import { isSensitive } from "@effect-xds/proto/MessageRedaction"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import type { FieldRules } from "@effect-xds/proto/validate/validate"
+import { disabled, rules as fieldRules } from "@effect-xds/proto/validate/validate"
+import type { Problem } from "./JsonProblem.js"
+import { isHidden } from "./JsonProblem.js"
+import type { Path } from "./SourceDocument.js"
+
+type Number64 = number | bigint
+
+/** A numeric rule, of whatever type of numbers. */
+interface Bounds {
+  readonly lt?: Number64 | undefined
+  readonly lte?: Number64 | undefined
+  readonly gt?: Number64 | undefined
+  readonly gte?: Number64 | undefined
+  readonly ignoreEmpty?: boolean | undefined
+}
+
+/** What is looked at in the value of one field. */
+interface Check {
+  readonly field: DescField
+  readonly bounds: Bounds | undefined
+  /** Of the messages in it. */
+  readonly message: DescMessage | undefined
+}
+
+/** The number of that field in every numeric rule. */
+const ignoreEmpty = 8
+
+const boundsOf = (rules: FieldRules | undefined): Bounds | undefined => {
+  switch (rules?.type.case) {
+    case "float":
+    case "double":
+    case "int32":
+    case "int64":
+    case "uint32":
+    case "uint64":
+    case "sint32":
+    case "sint64":
+    case "fixed32":
+    case "fixed64":
+    case "sfixed32":
+    case "sfixed64": {
+      const { value } = rules.type
+      // A field that is not set reads as its default.
+      const bounds = {
+        gt: Object.hasOwn(value, "gt") ? value.gt : undefined,
+        gte: Object.hasOwn(value, "gte") ? value.gte : undefined,
+        lt: Object.hasOwn(value, "lt") ? value.lt : undefined,
+        lte: Object.hasOwn(value, "lte") ? value.lte : undefined
+      }
+      const isBounded = Object.values(bounds).some((bound) => bound !== undefined)
+      // `ignore_empty` is newer than the descriptors of the rules.
+      return isBounded ? { ...bounds, ignoreEmpty: value.$unknown?.some(({ no }) => no === ignoreEmpty) } : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+const itemRules = (field: DescField, rules: FieldRules | undefined): FieldRules | undefined => {
+  if (field.fieldKind === "list") return rules?.type.case === "repeated" ? rules.type.value.items : undefined
+  if (field.fieldKind === "map") return rules?.type.case === "map" ? rules.type.value.values : undefined
+  return rules
+}
+
+const checkOf = (field: DescField): Check | undefined => {
+  const rules = hasOption(field, fieldRules) ? getOption(field, fieldRules) : undefined
+  const bounds = boundsOf(itemRules(field, rules))
+  const message = isSkipped(rules) || isSkipped(itemRules(field, rules)) ? undefined : field.message
+  return bounds === undefined && message === undefined ? undefined : { field, bounds, message }
+}
+
+const isSkipped = (rules: FieldRules | undefined): boolean => rules?.message?.skip === true
+
+// Descriptors never change.
+const known = new WeakMap<DescMessage, ReadonlyMap<string, Check>>()
+
+/** By the names of a field in JSON, the fields to look at. */
+const checksOf = (schema: DescMessage): ReadonlyMap<string, Check> => {
+  const found = known.get(schema)
+  if (found !== undefined) return found
+  const checks = new Map<string, Check>()
+  known.set(schema, checks)
+  if (getOption(schema, disabled)) return checks
+  for (const field of schema.fields) {
+    const check = checkOf(field)
+    if (check === undefined) continue
+    checks.set(field.name, check)
+    checks.set(field.jsonName, check)
+  }
+  return checks
+}
+
+/** A number as proto3 JSON has it; `undefined`: NaN, which passes every bound, or none. */
+const numberOf = (json: JsonValue, like: Number64): Number64 | undefined => {
+  if (typeof json !== "number" && typeof json !== "string") return undefined
+  try {
+    if (typeof like === "bigint") return BigInt(json)
+  } catch {
+    return undefined
+  }
+  const number = Number(json)
+  return Number.isNaN(number) ? undefined : number
+}
+
+/** What is wrong with a number; the two ends of a range that are exchanged stand for what is outside of it. */
+const wrongWith = (json: JsonValue, { gt, gte, ignoreEmpty, lt, lte }: Bounds, hidden: boolean): string | undefined => {
+  const least = gte ?? gt
+  const most = lte ?? lt
+  const like = least ?? most
+  const value = like === undefined ? undefined : numberOf(json, like)
+  if (value === undefined || (ignoreEmpty === true && Number(value) === 0)) return undefined
+  const shown = hidden ? "this number" : value
+  const isUnder = least !== undefined && (gte === undefined ? value <= least : value < least)
+  const isOver = most !== undefined && (lte === undefined ? value >= most : value > most)
+  if (least !== undefined && most !== undefined && most < least) {
+    return isUnder && isOver ? `${shown} is between ${most} and ${least}, which is not allowed` : undefined
+  }
+  if (isUnder)
+    return gte === undefined ? `${shown} must be over ${least}` : `${shown} is under ${least}, the least allowed`
+  if (isOver) return lte === undefined ? `${shown} must be under ${most}` : `${shown} is over ${most}, the most allowed`
+  return undefined
+}
+
+const isObject = (json: JsonValue | undefined): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+/** All that is wrong with the numbers of a value that was read as a message before. */
+export const find = (schema: DescMessage, json: JsonValue, registry: Registry, path: Path): ReadonlyArray<Problem> => {
+  const problems: Array<Problem> = []
+  const here: Array<string | number> = Array.from(path)
+  // Numbers that stand inside of what is sensitive are not shown.
+  let hidden = false
+  const below = (part: string | number, look: () => void): void => {
+    here.push(part)
+    look()
+    here.pop()
+  }
+  const inMessage = (schema: DescMessage, json: JsonValue): void => {
+    if (!isObject(json)) return
+    if (schema.typeName === AnySchema.typeName) {
+      const type = json["@type"]
+      const inner = typeof type === "string" ? registry.getMessage(TypeRegistry.typeName(type)) : undefined
+      if (inner !== undefined) inMessage(inner, json)
+      return
+    }
+    const checks = checksOf(schema)
+    const outside = hidden
+    for (const key of Object.keys(json)) {
+      const check = checks.get(key)
+      const value = json[key]
+      if (check === undefined || value === undefined || value === null) continue
+      hidden = outside || isHidden(schema) || isSensitive(check.field)
+      below(key, () => inField(check, value))
+      hidden = outside
+    }
+  }
+  const inField = (check: Check, value: JsonValue): void => {
+    if (check.field.fieldKind === "list") {
+      if (Array.isArray(value)) value.forEach((item, index) => below(index, () => inItem(check, item)))
+    } else if (check.field.fieldKind === "map") {
+      if (isObject(value)) for (const [name, item] of Object.entries(value)) below(name, () => inItem(check, item))
+    } else {
+      inItem(check, value)
+    }
+  }
+  const inItem = ({ bounds, message }: Check, value: JsonValue): void => {
+    if (bounds !== undefined) {
+      const detail = wrongWith(value, bounds, hidden)
+      if (detail !== undefined) problems.push({ path: Array.from(here), at: "value", reason: "Schema", detail })
+    } else if (message !== undefined && !isWrapperDesc(message)) {
+      inMessage(message, value)
+    }
+  }
+  inMessage(schema, json)
+  return problems
+}
