@@ -38,7 +38,10 @@ export const rejected = Metric.gauge("xds_filesystem_rejected_files", { descript
  *
  * @since 0.1.0
  */
-export const written = Metric.counter("xds_filesystem_written_total", { description: "Files written", incremental: true })
+export const written = Metric.counter("xds_filesystem_written_total", {
+  description: "Files written",
+  incremental: true
+})
 
 /**
  * Files that could not be written or removed.
