@@ -1,3 +1,4 @@
+import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 import projects from "./vitest.workspace.ts"
 
@@ -9,6 +10,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     projects,
+    setupFiles: [join(import.meta.dirname, "scripts", "turn.mjs")],
     // A hang is found all the same, and a machine that is busy with other work is none.
     testTimeout: 60_000,
     hookTimeout: 60_000,
