@@ -214,7 +214,7 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
       case "Connected":
         return { _tag: "Complete", address: picker.address, endpoint: picker.endpoint, holds }
       case "Weighted": {
-        const share = shareOf(picker.targets, Draws.at(call.draw, DRAW_SHARE) * picker.sum)
+        const share = Draws.share(picker.targets, Draws.at(call.draw, DRAW_SHARE) * picker.sum)
         if (share === undefined) return { _tag: "Queue", wake: undefined }
         picker = share.child
         break
@@ -266,17 +266,6 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
       }
     }
   }
-}
-
-const shareOf = (targets: ReadonlyArray<Share>, drawn: number): Share | undefined => {
-  let low = 0
-  let high = targets.length - 1
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((targets[middle]?.end ?? 0) > drawn) high = middle
-    else low = middle + 1
-  }
-  return targets[low]
 }
 
 /** ★ Drawn with replacement; of equals the first that was drawn. */

@@ -186,14 +186,6 @@ export const timeout = (self: RouteAction, listener: number | undefined, caller:
 export const cluster = (self: Clusters, draw: Draws.Draw): Target | { readonly cluster: string } => {
   if (self._tag === "Cluster") return self
   const { sum, targets } = self
-  const drawn = Draws.at(draw, 0) * sum
-  let low = 0
-  let high = targets.length - 1
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((targets[middle]?.end ?? 0) > drawn) high = middle
-    else low = middle + 1
-  }
   // Weights are at least 1 and add up to at least 1, so there is a first target.
-  return targets[low] ?? { cluster: "" }
+  return Draws.share(targets, Draws.at(draw, 0) * sum) ?? { cluster: "" }
 }
