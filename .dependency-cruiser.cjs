@@ -22,6 +22,26 @@ module.exports = {
       from: { pathNot: "/test/" },
       to: { path: "^(packages|examples)/[^/]+/test/" }
     },
+    {
+      name: "no-test-library-while-running",
+      comment:
+        "effect's index and its Schema load fast-check, and @effect/platform loads Schema: only what mounts in an HTTP " +
+        "application of @effect/platform may, and it is in no index",
+      severity: "error",
+      from: {
+        path: "^packages/[^/]+/src/",
+        pathNot: "^packages/(testing/|transport-rest/src/RestApp[.]ts|admin/src/AdminApp[.]ts)"
+      },
+      to: {
+        path: [
+          "/effect/dist/.*/(index|Schema|Arbitrary|FastCheck)[.](d[.]ts|js)$",
+          "/@effect/(platform|platform-node|vitest)/",
+          "/(fast-check|vitest)/",
+          "^packages/(transport-rest/src/RestApp|admin/src/AdminApp)[.]ts"
+        ],
+        dependencyTypesNot: ["type-only"]
+      }
+    },
     may("proto"),
     may("core", "proto"),
     may("routing", "core", "proto"),
@@ -53,7 +73,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: ["node_modules", "^packages/proto/gen/"] },
-    exclude: { path: ["/dist/"] },
+    // Of the repository only: what a package in node_modules is made of is looked for by rules.
+    exclude: { path: ["^((packages|examples)/[^/]+|benchmarks)/dist/"] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.base.json" },
     enhancedResolveOptions: {

@@ -23,8 +23,8 @@ export const delay = Metric.histogram(
 const interval = 20
 
 /**
- * Measures until the scope closes. `AdminServer.make` and `AdminServer.layer` do it; who mounts `AdminServer.makeApp` in a server
- * of their own runs it once.
+ * Measures until the scope closes. `AdminServer.make` and `AdminServer.layer` do it; who mounts `AdminApp` in a server of
+ * their own runs it once.
  *
  * @since 0.1.0
  */

@@ -6,37 +6,10 @@
 import * as StatusTable from "@effect-xds/admin/StatusTable"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { CommandFailure } from "./CommandFailure.js"
+import * as AnsweredReport from "./AnsweredReport.js"
 import * as ResourceText from "./ResourceText.js"
 import * as Waiting from "./Waiting.js"
-
-const Version = Schema.Struct({ version: Schema.String, nonce: Schema.String, at: Schema.String })
-
-const Rejection = Schema.Struct({ code: Schema.Number, message: Schema.String })
-
-/** What the table needs of the answer. */
-const Report = Schema.Struct({
-  at: Schema.String,
-  not_ready: Schema.Array(Schema.String),
-  clients: Schema.Array(
-    Schema.Struct({
-      node: Schema.NullOr(Schema.Struct({ id: Schema.String })),
-      group: Schema.NullOr(Schema.String),
-      address: Schema.String,
-      connected_at: Schema.String,
-      types: Schema.Array(
-        Schema.Struct({
-          type: Schema.String,
-          state: Schema.Literal("waiting", "asked", "sent", "acked", "nacked"),
-          sent: Schema.NullOr(Version),
-          acked: Schema.NullOr(Version),
-          nacked: Schema.NullOr(Schema.Struct({ ...Version.fields, error: Rejection }))
-        })
-      )
-    })
-  )
-})
 
 const urlOf = (address: string): string =>
   `${/^https?:\/\//.test(address) ? address.replace(/\/+$/, "") : `http://${address}`}/status`
@@ -86,9 +59,10 @@ export const run = ({ address, output }: Arguments): Effect.Effect<void, Command
     const body = yield* Waiting.saying(`Waiting for ${address}`, fetchReport(address))
     if (output === "json") return yield* Console.log(JSON.stringify(body, undefined, 2))
     if (output === "yaml") return yield* Console.log(ResourceText.yaml([body]))
-    const report = yield* Effect.mapError(
-      Schema.decodeUnknown(Report)(body),
-      () => new CommandFailure({ kind: "failed", message: `${urlOf(address)} is not the status of a control plane` })
-    )
+    const report = AnsweredReport.read(body)
+    if (report === undefined) {
+      const message = `${urlOf(address)} is not the status of a control plane`
+      return yield* new CommandFailure({ kind: "failed", message })
+    }
     yield* Console.log(StatusTable.lines(report).join("\n"))
   })

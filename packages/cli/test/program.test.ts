@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { execFileSync } from "node:child_process"
-import { join } from "node:path"
-import { deadline, effectXds, program, start, temporaryDirectory } from "./ServeProcess.js"
+import { deadline, effectXds } from "./ServeProcess.js"
 
 const run = async (...args: ReadonlyArray<string>) => {
   const process = effectXds(...args)
@@ -104,35 +103,5 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
     expect(code).toBe(2)
     expect(stderr).toMatch(/^effect-xds: .+\n$/)
     expect(stdout + stderr).not.toContain("hunter2")
-  })
-
-  it("loads what it needs: little to explain itself, one transport for a client, no test library", async () => {
-    const hooks = `data:text/javascript,${encodeURIComponent(
-      'import { appendFileSync } from "node:fs"\nexport const load = (url, context, next) => { appendFileSync(process.env.LOADED, url + "\\n"); return next(url, context) }'
-    )}`
-    const register = `data:text/javascript,${encodeURIComponent(`import { register } from "node:module"\nregister(${JSON.stringify(hooks)})`)}`
-    const loaded = async (...args: ReadonlyArray<string>) => {
-      const file = join(temporaryDirectory(), "loaded")
-      const env = { ...process.env, LOADED: file }
-      await start(process.execPath, ["--import", register, program, ...args], { env }).exit
-      return readFileSync(file, "utf8")
-        .split("\n")
-        .filter((url) => url.startsWith("file:"))
-    }
-    const isTest = (url: string): boolean =>
-      /fast-check|pure-rand|vitest|@effect-xds\/testing|packages\/testing/.test(url)
-    for (const args of [["--version"], ["--help"], ["serve", "--help"], ["--completions", "zsh"], ["srve"]]) {
-      const modules = await loaded(...args)
-      expect(modules.length).toBeGreaterThan(5)
-      expect(modules.length).toBeLessThan(25)
-      expect(modules.filter((url) => !/packages\/cli\/dist/.test(url))).toEqual([])
-    }
-    const bounds = { validate: 600, bootstrap: 250 }
-    const validate = await loaded("validate", temporaryDirectory())
-    expect(validate.length).toBeLessThan(bounds.validate)
-    expect(validate.filter(isTest)).toEqual([])
-    const bootstrap = await loaded("bootstrap", "envoy")
-    expect(bootstrap.length).toBeLessThan(bounds.bootstrap)
-    expect(bootstrap.filter(isTest)).toEqual([])
   })
 })

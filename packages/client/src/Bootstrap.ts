@@ -7,20 +7,20 @@
  * @see https://github.com/grpc/proposal/blob/master/A65-xds-mtls-creds-in-bootstrap.md
  * @since 0.1.0
  */
-import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf"
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { create, fromJson } from "@bufbuild/protobuf"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
-import * as FileSystem from "@effect/platform/FileSystem"
+import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Config from "effect/Config"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
-import * as Schema from "effect/Schema"
+import { fileSystem } from "./internal/FileSystem.js"
 
 /**
  * A server and what is known of it.
@@ -76,19 +76,36 @@ export interface Bootstrap {
 }
 
 /**
- * A bootstrap that cannot be used: which field of which source, and why.
+ * What is wrong in a bootstrap: which field, and why. Values are not repeated: one may be a password in the wrong place.
+ *
+ * @since 0.1.0
+ */
+export interface Mistake {
+  /** `xds_servers[0].server_uri`; empty: the whole. */
+  readonly field: string
+  readonly reason: string
+}
+
+const wordsOf = ({ field, reason }: Mistake): string => (field === "" ? reason : `field ${field}: ${reason}`)
+
+/**
+ * A bootstrap that cannot be used, with all of its mistakes.
  *
  * @since 0.1.0
  */
 export class BootstrapError extends Data.TaggedError("BootstrapError")<{
   /** `GRPC_XDS_BOOTSTRAP (/etc/xds.json)`, `the given text`. */
   readonly source: string
-  /** `xds_servers[0].server_uri`; empty: the whole. */
-  readonly field: string
-  readonly reason: string
+  /** In the order of the text; at least one. */
+  readonly mistakes: ReadonlyArray<Mistake>
 }> {
   override get message(): string {
-    return `xDS bootstrap from ${this.source}${this.field === "" ? "" : `, field ${this.field}`}: ${this.reason}`
+    const [first, ...more] = this.mistakes
+    const from = `xDS bootstrap from ${this.source}`
+    if (first === undefined || more.length === 0) {
+      return first === undefined ? from : `${from}${first.field === "" ? ": " : ", "}${wordsOf(first)}`
+    }
+    return [`${from}: ${this.mistakes.length} mistakes`, ...this.mistakes.map(wordsOf)].join("\n  ")
   }
 }
 
@@ -135,188 +152,213 @@ const withAgent = (node: Node): Node => ({
 
 // The JSON. Unknown fields are passed over, as the specification of the bootstrap wants it.
 
-const Credentials = Schema.Struct({
-  type: Schema.String,
-  config: Schema.optional(Schema.Unknown)
-})
-
-const ServerJson = Schema.Struct({
-  server_uri: Schema.NonEmptyString,
-  channel_creds: Schema.NonEmptyArray(Credentials),
-  server_features: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] })
-})
-
-const Text = Schema.optional(Schema.String)
-
-const BootstrapJson = Schema.Struct({
-  xds_servers: Schema.NonEmptyArray(ServerJson),
-  node: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
-  authorities: Schema.optionalWith(
-    Schema.Record({
-      key: Schema.String,
-      value: Schema.Struct({
-        xds_servers: Schema.optionalWith(Schema.Array(ServerJson), { default: () => [] }),
-        client_listener_resource_name_template: Text
-      })
-    }),
-    { default: () => ({}) }
-  ),
-  certificate_providers: Schema.optionalWith(
-    Schema.Record({
-      key: Schema.String,
-      value: Schema.Struct({ plugin_name: Schema.String, config: Schema.optional(Schema.Unknown) })
-    }),
-    { default: () => ({}) }
-  ),
-  client_default_listener_resource_name_template: Text,
-  server_listener_resource_name_template: Text
-})
-
-const Files = Schema.Struct({
-  certificate_file: Text,
-  private_key_file: Text,
-  ca_certificate_file: Text,
-  refresh_interval: Text
-})
-
-const ServerFeature = {
+const serverFeature = {
   failOnDataErrors: "fail_on_data_errors",
   resourceTimerIsTransientError: "resource_timer_is_transient_error"
 }
 
-type Path = ReadonlyArray<PropertyKey>
+const kindOf = (value: unknown): string =>
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "a list"
+      : typeof value === "object"
+        ? "an object"
+        : `a ${typeof value}`
 
-const fieldOf = (path: Path): string =>
-  path.reduce<string>(
-    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
-    ""
-  )
+/** What `JSON.parse` gives for an object holds JSON only. */
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
-type Decoded<A> = Either.Either<A, BootstrapError>
+const reasonOf = (cause: unknown): string => Redaction.ofParser(cause instanceof Error ? cause.message : String(cause))
 
-/** Reads one bootstrap; `source` is for the words of errors. */
+/** A value in the text, and where it stands. Members that are not there have the value `undefined`. */
+interface Place {
+  readonly value: unknown
+  readonly field: string
+}
+
+/** Takes the mistakes down as it meets them, and goes on with what it could read. */
 class Reader {
-  constructor(private readonly source: string) {}
+  readonly mistakes: Array<Mistake> = []
 
-  fail(path: Path, reason: string): Decoded<never> {
-    return Either.left(new BootstrapError({ source: this.source, field: fieldOf(path), reason }))
-  }
-
-  decode<A, I>(schema: Schema.Schema<A, I>, value: unknown, path: Path): Decoded<A> {
-    return Either.mapLeft(Schema.decodeUnknownEither(schema)(value), (error) => {
-      const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
-      const field = fieldOf([...path, ...(issue?.path ?? [])])
-      return new BootstrapError({ source: this.source, field, reason: issue?.message ?? error.message })
-    })
-  }
-
-  read(text: string): Decoded<Bootstrap> {
-    let json: unknown
-    try {
-      json = JSON.parse(text)
-    } catch (cause) {
-      return this.fail([], `not JSON: ${cause instanceof Error ? cause.message : String(cause)}`)
+  bootstrap(given: JsonObject): Bootstrap {
+    const member = (name: string) => memberOf(given, { value: given, field: "" }, name)
+    return {
+      servers: this.servers(member("xds_servers"), true),
+      node: this.node(member("node")),
+      authorities: this.map(member("authorities"), (name, place) => this.authority(name, place)),
+      certificateProviders: this.map(member("certificate_providers"), (_name, place) => this.provider(place)),
+      clientDefaultListenerResourceNameTemplate: this.text(member("client_default_listener_resource_name_template")),
+      serverListenerResourceNameTemplate: this.text(member("server_listener_resource_name_template"))
     }
-    return Either.gen(this, function* () {
-      const given = yield* this.decode(BootstrapJson, json, [])
-      const authorities = new Map<string, Authority>()
-      for (const [name, authority] of Object.entries(given.authorities)) {
-        const template = authority.client_listener_resource_name_template
-        if (template !== undefined && !template.startsWith(`xdstp://${name}/`)) {
-          const path = ["authorities", name, "client_listener_resource_name_template"]
-          return yield* this.fail(path, `must begin with xdstp://${name}/`)
-        }
-        authorities.set(name, {
-          servers: yield* this.servers(authority.xds_servers, ["authorities", name, "xds_servers"]),
-          clientListenerResourceNameTemplate: template
-        })
-      }
-      const certificateProviders = new Map<string, FileWatcher>()
-      for (const [name, { config, plugin_name }] of Object.entries(given.certificate_providers)) {
-        const path = ["certificate_providers", name]
-        if (plugin_name !== "file_watcher") {
-          return yield* this.fail([...path, "plugin_name"], `${plugin_name} is not supported; file_watcher is`)
-        }
-        certificateProviders.set(name, yield* this.files(config, [...path, "config"]))
-      }
-      return {
-        servers: yield* this.servers(given.xds_servers, ["xds_servers"]),
-        node: yield* this.node(given.node ?? {}),
-        authorities,
-        certificateProviders,
-        clientDefaultListenerResourceNameTemplate: given.client_default_listener_resource_name_template,
-        serverListenerResourceNameTemplate: given.server_listener_resource_name_template
-      }
-    })
   }
 
-  private node(json: Readonly<Record<string, unknown>>): Decoded<Node> {
-    return Either.flatMap(this.decode(Json, json, ["node"]), (value) => {
-      try {
-        return Either.right(withAgent(fromJson(NodeSchema, value, { ignoreUnknownFields: true })))
-      } catch (cause) {
-        return this.fail(["node"], cause instanceof Error ? cause.message : String(cause))
-      }
-    })
+  tell({ field }: Place, reason: string): void {
+    this.mistakes.push({ field, reason })
   }
 
-  private servers(given: ReadonlyArray<typeof ServerJson.Type>, path: Path): Decoded<ReadonlyArray<Server>> {
-    return Either.all(
-      given.map(({ channel_creds, server_features, server_uri }, index) =>
-        Either.map(this.credentials(channel_creds, [...path, index, "channel_creds"]), (credentials) => ({
-          address: server_uri,
-          credentials,
-          failOnDataErrors: server_features.includes(ServerFeature.failOnDataErrors),
-          resourceTimerIsTransientError: server_features.includes(ServerFeature.resourceTimerIsTransientError)
-        }))
-      )
-    )
+  private wrongKind(place: Place, wanted: string): undefined {
+    this.tell(place, place.value === undefined ? "is missing" : `is ${kindOf(place.value)}, not ${wanted}`)
+    return undefined
+  }
+
+  private object(place: Place): JsonObject | undefined {
+    return isObject(place.value) ? place.value : this.wrongKind(place, "an object")
+  }
+
+  /** The elements; none where there is no list. */
+  private list(place: Place): ReadonlyArray<Place> {
+    const { field, value } = place
+    if (!Array.isArray(value)) {
+      this.wrongKind(place, "a list")
+      return []
+    }
+    return value.map((value: unknown, index) => ({ value, field: `${field}[${index}]` }))
+  }
+
+  private map<A>(place: Place, read: (name: string, place: Place) => A): ReadonlyMap<string, A> {
+    const given = place.value === undefined ? {} : (this.object(place) ?? {})
+    return new Map(Object.keys(given).map((name) => [name, read(name, memberOf(given, place, name))]))
+  }
+
+  private text(place: Place): string | undefined {
+    return place.value === undefined || typeof place.value === "string"
+      ? place.value
+      : this.wrongKind(place, "a string")
+  }
+
+  private requiredText(place: Place): string {
+    const { value } = place
+    if (typeof value === "string") return value
+    this.wrongKind(place, "a string")
+    return ""
+  }
+
+  private node(place: Place): Node {
+    const given = place.value === undefined ? {} : this.object(place)
+    if (given === undefined) return create(NodeSchema)
+    try {
+      return fromJson(NodeSchema, given, { ignoreUnknownFields: true })
+    } catch (cause) {
+      this.tell(place, reasonOf(cause))
+      return create(NodeSchema)
+    }
+  }
+
+  private authority(name: string, place: Place): Authority {
+    const given = this.object(place) ?? {}
+    const list = memberOf(given, place, "xds_servers")
+    const servers = list.value === undefined ? [] : this.servers(list, false)
+    const at = memberOf(given, place, "client_listener_resource_name_template")
+    const template = this.text(at)
+    if (template !== undefined && !template.startsWith(`xdstp://${name}/`)) {
+      this.tell(at, `must begin with xdstp://${name}/`)
+    }
+    return { servers, clientListenerResourceNameTemplate: template }
+  }
+
+  private servers(place: Place, isNeeded: boolean): ReadonlyArray<Server> {
+    const given = this.list(place)
+    if (isNeeded && Array.isArray(place.value) && given.length === 0)
+      this.tell(place, "names no server; give one at least")
+    return given.map((each) => this.server(each))
+  }
+
+  private server(place: Place): Server {
+    const given = this.object(place)
+    if (given === undefined) return { address: "", credentials: ClientTransport.insecure, ...noFeatures }
+    const at = memberOf(given, place, "server_uri")
+    const address = this.requiredText(at)
+    if (at.value === "") this.tell(at, "is empty; give host:port")
+    const credentials = this.credentials(memberOf(given, place, "channel_creds"))
+    const features = memberOf(given, place, "server_features")
+    const names = features.value === undefined ? [] : this.list(features).map(({ value }) => value)
+    return {
+      address,
+      credentials,
+      failOnDataErrors: names.includes(serverFeature.failOnDataErrors),
+      resourceTimerIsTransientError: names.includes(serverFeature.resourceTimerIsTransientError)
+    }
   }
 
   /** The first kind that is supported. */
-  private credentials(given: ReadonlyArray<typeof Credentials.Type>, path: Path): Decoded<ClientTransport.Credentials> {
-    for (const [index, { config, type }] of given.entries()) {
-      if (type === "insecure") return Either.right(ClientTransport.insecure)
+  private credentials(place: Place): ClientTransport.Credentials {
+    const before = this.mistakes.length
+    const given = this.list(place).map((each) => {
+      const fields = this.object(each)
+      if (fields === undefined) return { type: "", config: each }
+      return { type: this.requiredText(memberOf(fields, each, "type")), config: memberOf(fields, each, "config") }
+    })
+    // What has no kind cannot be chosen, and was told.
+    if (this.mistakes.length > before) return ClientTransport.insecure
+    for (const { config, type } of given) {
+      if (type === "insecure") return ClientTransport.insecure
       if (type !== "tls") continue
-      return Either.map(this.files(config, [...path, index, "config"]), (files) => ({
-        _tag: "Tls" as const,
-        ca: files.caCertificateFile,
-        cert: files.certificateFile,
-        key: files.privateKeyFile
-      }))
+      const { caCertificateFile, certificateFile, privateKeyFile } = this.files(config)
+      return { _tag: "Tls", ca: caCertificateFile, cert: certificateFile, key: privateKeyFile }
     }
-    const types = given.map(({ type }) => type).join(", ")
-    return this.fail(path, `none of ${types} is supported; insecure and tls are`)
+    const types = given.length === 0 ? "names none" : `none of ${given.map(({ type }) => type).join(", ")} is supported`
+    this.tell(place, `${types}; insecure and tls are`)
+    return ClientTransport.insecure
   }
 
-  private files(config: unknown, path: Path): Decoded<FileWatcher> {
-    return Either.flatMap(this.decode(Files, config ?? {}, path), (files) => {
-      if ((files.certificate_file === undefined) !== (files.private_key_file === undefined)) {
-        return this.fail(path, "certificate_file and private_key_file go together: give both or none")
-      }
-      const interval = files.refresh_interval ?? "600s"
-      const seconds = /^(\d+(?:\.\d+)?)s$/.exec(interval)?.[1]
-      if (seconds === undefined) {
-        return this.fail([...path, "refresh_interval"], `${JSON.stringify(interval)} is not a duration such as "600s"`)
-      }
-      return Either.right({
-        certificateFile: files.certificate_file,
-        privateKeyFile: files.private_key_file,
-        caCertificateFile: files.ca_certificate_file,
-        refreshInterval: Duration.seconds(Number(seconds))
-      })
-    })
+  private provider(place: Place): FileWatcher {
+    const given = this.object(place) ?? {}
+    const at = memberOf(given, place, "plugin_name")
+    const plugin = isObject(place.value) ? this.requiredText(at) : ""
+    if (plugin === "file_watcher") return this.files(memberOf(given, place, "config"))
+    if (typeof at.value === "string") this.tell(at, `${plugin} is not supported; file_watcher is`)
+    return noFiles
+  }
+
+  private files(place: Place): FileWatcher {
+    const given = place.value === undefined || place.value === null ? {} : this.object(place)
+    if (given === undefined) return noFiles
+    const certificateFile = this.text(memberOf(given, place, "certificate_file"))
+    const privateKeyFile = this.text(memberOf(given, place, "private_key_file"))
+    if ((given["certificate_file"] === undefined) !== (given["private_key_file"] === undefined)) {
+      this.tell(place, "certificate_file and private_key_file go together: give both or none")
+    }
+    const at = memberOf(given, place, "refresh_interval")
+    const interval = this.text(at) ?? "600s"
+    const seconds = /^(\d+(?:\.\d+)?)s$/.exec(interval)?.[1]
+    if (seconds === undefined) this.tell(at, `${JSON.stringify(interval)} is not a duration such as "600s"`)
+    return {
+      certificateFile,
+      privateKeyFile,
+      caCertificateFile: this.text(memberOf(given, place, "ca_certificate_file")),
+      refreshInterval: Duration.seconds(Number(seconds ?? 600))
+    }
   }
 }
 
-const Json: Schema.Schema<JsonValue> = Schema.Union(
-  Schema.Null,
-  Schema.Boolean,
-  Schema.Number,
-  Schema.String,
-  Schema.mutable(Schema.Array(Schema.suspend(() => Json))),
-  Schema.mutable(Schema.Record({ key: Schema.String, value: Schema.suspend(() => Json) }))
-)
+const memberOf = (object: JsonObject, { field }: Place, name: string): Place => ({
+  value: Object.hasOwn(object, name) ? object[name] : undefined,
+  field: field === "" ? name : `${field}.${name}`
+})
+
+const noFiles: FileWatcher = {
+  certificateFile: undefined,
+  privateKeyFile: undefined,
+  caCertificateFile: undefined,
+  refreshInterval: Duration.seconds(600)
+}
+
+/** What the text says, or all that is wrong in it. */
+const read = (text: string): Either.Either<Bootstrap, ReadonlyArray<Mistake>> => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    return Either.left([{ field: "", reason: `not JSON: ${reasonOf(cause)}` }])
+  }
+  const reader = new Reader()
+  // Then there is no member that could be missing.
+  if (!isObject(value)) return Either.left([{ field: "", reason: `is ${kindOf(value)}, not an object` }])
+  const bootstrap = reader.bootstrap(value)
+  return reader.mistakes.length === 0 ? Either.right(bootstrap) : Either.left(reader.mistakes)
+}
 
 /**
  * A bootstrap from JSON text.
@@ -324,7 +366,10 @@ const Json: Schema.Schema<JsonValue> = Schema.Union(
  * @since 0.1.0
  */
 export const fromText = (text: string, source = "the given text"): Either.Either<Bootstrap, BootstrapError> =>
-  new Reader(source).read(text)
+  Either.mapBoth(read(text), {
+    onLeft: (mistakes) => new BootstrapError({ source, mistakes }),
+    onRight: (bootstrap) => ({ ...bootstrap, node: withAgent(bootstrap.node) })
+  })
 
 /**
  * A bootstrap from a file.
@@ -336,10 +381,11 @@ export const fromFile = (
   source = path
 ): Effect.Effect<Bootstrap, BootstrapError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
-    const files = yield* FileSystem.FileSystem
+    const files = yield* fileSystem
     const text = yield* Effect.mapError(
       files.readFileString(path),
-      (error) => new BootstrapError({ source, field: "", reason: `the file cannot be read: ${error.message}` })
+      ({ message }) =>
+        new BootstrapError({ source, mistakes: [{ field: "", reason: `the file cannot be read: ${message}` }] })
     )
     return yield* fromText(text, source)
   })
@@ -366,8 +412,9 @@ export const fromEnvironment: Effect.Effect<Bootstrap, BootstrapError, FileSyste
     if (Option.isSome(text)) return yield* fromText(text.value, "GRPC_XDS_BOOTSTRAP_CONFIG")
     return yield* new BootstrapError({
       source: "the environment",
-      field: "",
-      reason: "neither GRPC_XDS_BOOTSTRAP (a path) nor GRPC_XDS_BOOTSTRAP_CONFIG (JSON) is set"
+      mistakes: [
+        { field: "", reason: "neither GRPC_XDS_BOOTSTRAP (a path) nor GRPC_XDS_BOOTSTRAP_CONFIG (JSON) is set" }
+      ]
     })
   }
 )

@@ -4,13 +4,14 @@
  * @see https://github.com/grpc/proposal/blob/master/A29-xds-tls-security.md
  * @since 0.1.0
  */
-import * as FileSystem from "@effect/platform/FileSystem"
+import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { FileWatcher } from "./Bootstrap.js"
+import { fileSystem } from "./internal/FileSystem.js"
 
 /**
  * What the files hold, as PEM text.
@@ -39,7 +40,7 @@ export class CertificateError extends Data.TaggedError("CertificateError")<{
 
 const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
-    const files = yield* FileSystem.FileSystem
+    const files = yield* fileSystem
     const text = (path: string | undefined) =>
       path === undefined
         ? Effect.succeed(undefined)

@@ -88,9 +88,11 @@ describe("Bootstrap", () => {
     const words = (json: unknown) => why(json).replace(`${from}, field `, "")
     expect(Either.getOrThrow(Either.flip(Bootstrap.fromText("{"))).message).toContain(`${from}: not JSON: `)
     expect(words({})).toBe("xds_servers: is missing")
-    expect(words({ xds_servers: [] })).toContain("xds_servers")
+    expect(words({ xds_servers: [] })).toBe("xds_servers: names no server; give one at least")
+    expect(words([])).toBe(`${from}: is a list, not an object`)
+    expect(words({ ...full, node: null })).toBe("node: is null, not an object")
     expect(words({ xds_servers: [{ ...server, server_uri: 7 }] })).toBe(
-      "xds_servers[0].server_uri: Expected string, actual 7"
+      "xds_servers[0].server_uri: is a number, not a string"
     )
     expect(words({ xds_servers: [{ ...server, channel_creds: [{ type: "google_default" }, { type: "alts" }] }] })).toBe(
       "xds_servers[0].channel_creds: none of google_default, alts is supported; insecure and tls are"
@@ -114,6 +116,53 @@ describe("Bootstrap", () => {
         certificate_providers: { p: { plugin_name: "file_watcher", config: { refresh_interval: "1h" } } }
       })
     ).toBe('certificate_providers.p.config.refresh_interval: "1h" is not a duration such as "600s"')
+  })
+
+  it("tells all mistakes, each with its field, and repeats no value", () => {
+    const [server] = full.xds_servers
+    const error = Either.getOrThrow(
+      Either.flip(
+        read({
+          xds_servers: [
+            { ...server, server_uri: "" },
+            "hunter2",
+            { server_uri: "a:1", channel_creds: [{ type: 7 }, "hunter2"], server_features: "hunter2" },
+            { server_uri: "a:1", channel_creds: [] },
+            { server_uri: "a:1" }
+          ],
+          node: { metadata: "hunter2" },
+          authorities: { a: 7, b: { xds_servers: {}, client_listener_resource_name_template: false } },
+          certificate_providers: {
+            p: { plugin_name: "file_watcher", config: { private_key_file: ["hunter2"], refresh_interval: 7 } },
+            q: {}
+          },
+          server_listener_resource_name_template: { hunter2: 1 }
+        })
+      )
+    )
+    expect(error.mistakes.map(({ field, reason }) => `${field} ${reason}`.replace(/(?<=^node ).*/, "…"))).toEqual([
+      "xds_servers[0].server_uri is empty; give host:port",
+      "xds_servers[1] is a string, not an object",
+      "xds_servers[2].channel_creds[0].type is a number, not a string",
+      "xds_servers[2].channel_creds[1] is a string, not an object",
+      "xds_servers[2].server_features is a string, not a list",
+      "xds_servers[3].channel_creds names none; insecure and tls are",
+      "xds_servers[4].channel_creds is missing",
+      "node …",
+      "authorities.a is a number, not an object",
+      "authorities.b.xds_servers is an object, not a list",
+      "authorities.b.client_listener_resource_name_template is a boolean, not a string",
+      "certificate_providers.p.config.private_key_file is a list, not a string",
+      "certificate_providers.p.config certificate_file and private_key_file go together: give both or none",
+      "certificate_providers.p.config.refresh_interval is a number, not a string",
+      "certificate_providers.q.plugin_name is missing",
+      "server_listener_resource_name_template is an object, not a string"
+    ])
+    expect(error.message).toMatch(
+      /^xDS bootstrap from the given text: 16 mistakes\n {2}field xds_servers\[0\].server_uri: /
+    )
+    expect(error.message).not.toContain("hunter2")
+    expect(why("hunter2")).not.toContain("hunter2")
   })
 
   it.scoped("is found where gRPC looks for it, and a bad file is an error and not passed over", () =>

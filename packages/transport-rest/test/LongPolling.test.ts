@@ -1,7 +1,9 @@
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { describe, expect, it } from "@effect/vitest"
 import { Snapshot } from "@effect-xds/server"
-import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
+import type { RestServer} from "@effect-xds/transport-rest";
+import { RestServerMetrics } from "@effect-xds/transport-rest"
+import * as RestApp from "@effect-xds/transport-rest/RestApp"
 import { Chunk, Context, Effect, Exit, Fiber, Layer, Metric, Scope, TestClock } from "effect"
 import * as Http from "node:http"
 import {
@@ -23,9 +25,9 @@ const sessions = Effect.map(Metric.value(RestServerMetrics.sessions), (gauge) =>
 /** A server under the test's clock, and its application to call without a network. */
 const serveApp = (options: RestServer.Options) =>
   Effect.gen(function* () {
-    const context = yield* Layer.build(RestServer.layerApp(options))
+    const context = yield* Layer.build(RestApp.layer(options))
     const plane = yield* serveOn(Layer.succeedContext(context))
-    const { app } = Context.get(context, RestServer.RestApp)
+    const { app } = Context.get(context, RestApp.RestApp)
     const call = (json: unknown, headers: Readonly<Record<string, string>> = {}, path = "/v3/discovery:clusters") =>
       Effect.suspend(() => {
         const web = new Request(`http://xds${path}`, { method: "POST", body: JSON.stringify(json), headers })

@@ -7,13 +7,14 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { describe, expect, it } from "@effect/vitest"
 import { ServerTransport } from "@effect-xds/transport"
 import { RestServer } from "@effect-xds/transport-rest"
+import * as RestApp from "@effect-xds/transport-rest/RestApp"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Http from "node:http"
 import { client, clusters, contentOf, held, node, request, serveOn } from "./ControlPlane.js"
 
 const mounted = Effect.gen(function* () {
-  const context = yield* Layer.build(RestServer.layerApp())
-  return { rest: Context.get(context, RestServer.RestApp), transport: Layer.succeedContext(context) }
+  const context = yield* Layer.build(RestApp.layer())
+  return { rest: Context.get(context, RestApp.RestApp), transport: Layer.succeedContext(context) }
 })
 
 /** An HTTP server of one's own; gives its port. */

@@ -1,9 +1,7 @@
-/** The HTTP application: from a request to a poll, and from its answer to a response. */
-import type * as HttpApp from "@effect/platform/HttpApp"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+/** The HTTP application: from a request to a poll, and from what became of that to an answer. */
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type * as HttpListener from "@effect-xds/transport/HttpListener"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Effect from "effect/Effect"
@@ -13,6 +11,7 @@ import * as RestServerMetrics from "../RestServerMetrics.js"
 import * as Deadlines from "./Deadlines.js"
 import * as DiscoveryRequest from "./DiscoveryRequest.js"
 import * as DiscoveryResponse from "./DiscoveryResponse.js"
+import type { HttpRequest } from "./HttpRequest.js"
 import { reasonOf } from "./JsonText.js"
 import * as Negotiation from "./Negotiation.js"
 import * as Peers from "./Peers.js"
@@ -20,17 +19,7 @@ import * as Refusal from "./Refusal.js"
 import * as RequestBody from "./RequestBody.js"
 import type { Answer } from "./Session.js"
 import * as Sessions from "./Sessions.js"
-
-/** What the options of a server say, with defaults filled in. Durations are in milliseconds. */
-export interface Settings extends Sessions.Limits, RequestBody.Limits {
-  readonly wait: number
-  readonly maxWait: number
-  readonly answerTimeout: number
-  readonly maxRequests: number
-  readonly compressFrom: number
-  readonly ignoreUnknownFields: boolean
-  readonly identityHeaders: ReadonlyArray<string>
-}
+import type * as Settings from "./Settings.js"
 
 const types = new Map<string, ResourceType.ResourceType>()
 for (const type of ResourceType.all) if (type.restPath !== undefined) types.set(type.restPath, type)
@@ -50,9 +39,7 @@ interface Target {
   readonly query: URLSearchParams
 }
 
-type Request = HttpServerRequest.HttpServerRequest
-
-const targetOf = ({ method, url }: Request): Effect.Effect<Target, Refusal.Refusal> => {
+const targetOf = ({ method, url }: HttpRequest): Effect.Effect<Target, Refusal.Refusal> => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
   const type = types.get(path)
@@ -67,7 +54,7 @@ const targetOf = ({ method, url }: Request): Effect.Effect<Target, Refusal.Refus
   return Effect.succeed({ type, path, query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)) })
 }
 
-const formatOf = ({ headers }: Request): Effect.Effect<DiscoveryResponse.Format, Refusal.Refusal> => {
+const formatOf = ({ headers }: HttpRequest): Effect.Effect<DiscoveryResponse.Format, Refusal.Refusal> => {
   const unsupported = (message: string) =>
     Effect.fail(new Refusal.Refusal({ status: 415, code: "INVALID_ARGUMENT", message }))
   const encoding = headers["content-encoding"]
@@ -83,8 +70,8 @@ const formatOf = ({ headers }: Request): Effect.Effect<DiscoveryResponse.Format,
 
 /** How long a poll may be held: what the client asks for, else the option; never longer than the client waits. */
 const waitOf = (
-  settings: Settings,
-  { headers }: Request,
+  settings: Settings.Settings,
+  { headers }: HttpRequest,
   { query }: Target
 ): Effect.Effect<number, Refusal.Refusal> => {
   const asked = query.get("wait")
@@ -96,16 +83,19 @@ const waitOf = (
   return Effect.succeed(Math.min(wait, settings.maxWait, timeLeft(headers)))
 }
 
-const timeLeft = (headers: Request["headers"]): number => {
+const timeLeft = (headers: HttpRequest["headers"]): number => {
   const timeout = Negotiation.expectedTimeout(headers["x-envoy-expected-rq-timeout-ms"])
   return timeout === undefined ? Number.POSITIVE_INFINITY : timeout * shareOfTimeout
 }
 
+/** Answers a request. */
+export type Respond = (request: HttpRequest) => Effect.Effect<HttpListener.WholeAnswer>
+
 /** Answers requests for as long as the scope is open; then those that are held are refused. */
 export const make = (
-  settings: Settings,
+  settings: Settings.Settings,
   accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
-): Effect.Effect<HttpApp.Default, never, Scope.Scope> =>
+): Effect.Effect<Respond, never, Scope.Scope> =>
   Effect.gen(function* () {
     const deadlines = yield* Deadlines.make
     const sessions = yield* Effect.acquireRelease(
@@ -117,7 +107,7 @@ export const make = (
     let requests = 0
 
     const answerTo = (
-      request: Request,
+      request: HttpRequest,
       target: Target,
       wait: number,
       body: Uint8Array,
@@ -134,7 +124,7 @@ export const make = (
         const incoming = {
           type,
           decoded,
-          peer: Peers.ofRequest(request),
+          peer: request.peer(),
           headers,
           credentials: settings.identityHeaders.map((name) => headers[name.toLowerCase()] ?? ""),
           wait,
@@ -146,8 +136,8 @@ export const make = (
         })
       })
 
-    const toResponse = (
-      request: Request,
+    const toAnswer = (
+      request: HttpRequest,
       { path }: Target,
       response: DiscoveryResponse.DiscoveryResponse,
       requested: DiscoveryResponse.Format
@@ -166,10 +156,8 @@ export const make = (
         })
         const gzip = plain.length >= settings.compressFrom && Negotiation.acceptsGzip(headers["accept-encoding"])
         const body = gzip ? yield* Effect.promise(() => response.gzipped(format)) : plain
-        return HttpServerResponse.uint8Array(body, {
-          contentType,
-          headers: { vary: "accept, accept-encoding", ...(gzip && { "content-encoding": "gzip" }) }
-        })
+        const vary = { "content-type": contentType, vary: "accept, accept-encoding" }
+        return { status: 200, headers: gzip ? { ...vary, "content-encoding": "gzip" } : vary, body }
       })
 
     const enter = Effect.suspend(() => {
@@ -179,22 +167,22 @@ export const make = (
     })
     const leave = () => Effect.sync(() => requests--)
 
-    const respond = (request: Request, target: Target, wait: number, format: DiscoveryResponse.Format) =>
+    const respond = (request: HttpRequest, target: Target, wait: number, format: DiscoveryResponse.Format) =>
       Effect.gen(function* () {
         const body = yield* RequestBody.read(request, settings, deadlines)
         const answer = yield* answerTo(request, target, wait, body, format)
         switch (answer._tag) {
           case "Response":
-            return yield* toResponse(request, target, answer.response, format)
+            return yield* toAnswer(request, target, answer.response, format)
           case "Unchanged":
-            return HttpServerResponse.empty({ status: 304 })
+            return { status: 304, headers: {}, body: undefined }
           case "Refused":
             // The server has told its log already.
-            return Refusal.toResponse(Refusal.ofStatus(answer.status))
+            return Refusal.toAnswer(Refusal.ofStatus(answer.status))
         }
       })
 
-    const serve = (request: Request) =>
+    return (request) =>
       Effect.gen(function* () {
         const target = yield* targetOf(request)
         const format = yield* formatOf(request)
@@ -202,19 +190,16 @@ export const make = (
         return yield* Effect.acquireUseRelease(enter, () => respond(request, target, wait, format), leave)
       }).pipe(
         Effect.catchTag("Refusal", (refusal) => {
-          const { address } = Peers.ofRequest(request)
+          const { address } = request.peer()
           const what = `${request.method} ${request.url.slice(0, longest)} of ${address} was refused with ${refusal.status}`
           const subject = `${refusal.status} ${Peers.hostOf(address)}`
           log(LogLevel.Warning, subject, Redaction.text(`${what}: ${refusal.message}`))
-          return Effect.succeed(Refusal.toResponse(refusal))
+          return Effect.succeed(Refusal.toAnswer(refusal))
         }),
-        Effect.map((response) => {
-          RestServerMetrics.requests(response.status).unsafeUpdate(1, [])
+        Effect.map((answer): HttpListener.WholeAnswer => {
+          RestServerMetrics.requests(answer.status).unsafeUpdate(1, [])
           // A client that polls on without a pause would keep the HTTP server from closing.
-          return sessions.closed ? HttpServerResponse.setHeader(response, "connection", "close") : response
+          return sessions.closed ? { ...answer, headers: { ...answer.headers, connection: "close" } } : answer
         })
       )
-
-    // Servers run applications without interruption; but who is gone waits for nothing.
-    return Effect.interruptible(Effect.flatMap(HttpServerRequest.HttpServerRequest, serve))
   })

@@ -1,5 +1,5 @@
 /** Why a request is not answered with a response: an HTTP status, and words that say what and where. */
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type { WholeAnswer } from "@effect-xds/transport/HttpListener"
 import type * as Status from "@effect-xds/transport/Status"
 import * as Data from "effect/Data"
 
@@ -43,5 +43,8 @@ export const ofStatus = ({ code, message }: Status.Status): Refusal =>
 export const badRequest = (message: string): Refusal => new Refusal({ status: 400, code: "INVALID_ARGUMENT", message })
 
 /** As JSON: `{"code":"INVALID_ARGUMENT","message":"…"}`. */
-export const toResponse = ({ code, headers, message, status }: Refusal): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.unsafeJson({ code, message }, { status, headers: { ...headers } })
+export const toAnswer = ({ code, headers, message, status }: Refusal): WholeAnswer => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: JSON.stringify({ code, message })
+})

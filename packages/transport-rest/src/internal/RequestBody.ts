@@ -1,10 +1,9 @@
 /** Reads the body of a request, but not more and not longer than is allowed. */
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { Buffer } from "node:buffer"
-import { IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import type { Deadlines, Due } from "./Deadlines.js"
 import { badRequest, Refusal } from "./Refusal.js"
 
@@ -31,9 +30,11 @@ const timedOut = ({ bodyTimeout }: Limits): Refusal =>
     headers: { connection: "close" }
   })
 
-// By its events: a stream that is given up is destroyed, and with it the connection that the answer must go through.
-// What is left of the body Node reads and drops.
-const ofNode = (source: IncomingMessage, limits: Limits): Effect.Effect<Uint8Array, Refusal> =>
+/**
+ * The body of a request that Node's HTTP server took. By its events: a stream that is given up is destroyed, and with it
+ * the connection that the answer must go through. What is left of the body Node reads and drops.
+ */
+export const ofNode = (source: IncomingMessage, limits: Limits): Effect.Effect<Uint8Array, Refusal> =>
   Effect.async((resume) => {
     const chunks: Array<Buffer> = []
     let size = 0
@@ -57,8 +58,12 @@ const ofNode = (source: IncomingMessage, limits: Limits): Effect.Effect<Uint8Arr
     return Effect.sync(stop)
   })
 
-const ofStream = (request: HttpServerRequest.HttpServerRequest, limits: Limits): Effect.Effect<Uint8Array, Refusal> =>
-  request.stream.pipe(
+/** The body, where all that is known of it is a stream of its pieces. */
+export const ofStream = (
+  stream: Stream.Stream<Uint8Array, unknown>,
+  limits: Limits
+): Effect.Effect<Uint8Array, Refusal> =>
+  stream.pipe(
     Stream.mapError(() => cut),
     Stream.runFoldEffect({ size: 0, chunks: Chunk.empty<Uint8Array>() }, ({ chunks, size }, chunk) =>
       size + chunk.length > limits.maxRequestBytes
@@ -70,17 +75,18 @@ const ofStream = (request: HttpServerRequest.HttpServerRequest, limits: Limits):
 
 /** The body; fails when it is too large (413), too slow (408) or cut off (400). */
 export const read = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: {
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: (limits: Limits) => Effect.Effect<Uint8Array, Refusal>
+  },
   limits: Limits,
   deadlines: Deadlines
 ): Effect.Effect<Uint8Array, Refusal> => {
   if (Number(request.headers["content-length"] ?? 0) > limits.maxRequestBytes) return Effect.fail(tooLarge(limits))
-  const { source } = request
-  const body = source instanceof IncomingMessage ? ofNode(source, limits) : ofStream(request, limits)
   const deadline = Effect.async<never, Refusal>((resume) => {
     const due: Due = { onDue: () => resume(Effect.fail(timedOut(limits))) }
     deadlines.set(due, limits.bodyTimeout)
     return Effect.sync(() => deadlines.clear(due))
   })
-  return Effect.raceFirst(body, deadline)
+  return Effect.raceFirst(request.body(limits), deadline)
 }

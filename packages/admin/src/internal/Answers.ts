@@ -1,0 +1,178 @@
+/** What the admin port answers, whichever HTTP server asks. */
+import { ResourceSet } from "@effect-xds/core"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Client } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import type { Answer } from "@effect-xds/transport/HttpListener"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import * as MetricState from "effect/MetricState"
+import type * as Scope from "effect/Scope"
+import { setImmediate } from "node:timers/promises"
+import * as PrometheusText from "../PrometheusText.js"
+import type { GroupStatus } from "../StatusReport.js"
+import * as StatusReport from "../StatusReport.js"
+import * as StatusTable from "../StatusTable.js"
+import * as ConfigDump from "./ConfigDump.js"
+
+/**
+ * What is answered. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Why the control plane is not ready; empty if it is. Default: it is ready as soon as it serves. */
+  readonly notReady?: Effect.Effect<ReadonlyArray<string>> | undefined
+  /** Members of a program's own for `/status`, to be written as JSON. Default: none. */
+  readonly details?: Effect.Effect<Readonly<Record<string, unknown>>> | undefined
+  /** Answers that are written at a time; more are refused with 503. Default 16. */
+  readonly maxRequests?: number | undefined
+}
+
+const paths = ["/healthz", "/readyz", "/metrics", "/status", "/config_dump"]
+
+/** Characters of what a client says that are repeated in an answer. */
+export const longest = 200
+
+/** A line of text. */
+export const text = (status: number, body: string): Answer => ({
+  status,
+  headers: { "content-type": "text/plain" },
+  body: `${body}\n`
+})
+
+/** Pieces are put together: a chunk of HTTP for each resource would cost more than the resource. */
+const pieceSize = 16_384
+
+async function* inPieces(parts: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
+  let piece = ""
+  for await (const part of parts) {
+    piece += part
+    if (piece.length < pieceSize) continue
+    yield piece
+    piece = ""
+    // The clients of the control plane must not wait for a large answer.
+    await setImmediate()
+  }
+  if (piece !== "") yield piece
+}
+
+const json = (parts: AsyncIterable<string> | Iterable<string>): Answer => ({
+  status: 200,
+  headers: { "content-type": "application/json" },
+  body: inPieces(parts)
+})
+
+const groupsOf = (store: SnapshotStore.Service, names: ReadonlyArray<string>): ReadonlyArray<GroupStatus> =>
+  names.map((group) => ({
+    group,
+    resources: Object.fromEntries(
+      Array.from(store.unsafeGet(group)?.sets ?? [], ([typeUrl, set]) => [
+        ResourceType.shortNameOf(typeUrl),
+        ResourceSet.size(set)
+      ])
+    )
+  }))
+
+/** The limits of transports that are reached, so that newcomers are refused. */
+const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot, (pairs) =>
+  pairs.flatMap(({ metricKey, metricState }) => {
+    if (metricKey.name !== TransportMetrics.refusingName || !MetricState.isGaugeState(metricState)) return []
+    if (Number(metricState.value) <= 0) return []
+    const limit = metricKey.tags.find(({ key }) => key === "limit")?.value ?? "a limit"
+    return [`newcomers are refused, ${limit} is reached`]
+  })
+)
+
+/** What an HTTP server gives a request to. */
+export type Respond = (request: {
+  readonly method: string
+  readonly url: string
+}) => Effect.Effect<Answer, never, Scope.Scope>
+
+/** Answers every request, those for other paths with 404. */
+export const make = (
+  options: Options = {}
+): Effect.Effect<Respond, never, XdsServer.XdsServer | SnapshotStore.SnapshotStore> =>
+  Effect.gen(function* () {
+    const server = yield* XdsServer.XdsServer
+    const store = yield* SnapshotStore.SnapshotStore
+    const clock = yield* Effect.clock
+    const { details = Effect.succeed({}), maxRequests = 16, notReady = Effect.succeed([]) } = options
+    let requests = 0
+
+    const status = (group: string | undefined, format: string) =>
+      Effect.gen(function* () {
+        if (format !== "json" && format !== "text") {
+          return text(400, `format=${format.slice(0, longest)} is not known; it is json or text`)
+        }
+        const all = yield* server.status
+        const clients = group === undefined ? all : all.filter((client) => client.group === group)
+        const names = Array.from(yield* store.groups).sort()
+        const reasons = yield* notReady
+        const extra = yield* details
+        const monotonic = Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+        const wallClock = clock.unsafeCurrentTimeMillis()
+        const ofClient = (client: Client.ClientStatus): StatusReport.ClientStatus =>
+          StatusReport.ofClient(client, (millis) => millis + wallClock - monotonic)
+        const at = new Date(wallClock).toISOString()
+        if (format === "text") {
+          return text(200, StatusTable.lines({ at, not_ready: reasons, clients: clients.map(ofClient) }).join("\n"))
+        }
+        const groups = groupsOf(store, group === undefined ? names : names.filter((name) => name === group))
+        const head = JSON.stringify({ ...extra, at, not_ready: reasons, groups }).slice(0, -1)
+        function* parts(): Generator<string> {
+          yield `${head},"clients":[`
+          let comma = ""
+          for (const client of clients) {
+            yield `${comma}\n${JSON.stringify(ofClient(client))}`
+            comma = ","
+          }
+          yield "]}\n"
+        }
+        return json(parts())
+      })
+
+    const answer = (path: string, query: URLSearchParams): Effect.Effect<Answer> => {
+      const valueOf = (name: string): string | undefined => query.get(name) ?? undefined
+      switch (path) {
+        case "/healthz":
+          return Effect.succeed(text(200, "ok"))
+        case "/readyz":
+          return Effect.zipWith(notReady, refused, (own, refusals) => [...own, ...refusals]).pipe(
+            Effect.map((reasons) =>
+              reasons.length === 0 ? text(200, "ready") : text(503, `not ready: ${reasons.join("; ")}`)
+            )
+          )
+        case "/metrics":
+          return Effect.map(Metric.snapshot, (pairs) => ({
+            status: 200,
+            headers: { "content-type": PrometheusText.contentType },
+            body: PrometheusText.format(pairs)
+          }))
+        case "/status":
+          return status(valueOf("group"), valueOf("format") ?? "json")
+        case "/config_dump": {
+          const filter = { group: valueOf("group"), type: valueOf("type"), name: valueOf("name") }
+          return Effect.sync(() => json(ConfigDump.dump(store, filter)))
+        }
+        default:
+          return Effect.succeed(text(404, `${path.slice(0, longest)} is not served; these are: ${paths.join(", ")}`))
+      }
+    }
+
+    return ({ method, url }) =>
+      Effect.gen(function* () {
+        if (method !== "GET" && method !== "HEAD") {
+          const refusal = text(405, `the admin port is read with GET, not with ${method}`)
+          return { ...refusal, headers: { ...refusal.headers, allow: "GET, HEAD" } }
+        }
+        if (requests >= maxRequests) return text(503, `${maxRequests} requests are being answered, the limit`)
+        requests++
+        yield* Effect.addFinalizer(() => Effect.sync(() => requests--))
+        const mark = url.indexOf("?")
+        const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1))
+        return yield* answer(mark < 0 ? url : url.slice(0, mark), query)
+      })
+  })

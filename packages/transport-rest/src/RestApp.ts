@@ -1,0 +1,116 @@
+/**
+ * xDS over REST to mount in an HTTP application of one's own. It needs `@effect/platform` and is not in the index.
+ *
+ * @since 0.1.0
+ */
+import type * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type { WholeAnswer } from "@effect-xds/transport/HttpListener"
+import * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { IncomingMessage } from "node:http"
+import * as DiscoveryApp from "./internal/DiscoveryApp.js"
+import type { HttpRequest } from "./internal/HttpRequest.js"
+import * as Peers from "./internal/Peers.js"
+import * as Refusal from "./internal/Refusal.js"
+import * as RequestBody from "./internal/RequestBody.js"
+import * as Settings from "./internal/Settings.js"
+
+/**
+ * The transport as an HTTP application.
+ *
+ * @since 0.1.0
+ */
+export class RestApp extends Context.Tag("@effect-xds/transport-rest/RestApp")<
+  RestApp,
+  {
+    /** Answers every request, those for other paths with 404. */
+    readonly app: HttpApp.Default
+    /** A route for each path that is served, to be put together with others. */
+    readonly router: HttpRouter.HttpRouter
+  }
+>() {}
+
+const notServing = Effect.succeed(
+  Refusal.toAnswer(
+    new Refusal.Refusal({ status: 503, code: "UNAVAILABLE", message: "the control plane does not serve" })
+  )
+)
+
+/** What the HTTP server says of a request goes before what the connection says: it may know of a proxy. */
+const requestOf = (given: HttpServerRequest.HttpServerRequest): HttpRequest => {
+  const { headers, method, remoteAddress, source, url } = given
+  const address = Option.getOrUndefined(remoteAddress)
+  if (source instanceof IncomingMessage) {
+    const { socket } = source
+    return {
+      method,
+      url,
+      headers,
+      peer: () => Peers.ofSocket(socket, address),
+      body: (limits) => RequestBody.ofNode(source, limits)
+    }
+  }
+  return {
+    method,
+    url,
+    headers,
+    peer: () => ({ address: address ?? "unknown", identity: undefined }),
+    body: (limits) => RequestBody.ofStream(given.stream, limits)
+  }
+}
+
+const responseOf = ({ body, headers, status }: WholeAnswer): HttpServerResponse.HttpServerResponse => {
+  if (body === undefined) return HttpServerResponse.empty({ status, headers })
+  return typeof body === "string"
+    ? HttpServerResponse.text(body, { status, headers })
+    : HttpServerResponse.uint8Array(body, { status, headers })
+}
+
+/**
+ * The transport to mount in an HTTP server of one's own: what the server on this transport serves, {@link RestApp}
+ * answers. While none serves, it answers with 503. The HTTP server is to be one that interrupts requests whose clients
+ * are gone, as that of `@effect/platform-node` does.
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | ServerTransport.ServerTransport> =>
+  Layer.effectContext(
+    Effect.sync(() => {
+      let serving: DiscoveryApp.Respond | undefined
+      // Servers run applications without interruption; but who is gone waits for nothing.
+      const app: HttpApp.Default = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+        Effect.map(serving === undefined ? notServing : Effect.interruptible(serving(requestOf(request))), responseOf)
+      )
+      const address = "the HTTP server it is mounted in"
+      const serve: ServerTransport.Service["serve"] = (accept) =>
+        Effect.gen(function* () {
+          if (serving !== undefined) {
+            const reason = "another server serves on it; each needs a transport of its own"
+            return yield* new ServerTransport.ServerTransportError({ address, reason })
+          }
+          const discovery = yield* DiscoveryApp.make(Settings.of(options), accept)
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              serving = discovery
+            }),
+            () =>
+              Effect.sync(() => {
+                serving = undefined
+              })
+          )
+          return address
+        })
+      const router = DiscoveryApp.paths.reduce<HttpRouter.HttpRouter>(
+        // To a router a single colon begins a parameter.
+        (router, path) => HttpRouter.all(router, `/${path.slice(1).replaceAll(":", "::")}`, app),
+        HttpRouter.empty
+      )
+      return Context.make(ServerTransport.ServerTransport, { serve }).pipe(Context.add(RestApp, { app, router }))
+    })
+  )

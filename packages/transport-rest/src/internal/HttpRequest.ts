@@ -1,0 +1,34 @@
+/** A request, whichever HTTP server took it. */
+import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import type * as Effect from "effect/Effect"
+import type { IncomingMessage } from "node:http"
+import * as Peers from "./Peers.js"
+import type { Refusal } from "./Refusal.js"
+import * as RequestBody from "./RequestBody.js"
+
+export interface HttpRequest {
+  readonly method: string
+  readonly url: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly peer: () => ServerTransport.Peer
+  /** Reads the body, but not more than is allowed. */
+  readonly body: (limits: RequestBody.Limits) => Effect.Effect<Uint8Array, Refusal>
+}
+
+const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string>> => {
+  const given: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) given[name] = Array.isArray(value) ? value.join(", ") : value
+  }
+  return given
+}
+
+/** As Node's HTTP server gives it. */
+export const ofNode = (source: IncomingMessage): HttpRequest => ({
+  method: source.method ?? "",
+  url: source.url ?? "",
+  headers: headersOf(source),
+  peer: () => Peers.ofSocket(source.socket, source.socket.remoteAddress),
+  body: (limits) => RequestBody.ofNode(source, limits)
+})

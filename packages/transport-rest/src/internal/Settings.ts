@@ -1,0 +1,89 @@
+/** What the options of a server say, with defaults filled in. */
+import type * as RequestBody from "./RequestBody.js"
+import type * as Sessions from "./Sessions.js"
+
+/**
+ * How polls are answered, and what is bounded. Everything has a default.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * Milliseconds that every poll is held while nothing changed, before it is answered with 304 (long polling). Default
+   * 0: it is answered at once. A request may ask for another time: with the query `?wait=30` or the header
+   * `Prefer: wait=30`, in seconds. However long, it is three quarters of `x-envoy-expected-rq-timeout-ms` at most, so
+   * that the answer reaches an Envoy in time.
+   */
+  readonly wait?: number | undefined
+  /** Longest that a poll is held, in milliseconds, whoever asks for it. Default 60 000. */
+  readonly maxWait?: number | undefined
+  /**
+   * Milliseconds that the first poll of a client waits for the server: while it is authorized, and while its group was
+   * never set. Then it is answered with 503. Default 5000.
+   */
+  readonly answerTimeout?: number | undefined
+  /**
+   * Milliseconds after its last poll until a client is forgotten; if it polls later it is sent everything, whatever
+   * version it quotes. To be longer than the slowest client's `refresh_delay`. Default 600 000.
+   */
+  readonly idleTimeout?: number | undefined
+  /**
+   * Sessions: one for each client, type and list of names. More end those that were not polled for the longest time;
+   * if none can be ended, polls are answered with 503. Default 50 000.
+   */
+  readonly maxSessions?: number | undefined
+  /** Polls that are held at a time; more are answered at once, as without long polling. Default 20 000. */
+  readonly maxHeld?: number | undefined
+  /** Requests at a time, with those that are held; more are answered with 503. Default 30 000. */
+  readonly maxRequests?: number | undefined
+  /** The largest body of a request in bytes; a larger one is answered with 413. Default 4 194 304; an Envoy's has 77 KB. */
+  readonly maxRequestBytes?: number | undefined
+  /** Milliseconds that a body may take to come; then it is answered with 408. Default 10 000. */
+  readonly bodyTimeout?: number | undefined
+  /** Bytes from which on a response is compressed where the client accepts gzip. Default 1024. */
+  readonly compressFrom?: number | undefined
+  /**
+   * Takes JSON requests with fields that this version does not know. Default `false`: they are answered with 400, which
+   * names the field.
+   */
+  readonly ignoreUnknownFields?: boolean | undefined
+  /**
+   * Headers by which clients are told apart, besides node, address and certificate: a poll that differs in one is of
+   * another client, which is authorized for itself. Name all that `group` and `authorize` look at. Default:
+   * `authorization`, `cookie`, `x-api-key`, `x-forwarded-client-cert`, `x-forwarded-for`.
+   */
+  readonly identityHeaders?: ReadonlyArray<string> | undefined
+}
+
+/** Durations are in milliseconds. */
+export interface Settings extends Sessions.Limits, RequestBody.Limits {
+  readonly wait: number
+  readonly maxWait: number
+  readonly answerTimeout: number
+  readonly maxRequests: number
+  readonly compressFrom: number
+  readonly ignoreUnknownFields: boolean
+  readonly identityHeaders: ReadonlyArray<string>
+}
+
+/** With the defaults. */
+export const of = (options: Options): Settings => ({
+  wait: options.wait ?? 0,
+  maxWait: options.maxWait ?? 60_000,
+  answerTimeout: options.answerTimeout ?? 5_000,
+  idleTimeout: options.idleTimeout ?? 600_000,
+  maxSessions: options.maxSessions ?? 50_000,
+  maxHeld: options.maxHeld ?? 20_000,
+  maxRequests: options.maxRequests ?? 30_000,
+  maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
+  bodyTimeout: options.bodyTimeout ?? 10_000,
+  compressFrom: options.compressFrom ?? 1024,
+  ignoreUnknownFields: options.ignoreUnknownFields ?? false,
+  identityHeaders: options.identityHeaders ?? [
+    "authorization",
+    "cookie",
+    "x-api-key",
+    "x-forwarded-client-cert",
+    "x-forwarded-for"
+  ]
+})
