@@ -108,7 +108,7 @@ const server = [
   {
     fault: "removed_resources forgets what was deleted",
     file: "Incremental.ts",
-    line: "for (const name of leaving.keys()) if (isLost(name)) gone.push(name)",
+    line: "else if (Subscriptions.isRemoved(removals, name)) gone.push(name)",
     becomes: ""
   },
   {
@@ -156,56 +156,165 @@ const server = [
   {
     fault: "deletions go out first",
     file: "ServerStream.ts",
-    line: "const turn = changesFrom(turns)",
-    becomes: "const turn = needs.some((need) => need.removal) ? -1 : changesFrom(turns)"
+    line: "  for (const [index, subscription] of subscriptions.entries()) {\n    const due = dues[index]\n    if (due === undefined ||",
+    becomes:
+      "  for (const [index, subscription] of last >= 0 ? [] : subscriptions.entries()) {\n    const due = dues[index]\n    if (due === undefined ||"
   },
   {
     fault: "deletions go out in the order of changes",
     file: "ServerStream.ts",
-    line: "const removed = changed < 0 && mayDelete ? needs.findLastIndex((need) => need.removal) : -1",
-    becomes: "const removed = changed < 0 && mayDelete ? needs.findIndex((need) => need.removal) : -1"
+    line: "const last = subscriptions.findLastIndex((_, index) => isRemovable(index))",
+    becomes: "const last = subscriptions.findIndex((_, index) => isRemovable(index))"
   },
   {
     fault: "deletions go out before the changes are acknowledged",
     file: "ServerStream.ts",
-    line: ": !updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline, now) || !anyAwaited)",
-    becomes: ": !updatesPending"
+    line: "const gates = gatesOf(self, now, () => true)",
+    becomes: "const gates = gatesOf(self, now, () => false)"
   },
   {
-    fault: "deletions wait for ever under changes that never stop",
+    fault: "the first type that has something to send always wins",
     file: "ServerStream.ts",
-    line: "const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline, now)",
-    becomes: "const removalsOverdue = false"
+    line: "if (due === undefined || subscription.order <= round.place) continue",
+    becomes: "if (due === undefined) continue"
   },
   {
-    fault: "a deletion that is overdue goes before what replaces it",
+    fault: "a round does not keep the state of the group that it is of",
     file: "ServerStream.ts",
-    line: "? inTurn < 0",
-    becomes: "? true"
+    line: "return isAgain ? group : newest",
+    becomes: "return newest"
   },
   {
-    fault: "answers wait while a deletion that is overdue does",
+    fault: "a round keeps its state although nothing of it went out",
     file: "ServerStream.ts",
-    line: "const changed = turn < 0 && !mayDelete ? changesFrom(0) : turn",
-    becomes: "const changed = turn"
+    line: "(each) => each.order <= place && Due.isChanged(self.options.protocol, each, newest)",
+    becomes: "(each) => Due.isChanged(self.options.protocol, each, newest)"
+  },
+  {
+    fault: "what had its turn in a round goes before what refers to it there",
+    file: "ServerStream.ts",
+    line: "const isOpen = !isBehind && (",
+    becomes: "const isOpen = ("
+  },
+  {
+    fault: "a phase waits for later responses, too",
+    file: "Round.ts",
+    line: "if (!awaited.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self",
+    becomes: "if (awaited.length > 0) return { ...self, group, gates: awaited, changed: self.changed || changed }"
+  },
+  {
+    fault: "a phase that waits does not take on what is taken back",
+    file: "Round.ts",
+    line: "return self.group === group && self.changed === (self.changed || changed)",
+    becomes: "return true"
+  },
+  {
+    fault: "a phase opens by the ACK of an older response",
+    file: "Round.ts",
+    line: "gate.typeUrl !== typeUrl || Number(gate.nonce) > Number(nonce)",
+    becomes: "gate.typeUrl !== typeUrl"
   },
   {
     fault: "a phase waits for an ACK for ever",
     file: "ServerStream.ts",
-    line: "const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline, now)",
-    becomes: "const changesOverdue = false"
+    line: "const until = awaited.at + phaseDeadline",
+    becomes: "const until = never"
+  },
+  {
+    fault: "each later change waits for a rejected response again",
+    file: "ServerStream.ts",
+    line: "const until = awaited.at + phaseDeadline",
+    becomes: "const until = now + phaseDeadline"
+  },
+  {
+    fault: "heartbeats wait for changes that never stop",
+    file: "ServerStream.ts",
+    line: "if (isRenewal) next.renewedAt = now",
+    becomes: "if (isRenewal && overdue.length < 0) next.renewedAt = now"
+  },
+  {
+    fault: "what the stream names is deleted with the ACK of its routes",
+    file: "ServerStream.ts",
+    line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
+    becomes: "const isNeeded = false"
+  },
+  {
+    fault: "a deletion by itself waits because the stream names the resource",
+    file: "ServerStream.ts",
+    line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
+    becomes: "const isNeeded = makeBeforeBreak && !Subscriptions.isWild(each)"
+  },
+  {
+    fault: "under a wildcard deletions wait longer than the phases",
+    file: "ServerStream.ts",
+    line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
+    becomes: "const isNeeded = makeBeforeBreak && phase.changed"
+  },
+  {
+    fault: "a round whose phases are not over is forgotten when something is deleted",
+    file: "ServerStream.ts",
+    line: "changed ||= gatesOf(self, now, isLate).length > 0",
+    becomes: ""
+  },
+  {
+    fault: "a name that is given up is deleted later",
+    file: "Incremental.ts",
+    line: "if (!Subscriptions.isWild(next)) next.lingering = Subscriptions.without(next.lingering, [name])",
+    becomes: ""
+  },
+  {
+    fault: "a deletion whose time has come is sent although the resource is back",
+    file: "Due.ts",
+    line: "if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue\n    if (isLost(protocol, self, newest, name)) found.add(name)",
+    becomes: "if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue\n    found.add(name)"
+  },
+  {
+    fault: "what the client never accepted is deleted like everything else",
+    file: "Subscription.ts",
+    line: "if (doubt === undefined || !isRejected(self) || Number(since) < Number(doubt.nonce)) return false",
+    becomes: "if (doubt !== null) return false"
+  },
+  {
+    fault: "what the client accepted goes with a correction",
+    file: "Subscription.ts",
+    line: 'return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)',
+    becomes: "return true"
+  },
+  {
+    fault: "a correction waits for its phase",
+    file: "ServerStream.ts",
+    line: "isFirstPhase(subscription) || isOpen || isRenewal || Subscriptions.isRejected(subscription)",
+    becomes: "isFirstPhase(subscription) || isOpen || isRenewal"
+  },
+  {
+    fault: "routes of clusters that were rejected and taken back are sent",
+    file: "ServerStream.ts",
+    line: "self.round = { ...self.round, changes: { ...phase, corrected: true } }",
+    becomes: ""
+  },
+  {
+    fault: "a correction makes routes wait anew",
+    file: "Round.ts",
+    line: "const gates = awaited.map((gate) => (gate.until <= limit ? gate : { ...gate, until: limit }))",
+    becomes: "const gates = awaited"
+  },
+  {
+    fault: "what is not in the state of a phase yet is said not to exist",
+    file: "Due.ts",
+    line: 'const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noForced',
+    becomes: "const deferred = Subscriptions.noForced; void newestSet; void deferredOf"
   },
   {
     fault: "listeners and routes do not wait for the ACK of clusters",
     file: "Subscription.ts",
-    line: "if (update) self.awaited = sent.nonce",
+    line: "if (update) self.awaited = sent",
     becomes: ""
   },
   {
     fault: "the ACK of an older response counts for the latest",
     file: "Subscription.ts",
-    line: 'if (self.awaited !== "" && !open.some((later) => later.nonce === self.awaited)) next.awaited = ""',
-    becomes: 'next.awaited = ""'
+    line: "if (self.awaited !== undefined && !open.some((later) => later.nonce === self.awaited?.nonce)) next.awaited = undefined",
+    becomes: "next.awaited = undefined"
   },
   {
     fault: "credit is not used up",
@@ -216,8 +325,8 @@ const server = [
   {
     fault: "a group that was never set is answered as an empty one",
     file: "ServerStream.ts",
-    line: "const { group, options } = self\n",
-    becomes: "const { group = ResourceGroups.empty, options } = self\n"
+    line: "const { group } = self\n",
+    becomes: "const { group = ResourceGroups.empty } = self\n"
   },
   {
     fault: "two responses have one nonce",
@@ -306,7 +415,7 @@ const server = [
   {
     fault: "a full state leaves out what waits to be deleted",
     file: "StateOfTheWorld.ts",
-    line: "      kept.push(resource)\n",
+    line: "    kept.push(each.resource)\n",
     becomes: "\n"
   },
   {

@@ -77,6 +77,8 @@ export const advance = (self: Taking, count: number): Taking => {
       if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
       Subscriptions.removeName(next, name)
+      // The client drops what it gives up: there is nothing to delete.
+      if (!Subscriptions.isWild(next)) next.lingering = Subscriptions.without(next.lingering, [name])
       Subscriptions.insist(next, [name])
       // ★ The client cannot know whether the wildcard has it: tell.
       if (next.wildcard !== "none") next.forced = HashSet.add(next.forced, name)
@@ -153,26 +155,20 @@ export const flush = (
   let { lingering } = self
   if (advanced) for (const name of changes.superseded) gone.push(name)
   if (lingering.size > 0 || (advanced && changes.gone.size > 0)) {
-    const leaving = new Map([...lingering, ...(advanced ? changes.gone : [])])
-    const isLost = (name: string) => Subscriptions.isLost(self, set, name)
-    if (removals) {
+    if (advanced) lingering = Subscriptions.leaving(lingering, self.sent, changes.gone)
+    const back: Array<string> = []
+    for (const [name, { resource }] of lingering) {
+      if (!Subscriptions.isLost(self, set, name)) back.push(name)
       // The client may know it by the name it asked for or by its own: both are told.
-      for (const name of leaving.keys()) if (isLost(name)) gone.push(name)
-      lingering = new Map()
-    } else {
+      else if (Subscriptions.isRemoved(removals, name)) gone.push(name)
       // What left its name to another goes with that one.
-      if (advanced) {
-        for (const [name, resource] of leaving) {
-          if (resource !== undefined && ResourceSet.isReplaced(set, resource) && isLost(name)) gone.push(name)
-        }
-      }
-      // What is sent now is what the client has from now on.
-      const sent = resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)])
-      const back = advanced ? Array.from(leaving.keys()).filter((name) => !isLost(name)) : []
-      lingering = Subscriptions.without(leaving, [...missing, ...gone, ...sent, ...back])
-      // What came back after the client asked for everything again is sent, even if it is as it was.
-      if (self.resync) lingering = new Map(Array.from(lingering.keys(), (name) => [name, undefined]))
+      else if (advanced && resource !== undefined && ResourceSet.isReplaced(set, resource)) gone.push(name)
     }
+    // What is sent now is what the client has from now on.
+    const sent = resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)])
+    lingering = Subscriptions.without(lingering, [...missing, ...gone, ...sent, ...(advanced ? back : [])])
+    // What came back after the client asked for everything again is sent, even if it is as it was.
+    if (self.resync) lingering = Subscriptions.forgotten(lingering)
   }
   let absent: ReadonlyArray<string> = noNames
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
@@ -241,7 +237,7 @@ export const flush = (
   const response =
     alike && everything && self.initial.size === 0 && removed.length === 0
       ? SharedResponse.of(set, set.mark, `delta full ${ttl}`, make)
-      : alike && !everything && self.mark !== undefined && self.lingering.size === 0
+      : alike && !everything && self.mark !== undefined && self.lingering.size === 0 && typeof removals === "string"
         ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl}`, make)
         : make()
   return [next, response, resources]
@@ -414,3 +410,34 @@ export const heartbeat = (
     aliases: matchedAliases(self, set, due),
     ttl: true
   })
+
+/**
+ * A response that also renews the TTLs of what is `due` and not in it.
+ *
+ * @since 0.1.0
+ */
+export const withHeartbeats = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  response: Response.Response,
+  due: ReadonlyArray<Resource>,
+  now: number
+): Response.Response => {
+  const { absent, heartbeats, removed, resources } = response
+  const named = new Set([
+    ...[...resources, ...heartbeats].map(({ name }) => name),
+    ...Array.from(response.aliases.values()).flat(),
+    ...removed,
+    ...absent
+  ])
+  const known = matchedAliases(self, set, due)
+  const isOther = ({ name }: Resource) => ![name, ...(known.get(name) ?? [])].some((each) => named.has(each))
+  const others = due.filter(isOther)
+  if (others.length === 0) return response
+  return {
+    ...response,
+    resources: [...resources, ...others.filter((resource) => Heartbeat.isWhole(self, resource, now))],
+    heartbeats: [...heartbeats, ...others.filter((resource) => !Heartbeat.isWhole(self, resource, now))],
+    aliases: new Map([...response.aliases, ...matchedAliases(self, set, others)])
+  }
+}

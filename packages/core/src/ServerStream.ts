@@ -13,19 +13,20 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
 import type { ErrorDetail, Protocol, Request } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
 import * as ResourceGroups from "./ResourceGroup.js"
-import * as ResourceSet from "./ResourceSet.js"
 import type { Response } from "./Response.js"
+import * as Round from "./Round.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
-import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
 
 /**
  * What does not change while a stream lasts.
@@ -83,14 +84,7 @@ export interface ServerStream {
    * sent then, even if the client says that it holds them. `all`: too many to remember.
    */
   readonly warming: HashSet.HashSet<string> | "all" | "none"
-  /** Since when listeners and routes are held back. */
-  readonly changesHeldSince: number | undefined
-  /** Since when deletions are held back by a missing ACK alone. */
-  readonly removalsHeldSince: number | undefined
-  /** Since when there is something to delete. */
-  readonly removalsSince: number | undefined
-  /** Subscriptions, from the first, that had their last turn before the deletions that are overdue. */
-  readonly turns: number
+  readonly round: Round.Round
   /** A request with many names, as far as it was taken. Nothing is sent until all of it was. */
   readonly taking: Taking | undefined
   /** What was looked at of the names that wait for an answer needs none; there are more. */
@@ -208,10 +202,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   ended: false,
   nonces: 0,
   warming: "none",
-  changesHeldSince: undefined,
-  removalsHeldSince: undefined,
-  removalsSince: undefined,
-  turns: 0,
+  round: Round.idle,
   taking: undefined,
   answering: false,
   deadline: never
@@ -228,10 +219,7 @@ const draft = (self: ServerStream): Draft => ({
   ended: self.ended,
   nonces: self.nonces,
   warming: self.warming,
-  changesHeldSince: self.changesHeldSince,
-  removalsHeldSince: self.removalsHeldSince,
-  removalsSince: self.removalsSince,
-  turns: self.turns,
+  round: self.round,
   taking: self.taking,
   answering: self.answering,
   deadline: self.deadline
@@ -368,12 +356,17 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
   const next = draft(self)
   if (input._tag === "Unaffected" && self.group !== undefined) {
     next.group = input.group
-    passOver(next, self.group, input.group, now)
+    const round = Round.moved(self.round, self.group, input.group)
+    if (round !== undefined) {
+      next.round = round
+      passOver(next, self.group, input.group, now)
+    }
     return [next, none]
   }
   if (input._tag === "Changed" || input._tag === "Unaffected") {
     if (self.group === input.group) return [self, none]
     next.group = input.group
+    if (input.group === undefined) next.round = Round.idle
   } else if (input._tag === "Writable") {
     if (self.credit) return [self, none]
     next.credit = true
@@ -412,7 +405,7 @@ const onRequest = (
       `more than ${options.maxTypes} types on one stream; the next would be ${typeUrl}`
     )
   }
-  const before = known ?? Subscriptions.make(typeUrl, !options.wildcardOff.has(typeUrl))
+  const before = known ?? heardOf(request, typeUrl, !options.wildcardOff.has(typeUrl))
   const outputs: Array<Output> = []
   const nonce = request.responseNonce
 
@@ -459,8 +452,9 @@ const onRequest = (
     request._tag === "StateOfTheWorld"
       ? StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
       : Incremental.subscribe(replied, request, first, options.namesPerStep)
-  if (!("_tag" in asked)) return onSubscription(self, known, asked, outputs, now)
   const next = draft(self)
+  if (reply._tag === "Acked") next.round = Round.acked(self.round, typeUrl, nonce)
+  if (!("_tag" in asked)) return onSubscription(next, known, asked, outputs, now)
   next.taking = { names: asked, known }
   next.deadline = never
   return [next, outputs]
@@ -540,73 +534,20 @@ const violate = (
   return [next, [{ _tag: "Violation", reason, message }]]
 }
 
+/** A type that was just heard of. What a client holds from an earlier stream is not known here. */
+const heardOf = (request: Request, typeUrl: string, covered: boolean): Subscription => {
+  const made = Subscriptions.make(typeUrl, covered)
+  const quotes =
+    request._tag === "StateOfTheWorld" ? request.versionInfo !== "" : request.initialResourceVersions.size > 0
+  return quotes ? { ...made, before: undefined } : made
+}
+
 /** Puts a subscription in its place, or in that of the one of the same type. */
 const put = (subscriptions: ReadonlyArray<Subscription>, next: Subscription): ReadonlyArray<Subscription> => {
   const index = subscriptions.findIndex((subscription) => subscription.typeUrl === next.typeUrl)
   if (index >= 0) return subscriptions.with(index, next)
   const at = subscriptions.findIndex((subscription) => subscription.order > next.order)
   return at < 0 ? [...subscriptions, next] : subscriptions.toSpliced(at, 0, next)
-}
-
-/** What a subscription has to send. */
-interface Need {
-  readonly set: ResourceSet.ResourceSet
-  readonly changes: Subscriptions.Changes
-  /** Something was asked for and is not answered yet. */
-  readonly reply: boolean
-  readonly update: boolean
-  readonly removal: boolean
-  /** When a TTL must be renewed. */
-  readonly renewAt: number
-  readonly openers: ReadonlyArray<string>
-}
-
-/** Finds what a subscription has to send, and brings it up to date where that is nothing. */
-const settle = (
-  self: ServerStream,
-  group: ResourceGroup,
-  subscription: Subscription
-): readonly [Subscription, Need] => {
-  const { options } = self
-  const set = ResourceGroups.set(group, subscription.typeUrl)
-  let current = subscription
-  let changes = Subscriptions.noChanges
-  if (current.mark !== undefined && current.mark !== set.mark) {
-    const incremental = options.protocol === "Incremental"
-    changes = Subscriptions.changes(current, set, incremental)
-    const silent = !incremental && StateOfTheWorld.deletionsAreSilent(current)
-    // On a separate stream there is nothing that deletions would have to come after: they are an update.
-    const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
-    // What was asked for by an alias is looked up in the mark, so that stays until it is answered.
-    const asked = incremental && HashSet.size(current.forced) > 0
-    if (changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked) {
-      current = Subscriptions.absorb(current, set, changes, silent)
-      changes = Subscriptions.noChanges
-    }
-  }
-  const [settled, openers] = VirtualHostOpeners.due(current, group)
-  return [
-    settled,
-    {
-      set,
-      changes,
-      reply: settled.owed || HashSet.size(settled.forced) > 0 || openers.length > 0,
-      update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
-      removal: isRemoved(options.protocol, settled, set),
-      renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : never,
-      openers
-    }
-  ]
-}
-
-/** Whether something is to be deleted: of what was, all may have come back, and no deletion is overdue then. */
-const isRemoved = (protocol: Protocol, subscription: Subscription, set: ResourceSet.ResourceSet): boolean => {
-  const isLost = (name: string) =>
-    protocol === "Incremental"
-      ? Subscriptions.isLost(subscription, set, name)
-      : ResourceSet.get(set, name) === undefined
-  for (const name of subscription.lingering.keys()) if (isLost(name)) return true
-  return false
 }
 
 /** Clusters, their endpoints, and what those need: everything that listeners and routes refer to. */
@@ -642,194 +583,307 @@ const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
   return true
 }
 
-const hasPassed = (since: number | undefined, milliseconds: number, now: number): boolean =>
-  since !== undefined && now >= since + milliseconds
+/** A response that is not ACKed, as something to wait for: for a deadline from its sending. */
+const gateOf = (self: ServerStream, { awaited, typeUrl }: Subscription, now: number): Round.Gate | undefined => {
+  const { makeBeforeBreak, phaseDeadline, typeUrl: separate } = self.options
+  if (awaited === undefined || !makeBeforeBreak || separate !== undefined) return undefined
+  const until = awaited.at + phaseDeadline
+  return now < until ? { typeUrl, nonce: awaited.nonce, until } : undefined
+}
+
+const gatesOf = (
+  self: ServerStream,
+  now: number,
+  isWaitedFor: (subscription: Subscription) => boolean
+): ReadonlyArray<Round.Gate> =>
+  self.subscriptions.flatMap((each) => (isWaitedFor(each) ? (gateOf(self, each, now) ?? []) : []))
+
+const isLate = (subscription: Subscription): boolean => !isFirstPhase(subscription)
+
+/** Takes on the newest state of the group, unless a type up to the round's place would have to go again. */
+const stateOf = (self: ServerStream, newest: ResourceGroup): ResourceGroup => {
+  const { group, place } = self.round
+  if (group === undefined || group === newest) return newest
+  const isAgain = self.subscriptions.some(
+    (each) => each.order <= place && Due.isChanged(self.options.protocol, each, newest)
+  )
+  return isAgain ? group : newest
+}
 
 /**
- * Finds what is due and sends the first of it, if there is credit. The order: answers and changes by type, deletions by
- * type backwards, renewals of TTLs.
+ * Brings the round and its phases to where they are now, and finds what each subscription has to send: in the order of
+ * subscriptions.
  */
+const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Due.Due> => {
+  const { options } = self
+  const { protocol } = options
+  const group = stateOf(self, newest)
+  const settle = (index: number, each: Subscription, of: ResourceGroup): Due.Due => {
+    const [settled, due] = Due.settle(options, each, of, newest)
+    if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
+    return due
+  }
+  const dues: Array<Due.Due> = []
+  for (const [index, each] of self.subscriptions.entries()) {
+    if (isFirstPhase(each)) dues.push(settle(index, each, group))
+  }
+  let { changes, removals } = self.round
+  const isPending = (of: ResourceGroup) =>
+    self.subscriptions.some((each) => isLate(each) && Due.isChanged(protocol, each, of))
+  /** The state whose changes all went out, if there is one now. */
+  let completed: ResourceGroup | undefined
+  let changed = false
+  const complete = () => {
+    if (changes === undefined || isPending(changes.group)) return
+    completed = changes.group
+    changed ||= changes.changed
+    changes = undefined
+  }
+  complete()
+  if (!dues.some((due) => due.update)) {
+    const { place } = self.round
+    const isAgain = self.subscriptions.some(
+      (each) => isLate(each) && each.order <= place && Due.isChanged(protocol, each, group)
+    )
+    if (changes === undefined || !isAgain) changes = Round.hold(changes, group, gatesOf(self, now, isFirstPhase), false)
+    complete()
+  }
+  const of = changes?.group ?? group
+  for (const [index, each] of self.subscriptions.entries()) if (isLate(each)) dues.push(settle(index, each, of))
+
+  if (completed !== undefined) {
+    const state = completed
+    const gates = gatesOf(self, now, () => true)
+    changed ||= gatesOf(self, now, isLate).length > 0
+    const hold = () => {
+      if (!self.subscriptions.some((each) => Due.isUntimed(protocol, each, state))) return
+      removals = Round.hold(removals, state, gates, changed)
+    }
+    hold()
+    if (removals !== undefined && release(self, removals, now)) {
+      removals = undefined
+      hold()
+    }
+  }
+  if (removals !== undefined && release(self, removals, now)) removals = undefined
+  self.round = { group, place: self.round.place, turned: self.round.turned, changes, removals }
+  return dues
+}
+/** Opens the phase of deletions, if nothing is waited for: each deletion has its time then. */
+const release = (self: Draft, phase: Round.Phase, now: number): boolean => {
+  if (now < Round.opensAt(phase)) return false
+  const { makeBeforeBreak, phaseDeadline, protocol } = self.options
+  for (const [index, each] of self.subscriptions.entries()) {
+    // ★ Whoever names a resource says by that that it still needs it.
+    const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)
+    const timed = Due.timed(protocol, each, phase.group, isNeeded ? now + phaseDeadline : now)
+    if (timed !== each) self.subscriptions = self.subscriptions.with(index, timed)
+  }
+  return true
+}
+
+/** Finds what is due and sends the first of it, if there is credit; see {@link Round}. */
 const flush = (self: Draft, now: number): Output | undefined => {
-  const { group, options } = self
+  const { group } = self
   self.deadline = never
   self.answering = false
   // What a request asks for is answered when all of it is known.
   if (self.taking !== undefined) return undefined
   // Without credit or a group there is nothing that time could bring about.
   if (!self.credit || group === undefined) return undefined
-  if (isQuiet(self, group)) {
-    self.changesHeldSince = undefined
-    self.removalsHeldSince = undefined
-    self.removalsSince = undefined
-    return undefined
-  }
-  const aggregated = options.typeUrl === undefined
-  const isAwaited = (subscription: Subscription) => aggregated && options.makeBeforeBreak && subscription.awaited !== ""
-
-  const needs: Array<Need> = []
-  let updatesPending = false
-  let changesPending = false
-  let removalsPending = false
-  let firstPhaseAwaited = false
-  let anyAwaited = false
-  for (const [index, subscription] of self.subscriptions.entries()) {
-    const [settled, need] = settle(self, group, subscription)
-    if (settled !== subscription) self.subscriptions = self.subscriptions.with(index, settled)
-    needs.push(need)
-    const first = isFirstPhase(subscription)
-    updatesPending ||= need.update
-    changesPending ||= need.update && !first
-    removalsPending ||= need.removal
-    if (isAwaited(subscription)) {
-      anyAwaited = true
-      firstPhaseAwaited ||= first
+  while (!isQuiet(self, group)) {
+    const dues = plan(self, group, now)
+    const turn = turnOf(self, dues, group, now)
+    if (turn === undefined) {
+      const isOver = self.round.turned.length === 0
+      self.round = Round.next(self.round)
+      if (!isOver) continue
+      self.deadline = wakeAt(self, dues, now)
+      return undefined
     }
-  }
-  const { subscriptions } = self
-
-  const changesOverdue = hasPassed(self.changesHeldSince, options.phaseDeadline, now)
-  // Once overdue it stays so until all that was held back is out.
-  self.changesHeldSince =
-    changesPending && (firstPhaseAwaited || changesOverdue) ? (self.changesHeldSince ?? now) : undefined
-  self.removalsHeldSince = removalsPending && !updatesPending ? (self.removalsHeldSince ?? now) : undefined
-  self.removalsSince = removalsPending ? (self.removalsSince ?? now) : undefined
-  const changesOpen = changesOverdue || !firstPhaseAwaited
-  // Under changes that never stop, deletions would never get their turn. Once they are overdue, every type has one turn
-  // more, so that what replaces the deleted goes first even if all was held back by a client that did not read.
-  const removalsOverdue = hasPassed(self.removalsSince, 2 * options.phaseDeadline, now)
-  if (!removalsOverdue) self.turns = 0
-
-  // A heartbeat tells the version the client has, so what is held back goes out before a heartbeat is due.
-  const mayUpdate = (subscription: Subscription, need: Need) =>
-    isFirstPhase(subscription) || changesOpen || now >= need.renewAt
-  /** Deletions of one type may go out with its changes if no other type has anything that must come before. */
-  const mayRide = (index: number) =>
-    !aggregated ||
-    subscriptions.every(
-      (other, at) =>
-        at === index || (needs[at]?.update !== true && !isAwaited(other) && (at < index || needs[at]?.removal !== true))
-    )
-
-  const { turns } = self
-  const inTurn = needs.findIndex((need, index) => index >= turns && need.update)
-  const mayDelete = removalsOverdue
-    ? inTurn < 0
-    : !updatesPending && (hasPassed(self.removalsHeldSince, options.phaseDeadline, now) || !anyAwaited)
-  const changesFrom = (first: number) =>
-    subscriptions.findIndex((subscription, index) => {
-      const need = needs[index]
-      if (need === undefined || index < first) return false
-      return need.reply || (need.update && mayUpdate(subscription, need))
-    })
-  const turn = changesFrom(turns)
-  // While deletions wait nevertheless, for a turn that waits for an ACK, nothing else does.
-  const changed = turn < 0 && !mayDelete ? changesFrom(0) : turn
-  const removed = changed < 0 && mayDelete ? needs.findLastIndex((need) => need.removal) : -1
-  const index = changed >= 0 ? changed : removed
-  const subscription = subscriptions[index]
-  const need = needs[index]
-  if (subscription !== undefined && need !== undefined) {
-    // An answer that goes out before a change that waits for an ACK does not take its turn away.
-    if (removalsOverdue && (inTurn < 0 || changed <= inTurn)) self.turns = Math.max(turns, changed + 1)
-    // An overdue deletion takes the changes of its type along: what came back meanwhile is one of them.
-    const updates = index === removed || mayUpdate(subscription, need)
-    const alsoRemovals = index === removed || (updates && mayRide(index))
-    const output = respond(self, subscription, need, updates, alsoRemovals, now)
-    // When the last deletion is out, the next one has a time of its own.
-    if (self.removalsSince !== undefined && self.subscriptions.every((each) => each.lingering.size === 0)) {
-      self.removalsHeldSince = undefined
-      self.removalsSince = undefined
-    }
+    const output = take(self, turn, now)
     if (output !== undefined) return output
     // Where there was nothing to say after all, the state moved on: what is next? Of many names that is not found out in
     // one step.
-    if (HashSet.size(subscription.forced) <= options.namesPerResponse) return flush(self, now)
+    if (HashSet.size(turn.subscription.forced) <= self.options.namesPerResponse) continue
     self.answering = true
     return undefined
   }
-  return renew(self, needs, now)
-}
-
-/** Renews the TTLs that are due; else finds the time at which something will be. */
-const renew = (self: Draft, needs: ReadonlyArray<Need>, now: number): Output | undefined => {
-  const { bodylessHeartbeats, phaseDeadline, protocol } = self.options
-  for (const [index, { renewAt, set }] of needs.entries()) {
-    const subscription = self.subscriptions[index]
-    if (subscription === undefined || now < renewAt) continue
-    const renewed = Subscriptions.draft(subscription)
-    renewed.renewedAt = now
-    const due = Heartbeat.due(subscription, set, protocol, now)
-    if (due.length === 0) {
-      self.subscriptions = self.subscriptions.with(index, renewed)
-      return flush(self, now)
-    }
-    const response =
-      protocol === "StateOfTheWorld"
-        ? StateOfTheWorld.heartbeat(subscription, set, due, bodylessHeartbeats, now)
-        : Incremental.heartbeat(subscription, set, due, now)
-    return emit(self, renewed, response, false, now)
-  }
-  const after = (since: number | undefined, milliseconds: number) =>
-    since === undefined ? never : since + milliseconds
-  self.deadline = Math.min(
-    after(self.changesHeldSince, phaseDeadline),
-    after(self.removalsHeldSince, phaseDeadline),
-    // Once they are overdue they wait for changes that have a deadline of their own.
-    hasPassed(self.removalsSince, 2 * phaseDeadline, now) ? never : after(self.removalsSince, 2 * phaseDeadline),
-    needs.reduce((soonest, { renewAt }) => Math.min(soonest, renewAt), never)
-  )
+  self.round = Round.idle
   return undefined
 }
 
-/** Makes the response of one type; `undefined` if there was nothing to say after all. */
-const respond = (
-  self: Draft,
-  subscription: Subscription,
-  need: Need,
-  updates: boolean,
-  removals: boolean,
+/** What a type may send in its turn. */
+interface Turn {
+  readonly subscription: Subscription
+  readonly due: Due.Due
+  /** The place of the round after it. */
+  readonly place: number
+  /** Whether its changes may go out. */
+  readonly updates: boolean
+  readonly removals: Subscriptions.Removals
+}
+
+/** Whose turn it is: that of the first type behind the round's place that has something to send, then that of deletions. */
+const turnOf = (
+  self: ServerStream,
+  dues: ReadonlyArray<Due.Due>,
+  group: ResourceGroup,
   now: number
-): Output | undefined => {
-  const { changes, openers, set } = need
-  const { namesPerResponse, protocol, ttl } = self.options
+): Turn | undefined => {
+  const { options, round, subscriptions } = self
+  const isAggregated = options.typeUrl === undefined
+  // One that had its turn already, and has to go again first, ends the turns of what refers to it.
+  const isBehind = subscriptions.some(
+    (each, index) => isLate(each) && each.order <= round.place && dues[index]?.update === true
+  )
+  const isOpen = !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
+  // ★ What a client names it still has, until that is deleted: so what this refers to waits as long, but not for ever anew.
+  const named = Math.min(...subscriptions.map((each) => (isLate(each) ? Due.nextRemovalAt(each, now) : never)))
+  const held = named - options.phaseDeadline
+  const removables = subscriptions.map((each, index) => {
+    const changes = dues[index]?.changes ?? Subscriptions.noChanges
+    return Due.removable(options.protocol, each, changes, group, now, isLate(each) ? never : held)
+  })
+  const isRemovable = (index: number) => (removables[index]?.size ?? 0) > 0
+  const last = subscriptions.findLastIndex((_, index) => isRemovable(index))
+  for (const [index, subscription] of subscriptions.entries()) {
+    const due = dues[index]
+    if (due === undefined || subscription.order <= round.place) continue
+    const isRenewal = now >= due.renewAt
+    // A heartbeat tells the version the client has, so what is held back goes out when a heartbeat is due.
+    const updates = isFirstPhase(subscription) || isOpen || isRenewal || Subscriptions.isRejected(subscription)
+    const isUpdate = due.update && updates
+    if (!due.reply && !isRenewal && !isUpdate) continue
+    const turn = { subscription, due, place: subscription.order, updates }
+    if (!isAggregated) return { ...turn, removals: due.reply || isUpdate ? "all" : "none" }
+    if (!updates) return { ...turn, removals: "none" }
+    // Deletions of one type may go out with its changes if no other type has anything that must come before.
+    const isAlone = subscriptions.every(
+      (other, at) =>
+        at === index ||
+        (gateOf(self, other, now) === undefined &&
+          dues[at]?.update !== true &&
+          (at < index || dues[at]?.removal !== true))
+    )
+    const isNeeded = options.makeBeforeBreak && isLate(subscription) && !Subscriptions.isWild(subscription)
+    const isNewest = due.set === ResourceGroups.set(group, subscription.typeUrl)
+    if (isUpdate && isAlone && !isNeeded && isNewest && round.removals === undefined)
+      return { ...turn, removals: "all" }
+    // Those that are due take their turns backwards; the others belong to a correction.
+    const removals =
+      last <= index
+        ? removables[index]
+        : Due.removable(options.protocol, subscription, due.changes, group, Number.NEGATIVE_INFINITY, never)
+    return { ...turn, removals: removals ?? "none" }
+  }
+  const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
+  if (subscription === undefined || due === undefined || removals === undefined || due.update) return undefined
+  // What has its turn, or changes to send in the next round, takes them along then.
+  if (round.turned.includes(subscription.typeUrl) || Due.isChanged(options.protocol, subscription, group))
+    return undefined
+  return { subscription, due, place: never, updates: true, removals }
+}
+
+/** When time brings something about. */
+const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): number => {
+  const { changes, removals } = self.round
+  return Math.min(
+    ...[changes, removals].flatMap((phase) => (phase === undefined ? [] : Round.opensAt(phase))),
+    ...self.subscriptions.map((each) => Due.nextRemovalAt(each, now)),
+    ...dues.map((due) => due.renewAt)
+  )
+}
+/** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
+const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
+  const { due, place, subscription, updates } = turn
+  const { bodylessHeartbeats, namesPerResponse, protocol, ttl } = self.options
+  const { changes, deferred, openers, set } = due
+  const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
+  const isRenewal = ttl && updates && now >= due.renewAt
+  const overdue = isRenewal ? Heartbeat.due(subscription, set, protocol, now) : []
+  if (!due.reply && !due.update && removals === "none") return renew(self, turn, overdue, now)
+
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl }
   const mustBeWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
-  const [part, rest] = Subscriptions.inPart(subscription, mustBeWhole ? Number.POSITIVE_INFINITY : namesPerResponse)
-  const [next, response, fresh] =
+  const most = mustBeWhole ? Number.POSITIVE_INFINITY : namesPerResponse
+  const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(subscription, deferred), most)
+  const [next, made, fresh] =
     protocol === "StateOfTheWorld" ? StateOfTheWorld.flush(part, input) : Incremental.flush(part, input, openers)
   if (part !== subscription) {
-    next.forced = HashSet.reduce(next.forced, rest, (forced, name) => HashSet.add(forced, name))
+    next.forced = HashSet.union(next.forced, HashSet.union(rest, deferred))
     // Of the names that are left it is still to be seen whether the client holds what they mean.
     next.initial = subscription.initial
     next.insisted = subscription.insisted
   }
-  // TTLs that come with this response are not due at once.
-  if (self.options.ttl && subscription.mark?.hasTtls !== true) next.renewedAt = now
   for (const name of openers) next.opened = HashSet.add(next.opened, name)
-  if (response === undefined) {
+  // TTLs that come with this response are not due at once.
+  if (ttl && subscription.mark?.hasTtls !== true) next.renewedAt = now
+  if (made === undefined) {
     self.subscriptions = put(self.subscriptions, next)
     return undefined
   }
-  const output = emit(self, next, response, updates && need.update, now)
+  if (isRenewal) next.renewedAt = now
+  const response =
+    overdue.length === 0
+      ? made
+      : protocol === "StateOfTheWorld"
+        ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
+        : Incremental.withHeartbeats(subscription, set, made, overdue, now)
+  // A full state has its changes even if they are an answer.
+  const isWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
+  const isUpdate = (due.update && (updates || isWhole)) || fresh.some((resource) => isNewer(subscription, resource))
+  const phase = self.round.changes
+  if (phase !== undefined && isUpdate && isLate(subscription)) {
+    self.round = { ...self.round, changes: { ...phase, changed: true } }
+  } else if (phase !== undefined && isFirstPhase(subscription) && Subscriptions.isRejected(subscription)) {
+    self.round = { ...self.round, changes: { ...phase, corrected: true } }
+  }
+  const output = emit(self, subscription, next, response, isUpdate, place, now)
   follow(self, subscription, fresh)
   return output
+}
+
+/** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
+const isNewer = ({ mark }: Subscription, { fingerprint, name }: Resource): boolean =>
+  mark !== undefined && !Option.contains(HashMap.get(mark.fingerprints, name), fingerprint)
+
+/** Renews TTLs by themselves. */
+const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: number): Output | undefined => {
+  const { due, place, subscription } = turn
+  const { bodylessHeartbeats, protocol } = self.options
+  const renewed = Subscriptions.draft(subscription)
+  renewed.renewedAt = now
+  if (overdue.length === 0) {
+    self.subscriptions = put(self.subscriptions, renewed)
+    return undefined
+  }
+  const response =
+    protocol === "StateOfTheWorld"
+      ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
+      : Incremental.heartbeat(subscription, due.set, overdue, now)
+  return emit(self, subscription, renewed, response, false, place, now)
 }
 
 /** Sends a response: the next nonce, and the credit is used up. */
 const emit = (
   self: Draft,
+  before: Subscription,
   subscription: Subscriptions.Draft,
   response: Response,
   update: boolean,
+  place: number,
   now: number
 ): Output => {
   self.nonces++
   const nonce = String(self.nonces)
-  Subscriptions.send(subscription, { nonce, version: response.version, at: now }, response, update)
+  const { typeUrl } = subscription
+  Subscriptions.send(subscription, { nonce, version: response.version, at: now }, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
+  self.round = Round.turn(self.round, typeUrl, place)
   self.credit = false
   self.deadline = never
-  return { _tag: "Send", typeUrl: subscription.typeUrl, nonce, response }
+  return { _tag: "Send", typeUrl, nonce, response }
 }
 
 /** Most assignments that are remembered for a client that has not subscribed to EDS yet. */

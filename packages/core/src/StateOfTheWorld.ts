@@ -209,21 +209,21 @@ const flushFullState = (
   settled.owed = false
   settled.resync = false
   settled.forced = Subscriptions.noForced
-  const deletes = removals && self.lingering.size + changes.gone.size > 0
+  const leaving = Subscriptions.leaving(self.lingering, self.sent, changes.gone)
+  const deletes =
+    removals !== "none" && Array.from(leaving.keys()).some((name) => Subscriptions.isRemoved(removals, name))
   if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !deletes) {
     return [Subscriptions.absorb(settled, set, changes, false), undefined, []]
   }
   const base = wild ? ResourceSet.all(set) : named(set, namesOf(self.names))
   const kept: Array<Resource> = []
-  const lingering = new Map<string, Resource | undefined>()
-  if (!removals) {
-    for (const [name, resource] of [...self.lingering, ...changes.gone]) {
-      if (ResourceSet.get(set, name) !== undefined) continue
-      // What the log no longer knows cannot be kept: this response deletes it.
-      if (resource === undefined) continue
-      lingering.set(name, resource)
-      kept.push(resource)
-    }
+  const lingering = new Map<string, Subscriptions.Lingering>()
+  for (const [name, each] of leaving) {
+    // What the log no longer knows cannot be kept: this response deletes it.
+    if (each.resource === undefined || Subscriptions.isRemoved(removals, name)) continue
+    if (ResourceSet.get(set, name) !== undefined) continue
+    lingering.set(name, each)
+    kept.push(each.resource)
   }
   const make = () =>
     Response.make({
@@ -293,7 +293,7 @@ export const heartbeat = (
   bodyless: boolean,
   now: number
 ): Response.Response => {
-  const kept = Array.from(self.lingering.values()).filter((resource) => resource !== undefined)
+  const kept = Array.from(self.lingering.values()).flatMap(({ resource }) => resource ?? [])
   const version = ResourceSet.versionWith(set, kept)
   const base = { protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version, ttl: true } as const
   const isWhole = due.some((resource) => Heartbeat.isWhole(self, resource, now))
@@ -301,4 +301,26 @@ export const heartbeat = (
   if (self.family === "by-name") return Response.make({ ...base, resources: due })
   const all = Subscriptions.isWild(self) ? ResourceSet.all(set) : named(set, namesOf(self.names))
   return Response.make({ ...base, resources: [...all, ...kept] })
+}
+
+/**
+ * A response that also renews the TTLs of what is `due` and not in it. A full state has all that there is.
+ *
+ * @since 0.1.0
+ */
+export const withHeartbeats = (
+  self: Subscription,
+  response: Response.Response,
+  due: ReadonlyArray<Resource>,
+  bodyless: boolean,
+  now: number
+): Response.Response => {
+  if (self.family === "full-state") return response
+  const named = new Set(response.resources.map(({ name }) => name))
+  const others = due.filter(({ name }) => !named.has(name))
+  if (others.length === 0) return response
+  const isWhole = others.some((resource) => Heartbeat.isWhole(self, resource, now))
+  return bodyless && !isWhole
+    ? { ...response, heartbeats: others }
+    : { ...response, resources: [...response.resources, ...others] }
 }

@@ -55,6 +55,32 @@ export interface Rejected extends Sent {
 }
 
 /**
+ * A deleted resource that the client still has, because deletions go out last on an aggregated stream.
+ *
+ * @since 0.1.0
+ */
+export interface Lingering {
+  /** As the client has it; `undefined` if the log no longer knows, or the client may have forgotten it. */
+  readonly resource: Resource | undefined
+  /** Nonce of the last response of the type when it went; empty if there was none. */
+  readonly since: string
+  /** When its deletion may go out, in milliseconds; Infinity until the phases before it are over. */
+  readonly due: number
+}
+
+/**
+ * What a client had before a response that it rejected.
+ *
+ * @since 0.1.0
+ */
+export interface Doubt {
+  /** Of the first response that was rejected since the last ACK. */
+  readonly nonce: string
+  /** Name → fingerprint, before that response. */
+  readonly before: HashMap.HashMap<string, string>
+}
+
+/**
  * The state of one type on one stream.
  *
  * @since 0.1.0
@@ -87,8 +113,8 @@ export interface Subscription {
   readonly initial: ReadonlyMap<string, string>
   /** Names that are sent even if `initial` says that the client holds them. */
   readonly insisted: HashSet.HashSet<string>
-  /** Deleted resources that the client still has, because deletions go out last on an aggregated stream. */
-  readonly lingering: ReadonlyMap<string, Resource | undefined>
+  /** By name. */
+  readonly lingering: ReadonlyMap<string, Lingering>
   /** VHDS without a wildcard: route configurations whose listener was opened, and the set they were looked up in. */
   readonly opened: HashSet.HashSet<string>
   readonly openedMark: ResourceSet.Mark | undefined
@@ -101,8 +127,12 @@ export interface Subscription {
   readonly open: ReadonlyArray<Open>
   readonly acked: Sent | undefined
   readonly nacked: Rejected | undefined
-  /** Nonce of the latest update that later phases wait for; empty if there is none. */
-  readonly awaited: string
+  /** The latest update, if it is not ACKed: later phases wait for it, for one deadline from its sending. */
+  readonly awaited: Sent | undefined
+  /** Name → fingerprint of what the client had before the last response, until that is ACKed; `undefined`: not known. */
+  readonly before: HashMap.HashMap<string, string> | undefined
+  /** From a NACK to the next ACK, if it is known what the client had before. */
+  readonly doubt: Doubt | undefined
 }
 
 const noNames = HashMap.empty<string, string>()
@@ -120,7 +150,7 @@ export const noForced = HashSet.empty<string>()
  */
 export const noVersions: ReadonlyMap<string, string> = new Map()
 
-const nothingLingers: ReadonlyMap<string, Resource | undefined> = new Map()
+const nothingLingers: ReadonlyMap<string, Lingering> = new Map()
 const noList: ReadonlyArray<string> = []
 
 /** Types that are not in the table come last: nothing the table knows refers to them. */
@@ -156,7 +186,9 @@ export const make = (typeUrl: string, covered: boolean): Subscription => {
     open: [],
     acked: undefined,
     nacked: undefined,
-    awaited: ""
+    awaited: undefined,
+    before: noNames,
+    doubt: undefined
   }
 }
 
@@ -196,7 +228,9 @@ export const draft = (self: Subscription): Draft => ({
   open: self.open,
   acked: self.acked,
   nacked: self.nacked,
-  awaited: self.awaited
+  awaited: self.awaited,
+  before: self.before,
+  doubt: self.doubt
 })
 
 /**
@@ -287,7 +321,7 @@ export const addWildcard = (self: Draft): void => {
   self.resync = true
   if (before === "explicit" || !self.covered) {
     // The client may have forgotten also what lingers: if that comes back, it is sent.
-    self.lingering = new Map(Array.from(self.lingering.keys(), (name) => [name, undefined]))
+    self.lingering = forgotten(self.lingering)
     return
   }
   let fingerprints = noNames
@@ -295,6 +329,33 @@ export const addWildcard = (self: Draft): void => {
     if (fingerprint !== "") fingerprints = HashMap.set(fingerprints, ResourceSet.nameAt(self.mark, name), fingerprint)
   }
   self.mark = { ...self.mark, revision: -1, fingerprints, token: {} }
+}
+
+/**
+ * What lingers after the client asked for everything again: it may have forgotten it, so if that comes back, it is sent.
+ *
+ * @since 0.1.0
+ */
+export const forgotten = (lingering: ReadonlyMap<string, Lingering>): ReadonlyMap<string, Lingering> =>
+  new Map(Array.from(lingering, ([name, each]) => [name, { ...each, resource: undefined }]))
+
+/**
+ * What lingers when more resources are gone, after the response that was `sent` last.
+ *
+ * @since 0.1.0
+ */
+export const leaving = (
+  lingering: ReadonlyMap<string, Lingering>,
+  sent: Sent | undefined,
+  gone: ReadonlyMap<string, Resource | undefined>
+): ReadonlyMap<string, Lingering> => {
+  if (gone.size === 0) return lingering
+  const next = new Map(lingering)
+  for (const [name, resource] of gone) {
+    const known = lingering.get(name)
+    next.set(name, { resource, since: known?.since ?? sent?.nonce ?? "", due: known?.due ?? Number.POSITIVE_INFINITY })
+  }
+  return next
 }
 
 /**
@@ -376,9 +437,10 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
   const { lingering, mark } = self
   const find = incremental ? ResourceSet.find : ResourceSet.get
   const difference = ResourceSet.difference(set, mark)
-  const came = (name: string, resource: Resource) => lingering.get(name)?.fingerprint === resource.fingerprint
+  const came = (name: string, resource: Resource) => lingering.get(name)?.resource?.fingerprint === resource.fingerprint
   if (isWild(self)) {
-    const { changed, removed, replaced: superseded } = difference
+    const { changed, removed, replaced } = difference
+    const superseded = incremental ? replaced : noneSuperseded
     let gone = removed
     if (incremental && !HashMap.isEmpty(self.names)) {
       const named = new Map(removed)
@@ -507,11 +569,11 @@ export const hold = (
 export const holdAgain = (
   names: HashMap.HashMap<string, string>,
   returned: Iterable<string>,
-  lingering: ReadonlyMap<string, Resource | undefined>
+  lingering: ReadonlyMap<string, Lingering>
 ): HashMap.HashMap<string, string> => {
   let next = names
   for (const name of returned) {
-    const resource = lingering.get(name)
+    const resource = lingering.get(name)?.resource
     if (resource !== undefined && HashMap.has(next, name)) next = HashMap.set(next, name, resource.fingerprint)
   }
   return next
@@ -565,10 +627,16 @@ export const reply = (
   if (error !== undefined) {
     next.nacked = { nonce: answered, version, at: now, error }
     for (const name of sent.heartbeats) next.unrenewed = HashSet.add(next.unrenewed, name)
+    const { before, doubt } = self
+    // Of an older response it is not known what the client had before.
+    const isLast = self.sent?.nonce === answered
+    if (doubt === undefined && isLast && before !== undefined) next.doubt = { nonce: answered, before }
     return [next, { _tag: "Nacked", sent }]
   }
-  if (self.awaited !== "" && !open.some((later) => later.nonce === self.awaited)) next.awaited = ""
+  if (self.awaited !== undefined && !open.some((later) => later.nonce === self.awaited?.nonce)) next.awaited = undefined
   next.acked = { nonce: answered, version, at: now }
+  next.doubt = undefined
+  if (open.length === 0) next.before = undefined
   return [next, { _tag: "Acked", sent }]
 }
 
@@ -609,7 +677,35 @@ export const noteRejection = (
 const maxOpen = 64
 
 /**
+ * Whether the client rejected the last response, so that whatever is sent next corrects it.
+ *
+ * @since 0.1.0
+ */
+export const isRejected = ({ acked, nacked, sent }: Subscription): boolean =>
+  nacked !== undefined && nacked.nonce === sent?.nonce && nacked.nonce !== acked?.nonce
+
+/**
+ * ★ Whether the client never accepted what it was sent under a name that is gone: it was new or changed in the response
+ * that it rejected, or later. Its deletion is a part of the correction and waits for nothing.
+ *
+ * @since 0.1.0
+ */
+export const wasNeverAccepted = (
+  self: Subscription,
+  name: string,
+  { resource, since }: Omit<Lingering, "due">
+): boolean => {
+  const { doubt } = self
+  if (doubt === undefined || !isRejected(self) || Number(since) < Number(doubt.nonce)) return false
+  // Under a wildcard it may have been asked for by an alias, too; what it had is known by its own name.
+  const before = HashMap.get(doubt.before, isWild(self) ? (resource?.name ?? name) : name)
+  if (Option.isNone(before)) return isWild(self) && (resource !== undefined || HashMap.isEmpty(self.names))
+  return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)
+}
+
+/**
  * Notes a response that goes out. `update`: it tells the client of a change, so that later phases wait for its ACK.
+ * `before`: the subscription that the response was made from.
  *
  * @since 0.1.0
  */
@@ -617,15 +713,17 @@ export const send = (
   self: Draft,
   sent: Sent,
   { heartbeats, resources }: Pick<Response, "heartbeats" | "resources">,
-  update: boolean
+  update: boolean,
+  before: Subscription
 ): void => {
   const open = { ...sent, heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name) }
   if (HashSet.size(self.unrenewed) > 0) {
     for (const { name } of resources) self.unrenewed = HashSet.remove(self.unrenewed, name)
   }
+  if (before.mark !== undefined) self.before = isWild(before) ? before.mark.fingerprints : before.names
   self.sent = sent
   self.open = self.open.length === 0 ? [open] : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), open]
-  if (update) self.awaited = sent.nonce
+  if (update) self.awaited = sent
 }
 
 /**
@@ -634,6 +732,18 @@ export const send = (
  * @since 0.1.0
  */
 export const effort = (name: string): number => 1 + (name.length >>> 7)
+
+/**
+ * A subscription of which some names are not to be answered yet.
+ *
+ * @since 0.1.0
+ */
+export const notYet = (self: Subscription, names: HashSet.HashSet<string>): Subscription => {
+  if (HashSet.size(names) === 0) return self
+  const next = draft(self)
+  next.forced = HashSet.difference(self.forced, names)
+  return next
+}
 
 /**
  * A subscription of which only so many names are to be answered, and those that are left for the responses after it.
@@ -660,6 +770,21 @@ export const inPart = (
 }
 
 /**
+ * The names that are to be deleted with a response.
+ *
+ * @since 0.1.0
+ */
+export type Removals = "all" | "none" | ReadonlySet<string>
+
+/**
+ * Whether a deletion goes out with a response.
+ *
+ * @since 0.1.0
+ */
+export const isRemoved = (removals: Removals, name: string): boolean =>
+  removals === "all" || (removals !== "none" && removals.has(name))
+
+/**
  * What both variants know when they make a response.
  *
  * @since 0.1.0
@@ -669,8 +794,8 @@ export interface Flush {
   readonly changes: Changes
   /** Whether changes may go out, or only answers to what was asked. */
   readonly updates: boolean
-  /** Whether deletions may go out. */
-  readonly removals: boolean
+  /** Which deletions may go out. */
+  readonly removals: Removals
   /** Whether this client is given TTLs. */
   readonly ttl: boolean
 }
@@ -688,7 +813,7 @@ export const absorb = (self: Subscription, set: ResourceSet.ResourceSet, changes
     lingering = without(lingering, changes.returned)
   }
   if (changes.gone.size > 0) {
-    if (!silent) lingering = new Map([...lingering, ...changes.gone])
+    if (!silent) lingering = leaving(lingering, self.sent, changes.gone)
     names = release(names, changes.gone.keys())
   }
   const next = draft(self)

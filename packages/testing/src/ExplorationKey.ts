@@ -25,6 +25,7 @@ import type { ErrorDetail } from "@effect-xds/core/Request"
 import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
 import type { Mark, ResourceSet } from "@effect-xds/core/ResourceSet"
+import type { Phase, Round } from "@effect-xds/core/Round"
 import type { ServerStream } from "@effect-xds/core/ServerStream"
 import type { Subscription } from "@effect-xds/core/Subscription"
 import * as HashMap from "effect/HashMap"
@@ -54,8 +55,6 @@ export const age = (nonce: string, last: number): string => (nonce === "" ? "" :
 /** A time as a distance from now; what is over is over, however long. */
 const ahead = (time: number, now: number): number => Math.max(time - now, 0)
 
-const since = (time: number | undefined, now: number): string => (time === undefined ? "" : String(now - time))
-
 /**
  * What a group holds.
  *
@@ -77,7 +76,12 @@ const ofMark = (mark: Mark | undefined, set: ResourceSet): string => {
   return `${reach} ${pairs(mark.fingerprints)} ${pairs(mark.aliases)} ${mark.hasTtls}`
 }
 
-const ofSubscription = (self: Subscription, set: ResourceSet, last: number): string =>
+const ofSubscription = (
+  self: Subscription,
+  set: ResourceSet,
+  { nonces: last, options: { phaseDeadline } }: ServerStream,
+  now: number
+): string =>
   fieldsOf({
     typeUrl: self.typeUrl,
     family: left,
@@ -92,7 +96,12 @@ const ofSubscription = (self: Subscription, set: ResourceSet, last: number): str
     forced: sorted(self.forced),
     initial: pairs(self.initial),
     insisted: sorted(self.insisted),
-    lingering: pairs(Array.from(self.lingering, ([name, resource]) => [name, resource?.fingerprint ?? "?"] as const)),
+    lingering: pairs(
+      Array.from(self.lingering, ([name, { due, resource, since: nonce }]) => [
+        name,
+        `${resource?.fingerprint ?? "?"} ${age(nonce, last)} ${ahead(due, now)}`
+      ])
+    ),
     opened: sorted(self.opened),
     openedMark: self.openedMark === undefined,
     // Small worlds have no TTLs.
@@ -101,9 +110,39 @@ const ofSubscription = (self: Subscription, set: ResourceSet, last: number): str
     sent: age(self.sent?.nonce ?? "", last),
     open: self.open.map(({ heartbeats, nonce }) => [age(nonce, last), ...heartbeats].join(" ")).join(","),
     acked: left,
-    nacked: left,
-    awaited: age(self.awaited, last)
+    nacked: age(self.nacked?.nonce ?? "", last),
+    awaited:
+      self.awaited === undefined
+        ? ""
+        : `${age(self.awaited.nonce, last)} ${ahead(self.awaited.at + phaseDeadline, now)}`,
+    before: self.before === undefined ? "?" : pairs(self.before),
+    doubt: self.doubt === undefined ? "" : `${age(self.doubt.nonce, last)} ${pairs(self.doubt.before)}`
   } satisfies Record<keyof Subscription, string | number | boolean>)
+
+/** A state of the group, and how far each subscription is from it. */
+const ofState = ({ subscriptions }: ServerStream, group: ResourceGroup): string =>
+  `${ofGroup(group)} ${subscriptions.map(({ mark, typeUrl }) => ofMark(mark, ResourceGroups.set(group, typeUrl))).join("|")}`
+
+const ofPhase = (self: ServerStream, phase: Phase | undefined, now: number): string =>
+  phase === undefined
+    ? ""
+    : fieldsOf({
+        group: ofState(self, phase.group),
+        gates: phase.gates
+          .map(({ nonce, typeUrl, until }) => `${typeUrl} ${age(nonce, self.nonces)} ${ahead(until, now)}`)
+          .join(","),
+        changed: phase.changed,
+        corrected: phase.corrected
+      } satisfies Record<keyof Phase, string | number | boolean>)
+
+const ofRound = (self: ServerStream, now: number): string =>
+  fieldsOf({
+    group: self.round.group === undefined ? "" : ofState(self, self.round.group),
+    place: self.round.place,
+    turned: self.round.turned.join(","),
+    changes: ofPhase(self, self.round.changes, now),
+    removals: ofPhase(self, self.round.removals, now)
+  } satisfies Record<keyof Round, string | number | boolean>)
 
 /**
  * A stream of a server, but for its group.
@@ -117,17 +156,14 @@ export const ofServer = (self: ServerStream, now: number): string =>
     subscriptions: self.subscriptions
       .map((each) => {
         const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, each.typeUrl)
-        return ofSubscription(each, set, self.nonces)
+        return ofSubscription(each, set, self, now)
       })
       .join("|"),
     credit: self.credit,
     ended: self.ended,
     nonces: left,
     warming: typeof self.warming === "string" ? self.warming : sorted(self.warming),
-    changesHeldSince: since(self.changesHeldSince, now),
-    removalsHeldSince: since(self.removalsHeldSince, now),
-    removalsSince: since(self.removalsSince, now),
-    turns: self.turns,
+    round: ofRound(self, now),
     // Of few names none is taken in steps.
     taking: self.taking !== undefined,
     answering: self.answering,

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Request } from "@effect-xds/core/Request"
 import type { Resource } from "@effect-xds/core/Resource"
 import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
@@ -13,6 +14,7 @@ import * as HashMap from "effect/HashMap"
 import type { ReferenceClient } from "./ReferenceClient.js"
 import * as ReferenceClients from "./ReferenceClient.js"
 import * as ReferenceModel from "./ReferenceModel.js"
+import { areGone, areIn, States } from "./internal/States.js"
 
 /**
  * One step of a stream, as it was seen from outside.
@@ -243,7 +245,7 @@ export const onlyWhatWasAskedFor: Invariant = {
 export const nothingWithoutReason: Invariant = {
   sentence: "nothing is sent but for a question or a change: a NACK never causes a resend by itself",
   check: (history) =>
-    follow(history, ({ ahead, model, send, vanished, warming }) => {
+    follow(history, ({ ahead, model, send, states, updates, vanished, warming }) => {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
       const pending = ReferenceModel.pending(model, typeUrl)
@@ -252,6 +254,8 @@ export const nothingWithoutReason: Invariant = {
         subscription.unanswered ||
         subscription.owed.size > 0 ||
         pending.updates.length + pending.removals.length > 0 ||
+        // What it is of an older state may have become what the client has.
+        (updates.length > 0 && states.reached([], (state) => areIn(updates, typeUrl, state)).length > 0) ||
         (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
         response.heartbeats.length > 0 ||
         response.absent.some((name) => name.endsWith("/")) ||
@@ -283,48 +287,112 @@ const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): Reado
  * @since 0.1.0
  */
 export const typesInOrder: Invariant = {
-  sentence: "on an aggregated stream changes go out in the order of types, deletions last and in reverse",
+  sentence:
+    "on an aggregated stream what changed is of a state of the group whose types before it have gone out, deletions of one whose changes all have",
   check: (history) =>
     history.options.typeUrl !== undefined
       ? []
-      : follow(history, ({ model, overdue, send, warming }) => {
+      : follow(history, ({ model, removes, send, states, subscription, updates }) => {
           const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
-          const subscription = model.subscriptions.get(send.typeUrl)
-          // Answers are never held back, so they come when they come.
+          // Answers are never held back, so they come when they come; and so does what corrects a rejected response.
           if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
+          if (send.isCorrection) return undefined
           // A TTL is renewed when it is due.
           const renewed = [...send.response.resources, ...send.response.heartbeats]
           if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined
-          const { removed, resources } = send.response
-          const isIncremental = history.options.protocol === "Incremental"
-          const removes = ReferenceModel.pending(model, send.typeUrl).removals.some((name) =>
-            // An assignment that does not exist any more is answered at once when its cluster was sent.
-            isIncremental
-              ? removed.includes(name) && !(send.typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
-              : !resources.some((resource) => resource.name === name)
-          )
-          if (overdue !== undefined) {
-            const isBefore = (typeUrl: string) => removes || order(typeUrl) < order(send.typeUrl)
-            const other = Array.from(overdue).find((typeUrl) => typeUrl !== send.typeUrl && isBefore(typeUrl))
-            return other === undefined
-              ? undefined
-              : `deletions are overdue, and ${shortNameOf(send.typeUrl)} is sent before the last turn of ${shortNameOf(other)}`
-          }
-          for (const typeUrl of model.subscriptions.keys()) {
-            if (typeUrl === send.typeUrl) continue
+          const others = Array.from(model.subscriptions)
             // What was just asked for is an answer, too.
-            if (model.subscriptions.get(typeUrl)?.unanswered === true) continue
-            const updates = updatesOf(model, typeUrl)
-            const [one, two] = [shortNameOf(send.typeUrl), shortNameOf(typeUrl)]
-            if (updates.length > 0 && order(typeUrl) < order(send.typeUrl)) return `${one} before ${two}`
-            if (removes && updates.length > 0) return `${one} deletes before ${two} is up to date`
-            const isLater = order(typeUrl) > order(send.typeUrl)
-            if (removes && isLater && ReferenceModel.pending(model, typeUrl).removals.length > 0) {
-              return `${one} deletes before ${two} does`
-            }
+            .filter(([typeUrl, each]) => typeUrl !== send.typeUrl && !each.unanswered)
+            .map(([typeUrl]) => typeUrl)
+          const isSome = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) => {
+            const counts = states.reached(before, isOf)
+            return counts.length === 0 || counts.some((count) => count !== undefined)
           }
+          /** The first type that has not come to any state that the response can be of. */
+          const behind = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) =>
+            isSome(before, isOf) ? undefined : (before.find((typeUrl) => !isSome([typeUrl], isOf)) ?? before[0])
+          const first = others.filter((typeUrl) => order(typeUrl) < order(send.typeUrl))
+          const one = shortNameOf(send.typeUrl)
+          const early = updates.length > 0 ? behind(first, (state) => areIn(updates, send.typeUrl, state)) : undefined
+          if (early !== undefined) return `${one} before ${shortNameOf(early)}`
+          const late = removes.length > 0 ? behind(others, (state) => areGone(removes, send.typeUrl, state)) : undefined
+          if (late !== undefined) return `${one} deletes before ${shortNameOf(late)} is up to date`
           return undefined
         })
+}
+
+/**
+ * Fairness, on aggregated streams.
+ *
+ * @since 0.1.0
+ */
+export const nothingStarves: Invariant = {
+  sentence:
+    "on an aggregated stream a type that has something to send is delayed by at most one response of each other type",
+  check: (history) => {
+    if (history.options.typeUrl !== undefined) return []
+    const { phaseDeadline, protocol } = history.options
+    /** By type: when the first response was sent while it waits, and how many of each other type were. */
+    const waiting = new Map<string, { since: number | undefined; readonly counts: Map<string, number> }>()
+    const isLate = (typeUrl: string) =>
+      (byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY) > ClusterLoadAssignment.order
+    /** What was just asked for and is answered: not what the client has as it is, and in state of the world only what exists. */
+    const isAnswered = (
+      { resources = [], subscriptions }: ReferenceModel.ReferenceModel,
+      typeUrl: string,
+      asked: Iterable<string>
+    ): boolean =>
+      Array.from(asked).some((name) => {
+        const found = ReferenceModel.ledTo(resources, typeUrl, name)
+        const held = subscriptions.get(typeUrl)?.sent.get(found?.name ?? name)?.identity
+        return found === undefined ? protocol === "Incremental" : held !== `version ${found.version}`
+      })
+    const asked = new Map<string, ReadonlySet<string>>()
+    return follow(
+      history,
+      ({ model, now, send }) => {
+        waiting.delete(send.typeUrl)
+        asked.delete(send.typeUrl)
+        for (const [typeUrl, wait] of waiting) {
+          wait.since ??= now
+          // Deletions are not of the type's turn among the changes.
+          if (send.response.resources.length + send.response.heartbeats.length === 0) continue
+          // What waits for a phase has its time after that: one that was under way, and its own.
+          const isHeld = isLate(typeUrl) && model.subscriptions.get(typeUrl)?.unanswered !== true
+          if (isHeld && now < wait.since + 2 * phaseDeadline) continue
+          const count = (wait.counts.get(send.typeUrl) ?? 0) + 1
+          wait.counts.set(send.typeUrl, count)
+          if (count > 1) return `${shortNameOf(typeUrl)} waits, and ${shortNameOf(send.typeUrl)} is sent again`
+        }
+        return undefined
+      },
+      (model, before, input) => {
+        if (input._tag === "Request") {
+          const { typeUrl } = input.request
+          const old = before.subscriptions.get(typeUrl)?.owed
+          const added = Array.from(model.subscriptions.get(typeUrl)?.owed ?? []).filter(
+            (name) => old?.has(name) !== true
+          )
+          asked.set(typeUrl, new Set([...(asked.get(typeUrl) ?? []), ...added]))
+        }
+        // What came to be, or went, since it was asked for may be answered in the round after.
+        if (isChange(input)) asked.clear()
+        for (const [typeUrl, { owed, unanswered }] of model.subscriptions) {
+          const isWaiting =
+            model.resources !== undefined &&
+            (unanswered ||
+              isAnswered(
+                model,
+                typeUrl,
+                Array.from(asked.get(typeUrl) ?? []).filter((name) => owed.has(name))
+              ) ||
+              updatesOf(model, typeUrl).length > 0)
+          if (!isWaiting) waiting.delete(typeUrl)
+          else if (!waiting.has(typeUrl)) waiting.set(typeUrl, { since: undefined, counts: new Map() })
+        }
+      }
+    )
+  }
 }
 
 /**
@@ -435,6 +503,7 @@ export const all: Readonly<Record<string, Invariant>> = {
   onlyWhatWasAskedFor,
   nothingWithoutReason,
   typesInOrder,
+  nothingStarves,
   deadlinesPass,
   heartbeatsAreHeld,
   ttlsAreRenewed
@@ -517,46 +586,70 @@ export const disagreements = (
     })
     .map((resource) => `${shortNameOf(resource.typeUrl)} ${resource.name} is not the same for both`)
 
-/** Walks a history with a model that knows what the client was sent and asked for, and looks at each response before it counts. */
+/** Whether a request may change what is asked for. */
+const hasNames = (request: Request): boolean =>
+  request._tag === "StateOfTheWorld" ||
+  request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length > 0
+
+/** What is known at a response, before it counts. */
+interface Look {
+  readonly now: number
+  readonly model: ReferenceModel.ReferenceModel
+  readonly subscription: ReferenceModel.Subscription | undefined
+  /** `isCorrection`: the client rejected the response of the type before it. */
+  readonly send: Send & { readonly isCorrection: boolean }
+  /** What it has that is new to the client. */
+  readonly updates: ReadonlyArray<Resource>
+  /** What it takes away from the client. */
+  readonly removes: ReadonlyArray<string>
+  readonly states: States
+  /** `<type URL> <name>` of what was gone at some time since it was sent: it may be sent again. */
+  readonly vanished: ReadonlySet<string>
+  /** The same for what was sent ahead of other changes of the type because it was asked for: it may be sent again with them. */
+  readonly ahead: ReadonlySet<string>
+  /** Names of assignments whose cluster was sent. */
+  readonly warming: ReadonlySet<string>
+  /** `<type URL> <nonce>` of what was rejected. */
+  readonly rejected: ReadonlySet<string>
+}
+
+/**
+ * Walks a history with a model that knows what the client was sent and asked for, and looks at each response before it counts;
+ * and at the model after each input.
+ */
 const follow = (
   history: History,
-  check: (at: {
-    readonly model: ReferenceModel.ReferenceModel
-    readonly send: Send
-    /** `<type URL> <name>` of what was gone at some time since it was sent: it may be sent again. */
-    readonly vanished: ReadonlySet<string>
-    /** The same for what was sent ahead of other changes of the type because it was asked for: it may be sent again with them. */
-    readonly ahead: ReadonlySet<string>
-    /** Names of assignments whose cluster was sent. */
-    readonly warming: ReadonlySet<string>
-    /**
-     * Something has waited to be deleted for so long that changes do not hold it back any more, but for those that there
-     * were when it became overdue: their types.
-     */
-    readonly overdue: ReadonlySet<string> | undefined
-    /** Milliseconds. */
-    readonly now: number
-    /** `<type URL> <nonce>` of what was rejected. */
-    readonly rejected: ReadonlySet<string>
-  }) => string | undefined
+  check: (look: Look) => string | undefined,
+  after: (model: ReferenceModel.ReferenceModel, before: ReferenceModel.ReferenceModel, input: Input) => void = () =>
+    undefined
 ): ReadonlyArray<string> => {
+  const isIncremental = history.options.protocol === "Incremental"
+  const isAggregated = history.options.typeUrl === undefined
   let model = ReferenceModel.make(history.options.protocol, history.options.wildcardOff)
   const vanished = new Set<string>()
   const ahead = new Set<string>()
   const warming = new Set<string>()
   const rejected = new Set<string>()
-  let since: number | undefined
-  let overdue: Set<string> | undefined
+  const states = new States()
+  /** `<type URL> <name>` of what is there and was asked for, and was not in the answer, which was of an older state. */
+  const later = new Set<string>()
+  /** By type: the nonce of the last response, and whether it was rejected. */
+  const last = new Map<string, { readonly nonce: string; readonly isRejected: boolean }>()
+  let responses = 0
   return eachStep(history, (step) => {
     const { input, now } = step
+    const before = model
     if (input._tag === "Request") {
       ;[model] = ReferenceModel.step(model, input)
       const { errorDetail, responseNonce, typeUrl } = input.request
       if (errorDetail !== undefined) rejected.add(`${typeUrl} ${responseNonce}`)
+      const sent = last.get(typeUrl)
+      if (errorDetail !== undefined && sent?.nonce === responseNonce) last.set(typeUrl, { ...sent, isRejected: true })
     }
     if (isChange(input)) {
       const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
       ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
+      states.changed(resources)
       for (const [typeUrl, { sent }] of model.subscriptions) {
         for (const [name, { aliases }] of sent) {
           const isThere = resources?.some((each) => each.typeUrl === typeUrl && each.name === name) ?? false
@@ -564,30 +657,60 @@ const follow = (
         }
       }
     }
-    const sends = sendsOf(step)
-    const typeUrls = Array.from(model.subscriptions.keys())
-    const removes = () => typeUrls.some((typeUrl) => ReferenceModel.pending(model, typeUrl).removals.length > 0)
-    // Whether it had credit is known only when something is sent: without, it did not see that a deletion came and went.
-    if (removes()) since ??= now
-    else if (sends.length > 0) since = undefined
-    if (since === undefined || now < since + 2 * history.options.phaseDeadline) overdue = undefined
-    else if (sends.length > 0) {
-      const before = overdue ?? typeUrls
-      overdue = new Set(Array.from(before).filter((typeUrl) => updatesOf(model, typeUrl).length > 0))
+    if (isAggregated && isChange(input)) states.look(model, responses, undefined)
+    if (isAggregated && input._tag === "Request" && hasNames(input.request)) {
+      states.look(model, responses, input.request.typeUrl)
     }
-    for (const send of sends) {
-      const isAnswer = (model.subscriptions.get(send.typeUrl)?.owed.size ?? 0) > 0
-      const problem = check({ model, send, vanished, ahead, warming, overdue, now, rejected })
-      overdue?.delete(send.typeUrl)
-      model = ReferenceModel.observe(model, send.response, send.nonce)
-      if (!removes()) since = undefined
-      for (const resource of send.response.resources) {
-        vanished.delete(`${send.typeUrl} ${resource.name}`)
-        if (isAnswer) ahead.add(`${send.typeUrl} ${resource.name}`)
-        else ahead.delete(`${send.typeUrl} ${resource.name}`)
-        if (resource.assignment !== undefined) warming.add(resource.assignment)
-        if (send.typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
+    after(model, before, input)
+    for (const send of sendsOf(step)) {
+      const { response, typeUrl } = send
+      const subscription = model.subscriptions.get(typeUrl)
+      const isAnswer = (subscription?.owed.size ?? 0) > 0
+      const pending = ReferenceModel.pending(model, typeUrl)
+      const updates = response.resources.filter(
+        ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
+      )
+      const isFullState = !isIncremental && byTypeUrl(typeUrl)?.family === "full-state"
+      const removes = Array.from(subscription?.sent.keys() ?? []).filter((name) =>
+        isFullState
+          ? pending.removals.includes(name) && !response.resources.some((each) => each.name === name)
+          : // An assignment that does not exist any more is answered at once when its cluster was sent.
+            response.removed.includes(name) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
+      )
+      const isCorrection = last.get(typeUrl)?.isRejected === true
+      const problem = check({
+        now,
+        model,
+        subscription,
+        send: { ...send, isCorrection },
+        updates: updates.filter(
+          ({ name }) =>
+            !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
+        ),
+        removes,
+        states,
+        vanished,
+        ahead,
+        warming,
+        rejected
+      })
+      last.set(typeUrl, { nonce: send.nonce, isRejected: false })
+      for (const name of subscription?.owed ?? []) {
+        if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {
+          later.add(`${typeUrl} ${name}`)
+        }
       }
+      for (const { name } of response.resources) later.delete(`${typeUrl} ${name}`)
+      model = ReferenceModel.observe(model, response, send.nonce)
+      for (const resource of response.resources) {
+        vanished.delete(`${typeUrl} ${resource.name}`)
+        if (isAnswer) ahead.add(`${typeUrl} ${resource.name}`)
+        else ahead.delete(`${typeUrl} ${resource.name}`)
+        if (resource.assignment !== undefined) warming.add(resource.assignment)
+        if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
+      }
+      responses++
+      if (isAggregated) states.look(model, responses, typeUrl)
       if (problem !== undefined) return problem
     }
     return undefined

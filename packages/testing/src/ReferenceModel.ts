@@ -499,9 +499,10 @@ export const observe = (self: ReferenceModel, response: Response, nonce: string)
   const owed = new Set(before.owed)
   owed.delete("*")
   // A version that was right counts as sent.
-  for (const { aliases, fingerprint, name, typeUrl, version } of self.resources ?? []) {
+  for (const resource of self.resources ?? []) {
+    const { name, typeUrl, version } = resource
     if (typeUrl !== response.typeUrl || sent.get(name)?.identity !== `version ${version}`) continue
-    sent.set(name, { identity: fingerprint, aliases, asked: [] })
+    sent.set(name, sentOf(resource, aliasesAsked(self, before, resource)))
   }
   for (const [name, { identity }] of sent) if (identity === noBody) sent.delete(name)
   // What the client held from an earlier stream and does not ask for is none of this stream's business after the first

@@ -7,6 +7,7 @@
 import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
 import type { Output } from "@effect-xds/core/ServerStream"
 import { byTypeUrl, Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import { areGone, areIn, States } from "./internal/States.js"
 import * as StreamHistory from "./internal/StreamHistory.js"
 import type { Invariant } from "./Invariants.js"
 import * as Invariants from "./Invariants.js"
@@ -978,80 +979,111 @@ const untilCleared = ({ options, steps }: Invariants.History): Invariants.Histor
 }
 
 /**
+ * Fairness, on aggregated streams.
+ *
+ * @since 0.1.0
+ */
+export const nothingStarves: TraceInvariant = ofStreams({
+  sentence: Invariants.nothingStarves.sentence,
+  check: (history) => Invariants.nothingStarves.check(untilCleared(history))
+})
+
+/**
  * Make before break: what refers to something is sent when the client has taken that, deletions when it has taken all.
  *
  * @since 0.1.0
  */
 export const phasesWait: TraceInvariant = ofStreams({
   sentence:
-    "on ADS listeners and routes wait until clusters and endpoints are acknowledged, and deletions for all of them, for 5 seconds at most",
+    "on ADS listeners and routes wait until the clusters and endpoints of their state are acknowledged, and deletions for all of theirs, for 5 seconds at most",
   check: (history) => {
     const { options, steps } = untilCleared(history)
     if (options.typeUrl !== undefined) return []
+    const isIncremental = options.protocol === "Incremental"
     let model = ReferenceModel.make(options.protocol, options.wildcardOff)
     let count = 0
-    /** By type: the place of the last response that brought a change, until it is acknowledged. */
-    const awaited = new Map<string, number>()
+    /** Responses that brought a change and are not acknowledged, by their place. */
+    const awaited = new Map<number, { readonly typeUrl: string; readonly at: number }>()
     /** By type and nonce. */
     const places = new Map<string, number>()
+    const rejected = new Set<string>()
     const warming = new Set<string>()
-    /** The response that was sent last; `undefined` if it was answered, so that the server may send and sees everything. */
-    let unanswered: string | undefined
-    /** Since when listeners and routes have something to send, and perhaps had all the time. */
-    let changesSince: number | undefined
-    const removals = new WaitingRemovals()
+    const states = new States()
     const isLate = (typeUrl: string) => orderOf(typeUrl) > ClusterLoadAssignment.order
-    const see = (now: number) => {
-      const pending = Array.from(model.subscriptions.keys(), (typeUrl) => ({
-        typeUrl,
-        ...ReferenceModel.pending(model, typeUrl)
-      }))
-      if (pending.some(({ typeUrl, updates }) => isLate(typeUrl) && updates.length > 0)) changesSince ??= now
-      else if (unanswered === undefined) changesSince = undefined
-      for (const { removals: names, typeUrl } of pending) {
-        for (const name of names) removals.add(keyOf(typeUrl, name), now)
-      }
+    /** What is waited for as of a state: responses up to the one by which the client had come to it. */
+    const gateOf = (place: number, now: number, isGate: (typeUrl: string) => boolean) =>
+      Array.from(awaited).find(
+        ([each, { at, typeUrl }]) => each <= place && isGate(typeUrl) && now < at + phaseDeadline
+      )?.[1].typeUrl
+    /** The type that is waited for, whatever state a response is of. */
+    const missing = (
+      before: ReadonlyArray<string>,
+      isOf: Parameters<States["reached"]>[1],
+      now: number,
+      isGate: (typeUrl: string) => boolean
+    ): string | undefined => {
+      const gates = states
+        .reached(before, isOf)
+        .flatMap((place) => (place === undefined ? [] : [gateOf(place, now, isGate)]))
+      return gates.length > 0 && gates.every((gate) => gate !== undefined) ? gates[0] : undefined
     }
     /** What is wrong with a response, before the model knows of it. */
     const problemOf = ({ response, typeUrl }: Send, now: number): string | undefined => {
       const subscription = model.subscriptions.get(typeUrl)
       if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
       if (response.heartbeats.length > 0 || response.resources.some(({ ttl }) => ttl !== undefined)) return undefined
-      if (removals.hasPassed(now, overdue)) return undefined
-      const others = Array.from(awaited.keys()).filter((other) => other !== typeUrl)
-      const pending = ReferenceModel.pending(model, typeUrl)
-      const isThere = (name: string) => response.resources.some((each) => each.name === name)
-      const early = others.find((other) => !isLate(other))
-      const isHeldBack = now < (changesSince ?? now) + phaseDeadline
-      if (early !== undefined && isHeldBack && isLate(typeUrl) && pending.updates.some(isThere)) {
-        return `${shortNameOf(typeUrl)} is changed before ${shortNameOf(early)} is acknowledged`
-      }
-      const isRemoved = (name: string) =>
-        options.protocol === "StateOfTheWorld"
-          ? !isThere(name)
-          : // An assignment that is gone is answered at once when its cluster was sent.
+      // What corrects a rejected response waits for nothing.
+      if (rejected.has(typeUrl)) return undefined
+      const others = Array.from(model.subscriptions.keys()).filter((other) => other !== typeUrl)
+      const updates = response.resources.filter(
+        ({ fingerprint, name }) => subscription.sent.has(name) && subscription.sent.get(name)?.identity !== fingerprint
+      )
+      const early = others.filter((other) => !isLate(other))
+      const first =
+        isLate(typeUrl) && updates.length > 0
+          ? missing(
+              early,
+              (state) => areIn(updates, typeUrl, state),
+              now,
+              (other) => !isLate(other)
+            )
+          : undefined
+      if (first !== undefined) return `${shortNameOf(typeUrl)} is changed before ${shortNameOf(first)} is acknowledged`
+      const removes = ReferenceModel.pending(model, typeUrl).removals.filter((name) =>
+        isIncremental
+          ? // An assignment that is gone is answered at once when its cluster was sent.
             response.removed.includes(name) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
-      const [other] = others
-      if (other !== undefined && pending.removals.some(isRemoved) && !removals.hasPassed(now, phaseDeadline)) {
-        return `${shortNameOf(typeUrl)} deletes before ${shortNameOf(other)} is acknowledged`
-      }
+          : !response.resources.some((each) => each.name === name)
+      )
+      const other =
+        removes.length > 0
+          ? missing(
+              others,
+              (state) => areGone(removes, typeUrl, state),
+              now,
+              (each) => each !== typeUrl
+            )
+          : undefined
+      if (other !== undefined) return `${shortNameOf(typeUrl)} deletes before ${shortNameOf(other)} is acknowledged`
       return undefined
     }
     return steps.flatMap(({ input, now, outputs }) => {
       if (input._tag === "Request") {
-        const { responseNonce, typeUrl } = input.request
-        const answered = keyOf(typeUrl, responseNonce)
-        if (unanswered === answered) unanswered = undefined
-        const place = places.get(answered) ?? 0
-        const isAck = input.request.errorDetail === undefined
-        if (isAck && place >= (awaited.get(typeUrl) ?? Number.POSITIVE_INFINITY)) awaited.delete(typeUrl)
+        const { errorDetail, responseNonce, typeUrl } = input.request
+        const place = places.get(keyOf(typeUrl, responseNonce))
+        if (place !== undefined && errorDetail === undefined) {
+          for (const [each, { typeUrl: of }] of awaited) if (of === typeUrl && each <= place) awaited.delete(each)
+        }
+        if (place !== undefined && errorDetail !== undefined) rejected.add(typeUrl)
         ;[model] = ReferenceModel.step(model, input)
       }
       if (Invariants.isChange(input)) {
         const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
         ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
+        states.changed(resources)
+        states.look(model, count, undefined)
       }
-      see(now)
+      if (input._tag === "Request") states.look(model, count, input.request.typeUrl)
       const problems: Array<string> = []
       for (const output of outputs) {
         if (output._tag !== "Send") continue
@@ -1060,17 +1092,18 @@ export const phasesWait: TraceInvariant = ofStreams({
         if (problem !== undefined) problems.push(`at ${(now / 1000).toFixed(3)} s: ${problem}`)
         const subscription = model.subscriptions.get(typeUrl)
         const isAnswer = subscription?.unanswered !== false || subscription.owed.size > 0
-        unanswered = keyOf(typeUrl, nonce)
-        places.set(unanswered, ++count)
-        if (!isAnswer && ReferenceModel.pending(model, typeUrl).updates.length > 0) awaited.set(typeUrl, count)
+        const isUpdate = response.resources.some(
+          ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
+        )
+        places.set(keyOf(typeUrl, nonce), ++count)
+        rejected.delete(typeUrl)
+        if (!isAnswer && isUpdate) awaited.set(count, { typeUrl, at: now })
         model = ReferenceModel.observe(model, response, nonce)
         for (const { assignment, name } of response.resources) {
           if (assignment !== undefined) warming.add(assignment)
           if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(name)
         }
-        see(now)
-        const left = new Set(ReferenceModel.pending(model, typeUrl).removals)
-        removals.delete((key) => key.startsWith(`${typeUrl} `) && !left.has(key.slice(typeUrl.length + 1)))
+        states.look(model, count, typeUrl)
       }
       return problems
     })
@@ -1099,5 +1132,6 @@ export const all: Readonly<Record<string, TraceInvariant>> = {
   onlyWhatWasAskedFor,
   nothingWithoutReason,
   typesInOrder,
+  nothingStarves,
   phasesWait
 }

@@ -1,0 +1,199 @@
+/**
+ * What one type of a stream has to send, as of a state of the group.
+ *
+ * @since 0.1.0
+ */
+import * as HashSet from "effect/HashSet"
+import * as Heartbeat from "./Heartbeat.js"
+import type { Protocol } from "./Request.js"
+import type { ResourceGroup } from "./ResourceGroup.js"
+import * as ResourceGroups from "./ResourceGroup.js"
+import * as ResourceSet from "./ResourceSet.js"
+import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
+
+/**
+ * What a subscription has to send.
+ *
+ * @since 0.1.0
+ */
+export interface Due {
+  readonly set: ResourceSet.ResourceSet
+  readonly changes: Subscriptions.Changes
+  /** Something was asked for and is not answered yet. */
+  readonly reply: boolean
+  readonly update: boolean
+  /** Something is to be deleted, now or later. */
+  readonly removal: boolean
+  /** When a TTL must be renewed, in milliseconds. */
+  readonly renewAt: number
+  readonly openers: ReadonlyArray<string>
+  /** Names that were asked for and are in the group, but not yet in this state of it. */
+  readonly deferred: HashSet.HashSet<string>
+}
+
+const nothing: ReadonlySet<string> = new Set()
+
+/** Whether the client is to have nothing by a name. */
+const isLost = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
+  protocol === "Incremental" ? Subscriptions.isLost(self, set, name) : ResourceSet.get(set, name) === undefined
+
+/**
+ * Whether a subscription has changes to send to come to a state of the group. What is only deleted is none.
+ *
+ * @since 0.1.0
+ */
+export const isChanged = (protocol: Protocol, subscription: Subscription, group: ResourceGroup): boolean => {
+  const set = ResourceGroups.set(group, subscription.typeUrl)
+  if (subscription.mark === undefined || subscription.mark === set.mark) return false
+  const { changed, superseded } = Subscriptions.changes(subscription, set, protocol === "Incremental")
+  return changed.length + superseded.size > 0
+}
+
+/**
+ * Finds what a subscription has to send as of a state of the group, and brings it up to date where that is nothing. `newest`:
+ * the group as it is now. On a separate stream there is nothing that deletions would have to come after: they are an update.
+ *
+ * @since 0.1.0
+ */
+export const settle = (
+  options: { readonly protocol: Protocol; readonly typeUrl: string | undefined; readonly ttl: boolean },
+  subscription: Subscription,
+  group: ResourceGroup,
+  newest: ResourceGroup
+): readonly [Subscription, Due] => {
+  const { protocol } = options
+  const set = ResourceGroups.set(group, subscription.typeUrl)
+  let current = subscription
+  let changes = Subscriptions.noChanges
+  if (current.mark !== undefined && current.mark !== set.mark) {
+    changes = Subscriptions.changes(current, set, protocol === "Incremental")
+    const silent = protocol === "StateOfTheWorld" && StateOfTheWorld.deletionsAreSilent(current)
+    const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
+    // What was asked for by an alias is looked up in the mark, so that stays until it is answered.
+    const asked = protocol === "Incremental" && HashSet.size(current.forced) > 0
+    if (changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked) {
+      current = Subscriptions.absorb(current, set, changes, silent)
+      changes = Subscriptions.noChanges
+    }
+  }
+  const [settled, openers] = VirtualHostOpeners.due(current, group)
+  const newestSet = ResourceGroups.set(newest, subscription.typeUrl)
+  // In state of the world a response without a name is its answer, and what comes to be is a change.
+  const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noForced
+  return [
+    settled,
+    {
+      set,
+      changes,
+      reply: settled.owed || HashSet.size(settled.forced) > HashSet.size(deferred) || openers.length > 0,
+      update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
+      removal: isLeaving(protocol, settled, set),
+      renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : Number.POSITIVE_INFINITY,
+      openers,
+      deferred
+    }
+  ]
+}
+
+/** Whether something is to be deleted: of what was, all may have come back. */
+const isLeaving = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet): boolean => {
+  for (const name of self.lingering.keys()) if (isLost(protocol, self, set, name)) return true
+  return false
+}
+
+/** Of more names than these it is not looked for what is to come: it comes when it is there. */
+const manyNames = 1_000
+
+/** A name that was asked for and is not in this state of the group, but will be, must not be said not to exist. */
+const deferredOf = (
+  { forced }: Subscription,
+  set: ResourceSet.ResourceSet,
+  newest: ResourceSet.ResourceSet
+): HashSet.HashSet<string> => {
+  if (set === newest || HashSet.size(forced) === 0 || HashSet.size(forced) > manyNames) return Subscriptions.noForced
+  return HashSet.filter(
+    forced,
+    (name) => ResourceSet.find(set, name) === undefined && ResourceSet.find(newest, name) !== undefined
+  )
+}
+
+/**
+ * Deletions whose time has come, and those of what the client never accepted; but of nothing that is back. `held`: up to
+ * which due time they wait nevertheless, for deletions of what refers to them.
+ *
+ * @since 0.1.0
+ */
+export const removable = (
+  protocol: Protocol,
+  self: Subscription,
+  { gone }: Subscriptions.Changes,
+  group: ResourceGroup,
+  now: number,
+  held: number
+): ReadonlySet<string> => {
+  if (self.lingering.size === 0 && (gone.size === 0 || !Subscriptions.isRejected(self))) return nothing
+  const newest = ResourceGroups.set(group, self.typeUrl)
+  const found = new Set<string>()
+  const since = self.sent?.nonce ?? ""
+  for (const [name, each] of self.lingering) {
+    const waits = each.due > now || each.due >= held
+    if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue
+    if (isLost(protocol, self, newest, name)) found.add(name)
+  }
+  for (const [name, resource] of gone) {
+    if (!Subscriptions.wasNeverAccepted(self, name, { resource, since })) continue
+    if (isLost(protocol, self, newest, name)) found.add(name)
+  }
+  return found
+}
+
+/**
+ * Whether deletions wait that have no time yet, and are deletions as of a state of the group.
+ *
+ * @since 0.1.0
+ */
+export const isUntimed = (protocol: Protocol, subscription: Subscription, group: ResourceGroup): boolean => {
+  if (subscription.lingering.size === 0) return false
+  const set = ResourceGroups.set(group, subscription.typeUrl)
+  for (const [name, { due }] of subscription.lingering) {
+    if (due === Number.POSITIVE_INFINITY && isLost(protocol, subscription, set, name)) return true
+  }
+  return false
+}
+
+/**
+ * Gives those deletions a time.
+ *
+ * @since 0.1.0
+ */
+export const timed = (
+  protocol: Protocol,
+  subscription: Subscription,
+  group: ResourceGroup,
+  due: number
+): Subscription => {
+  if (!isUntimed(protocol, subscription, group)) return subscription
+  const set = ResourceGroups.set(group, subscription.typeUrl)
+  const lingering = new Map(subscription.lingering)
+  for (const [name, each] of subscription.lingering) {
+    if (each.due !== Number.POSITIVE_INFINITY || !isLost(protocol, subscription, set, name)) continue
+    lingering.set(name, { ...each, due })
+  }
+  const next = Subscriptions.draft(subscription)
+  next.lingering = lingering
+  return next
+}
+
+/**
+ * When the next deletion has its time, in milliseconds; Infinity if none has one.
+ *
+ * @since 0.1.0
+ */
+export const nextRemovalAt = ({ lingering }: Subscription, now: number): number => {
+  let next = Number.POSITIVE_INFINITY
+  for (const { due } of lingering.values()) if (due > now) next = Math.min(next, due)
+  return next
+}
