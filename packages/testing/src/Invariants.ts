@@ -332,8 +332,15 @@ export const nothingStarves: Invariant = {
   check: (history) => {
     if (history.options.typeUrl !== undefined) return []
     const { phaseDeadline, protocol } = history.options
-    /** By type: when the first response was sent while it waits, and how many of each other type were. */
-    const waiting = new Map<string, { since: number | undefined; readonly counts: Map<string, number> }>()
+    interface Wait {
+      /** When a phase may have begun. */
+      since: number | undefined
+      /** How many clusters and endpoints were sent while it waits, by type: those of a phase under way, and its own. */
+      readonly before: Map<string, number>
+      /** How many responses of each other type it waited for that it should not have. */
+      readonly counts: Map<string, number>
+    }
+    const waiting = new Map<string, Wait>()
     const isLate = (typeUrl: string) =>
       (byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY) > ClusterLoadAssignment.order
     /** What was just asked for and is answered: not what the client has as it is, and in state of the world only what exists. */
@@ -354,11 +361,17 @@ export const nothingStarves: Invariant = {
         waiting.delete(send.typeUrl)
         asked.delete(send.typeUrl)
         for (const [typeUrl, wait] of waiting) {
-          wait.since ??= now
           // Deletions are not of the type's turn among the changes.
           if (send.response.resources.length + send.response.heartbeats.length === 0) continue
-          // What waits for a phase has its time after that: one that was under way, and its own.
+          // What waits for a phase has its time after that: one that was under way, and its own. A phase begins when the
+          // clusters and endpoints of its state went out, and a client may let those wait.
           const isHeld = isLate(typeUrl) && model.subscriptions.get(typeUrl)?.unanswered !== true
+          if (isHeld && !isLate(send.typeUrl)) {
+            const before = (wait.before.get(send.typeUrl) ?? 0) + 1
+            wait.before.set(send.typeUrl, before)
+            if (before <= 2) wait.since = now
+          }
+          wait.since ??= now
           if (isHeld && now < wait.since + 2 * phaseDeadline) continue
           const count = (wait.counts.get(send.typeUrl) ?? 0) + 1
           wait.counts.set(send.typeUrl, count)
@@ -388,7 +401,7 @@ export const nothingStarves: Invariant = {
               ) ||
               updatesOf(model, typeUrl).length > 0)
           if (!isWaiting) waiting.delete(typeUrl)
-          else if (!waiting.has(typeUrl)) waiting.set(typeUrl, { since: undefined, counts: new Map() })
+          else if (!waiting.has(typeUrl)) waiting.set(typeUrl, { since: undefined, before: new Map(), counts: new Map() })
         }
       }
     )

@@ -527,11 +527,16 @@ export const replacementsFirst: TraceInvariant = {
         jumps.set(event.fault.host, jumps.of(event.fault.host) + Math.max(0, event.fault.by))
       }
       if (event._tag === "Stored") {
-        for (const { client, id, server } of streams.values()) {
+        for (const { client, id, protocol, server } of streams.values()) {
           if (server !== event.server || stores.groupOf(client) !== event.group) continue
           const { held, waiting } = states.of(id)
           const store = stores.held(server, event.group)
-          for (const key of held.keys()) if (store?.has(key) !== true) waiting.add(key, event.at + jumps.of(server))
+          for (const key of Array.from(held.keys())) {
+            if (store?.has(key) === true) continue
+            waiting.add(key, event.at + jumps.of(server))
+            // State of the world does not tell that such a thing is gone: one that comes back is a new one.
+            if (protocol === "StateOfTheWorld" && !isFullState(key.slice(0, key.indexOf(" ")))) held.delete(key)
+          }
         }
       }
       if (!("stream" in event) || event.stream.typeUrl !== undefined) return undefined
