@@ -289,14 +289,26 @@ const server = [
   {
     fault: "routes of clusters that were rejected and taken back are sent",
     file: "ServerStream.ts",
-    line: "self.round = { ...self.round, changes: { ...phase, corrected: true } }",
+    line: "self.round = { ...self.round, changes: { ...phase, anew: true } }",
     becomes: ""
   },
   {
     fault: "a correction makes routes wait anew",
     file: "Round.ts",
-    line: "const gates = awaited.map((gate) => (gate.until <= limit ? gate : { ...gate, until: limit }))",
-    becomes: "const gates = awaited"
+    line: "anew: false, limit: opensAt(self) }",
+    becomes: "anew: false, limit: self.limit }"
+  },
+  {
+    fault: "what a deleted route that comes back refers to goes before the new one",
+    file: "ServerStream.ts",
+    line: "Due.isReturning(protocol, each, phase.group, newest)",
+    becomes: "Due.isReturning(protocol, each, phase.group, phase.group)"
+  },
+  {
+    fault: "what comes back delays deletions for as long as it likes",
+    file: "Round.ts",
+    line: "limit: Math.min(self.limit, until)",
+    becomes: "limit: self.limit"
   },
   {
     fault: "what is not in the state of a phase yet is said not to exist",

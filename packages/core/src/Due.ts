@@ -165,6 +165,27 @@ export const isUntimed = (protocol: Protocol, subscription: Subscription, group:
 }
 
 /**
+ * Whether something is deleted as of a state, and is there again in a newer one.
+ *
+ * @since 0.1.0
+ */
+export const isReturning = (
+  protocol: Protocol,
+  subscription: Subscription,
+  group: ResourceGroup,
+  newer: ResourceGroup
+): boolean => {
+  if (subscription.lingering.size === 0) return false
+  const set = ResourceGroups.set(group, subscription.typeUrl)
+  const newerSet = ResourceGroups.set(newer, subscription.typeUrl)
+  if (set === newerSet) return false
+  for (const name of subscription.lingering.keys()) {
+    if (isLost(protocol, subscription, set, name) && !isLost(protocol, subscription, newerSet, name)) return true
+  }
+  return false
+}
+
+/**
  * Gives those deletions a time.
  *
  * @since 0.1.0

@@ -24,6 +24,7 @@
  * | held | newer state, all before it went out, nothing more to wait for | held, of the newer state |
  * | held | newer state, and other responses went out for it | as it was: the newer state is for the phase after it |
  * | held | what it waits for was rejected, and is corrected | held, of the corrected state, no longer than before |
+ * | none, deletions | what is deleted is there again in a newer state | held, until that went out; for a deadline at most |
  * | held | ACKed, or a deadline passed since the sending of each | open |
  * | open | all of it went out, or came to nothing | none |
  *
@@ -64,8 +65,10 @@ export interface Phase {
   readonly gates: ReadonlyArray<Gate>
   /** Whether listeners or routes changed. */
   readonly changed: boolean
-  /** A rejected response that it waited for is corrected: it is to be formed anew. */
-  readonly corrected: boolean
+  /** What it waits for is not the last word: it is to be formed anew. */
+  readonly anew: boolean
+  /** In milliseconds: then it is open, whatever it waits for. */
+  readonly limit: number
 }
 
 /**
@@ -121,7 +124,24 @@ export const turn = (self: Round, typeUrl: string, place: number): Round => ({
  *
  * @since 0.1.0
  */
-export const opensAt = ({ gates }: Phase): number => gates.reduce((latest, { until }) => Math.max(latest, until), first)
+export const opensAt = ({ anew, gates, limit }: Phase): number => {
+  // What is formed anew for what did not go out yet waits for no response.
+  const last = anew && gates.length === 0 ? limit : gates.reduce((latest, { until }) => Math.max(latest, until), first)
+  return Math.min(limit, last)
+}
+
+/**
+ * A phase of deletions, of which something is there again in a newer state: it waits until that went out, and is formed anew as
+ * of that; until a time at most, which a phase that was formed anew has already.
+ *
+ * @since 0.1.0
+ */
+export const postpone = (self: Phase, until: number): Phase => ({
+  ...self,
+  gates: [],
+  anew: true,
+  limit: Math.min(self.limit, until)
+})
 
 /**
  * A phase as of a state whose responses before it all went out, of which `awaited` are not ACKed. One that waits already takes on
@@ -135,11 +155,9 @@ export const hold = (
   awaited: ReadonlyArray<Gate>,
   changed: boolean
 ): Phase => {
-  if (self === undefined) return { group, gates: awaited, changed, corrected: false }
-  if (self.corrected) {
-    const limit = opensAt(self)
-    const gates = awaited.map((gate) => (gate.until <= limit ? gate : { ...gate, until: limit }))
-    return { group, gates, changed: self.changed || changed, corrected: false }
+  if (self === undefined) return { group, gates: awaited, changed, anew: false, limit: Number.POSITIVE_INFINITY }
+  if (self.anew) {
+    return { group, gates: awaited, changed: self.changed || changed, anew: false, limit: opensAt(self) }
   }
   if (!awaited.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self
   return self.group === group && self.changed === (self.changed || changed)

@@ -660,26 +660,32 @@ const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Du
       removals = Round.hold(removals, state, gates, changed)
     }
     hold()
-    if (removals !== undefined && release(self, removals, now)) {
-      removals = undefined
-      hold()
+    if (removals !== undefined) {
+      removals = release(self, removals, newest, now)
+      if (removals === undefined) hold()
     }
   }
-  if (removals !== undefined && release(self, removals, now)) removals = undefined
+  if (removals !== undefined) removals = release(self, removals, newest, now)
   self.round = { group, place: self.round.place, turned: self.round.turned, changes, removals }
   return dues
 }
-/** Opens the phase of deletions, if nothing is waited for: each deletion has its time then. */
-const release = (self: Draft, phase: Round.Phase, now: number): boolean => {
-  if (now < Round.opensAt(phase)) return false
+
+/** Opens the phase of deletions, if nothing is waited for: each deletion has its time then. Otherwise: how it goes on. */
+const release = (self: Draft, phase: Round.Phase, newest: ResourceGroup, now: number): Round.Phase | undefined => {
+  if (now < Round.opensAt(phase)) return phase
   const { makeBeforeBreak, phaseDeadline, protocol } = self.options
+  // ★ What is there again the client has as it was, with all that it referred to, until the new one went out.
+  const isReturning = (each: Subscription) => isLate(each) && Due.isReturning(protocol, each, phase.group, newest)
+  if (makeBeforeBreak && now < phase.limit && self.subscriptions.some(isReturning)) {
+    return Round.postpone(phase, now + phaseDeadline)
+  }
   for (const [index, each] of self.subscriptions.entries()) {
     // ★ Whoever names a resource says by that that it still needs it.
     const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)
     const timed = Due.timed(protocol, each, phase.group, isNeeded ? now + phaseDeadline : now)
     if (timed !== each) self.subscriptions = self.subscriptions.with(index, timed)
   }
-  return true
+  return undefined
 }
 
 /** Finds what is due and sends the first of it, if there is credit; see {@link Round}. */
@@ -837,7 +843,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   if (phase !== undefined && isUpdate && isLate(subscription)) {
     self.round = { ...self.round, changes: { ...phase, changed: true } }
   } else if (phase !== undefined && isFirstPhase(subscription) && Subscriptions.isRejected(subscription)) {
-    self.round = { ...self.round, changes: { ...phase, corrected: true } }
+    self.round = { ...self.round, changes: { ...phase, anew: true } }
   }
   const output = emit(self, subscription, next, response, isUpdate, place, now)
   follow(self, subscription, fresh)

@@ -132,7 +132,8 @@ const ofPhase = (self: ServerStream, phase: Phase | undefined, now: number): str
           .map(({ nonce, typeUrl, until }) => `${typeUrl} ${age(nonce, self.nonces)} ${ahead(until, now)}`)
           .join(","),
         changed: phase.changed,
-        corrected: phase.corrected
+        anew: phase.anew,
+        limit: ahead(phase.limit, now)
       } satisfies Record<keyof Phase, string | number | boolean>)
 
 const ofRound = (self: ServerStream, now: number): string =>

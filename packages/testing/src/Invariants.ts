@@ -401,7 +401,8 @@ export const nothingStarves: Invariant = {
               ) ||
               updatesOf(model, typeUrl).length > 0)
           if (!isWaiting) waiting.delete(typeUrl)
-          else if (!waiting.has(typeUrl)) waiting.set(typeUrl, { since: undefined, before: new Map(), counts: new Map() })
+          else if (!waiting.has(typeUrl))
+            waiting.set(typeUrl, { since: undefined, before: new Map(), counts: new Map() })
         }
       }
     )
@@ -716,7 +717,11 @@ const follow = (
       for (const { name } of response.resources) later.delete(`${typeUrl} ${name}`)
       model = ReferenceModel.observe(model, response, send.nonce)
       for (const resource of response.resources) {
-        vanished.delete(`${typeUrl} ${resource.name}`)
+        // Of an older state may be sent what is gone already.
+        const isThere =
+          model.resources?.some((each) => each.typeUrl === typeUrl && each.name === resource.name) ?? false
+        if (isThere) vanished.delete(`${typeUrl} ${resource.name}`)
+        else vanished.add(`${typeUrl} ${resource.name}`)
         if (isAnswer) ahead.add(`${typeUrl} ${resource.name}`)
         else ahead.delete(`${typeUrl} ${resource.name}`)
         if (resource.assignment !== undefined) warming.add(resource.assignment)
