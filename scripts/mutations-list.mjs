@@ -299,6 +299,36 @@ const server = [
     becomes: "anew: false, limit: self.limit }"
   },
   {
+    fault: "what a deleted route refers to goes before the route that the client still names",
+    file: "ServerStream.ts",
+    line: "const held = named - options.phaseDeadline",
+    becomes: "const held = never; void named"
+  },
+  {
+    fault: "deletions do not wait for the ACK of an answer that is newer than what the client has",
+    file: "ServerStream.ts",
+    line: "fresh.some((resource) => isNewer(subscription, resource))",
+    becomes: "fresh.some((resource) => isNewer(subscription, resource) && false)"
+  },
+  {
+    fault: "an answer takes along changes that are held",
+    file: "ServerStream.ts",
+    line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl }",
+    becomes: "const input: Subscriptions.Flush = { set, changes, updates: updates || true, removals, ttl }"
+  },
+  {
+    fault: "what was rejected and went without a response holds routes back",
+    file: "Subscription.ts",
+    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.awaited = undefined",
+    becomes: "void isDoubtful"
+  },
+  {
+    fault: "what was rejected counts as corrected when only some of it went",
+    file: "Subscription.ts",
+    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.awaited = undefined",
+    becomes: "if (silent && isRejected(self)) next.awaited = undefined; void isDoubtful"
+  },
+  {
     fault: "what a deleted route that comes back refers to goes before the new one",
     file: "ServerStream.ts",
     line: "Due.isReturning(protocol, each, phase.group, newest)",

@@ -79,7 +79,7 @@ export const startProgram = (options: {
     return { crash: Deferred.await(crashed), kill }
   })
 
-/** Starts a script of ours. */
+/** Starts a script of ours, which is built: tests run this file as it is in `src`. */
 export const start = ({
   script,
   args = [],
@@ -88,5 +88,5 @@ export const start = ({
   startProgram({
     ...options,
     program: process.execPath,
-    args: ["--import", new URL("./ExitWithParent.js", import.meta.url).href, fileURLToPath(script), ...args]
+    args: ["--import", new URL("../dist/ExitWithParent.js", import.meta.url).href, fileURLToPath(script), ...args]
   })

@@ -618,8 +618,10 @@ const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Du
   const { options } = self
   const { protocol } = options
   const group = stateOf(self, newest)
+  let isCorrected = false
   const settle = (index: number, each: Subscription, of: ResourceGroup): Due.Due => {
     const [settled, due] = Due.settle(options, each, of, newest)
+    isCorrected ||= each.awaited !== undefined && settled.awaited === undefined
     if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
     return due
   }
@@ -628,6 +630,7 @@ const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Du
     if (isFirstPhase(each)) dues.push(settle(index, each, group))
   }
   let { changes, removals } = self.round
+  if (isCorrected && changes !== undefined) changes = { ...changes, anew: true }
   const isPending = (of: ResourceGroup) =>
     self.subscriptions.some((each) => isLate(each) && Due.isChanged(protocol, each, of))
   /** The state whose changes all went out, if there is one now. */

@@ -820,5 +820,16 @@ export const absorb = (self: Subscription, set: ResourceSet.ResourceSet, changes
   next.mark = set.mark
   next.lingering = lingering
   next.names = names
+  // ★ Where deletions are silent, what was rejected may be corrected without a response: nothing is waited for then.
+  if (silent && isRejected(self) && !isDoubtful(self, names)) next.awaited = undefined
   return next
+}
+
+/** Whether something is held that the client did not accept. */
+const isDoubtful = ({ doubt }: Subscription, names: HashMap.HashMap<string, string>): boolean => {
+  if (doubt === undefined) return false
+  for (const [name, fingerprint] of names) {
+    if (fingerprint !== "" && !Option.contains(HashMap.get(doubt.before, name), fingerprint)) return true
+  }
+  return false
 }

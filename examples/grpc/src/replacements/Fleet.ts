@@ -12,6 +12,7 @@ import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/
 import { type ServerEvent, Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -56,14 +57,14 @@ const route = (cluster: string) =>
     ]
   })
 
-const cluster = (name: string) =>
+const cluster = (name: string, type: Cluster_DiscoveryType) =>
   create(ClusterSchema, {
     name,
-    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
+    clusterDiscoveryType: { case: "type", value: type },
     edsClusterConfig: { edsConfig: ads }
   })
 
-const assignment = (clusterName: string, hostAndPort: string) => {
+const assignment = (clusterName: string, hostAndPort: string, priority: number) => {
   const [address = "", portValue = ""] = hostAndPort.split(":")
   const socketAddress = { address, portSpecifier: { case: "portValue", value: Number(portValue) } } as const
   return create(ClusterLoadAssignmentSchema, {
@@ -71,6 +72,7 @@ const assignment = (clusterName: string, hostAndPort: string) => {
     endpoints: [
       {
         locality: {},
+        priority,
         loadBalancingWeight: 1,
         lbEndpoints: [
           {
@@ -90,14 +92,22 @@ export interface State {
   /** The cluster that the route names. */
   readonly to: string
   readonly clusters: Readonly<Record<string, string>>
+  /** Clusters of a type that gRPC does not take. */
+  readonly unsupported?: ReadonlyArray<string>
+  /** Clusters whose endpoints no gRPC client takes: of priority 1, while there are none of priority 0. */
+  readonly sparse?: ReadonlyArray<string>
 }
 
-const toSnapshot = ({ clusters, to }: State): Snapshot.Snapshot =>
+const toSnapshot = ({ clusters, sparse = [], to, unsupported = [] }: State): Snapshot.Snapshot =>
   Snapshot.make({
     listeners: [listener],
     routes: [route(to)],
-    clusters: Object.keys(clusters).map(cluster),
-    endpoints: Object.entries(clusters).map(([name, endpoint]) => assignment(name, endpoint))
+    clusters: Object.keys(clusters).map((name) =>
+      cluster(name, unsupported.includes(name) ? Cluster_DiscoveryType.STATIC : Cluster_DiscoveryType.EDS)
+    ),
+    endpoints: Object.entries(clusters).map(([name, endpoint]) =>
+      assignment(name, endpoint, sparse.includes(name) ? 1 : 0)
+    )
   })
 
 export interface Fleet {
@@ -113,17 +123,18 @@ export interface Fleet {
 
 export type Failure = Wait.TimedOut | ChildProcess.Crashed | PlatformError.PlatformError
 
-const serve = Layer.build(
-  XdsServer.layer({ group: (node) => node.cluster }).pipe(
-    Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, ConnectServer.layer({ port: 0 })))
-  )
-).pipe(Effect.orDie)
+const serve = (phaseDeadline: Duration.DurationInput) =>
+  Layer.build(
+    XdsServer.layer({ group: (node) => node.cluster, phaseDeadline }).pipe(
+      Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, ConnectServer.layer({ port: 0 })))
+    )
+  ).pipe(Effect.orDie)
 
 const startBackends = Effect.gen(function* () {
   let line: string | undefined
   const process = yield* ChildProcess.start({
     name: "the backends",
-    script: new URL("./Backends.js", import.meta.url),
+    script: new URL("../../dist/replacements/Backends.js", import.meta.url),
     onLine: (first) => {
       line ??= first
     }
@@ -161,10 +172,11 @@ export const answers = (
 /** Starts everything; returns when each client is answered by backend `a`, in the state that is given. */
 export const start = (
   names: ReadonlyArray<GrpcClient.Name>,
-  first: (backends: Fleet["backends"]) => State
+  first: (backends: Fleet["backends"]) => State,
+  phaseDeadline: Duration.DurationInput = "5 seconds"
 ): Effect.Effect<Fleet, Failure, Scope.Scope | CommandExecutor.CommandExecutor> =>
   Effect.gen(function* () {
-    const context = yield* serve
+    const context = yield* serve(phaseDeadline)
     const server = Context.get(context, XdsServer.XdsServer)
     const store = Context.get(context, SnapshotStore.SnapshotStore)
     const publish = (state: State) => Effect.orDie(store.set(group, toSnapshot(state)))

@@ -104,6 +104,9 @@ export const start = (
     const { crash } =
       peer._tag === "Present"
         ? yield* ChildProcess.startProgram({ ...options, program: peer.path })
-        : yield* ChildProcess.start({ ...options, script: new URL("./GrpcJs.js", import.meta.url) })
+        : yield* ChildProcess.start({
+            ...options,
+            script: new URL("../../dist/replacements/GrpcJs.js", import.meta.url)
+          })
     return { name, calls, crash }
   })

@@ -146,11 +146,14 @@ Effect.scoped(program).pipe(
     )
   ),
   Effect.onExit((exit) =>
-    Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)
-      ? Effect.sync(() =>
-          console.log(`\nFAILED: ${Cause.prettyErrors(exit.cause)[0]?.message ?? "for no known reason"}`)
-        )
-      : Effect.void
+    Exit.isSuccess(exit)
+      ? Effect.void
+      : Effect.sync(() => {
+          const reason = Cause.isInterruptedOnly(exit.cause)
+            ? "interrupted"
+            : Cause.prettyErrors(exit.cause)[0]?.message
+          console.log(`\nFAILED: ${reason ?? "for no known reason"}`)
+        })
   ),
   (main) => NodeRuntime.runMain(main, { disableErrorReporting: true, disablePrettyLogger: true })
 )

@@ -1,0 +1,94 @@
+import { expect, it } from "@effect/vitest"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import { ResourceType } from "@effect-xds/proto"
+import type { ServerEvent } from "@effect-xds/server"
+import { Effect, Logger, LogLevel, Stream } from "effect"
+import * as Fleet from "../src/replacements/Fleet.js"
+import * as Wait from "../src/Wait.js"
+import * as Clients from "./Clients.js"
+
+/** Milliseconds that a phase of the server waits for an ACK: longer than what is done at once takes on a busy machine. */
+const phaseDeadline = 10_000
+const soon = phaseDeadline - 1_000
+
+const started = Effect.gen(function* () {
+  const fleet = yield* Fleet.start(Clients.present, ({ a }) => ({ to: "v0", clusters: { v0: a } }), phaseDeadline)
+  const events: Array<ServerEvent.ServerEvent> = []
+  yield* fleet.events.pipe(
+    Stream.runForEach((event) => Effect.sync(() => void events.push(event))),
+    Effect.forkScoped
+  )
+  const ids = (type: string, from: number) =>
+    new Set(
+      events
+        .slice(from)
+        .flatMap((event) =>
+          event._tag === "Nacked" && ResourceType.shortNameOf(event.typeUrl) === type ? [event.client.node?.id] : []
+        )
+    )
+  /** Sets a state that each client rejects a type of. */
+  const rejected = (type: string, state: Fleet.State) =>
+    Effect.gen(function* () {
+      const from = events.length
+      yield* fleet.publish(state)
+      yield* Wait.until({
+        what: `each client to reject ${type}`,
+        check: () => (ids(type, from).size === Clients.present.length ? true : undefined),
+        seen: () => [...ids(type, from)].join(", ")
+      })
+    })
+  /** Sets a state, and sees that each client soon calls the backend. */
+  const used = (what: string, backend: "a" | "b", state: Fleet.State) =>
+    Effect.gen(function* () {
+      const start = performance.now()
+      yield* fleet.publish(state)
+      yield* Fleet.answers(fleet, backend, 3)
+      const took = performance.now() - start
+      console.log(`${what}: in use after ${took.toFixed(0)} ms`)
+      expect(took).toBeLessThan(soon)
+    })
+  return { ...fleet.backends, rejected, used }
+})
+
+const test = (name: string, run: Effect.Effect<void, unknown, Effect.Effect.Context<typeof started>>) =>
+  it.scopedLive(
+    Clients.title(name),
+    () => run.pipe(Effect.provide(NodeContext.layer), Logger.withMinimumLogLevel(LogLevel.Error)),
+    180_000
+  )
+
+test(
+  "what was rejected is taken away, and what comes instead is in use at once",
+  Effect.gen(function* () {
+    const { a, b, rejected, used } = yield* started
+    yield* rejected("EDS", { to: "bad", clusters: { v0: a, bad: b }, sparse: ["bad"] })
+    yield* used("another cluster", "b", { to: "v1", clusters: { v1: b } })
+    yield* rejected("EDS", { to: "v1", clusters: { v1: b }, sparse: ["v1"] })
+    yield* used("a cluster instead of one with bad endpoints", "a", { to: "v2", clusters: { v2: a } })
+  })
+)
+
+test(
+  "an update that was rejected is rolled back at once",
+  Effect.gen(function* () {
+    const { a, b, rejected, used } = yield* started
+    const before = { to: "v0", clusters: { v0: a } }
+    yield* rejected("EDS", { to: "bad", clusters: { v0: a, bad: b }, sparse: ["bad"] })
+    yield* used("the state before", "a", before)
+    yield* rejected("EDS", { to: "v0", clusters: { v0: a }, sparse: ["v0"] })
+    yield* used("the state before bad endpoints", "a", before)
+    yield* used("another cluster", "b", { to: "v1", clusters: { v1: b } })
+  })
+)
+
+test(
+  "a cluster that is rejected holds back later routes once, and no more",
+  Effect.gen(function* () {
+    const { a, b, rejected, used } = yield* started
+    const clusters = { v0: a, v1: b, v2: a }
+    yield* rejected("CDS", { to: "v0", clusters: { v0: a }, unsupported: ["v0"] })
+    yield* Effect.sleep(phaseDeadline + 1_000)
+    yield* used("another route", "b", { to: "v1", clusters, unsupported: ["v0"] })
+    yield* used("and another", "a", { to: "v2", clusters, unsupported: ["v0"] })
+  })
+)
