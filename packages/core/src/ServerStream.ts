@@ -618,18 +618,18 @@ const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Du
   const { options } = self
   const { protocol } = options
   const group = stateOf(self, newest)
-  let isCorrected = false
   const settle = (index: number, each: Subscription, of: ResourceGroup): Due.Due => {
     const [settled, due] = Due.settle(options, each, of, newest)
-    isCorrected ||= each.awaited !== undefined && settled.awaited === undefined
     if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
     return due
   }
+  const before = self.subscriptions
   const dues: Array<Due.Due> = []
   for (const [index, each] of self.subscriptions.entries()) {
     if (isFirstPhase(each)) dues.push(settle(index, each, group))
   }
   let { changes, removals } = self.round
+  const isCorrected = before.some(({ awaited }, index) => awaited !== self.subscriptions[index]?.awaited)
   if (isCorrected && changes !== undefined) changes = { ...changes, anew: true }
   const isPending = (of: ResourceGroup) =>
     self.subscriptions.some((each) => isLate(each) && Due.isChanged(protocol, each, of))
@@ -748,7 +748,10 @@ const turnOf = (
   )
   const isOpen = !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
   // ★ What a client names it still has, until that is deleted: so what this refers to waits as long, but not for ever anew.
-  const named = Math.min(...subscriptions.map((each) => (isLate(each) ? Due.nextRemovalAt(each, now) : never)))
+  const named = subscriptions.reduce(
+    (soonest, each) => (isLate(each) ? Math.min(soonest, Due.nextRemovalAt(each, now)) : soonest),
+    never
+  )
   const held = named - options.phaseDeadline
   const removables = subscriptions.map((each, index) => {
     const changes = dues[index]?.changes ?? Subscriptions.noChanges
@@ -797,12 +800,14 @@ const turnOf = (
 /** When time brings something about. */
 const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): number => {
   const { changes, removals } = self.round
-  return Math.min(
+  const times = [
     ...[changes, removals].flatMap((phase) => (phase === undefined ? [] : Round.opensAt(phase))),
     ...self.subscriptions.map((each) => Due.nextRemovalAt(each, now)),
     ...dues.map((due) => due.renewAt)
-  )
+  ]
+  return times.reduce((soonest, time) => Math.min(soonest, time), never)
 }
+
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const { due, place, subscription, updates } = turn
