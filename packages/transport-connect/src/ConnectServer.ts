@@ -10,12 +10,13 @@
  * @since 0.1.0
  */
 import { ServerTransport, Status } from "@effect-xds/transport"
-import { ByteBudget } from "@effect-xds/transport/ByteBudget"
+import * as ByteBudget from "@effect-xds/transport/ByteBudget"
 import * as ListenAddress from "@effect-xds/transport/ListenAddress"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import * as ServerTls from "@effect-xds/transport/ServerTls"
 import * as SocketPeer from "@effect-xds/transport/SocketPeer"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import { Turns } from "@effect-xds/transport/Turns"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -35,7 +36,6 @@ import { Inflater } from "./internal/Inflater.js"
 import { KnownVersions } from "./internal/KnownVersions.js"
 import * as MethodTable from "./internal/MethodTable.js"
 import * as RequestHeaders from "./internal/RequestHeaders.js"
-import { Turns } from "./internal/Turns.js"
 
 /**
  * The server's certificate, and what it wants of its clients.
@@ -81,10 +81,10 @@ export interface Options {
    */
   readonly maxWholeRequestBytes?: number
   /**
-   * Bytes of requests that are not complete, or wait to be read, of all streams together. Whoever holds some for the longest
-   * time is ended with RESOURCE_EXHAUSTED when there are more. Default 268 435 456.
+   * Bytes that clients make this transport hold, of all together: requests that are not complete, or wait to be read. Whoever
+   * holds some for the longest time is ended with RESOURCE_EXHAUSTED when there are more. Default 268 435 456.
    */
-  readonly maxUnreadBytes?: number
+  readonly maxClientBytes?: number
   /**
    * Connections at a time. For one more the oldest that nothing is under way on is closed: an HTTP/2 connection without a
    * stream, one before its first bytes, or one of HTTP/1.1 between requests. If there is none, the newcomer is. Default 10 000.
@@ -264,11 +264,7 @@ class Server {
       known: new KnownVersions(options.knownVersionsBytes ?? 32 * 1024 * 1024),
       turns: new Turns(),
       inflater: new Inflater(maxRequestBytes),
-      unread: new ByteBudget<GrpcStream>(
-        options.maxUnreadBytes ?? 256 * 1024 * 1024,
-        (stream) => stream.evict(),
-        (bytes) => ConnectServerMetrics.unreadBytes.unsafeModify(bytes, [])
-      ),
+      held: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "unread requests"),
       maxRequestBytes,
       maxWholeRequestBytes: options.maxWholeRequestBytes ?? 1024 * 1024,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,

@@ -41,15 +41,6 @@ export const sentBytes = Metric.counter("xds_connect_sent_bytes_total", {
 })
 
 /**
- * Bytes that are held of requests that are not complete, or wait to be read. gRPC streams only.
- *
- * @since 0.1.0
- */
-export const unreadBytes = Metric.gauge("xds_connect_unread_bytes", {
-  description: "Bytes held of requests that are not complete, or wait to be read"
-})
-
-/**
  * Connections that were closed because nothing was under way on them: for too long, or to make room for a newcomer.
  *
  * @since 0.1.0

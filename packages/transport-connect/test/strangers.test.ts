@@ -239,18 +239,18 @@ describe("requests", () => {
       call.stream.end(Buffer.concat(more.map((type) => frame(request(type)))))
       yield* Effect.sleep(100)
       expect(streams[0]?.requests.length).toBe(1)
-      const held = (yield* Metric.value(ConnectServerMetrics.unreadBytes)).value
+      const held = (yield* Metric.value(TransportMetrics.clientBytes("unread requests"))).value
       expect(held).toBeLessThanOrEqual(1024 * 1024 + 65_536)
       streams[0]?.stream.setReading?.(true)
       yield* until(() => streams[0]?.ends.length === 1)
       expect(streams[0]?.requests.slice(1).map(({ typeUrl }) => typeUrl)).toEqual(more)
-      expect((yield* Metric.value(ConnectServerMetrics.unreadBytes)).value).toBe(0)
+      expect((yield* Metric.value(TransportMetrics.clientBytes("unread requests"))).value).toBe(0)
     })
   )
 
   it.scopedLive("that are not complete share a budget: who has held some of it for the longest time is ended", () =>
     Effect.gen(function* () {
-      const { port, streams } = yield* serve({ maxUnreadBytes: 3_000_000 })
+      const { port, streams } = yield* serve({ maxClientBytes: 3_000_000 })
       const clients = yield* session(port)
       const begun = frame(request("x".repeat(2_000_000))).subarray(0, 900_000)
       const calls: Array<Http2Client.Call> = []
@@ -265,7 +265,9 @@ describe("requests", () => {
         "this server holds as many bytes of requests that are not complete as it may; try again later"
       ])
       expect(streams[5]?.ends).toEqual([])
-      expect((yield* Metric.value(ConnectServerMetrics.unreadBytes)).value).toBeLessThanOrEqual(3_000_000)
+      expect((yield* Metric.value(TransportMetrics.clientBytes("unread requests"))).value).toBeLessThanOrEqual(
+        3_000_000
+      )
     })
   )
 })

@@ -53,7 +53,7 @@ const requestOf = (given: HttpServerRequest.HttpServerRequest): HttpRequest => {
       url,
       headers,
       peer: () => Peers.ofSocket(socket, address),
-      body: (limits) => RequestBody.ofNode(source, limits)
+      body: (limits, onSize) => RequestBody.ofNode(source, limits, onSize)
     }
   }
   return {
@@ -61,7 +61,7 @@ const requestOf = (given: HttpServerRequest.HttpServerRequest): HttpRequest => {
     url,
     headers,
     peer: () => ({ address: address ?? "unknown", identity: undefined }),
-    body: (limits) => RequestBody.ofStream(given.stream, limits)
+    body: (limits, onSize) => RequestBody.ofStream(given.stream, limits, onSize)
   }
 }
 

@@ -372,7 +372,7 @@ describe("Clients", { timeout: 30_000 }, () => {
       for (let poll = 0; poll < 2; poll++) {
         const reply = yield* envoy.poll({ version_info: "from-before" })
         expect(reply.status).toBe(503)
-        expect(reasonOf(reply)).toContain("never set")
+        expect(reasonOf(reply)).toContain("is not set")
       }
       expect((yield* status).map(({ waiting }) => waiting)).toEqual([true])
       yield* store.set("edge", clusters("a"))

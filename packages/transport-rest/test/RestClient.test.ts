@@ -178,7 +178,7 @@ describe("Polls to our server", { timeout: 30_000 }, () => {
       const client = yield* connect(`127.0.0.1:${port}`)
       const error = yield* Effect.flip(client.get(clusters, "a", { timeout: "1500 millis" }))
       expect(error.message).toContain("HTTP status 503")
-      expect(error.message).toContain("its group was never set")
+      expect(error.message).toContain("its group is not set")
     })
   )
 

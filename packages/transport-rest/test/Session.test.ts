@@ -6,6 +6,7 @@ import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { Turns } from "@effect-xds/transport/Turns"
 import * as Deadlines from "../src/internal/Deadlines.js"
 import * as DiscoveryResponse from "../src/internal/DiscoveryResponse.js"
 import { Session, type Answer } from "../src/internal/Session.js"
@@ -29,7 +30,7 @@ const make = (server: (request: Request.StateOfTheWorldRequest, stream: ServerTr
     const session: Session = new Session(
       {
         deadlines,
-        responseOf: DiscoveryResponse.shared(),
+        responseOf: DiscoveryResponse.shared(new Turns()),
         onHeld: () => undefined,
         onIdle: () => happened.push("idle"),
         onEnd: () => happened.push("ended"),
@@ -143,7 +144,7 @@ describe("A session", () => {
       const session = new Session(
         {
           deadlines,
-          responseOf: DiscoveryResponse.shared(),
+          responseOf: DiscoveryResponse.shared(new Turns()),
           onHeld: () => undefined,
           onIdle: () => undefined,
           onEnd: () => undefined,

@@ -1,29 +1,49 @@
 /**
- * Bytes that peers make a process hold, bounded over all of them: those who have held some for the longest time give way.
+ * Bytes that clients make a process hold before, or beside what, they are served: requests that are not complete or wait to be
+ * read, clients that are not authorized yet, sessions between two polls. They are bounded over all clients together: those that
+ * are idle give way first, then those that have held something for the longest time.
  *
  * @since 0.1.0
  */
+import * as TransportMetrics from "./TransportMetrics.js"
 
 /**
- * What each holder holds, of all together so many bytes at most.
+ * Bytes that each part of a server lets clients hold, unless an option says otherwise.
  *
  * @since 0.1.0
  */
-export class ByteBudget<A> {
-  /** Who has held something for the longest time comes first. */
-  readonly #holders = new Map<A, number>()
+export const defaultLimit = 256 * 1024 * 1024
+
+/**
+ * Who holds bytes.
+ *
+ * @since 0.1.0
+ */
+export interface Holder {
+  /**
+   * Has it give up what it holds, now or soon. It counts no longer. Must not throw.
+   */
+  readonly evict: () => void
+}
+
+/**
+ * What each holder holds, of all together so many bytes at most. Told by {@link TransportMetrics.clientBytes}.
+ *
+ * @since 0.1.0
+ */
+export class ByteBudget {
+  /** Oldest first. */
+  readonly #idle = new Map<Holder, number>()
+  readonly #busy = new Map<Holder, number>()
   #held = 0
 
   /**
    * @param limit bytes
-   * @param evict has the holder give up what it holds, which it says with {@link set} or {@link delete}, now or soon. It must
-   *   not throw.
-   * @param onChange is told how many bytes more, or fewer, are held
+   * @param kind of what, for the metrics: `REST sessions`
    */
   constructor(
     private readonly limit: number,
-    private readonly evict: (holder: A) => void,
-    private readonly onChange: (bytes: number) => void = () => undefined
+    private readonly kind: string
   ) {}
 
   /** Bytes that are held. */
@@ -33,31 +53,51 @@ export class ByteBudget<A> {
 
   /** How many hold any. */
   get size(): number {
-    return this.#holders.size
+    return this.#idle.size + this.#busy.size
   }
 
-  /** Says what somebody holds now. Whoever grows past the limit has the oldest go, and itself if there is nobody else. */
-  set(holder: A, bytes: number): void {
+  /** Whether there is room for so many more, without anybody giving way. */
+  hasRoom(bytes: number): boolean {
+    return this.#held + bytes <= this.limit
+  }
+
+  /** Says what somebody holds now. Whoever grows past the limit has others go, and itself if there is nobody else. */
+  set(holder: Holder, bytes: number): void {
     if (bytes === 0) return this.delete(holder)
-    const change = bytes - (this.#holders.get(holder) ?? 0)
+    const holders = this.#idle.has(holder) ? this.#idle : this.#busy
+    const change = bytes - (holders.get(holder) ?? 0)
     if (change === 0) return
-    this.#holders.set(holder, bytes)
-    this.#held += change
-    this.onChange(change)
+    holders.set(holder, bytes)
+    this.#count(change)
     while (this.#held > this.limit) {
-      const [oldest] = this.#holders.keys()
+      const [oldest] = this.#idle.size > 0 ? this.#idle.keys() : this.#busy.keys()
       if (oldest === undefined) return
-      // It counts no longer, whatever it still does.
       this.delete(oldest)
-      this.evict(oldest)
+      TransportMetrics.evictions(this.kind).unsafeUpdate(1, [])
+      oldest.evict()
     }
   }
 
-  delete(holder: A): void {
-    const bytes = this.#holders.get(holder)
+  /** Nothing is under way for it from now on, or something is: it is the youngest of its kind then. */
+  setIdle(holder: Holder, isIdle: boolean): void {
+    const bytes = this.#idle.get(holder) ?? this.#busy.get(holder)
     if (bytes === undefined) return
-    this.#holders.delete(holder)
-    this.#held -= bytes
-    this.onChange(-bytes)
+    this.#idle.delete(holder)
+    this.#busy.delete(holder)
+    if (isIdle) this.#idle.set(holder, bytes)
+    else this.#busy.set(holder, bytes)
+  }
+
+  delete(holder: Holder): void {
+    const bytes = this.#idle.get(holder) ?? this.#busy.get(holder)
+    if (bytes === undefined) return
+    this.#idle.delete(holder)
+    this.#busy.delete(holder)
+    this.#count(-bytes)
+  }
+
+  #count(change: number): void {
+    this.#held += change
+    TransportMetrics.clientBytes(this.kind).unsafeModify(change, [])
   }
 }

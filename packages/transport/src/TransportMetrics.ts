@@ -43,3 +43,32 @@ export class Refusing {
     refusing(this.limit).unsafeModify(is ? 1 : -1, [])
   }
 }
+
+const bytes = Metric.gauge("xds_transport_client_bytes", {
+  description: "Bytes that clients make the server hold before or beside what they are served"
+})
+
+/**
+ * Bytes that clients make the server hold, by kind: a gauge with the tag `kind`.
+ *
+ * @since 0.1.0
+ */
+export const clientBytes = (
+  kind: string
+): Metric.Metric<MetricKeyType.MetricKeyType.Gauge<number>, number, { readonly value: number }> =>
+  Metric.tagged(bytes, "kind", kind)
+
+const evicted = Metric.counter("xds_transport_evictions_total", {
+  description: "Clients that were ended since all together made the server hold too many bytes",
+  incremental: true
+})
+
+/**
+ * Clients that were ended to make room for the bytes of others, by kind: a counter with the tag `kind`.
+ *
+ * @since 0.1.0
+ */
+export const evictions = (
+  kind: string
+): Metric.Metric<MetricKeyType.MetricKeyType.Counter<number>, number, { readonly count: number }> =>
+  Metric.tagged(evicted, "kind", kind)

@@ -358,13 +358,21 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     this.setBusy(true)
     this.giveUpAt = Number.POSITIVE_INFINITY
     this.environment.deadline(this, this.giveUpAt)
-    this.stopAuthorizing = authorize(node, origin, group, (exit) => {
+    const stop = authorize(node, origin, group, (exit) => {
+      // It would hold on to the node.
+      this.stopAuthorizing = undefined
       if (this.phase !== phase) return
       if (Exit.isSuccess(exit)) return this.serve(exit.value, features, phase.early)
       const refusal = Cause.failureOrCause(exit.cause)
       if (refusal._tag === "Left") this.refuse(refusal.left)
       else this.fail("the authorize hook", Cause.squash(refusal.right))
     })
+    // It may have come at once.
+    if (this.isAuthorizing()) this.stopAuthorizing = stop
+  }
+
+  private isAuthorizing(): boolean {
+    return this.phase._tag === "Authorizing"
   }
 
   private serve(name: string, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {

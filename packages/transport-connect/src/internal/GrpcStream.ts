@@ -7,8 +7,9 @@
 import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
-import type { ByteBudget } from "@effect-xds/transport/ByteBudget"
+import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
 import { Status } from "@effect-xds/transport"
+import type { Turns } from "@effect-xds/transport/Turns"
 import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2"
@@ -20,7 +21,6 @@ import type { Inflater } from "./Inflater.js"
 import type { KnownVersions } from "./KnownVersions.js"
 import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
 import * as RequestHeaders from "./RequestHeaders.js"
-import type { Turns } from "./Turns.js"
 
 /** What the streams of a server share. */
 export interface Shared {
@@ -29,7 +29,7 @@ export interface Shared {
   readonly turns: Turns
   readonly inflater: Inflater
   /** What streams hold of requests that are not complete, or wait to be read. */
-  readonly unread: ByteBudget<GrpcStream>
+  readonly held: ByteBudget
   readonly maxRequestBytes: number
   /** Of requests that are parsed as a whole, by Connect. */
   readonly maxWholeRequestBytes: number
@@ -96,7 +96,7 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
  */
 const pieceLimit = 1024 * 1024
 
-export class GrpcStream implements ServerTransport.AcceptedStream {
+export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #reader: LengthPrefixedMessage.Reader<InitialVersions.Sieve>
   /** A stream that was closed does not know it any more. */
   readonly #session: Http2Session | undefined
@@ -116,6 +116,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   /** Chunks that wait to be read; of the first one what was read is cut off. */
   readonly #unread: Array<Buffer> = []
   #unreadBytes = 0
+  /** Bytes of the message that is being inflated or read. */
+  #workingBytes = 0
   /** The client has ended its side. */
   #peerEnded = false
 
@@ -209,7 +211,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
     this.#rest = undefined
     this.#unread.length = 0
     this.#unreadBytes = 0
-    this.shared.unread.delete(this)
+    this.#workingBytes = 0
+    this.shared.held.delete(this)
     this.shared.calls.delete(this)
     // The rest of what the client sends is read and dropped, so that its end is seen.
     this.stream.removeListener("data", this.#onData)
@@ -267,7 +270,11 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
 
   #noteHeld(): void {
     if (!this.#open) return
-    this.shared.unread.set(this, this.#reader.held + this.#unreadBytes)
+    this.shared.held.set(this, this.#reader.held + this.#workingBytes + this.#unreadBytes)
+  }
+
+  private hasEnded(): boolean {
+    return !this.#open
   }
 
   #readLater(work: () => void, heavy: boolean): void {
@@ -351,6 +358,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
       const sifted = dictionary === undefined ? undefined : InitialVersions.sift(dictionary, bytes)
       return this.#hand(Request.decode(protocol, sifted?.rest ?? bytes, sifted?.sieve ?? sieve))
     }
+    this.#workingBytes = bytes.length
     if (dictionary === undefined) return this.#decode(new Request.Reader(protocol, bytes, sieve))
     return this.#sift(new InitialVersions.Sifting(dictionary, bytes))
   }
@@ -383,6 +391,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
   }
 
   #hand(request: ReturnType<typeof Request.decode>): LengthPrefixedMessage.Then {
+    this.#workingBytes = 0
     if (Either.isLeft(request)) {
       // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
@@ -415,9 +424,16 @@ export class GrpcStream implements ServerTransport.AcceptedStream {
       return "stop"
     }
     this.#reading = true
+    this.#workingBytes = message.length
     inflater.inflate(message, (result) => {
       this.#reading = false
       if (!this.#open) return
+      if (!(result instanceof Error)) {
+        this.#workingBytes = result.length
+        this.#noteHeld()
+        // It may be the one that had to give way.
+        if (this.hasEnded()) return
+      }
       if (result instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
       else if (result instanceof Error) this.#notGzip(result)
       // In a turn of reading, and after those who have just sent something.

@@ -1,9 +1,12 @@
 /** The HTTP application: from a request to a poll, and from what became of that to an answer. */
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { ByteBudget } from "@effect-xds/transport/ByteBudget"
 import type * as HttpListener from "@effect-xds/transport/HttpListener"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import * as Turns from "@effect-xds/transport/Turns"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import type * as Scope from "effect/Scope"
@@ -37,6 +40,13 @@ interface Target {
   readonly type: ResourceType.ResourceType
   readonly path: string
   readonly query: URLSearchParams
+}
+
+/** A poll that was read. */
+interface Asked {
+  readonly key: Sessions.Key
+  readonly incoming: Sessions.Incoming
+  readonly node: Uint8Array | undefined
 }
 
 const targetOf = ({ method, url }: HttpRequest): Effect.Effect<Target, Refusal.Refusal> => {
@@ -98,25 +108,30 @@ export const make = (
 ): Effect.Effect<Respond, never, Scope.Scope> =>
   Effect.gen(function* () {
     const deadlines = yield* Deadlines.make
+    const budget = new ByteBudget(settings.maxClientBytes, "REST")
+    const turns = new Turns.Turns()
     const sessions = yield* Effect.acquireRelease(
-      Effect.sync(() => new Sessions.Sessions(settings, deadlines, accept, DiscoveryResponse.shared())),
+      Effect.sync(() => new Sessions.Sessions(settings, deadlines, budget, accept, DiscoveryResponse.shared(turns))),
       (sessions) => Effect.sync(() => sessions.close())
     )
     const log = LogLimit.make(yield* Effect.runtime(), deadlines.now)
-    const decode = DiscoveryRequest.decoder(settings.ignoreUnknownFields, settings.maxSessions)
+    const decode = DiscoveryRequest.decoder(settings, turns)
+    const refusing = new TransportMetrics.Refusing("maxRequests")
+    yield* Effect.addFinalizer(() => Effect.sync(() => refusing.set(false)))
     let requests = 0
 
-    const answerTo = (
+    /** What a body asks for. In an effect of its own: a poll that is held must not hold on to what it came in. */
+    const read = (
       request: HttpRequest,
       target: Target,
       wait: number,
       body: Uint8Array,
       format: DiscoveryResponse.Format
-    ) =>
+    ): Effect.Effect<Asked, Refusal.Refusal> =>
       Effect.gen(function* () {
         const { headers } = request
         const { path, type } = target
-        const decoded = yield* decode(format, body)
+        const { node, ...decoded } = yield* decode(format, body)
         const { typeUrl } = decoded.request
         if (typeUrl !== "" && typeUrl !== type.typeUrl) {
           return yield* Refusal.badRequest(`type_url is ${typeUrl}, but ${path} serves ${type.typeUrl}`)
@@ -130,10 +145,14 @@ export const make = (
           wait,
           patience: Math.min(settings.answerTimeout, timeLeft(headers))
         }
-        return yield* Effect.async<Answer, Refusal.Refusal>((resume) => {
-          const takeBack = sessions.poll(incoming, resume)
-          return Effect.sync(takeBack)
-        })
+        const key = yield* Effect.orDie(Turns.inTurns(turns, Sessions.keyOf(incoming)))
+        return { incoming, key, node: sessions.isNew(key) ? yield* node : undefined }
+      })
+
+    const answerTo = ({ incoming, key, node }: Asked): Effect.Effect<Answer, Refusal.Refusal> =>
+      Effect.async((resume) => {
+        const takeBack = sessions.poll(key, incoming, node, resume)
+        return Effect.sync(takeBack)
       })
 
     const toAnswer = (
@@ -162,15 +181,22 @@ export const make = (
 
     const enter = Effect.suspend(() => {
       if (requests < settings.maxRequests) return Effect.sync(() => ++requests)
+      refusing.set(true)
       const message = `${settings.maxRequests} requests are being answered already, the limit of this server`
       return Effect.fail(new Refusal.Refusal({ status: 503, code: "RESOURCE_EXHAUSTED", message }))
     })
-    const leave = () => Effect.sync(() => requests--)
+    const leave = () =>
+      Effect.sync(() => {
+        requests--
+        refusing.set(false)
+      })
 
     const respond = (request: HttpRequest, target: Target, wait: number, format: DiscoveryResponse.Format) =>
       Effect.gen(function* () {
-        const body = yield* RequestBody.read(request, settings, deadlines)
-        const answer = yield* answerTo(request, target, wait, body, format)
+        const asked = RequestBody.use(request, settings, deadlines, budget, (body) =>
+          read(request, target, wait, body, format)
+        )
+        const answer = yield* Effect.flatMap(asked, answerTo)
         switch (answer._tag) {
           case "Response":
             return yield* toAnswer(request, target, answer.response, format)

@@ -2,14 +2,17 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { fromJson, toBinary } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/Request"
-import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as Turns from "@effect-xds/transport/Turns"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
+import * as JsonBounds from "./JsonBounds.js"
 import { parseObject, reasonOf } from "./JsonText.js"
-import { badRequest, type Refusal } from "./Refusal.js"
+import * as Names from "./Names.js"
+import { badRequest, Refusal } from "./Refusal.js"
 
 export interface DiscoveryRequest {
   /** Without the node; names in order, each once. */
@@ -17,101 +20,169 @@ export interface DiscoveryRequest {
   /** Two requests with the same have the same node. */
   readonly nodeKey: string
   /** The encoded node. Only a session that begins needs it, so only then it is read and checked. */
-  readonly node: () => Either.Either<Uint8Array | undefined, Refusal>
+  readonly node: Effect.Effect<Uint8Array | undefined, Refusal>
 }
 
-const sortedOnce = (names: ReadonlyArray<string>): ReadonlyArray<string> => Array.from(new Set(names)).sort()
+export interface Limits {
+  readonly ignoreUnknownFields: boolean
+  readonly maxJsonValues: number
+  readonly maxNames: number
+  /** Of JSON requests that are remembered. */
+  readonly rememberedBytes: number
+}
 
 const hash = (data: string | Uint8Array): string => createHash("sha256").update(data).digest("base64")
 
-const parseJson = (bytes: Uint8Array): Either.Either<JsonObject, Refusal> =>
-  Either.mapLeft(parseObject(bytes, "the body", "DiscoveryRequest"), badRequest)
-
-const notRequest = (cause: unknown): Refusal => badRequest(`the body is not a DiscoveryRequest: ${reasonOf(cause)}`)
+const notRequest = (cause: unknown): Refusal =>
+  cause instanceof Refusal ? cause : badRequest(`the body is not a DiscoveryRequest: ${reasonOf(cause)}`)
 const notNode = (cause: unknown): Refusal =>
-  badRequest(`the body is not a DiscoveryRequest: in field node: ${reasonOf(cause)}`)
+  cause instanceof Refusal ? cause : badRequest(`the body is not a DiscoveryRequest: in field node: ${reasonOf(cause)}`)
 
-const jsonNode = (
-  node: JsonValue | undefined,
-  ignoreUnknownFields: boolean
-): Either.Either<Uint8Array | undefined, Refusal> =>
-  node === undefined || node === null
-    ? Either.right(undefined)
-    : Either.try({
-        try: () => toBinary(NodeSchema, fromJson(NodeSchema, node, { ignoreUnknownFields })),
-        catch: notNode
-      })
+/** Names that are dealt with, or fields that are read, in one part. */
+const atATime = 2048
 
-/** Reads a JSON body. Names of fields may be in camelCase or in snake_case. */
-const ofJson = (bytes: Uint8Array, ignoreUnknownFields: boolean): Effect.Effect<DiscoveryRequest, Refusal> =>
-  Effect.gen(function* () {
-    const { node, ...rest } = yield* parseJson(bytes)
-    const { DiscoveryRequestSchema } = yield* Effect.promise(
-      () => import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-    )
-    const registry = yield* Effect.promise(() => TypeRegistry.forJson(rest))
-    const { errorDetail, resourceNames, responseNonce, typeUrl, versionInfo } = yield* Effect.try({
-      try: () => fromJson(DiscoveryRequestSchema, rest, { registry, ignoreUnknownFields }),
-      catch: notRequest
-    })
-    return {
-      request: Request.stateOfTheWorld({
-        typeUrl,
-        versionInfo,
-        responseNonce,
-        resourceNames: sortedOnce(resourceNames),
-        errorDetail: errorDetail === undefined ? undefined : { code: errorDetail.code, message: errorDetail.message }
-      }),
-      nodeKey: yield* Effect.try({
-        try: () => (node === undefined ? "" : hash(JSON.stringify(node))),
-        catch: notNode
-      }),
-      node: () => jsonNode(node, ignoreUnknownFields)
-    }
-  })
+/** Bytes that a request takes that is remembered, beside its texts. */
+const overhead = 512
 
-const ofBinary = (bytes: Uint8Array): Either.Either<DiscoveryRequest, Refusal> => {
-  const decoded = Request.decode("StateOfTheWorld", bytes)
-  if (Either.isLeft(decoded)) return Either.left(badRequest(`the body is malformed: ${decoded.left.message}`))
-  const request = decoded.right
-  // Decoding for this protocol gives this kind only.
-  if (request._tag !== "StateOfTheWorld") return Either.left(badRequest("the body is not a DiscoveryRequest"))
-  const { node } = request
-  return Either.right({
-    request: { ...request, resourceNames: sortedOnce(request.resourceNames), node: undefined },
-    nodeKey: node === undefined ? "" : hash(node),
-    node: () => Either.right(node)
-  })
+interface Known extends Pick<DiscoveryRequest, "request" | "nodeKey"> {
+  readonly bytes: number
 }
 
-/** Requests with more names are not remembered. */
+const sizeOf = ({
+  errorDetail,
+  resourceNames,
+  responseNonce,
+  typeUrl,
+  versionInfo
+}: Request.StateOfTheWorldRequest) => {
+  let size = overhead + responseNonce.length + typeUrl.length + versionInfo.length + (errorDetail?.message.length ?? 0)
+  for (const name of resourceNames) size += name.length + 32
+  return size
+}
+
+/** Requests with more names, or longer ones, are not remembered. */
 const fewNames = 16
+const fewBytes = 4096
 
 /** Reads a body; fails for what is not a `DiscoveryRequest`. */
 export type Decode = (format: Format, bytes: Uint8Array) => Effect.Effect<DiscoveryRequest, Refusal>
 
 /**
- * A reader that remembers so many JSON requests, but not their nodes. Most polls are the last one over again, byte for
- * byte, and to see that costs a part of what reading them does.
+ * A reader. What takes long it does in turns, and what cannot be done in parts is bounded. It remembers JSON requests, but not
+ * their nodes: most polls are the last one over again, byte for byte, and to see that costs a part of what reading them does.
  */
-export const decoder = (ignoreUnknownFields: boolean, capacity: number): Decode => {
-  const known = new Map<string, Pick<DiscoveryRequest, "request" | "nodeKey">>()
+export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "later">): Decode => {
+  const { ignoreUnknownFields, maxJsonValues, maxNames, rememberedBytes } = limits
+  const known = new Map<string, Known>()
+  let remembered = 0
+
+  const inTurns = <A>(parts: Turns.Parts<A>, onFailure: (cause: unknown) => Refusal): Effect.Effect<A, Refusal> =>
+    Effect.mapError(Turns.inTurns(turns, parts), onFailure)
+  /** Something that cannot be done in parts, in what is left of this turn or in another one. */
+  function* whole<A>(work: () => A): Turns.Parts<A> {
+    yield
+    return work()
+  }
+
+  function* namesOf(names: ReadonlyArray<string>): Turns.Parts<ReadonlyArray<string>> {
+    const sorted = yield* Names.sortedOnce(names, maxNames)
+    if (sorted !== undefined) return sorted
+    const message = `more than ${maxNames} names, the limit of this server`
+    throw new Refusal({ status: 429, code: "RESOURCE_EXHAUSTED", message })
+  }
+
+  function* parse(bytes: Uint8Array): Turns.Parts<JsonObject> {
+    if (!(yield* JsonBounds.isWithin(bytes, maxJsonValues))) {
+      const hint = "send application/x-protobuf, which has no such limit"
+      const message = `the body holds more than ${maxJsonValues} JSON values, the limit of this server; ${hint}`
+      throw new Refusal({ status: 413, code: "RESOURCE_EXHAUSTED", message })
+    }
+    return yield* whole(() =>
+      Either.getOrThrowWith(parseObject(bytes, "the body", "DiscoveryRequest"), (reason) => badRequest(reason))
+    )
+  }
+
+  const jsonNode = (node: JsonValue | undefined): Effect.Effect<Uint8Array | undefined, Refusal> => {
+    function* parts(): Turns.Parts<Uint8Array | undefined> {
+      if (node === undefined || node === null) return undefined
+      const message = yield* whole(() => fromJson(NodeSchema, node, { ignoreUnknownFields }))
+      return yield* whole(() => toBinary(NodeSchema, message))
+    }
+    return Effect.suspend(() => inTurns(parts(), notNode))
+  }
+
+  /** Reads a JSON body. Names of fields may be in camelCase or in snake_case. */
+  const ofJson = (bytes: Uint8Array): Effect.Effect<DiscoveryRequest, Refusal> =>
+    Effect.gen(function* () {
+      const { node, ...rest } = yield* inTurns(parse(bytes), notRequest)
+      const { DiscoveryRequestSchema } = yield* Effect.promise(
+        () => import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
+      )
+      const registry = yield* Effect.promise(() => TypeRegistry.forJson(rest))
+      function* parts(): Turns.Parts<Request.StateOfTheWorldRequest> {
+        const message = yield* whole(() => fromJson(DiscoveryRequestSchema, rest, { registry, ignoreUnknownFields }))
+        const { errorDetail, resourceNames, responseNonce, typeUrl, versionInfo } = message
+        const request = Request.stateOfTheWorld({
+          typeUrl,
+          versionInfo,
+          responseNonce,
+          resourceNames: yield* namesOf(resourceNames),
+          errorDetail: errorDetail === undefined ? undefined : { code: errorDetail.code, message: errorDetail.message }
+        })
+        return request
+      }
+      function* keyParts(): Turns.Parts<string> {
+        if (node === undefined) return ""
+        const text = yield* whole(() => JSON.stringify(node))
+        return yield* whole(() => hash(text))
+      }
+      const request = yield* inTurns(parts(), notRequest)
+      return { request, nodeKey: yield* inTurns(keyParts(), notNode), node: jsonNode(node) }
+    })
+
+  const remember = (key: string, { nodeKey, request }: DiscoveryRequest): void => {
+    if (request.resourceNames.length > fewNames) return
+    const bytes = sizeOf(request)
+    if (bytes > fewBytes) return
+    // Another one may have been faster.
+    if (!known.has(key)) remembered += bytes
+    known.set(key, { request, nodeKey, bytes })
+    for (const [oldest, { bytes }] of known) {
+      if (remembered <= rememberedBytes) return
+      known.delete(oldest)
+      remembered -= bytes
+    }
+  }
+
   const decodeJson = (bytes: Uint8Array): Effect.Effect<DiscoveryRequest, Refusal> => {
     const key = hash(bytes)
     const before = known.get(key)
-    if (before !== undefined) {
-      known.delete(key)
-      known.set(key, before)
-      const node = () => Either.flatMap(parseJson(bytes), (json) => jsonNode(json["node"], ignoreUnknownFields))
-      return Effect.succeed({ ...before, node })
-    }
-    return Effect.map(ofJson(bytes, ignoreUnknownFields), (decoded) => {
-      const { nodeKey, request } = decoded
-      if (request.resourceNames.length <= fewNames) known.set(key, { request, nodeKey })
-      const [oldest] = known.keys()
-      if (known.size > capacity && oldest !== undefined) known.delete(oldest)
-      return decoded
-    })
+    if (before === undefined) return Effect.tap(ofJson(bytes), (decoded) => Effect.sync(() => remember(key, decoded)))
+    known.delete(key)
+    known.set(key, before)
+    const node = Effect.suspend(() => inTurns(parse(bytes), notRequest)).pipe(
+      Effect.flatMap((json) => jsonNode(json["node"]))
+    )
+    return Effect.succeed({ ...before, node })
   }
-  return (format, bytes) => (format === "json" ? decodeJson(bytes) : ofBinary(bytes))
+
+  function* binaryParts(bytes: Uint8Array): Turns.Parts<DiscoveryRequest> {
+    const reader = new Request.Reader("StateOfTheWorld", bytes)
+    let decoded = reader.read(atATime)
+    for (; decoded === undefined; decoded = reader.read(atATime)) yield
+    if (Either.isLeft(decoded)) throw badRequest(`the body is malformed: ${decoded.left.message}`)
+    const request = decoded.right
+    // Reading for this protocol gives this kind only.
+    if (request._tag !== "StateOfTheWorld") throw badRequest("the body is not a DiscoveryRequest")
+    const { node } = request
+    const resourceNames = yield* namesOf(request.resourceNames)
+    return {
+      request: { ...request, resourceNames, node: undefined },
+      nodeKey: node === undefined ? "" : yield* whole(() => hash(node)),
+      node: Effect.succeed(node)
+    }
+  }
+
+  return (format, bytes) =>
+    format === "json" ? Effect.suspend(() => decodeJson(bytes)) : inTurns(binaryParts(bytes), notRequest)
 }

@@ -3,17 +3,20 @@
  * the bytes of the body that the server shares between streams.
  */
 import { fromBinary, toJsonString } from "@bufbuild/protobuf"
+import { AnySchema } from "@bufbuild/protobuf/wkt"
+import { WireType } from "@bufbuild/protobuf/wire"
 import * as Response from "@effect-xds/core/Response"
 import * as Wire from "@effect-xds/core/Wire"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import type { Turns } from "@effect-xds/transport/Turns"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 
 /** The fields of an `envoy.service.discovery.v3.DiscoveryResponse` that are looked at. */
-const field = { version: 1, nonce: 5, controlPlane: 6 } as const
+const field = { version: 1, resources: 2, nonce: 5, controlPlane: 6 } as const
 
 export type Format = "json" | "protobuf"
 
@@ -33,7 +36,10 @@ export class DiscoveryResponse {
   #json: Promise<Uint8Array> | undefined
   readonly #compressed = new Map<Format, Promise<Uint8Array>>()
 
-  constructor({ body, suffix }: ServerTransport.Outgoing) {
+  constructor(
+    { body, suffix }: ServerTransport.Outgoing,
+    private readonly turns: Turns
+  ) {
     let version = ""
     Wire.fields(body, (reader, number) => {
       if (number !== field.version) return false
@@ -54,7 +60,9 @@ export class DiscoveryResponse {
 
   /** The body. Rejects where the response cannot be written as JSON: it holds an `Any` of a type that is not known. */
   bytes(format: Format): Promise<Uint8Array> {
-    return format === "protobuf" ? Promise.resolve(this.#message()) : (this.#json ??= toJson(this.#message()))
+    return format === "protobuf"
+      ? Promise.resolve(this.#message())
+      : (this.#json ??= toJson(this.#message(), this.turns))
   }
 
   #message(): Uint8Array {
@@ -72,11 +80,29 @@ export class DiscoveryResponse {
   }
 }
 
-const toJson = async (message: Uint8Array): Promise<Uint8Array> => {
+/** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
+const toJson = async (message: Uint8Array, turns: Turns): Promise<Uint8Array> => {
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-  const response = fromBinary(DiscoveryResponseSchema, message)
-  const registry = await TypeRegistry.forMessage(DiscoveryResponseSchema, response)
-  return Wire.utf8(toJsonString(DiscoveryResponseSchema, response, { registry }))
+  const resources: Array<Uint8Array> = []
+  const others: Array<Uint8Array> = []
+  Wire.fields(message, (reader, number, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    if (number === field.resources) resources.push(reader.bytes())
+    else others.push(Wire.fieldOf(number, reader.bytes()))
+    return true
+  })
+  const head = toJsonString(DiscoveryResponseSchema, fromBinary(DiscoveryResponseSchema, Buffer.concat(others)))
+  if (resources.length === 0) return Wire.utf8(head)
+  const parts: Array<Uint8Array> = []
+  for (const bytes of resources) {
+    if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
+    const resource = fromBinary(AnySchema, bytes)
+    const registry = await TypeRegistry.forMessage(AnySchema, resource)
+    const before = parts.length === 0 ? `${head.slice(0, -1)}${head === "{}" ? "" : ","}"resources":[` : ","
+    parts.push(Buffer.from(`${before}${toJsonString(AnySchema, resource, { registry })}`))
+  }
+  parts.push(Wire.utf8("]}"))
+  return Buffer.concat(parts)
 }
 
 /** The nonce by which the server knows what it wrote on a stream. */
@@ -91,12 +117,12 @@ export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
 }
 
 /** Gives the same response for the same shared body. Of one server: they all name the same control plane. */
-export const shared = (): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
+export const shared = (turns: Turns): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
   const known = new WeakMap<Uint8Array, DiscoveryResponse>()
   return (outgoing) => {
     let response = known.get(outgoing.body)
     if (response === undefined) {
-      response = new DiscoveryResponse(outgoing)
+      response = new DiscoveryResponse(outgoing, turns)
       known.set(outgoing.body, response)
     }
     return response

@@ -12,8 +12,8 @@ export interface HttpRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly peer: () => ServerTransport.Peer
-  /** Reads the body, but not more than is allowed. */
-  readonly body: (limits: RequestBody.Limits) => Effect.Effect<Uint8Array, Refusal>
+  /** Reads the body, but not more than is allowed. `onSize` is told how many bytes there are so far. */
+  readonly body: (limits: RequestBody.Limits, onSize: (size: number) => void) => Effect.Effect<Uint8Array, Refusal>
 }
 
 const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string>> => {
@@ -30,5 +30,5 @@ export const ofNode = (source: IncomingMessage): HttpRequest => ({
   url: source.url ?? "",
   headers: headersOf(source),
   peer: () => Peers.ofSocket(source.socket, source.socket.remoteAddress),
-  body: (limits) => RequestBody.ofNode(source, limits)
+  body: (limits, onSize) => RequestBody.ofNode(source, limits, onSize)
 })

@@ -1,4 +1,5 @@
-/** Reads the body of a request, but not more and not longer than is allowed. */
+/** Reads the body of a request, but not more and not longer than is allowed, and no more of all together. */
+import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -30,22 +31,38 @@ const timedOut = ({ bodyTimeout }: Limits): Refusal =>
     headers: { connection: "close" }
   })
 
+const noRoom = new Refusal({
+  status: 503,
+  code: "RESOURCE_EXHAUSTED",
+  message: "this server holds as many bytes of requests as it may; try again later",
+  headers: { connection: "close" }
+})
+
 /**
  * The body of a request that Node's HTTP server took. By its events: a stream that is given up is destroyed, and with it
  * the connection that the answer must go through. What is left of the body Node reads and drops.
  */
-export const ofNode = (source: IncomingMessage, limits: Limits): Effect.Effect<Uint8Array, Refusal> =>
+export const ofNode = (
+  source: IncomingMessage,
+  limits: Limits,
+  onSize: (size: number) => void
+): Effect.Effect<Uint8Array, Refusal> =>
   Effect.async((resume) => {
     const chunks: Array<Buffer> = []
     let size = 0
     const onData = (chunk: Buffer): void => {
       size += chunk.length
+      chunks.push(chunk)
       if (size > limits.maxRequestBytes) finish(Effect.fail(tooLarge(limits)))
-      else chunks.push(chunk)
+      else onSize(size)
     }
-    const onEnd = (): void => finish(Effect.sync(() => Buffer.concat(chunks)))
+    const onEnd = (): void => {
+      const body = Buffer.concat(chunks)
+      finish(Effect.succeed(body))
+    }
     const onClose = (): void => finish(Effect.fail(cut))
     const stop = (): void => {
+      chunks.length = 0
       source.off("data", onData).off("end", onEnd).off("close", onClose)
     }
     const finish = (exit: Effect.Effect<Uint8Array, Refusal>): void => {
@@ -55,38 +72,67 @@ export const ofNode = (source: IncomingMessage, limits: Limits): Effect.Effect<U
     // An error is followed by a close.
     source.on("error", () => undefined)
     source.on("data", onData).on("end", onEnd).on("close", onClose)
-    return Effect.sync(stop)
+    return Effect.sync(() => {
+      stop()
+      // Without a listener it would wait where it is.
+      source.resume()
+    })
   })
 
 /** The body, where all that is known of it is a stream of its pieces. */
 export const ofStream = (
   stream: Stream.Stream<Uint8Array, unknown>,
-  limits: Limits
+  limits: Limits,
+  onSize: (size: number) => void
 ): Effect.Effect<Uint8Array, Refusal> =>
   stream.pipe(
     Stream.mapError(() => cut),
-    Stream.runFoldEffect({ size: 0, chunks: Chunk.empty<Uint8Array>() }, ({ chunks, size }, chunk) =>
-      size + chunk.length > limits.maxRequestBytes
-        ? Effect.fail(tooLarge(limits))
-        : Effect.succeed({ size: size + chunk.length, chunks: Chunk.append(chunks, chunk) })
-    ),
+    Stream.runFoldEffect({ size: 0, chunks: Chunk.empty<Uint8Array>() }, ({ chunks, size }, chunk) => {
+      const more = size + chunk.length
+      if (more > limits.maxRequestBytes) return Effect.fail(tooLarge(limits))
+      onSize(more)
+      return Effect.succeed({ size: more, chunks: Chunk.append(chunks, chunk) })
+    }),
     Effect.map(({ chunks }) => Buffer.concat(Chunk.toArray(chunks)))
   )
 
-/** The body; fails when it is too large (413), too slow (408) or cut off (400). */
-export const read = (
+/**
+ * Reads the body and does something with it; fails when it is too large (413), too slow (408) or cut off (400), or when
+ * others need the room (503). It counts as held until that is done.
+ */
+export const use = <A>(
   request: {
     readonly headers: Readonly<Record<string, string>>
-    readonly body: (limits: Limits) => Effect.Effect<Uint8Array, Refusal>
+    readonly body: (limits: Limits, onSize: (size: number) => void) => Effect.Effect<Uint8Array, Refusal>
   },
   limits: Limits,
-  deadlines: Deadlines
-): Effect.Effect<Uint8Array, Refusal> => {
+  deadlines: Deadlines,
+  budget: ByteBudget,
+  then: (body: Uint8Array) => Effect.Effect<A, Refusal>
+): Effect.Effect<A, Refusal> => {
   if (Number(request.headers["content-length"] ?? 0) > limits.maxRequestBytes) return Effect.fail(tooLarge(limits))
-  const deadline = Effect.async<never, Refusal>((resume) => {
-    const due: Due = { onDue: () => resume(Effect.fail(timedOut(limits))) }
-    deadlines.set(due, limits.bodyTimeout)
-    return Effect.sync(() => deadlines.clear(due))
+  return Effect.suspend(() => {
+    let refuse: (refusal: Refusal) => void = () => undefined
+    const holder: Holder & Due = { evict: () => refuse(noRoom), onDue: () => refuse(timedOut(limits)) }
+    const used = Effect.flatMap(
+      request.body(limits, (size) => budget.set(holder, size)),
+      (bytes) => {
+        deadlines.clear(holder)
+        return then(bytes)
+      }
+    )
+    const refused = Effect.async<never, Refusal>((resume) => {
+      refuse = (refusal) => resume(Effect.fail(refusal))
+      deadlines.set(holder, limits.bodyTimeout)
+      return Effect.sync(() => deadlines.clear(holder))
+    })
+    // The refusal first: a body that is there already may be refused.
+    return Effect.ensuring(
+      Effect.raceFirst(refused, used),
+      Effect.sync(() => {
+        deadlines.clear(holder)
+        budget.delete(holder)
+      })
+    )
   })
-  return Effect.raceFirst(request.body(limits), deadline)
 }

@@ -15,6 +15,7 @@ import * as Status from "@effect-xds/transport/Status"
 import type { Deadlines, Due } from "./Deadlines.js"
 import type { DiscoveryResponse } from "./DiscoveryResponse.js"
 import { streamNonce } from "./DiscoveryResponse.js"
+import { createHash } from "node:crypto"
 
 /** How a poll ends. */
 export type Answer =
@@ -47,13 +48,17 @@ export interface Environment {
   readonly onEnd: () => void
 }
 
-/** A poll that waits. */
+/** A poll that waits: of its request nothing is kept. */
 class Held implements Due {
   /** Has what was delivered last, as far as can be told. */
   current = true
+  /** What it lacks was asked of the server in its name. */
+  asked = false
 
   constructor(
-    readonly poll: Poll,
+    readonly wait: number,
+    readonly patience: number,
+    readonly answer: (answer: Answer) => void,
     readonly onDue: () => void
   ) {}
 }
@@ -66,7 +71,7 @@ interface Delivered {
   readonly streamNonce: string
   /** The server was told what the client said to it. */
   judged: boolean
-  /** The version that the client went on with when it rejected this one. */
+  /** The version that the client went on with when it rejected this one, as {@link mark} has it. */
   rejectedFor: string | undefined
 }
 
@@ -76,6 +81,10 @@ interface Repeat {
   readonly quoted: string
   readonly peer: string
 }
+
+/** What a client says that its version is, to be compared: it may say anything, at any length. */
+const mark = (version: string): string =>
+  version.length <= 64 ? version : `#${createHash("sha256").update(version).digest("base64")}`
 
 const everything: ReadonlyArray<string> = ["*"]
 
@@ -136,7 +145,7 @@ export class Session implements ServerTransport.AcceptedStream {
         this.#judge(this.#delivered, poll.request)
         this.#pull()
       } else if (this.#isRepeated(this.#delivered, poll)) this.#pull()
-      else this.#refresh()
+      else this.#ask(held)
     }
     return this.#wait(held)
   }
@@ -173,7 +182,8 @@ export class Session implements ServerTransport.AcceptedStream {
   // How polls wait.
 
   #hold(poll: Poll): Held {
-    const held = new Held(poll, () => this.#timeOut(held))
+    const { answer, patience, wait } = poll
+    const held = new Held(wait, patience, answer, () => this.#timeOut(held))
     this.#held.add(held)
     this.environment.onHeld(1)
     return held
@@ -182,8 +192,8 @@ export class Session implements ServerTransport.AcceptedStream {
   /** Waits if there was no answer yet. */
   #wait(held: Held): () => void {
     if (!this.#held.has(held)) return () => undefined
-    const { patience, wait } = held.poll
-    const limit = this.#delivered === undefined ? patience : wait
+    const { patience, wait } = held
+    const limit = this.#delivered === undefined || held.asked ? Math.max(patience, wait) : wait
     if (limit > 0) this.environment.deadlines.set(held, limit)
     else this.#timeOut(held)
     return () => this.#release(held)
@@ -191,16 +201,20 @@ export class Session implements ServerTransport.AcceptedStream {
 
   #timeOut(held: Held): void {
     // Once more what it seems to have lost or rejected.
-    if (!held.current) this.#refresh()
+    if (!held.current && !held.asked) {
+      this.#ask(held)
+      // The server may take some turns for it.
+      if (this.#held.has(held) && held.patience > 0) return this.environment.deadlines.set(held, held.patience)
+    }
     if (!this.#held.has(held)) return
     if (held.current && this.#delivered !== undefined) return this.#answer(held, { _tag: "Unchanged" })
     const message =
-      "the control plane has no answer for this node yet: its group was never set, or authorizing it takes long"
+      "the control plane has no answer for this node now: its group is not set, it is not authorized yet, or the answer takes long"
     this.#answer(held, { _tag: "Refused", status: Status.make("UNAVAILABLE", message) })
   }
 
   #answer(held: Held, answer: Answer): void {
-    if (this.#release(held)) held.poll.answer(answer)
+    if (this.#release(held)) held.answer(answer)
   }
 
   #release(held: Held): boolean {
@@ -217,12 +231,12 @@ export class Session implements ServerTransport.AcceptedStream {
   #has(delivered: Delivered, { errorDetail, responseNonce, versionInfo }: Request.StateOfTheWorldRequest): boolean {
     if (errorDetail !== undefined) {
       if (responseNonce !== "" && responseNonce !== delivered.nonce) return false
-      delivered.rejectedFor = versionInfo
+      delivered.rejectedFor = mark(versionInfo)
       return true
     }
     // Who has nothing is given everything, whatever its version.
     if (versionInfo === "") return false
-    return versionInfo === delivered.version || versionInfo === delivered.rejectedFor
+    return versionInfo === delivered.version || mark(versionInfo) === delivered.rejectedFor
   }
 
   /** Tells the server of the ACK or the NACK, before there can be a later response which would make it stale. */
@@ -238,7 +252,7 @@ export class Session implements ServerTransport.AcceptedStream {
    * becomes a storm.
    */
   #isRepeated({ version }: Delivered, { peer, request, wait }: Poll): boolean {
-    const quoted = request.versionInfo
+    const quoted = mark(request.versionInfo)
     const before = this.#repeat
     this.#repeat = { version, quoted, peer: peer.address }
     const again = before?.version === version && before.quoted === quoted && before.peer === peer.address
@@ -251,6 +265,12 @@ export class Session implements ServerTransport.AcceptedStream {
   #pull(): void {
     this.#giveCredit()
     this.#settle()
+  }
+
+  /** Has the server write everything that is asked for, in the name of a poll that lacks it. */
+  #ask(held: Held): void {
+    held.asked = true
+    this.#refresh()
   }
 
   /** Has the server write everything that is asked for, as for one who was never sent anything. */

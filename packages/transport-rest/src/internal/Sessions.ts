@@ -1,12 +1,17 @@
-/** All sessions of a server: found by who asks for what, bounded in number, ended when nobody polls them. */
+/** All sessions of a server: found by who asks for what, bounded in number and in bytes, ended when nobody polls them. */
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
 import * as Status from "@effect-xds/transport/Status"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import type { Parts } from "@effect-xds/transport/Turns"
 import * as Either from "effect/Either"
+import { createHash } from "node:crypto"
 import * as RestServerMetrics from "../RestServerMetrics.js"
 import type { Deadlines, Due } from "./Deadlines.js"
 import type { DiscoveryRequest } from "./DiscoveryRequest.js"
 import type { DiscoveryResponse } from "./DiscoveryResponse.js"
+import * as Names from "./Names.js"
 import * as Peers from "./Peers.js"
 import * as Refusal from "./Refusal.js"
 import type { Answer } from "./Session.js"
@@ -19,10 +24,17 @@ export interface Limits {
   readonly idleTimeout: number
 }
 
+/** Who polls for what, in a form that many can be kept of. */
+export interface Key {
+  readonly text: string
+  /** What a session with it makes the server hold, beside what every one does. */
+  readonly bytes: number
+}
+
 /** A poll, and who sends it. */
 export interface Incoming {
   readonly type: ResourceType.ResourceType
-  readonly decoded: DiscoveryRequest
+  readonly decoded: Pick<DiscoveryRequest, "request" | "nodeKey">
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
   /** What tells clients with the same node apart. */
@@ -32,26 +44,42 @@ export interface Incoming {
   readonly patience: number
 }
 
-const keyOf = ({ credentials, decoded, peer, type }: Incoming): string =>
-  JSON.stringify([
-    type.shortName,
-    Peers.hostOf(peer.address),
-    peer.identity?.fingerprint,
-    credentials,
-    decoded.nodeKey,
-    decoded.request.resourceNames
-  ])
+/** A name is kept here, and in what the server knows of a subscription. */
+const bytesPerName = 256
+
+/** The session of a poll. It is a hash, for there may be a hundred thousand names. */
+export function* keyOf(incoming: Incoming): Parts<Key> {
+  const { credentials, decoded, headers, peer, type } = incoming
+  const hash = createHash("sha256")
+  const who = [type.shortName, Peers.hostOf(peer.address), peer.identity?.fingerprint, credentials, decoded.nodeKey]
+  hash.update(JSON.stringify(who))
+  let bytes = 0
+  for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0)
+  for (const names of Names.inLots(decoded.request.resourceNames)) {
+    hash.update(JSON.stringify(names))
+    for (const name of names) bytes += bytesPerName + 2 * name.length
+    yield
+  }
+  return { text: hash.digest("base64"), bytes }
+}
+
+/** A session that is open. */
+interface Open extends Holder {
+  readonly session: Session
+}
 
 export class Sessions implements Due {
-  readonly #open = new Map<string, Session>()
+  readonly #open = new Map<string, Open>()
   /** Those that nobody waits at, least recently polled first, and since when. */
   readonly #idle = new Map<string, number>()
   #held = 0
   #closed = false
+  readonly #refusing = new TransportMetrics.Refusing("maxSessions")
 
   constructor(
     private readonly limits: Limits,
     private readonly deadlines: Deadlines,
+    private readonly budget: ByteBudget,
     private readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler,
     private readonly responseOf: (outgoing: ServerTransport.Outgoing) => DiscoveryResponse
   ) {}
@@ -60,16 +88,25 @@ export class Sessions implements Due {
     return this.#closed
   }
 
-  /** Answers a poll, once, now or later. The result takes the poll back. */
-  poll(incoming: Incoming, answer: (answer: Either.Either<Answer, Refusal.Refusal>) => void): () => void {
+  /** Whether a poll with this key would begin a session: then its node is needed. */
+  isNew({ text }: Key): boolean {
+    return !this.#open.has(text)
+  }
+
+  /** Answers a poll, once, now or later. The result takes the poll back. `node`: of a client that is new, encoded. */
+  poll(
+    key: Key,
+    incoming: Incoming,
+    node: Uint8Array | undefined,
+    answer: (answer: Either.Either<Answer, Refusal.Refusal>) => void
+  ): () => void {
     const nothing = (): void => undefined
     const refuse = (refusal: Refusal.Refusal): (() => void) => {
       answer(Either.left(refusal))
       return nothing
     }
     if (this.#closed) return refuse(Refusal.ofStatus(shuttingDown))
-    const key = keyOf(incoming)
-    const { decoded, headers, patience, peer, type, wait } = incoming
+    const { decoded, patience, peer, wait } = incoming
     const mayWait = this.#held < this.limits.maxHeld
     const poll = {
       request: decoded.request,
@@ -78,44 +115,47 @@ export class Sessions implements Due {
       patience: mayWait ? patience : 0,
       answer: (given: Answer) => answer(Either.right(given))
     }
-    const known = this.#open.get(key)
+    const known = this.#open.get(key.text)
     if (known !== undefined) {
-      this.#idle.delete(key)
-      return known.poll(poll)
+      this.#idle.delete(key.text)
+      this.budget.setIdle(known, false)
+      return known.session.poll(poll)
     }
-    const node = decoded.node()
-    if (Either.isLeft(node)) return refuse(node.left)
     if (this.#open.size >= this.limits.maxSessions && !this.#endOldest("there are too many sessions")) {
+      this.#refusing.set(true)
       const message = `${this.limits.maxSessions} clients wait for changes already, the limit of this server`
       return refuse(new Refusal.Refusal({ status: 503, code: "RESOURCE_EXHAUSTED", message }))
     }
-    const session: Session = new Session(
-      {
-        accept: this.accept,
-        deadlines: this.deadlines,
-        responseOf: this.responseOf,
-        onHeld: (change) => {
-          this.#held += change
-          RestServerMetrics.held.unsafeModify(change, [])
-        },
-        onIdle: () => this.#onIdle(key),
-        onEnd: () => this.#onEnd(key)
+    return this.#begin(key, incoming).open(poll, node)
+  }
+
+  /** In a function of its own: what a session keeps must not hold on to the poll that it began with. */
+  #begin({ bytes, text }: Key, { decoded, headers, peer, type }: Incoming): Session {
+    const environment = {
+      accept: this.accept,
+      deadlines: this.deadlines,
+      responseOf: this.responseOf,
+      onHeld: (change: 1 | -1) => {
+        this.#held += change
+        RestServerMetrics.held.unsafeModify(change, [])
       },
-      type,
-      decoded.request.resourceNames,
-      peer,
-      headers
-    )
-    this.#open.set(key, session)
+      onIdle: () => this.#onIdle(text),
+      onEnd: () => this.#onEnd(text)
+    }
+    const session = new Session(environment, type, decoded.request.resourceNames, peer, headers)
+    const open = { session, evict: () => session.finish(Status.make("UNAVAILABLE", noRoom)) }
+    this.#open.set(text, open)
     RestServerMetrics.sessions.unsafeModify(1, [])
-    return session.open(poll, node.right)
+    this.budget.set(open, bytes)
+    return session
   }
 
   /** Ends all, and takes no more polls. */
   close(): void {
     this.#closed = true
-    for (const session of Array.from(this.#open.values())) session.finish(shuttingDown)
+    for (const { session } of Array.from(this.#open.values())) session.finish(shuttingDown)
     this.deadlines.clear(this)
+    this.#refusing.set(false)
   }
 
   /** Ends those that nobody has polled for too long. */
@@ -134,20 +174,28 @@ export class Sessions implements Due {
     if (this.#idle.size === 0) this.deadlines.set(this, this.limits.idleTimeout)
     this.#idle.delete(key)
     this.#idle.set(key, this.deadlines.now())
+    this.#refusing.set(false)
+    const open = this.#open.get(key)
+    if (open !== undefined) this.budget.setIdle(open, true)
   }
 
   #onEnd(key: string): void {
-    if (!this.#open.delete(key)) return
+    const open = this.#open.get(key)
+    if (open === undefined) return
+    this.#open.delete(key)
     this.#idle.delete(key)
+    this.budget.delete(open)
+    this.#refusing.set(false)
     RestServerMetrics.sessions.unsafeModify(-1, [])
   }
 
   #endOldest(reason: string): boolean {
     const [key] = this.#idle.keys()
-    const session = key === undefined ? undefined : this.#open.get(key)
-    session?.finish(Status.make("UNAVAILABLE", reason))
-    return session !== undefined
+    const open = key === undefined ? undefined : this.#open.get(key)
+    open?.session.finish(Status.make("UNAVAILABLE", reason))
+    return open !== undefined
   }
 }
 
+const noRoom = "sessions hold as many bytes as they may, and this is the oldest of them; poll again"
 const shuttingDown = Status.make("UNAVAILABLE", "the control plane shuts down")

@@ -1,4 +1,6 @@
 /** What the options of a server say, with defaults filled in. */
+import * as ByteBudget from "@effect-xds/transport/ByteBudget"
+import type * as DiscoveryRequest from "./DiscoveryRequest.js"
 import type * as RequestBody from "./RequestBody.js"
 import type * as Sessions from "./Sessions.js"
 
@@ -18,8 +20,8 @@ export interface Options {
   /** Longest that a poll is held, in milliseconds, whoever asks for it. Default 60 000. */
   readonly maxWait?: number | undefined
   /**
-   * Milliseconds that the first poll of a client waits for the server: while it is authorized, and while its group was
-   * never set. Then it is answered with 503. Default 5000.
+   * Milliseconds that the first poll of a client waits for the server: while it is authorized, and while its group is
+   * not set. Then it is answered with 503. Default 5000.
    */
   readonly answerTimeout?: number | undefined
   /**
@@ -38,6 +40,19 @@ export interface Options {
   readonly maxRequests?: number | undefined
   /** The largest body of a request in bytes; a larger one is answered with 413. Default 4 194 304; an Envoy's has 77 KB. */
   readonly maxRequestBytes?: number | undefined
+  /**
+   * Values in a JSON body: members, elements, objects and arrays; with more it is answered with 413. They are parsed as a whole,
+   * and others wait for it. Protobuf bodies have no such limit. Default 20 000: an Envoy's node has 6000.
+   */
+  readonly maxJsonValues?: number | undefined
+  /** Names in a request; with more it is answered with 429. Default 100 000, as that of the server. */
+  readonly maxNames?: number | undefined
+  /**
+   * Bytes that clients make this transport hold, of all together: bodies that are not complete or not read yet, and names and
+   * headers of sessions, idle or not. When there are more, the session that nobody polled for the longest time ends, and if
+   * none is idle the oldest. Default 268 435 456.
+   */
+  readonly maxClientBytes?: number | undefined
   /** Milliseconds that a body may take to come; then it is answered with 408. Default 10 000. */
   readonly bodyTimeout?: number | undefined
   /** Bytes from which on a response is compressed where the client accepts gzip. Default 1024. */
@@ -56,13 +71,13 @@ export interface Options {
 }
 
 /** Durations are in milliseconds. */
-export interface Settings extends Sessions.Limits, RequestBody.Limits {
+export interface Settings extends Sessions.Limits, RequestBody.Limits, DiscoveryRequest.Limits {
   readonly wait: number
   readonly maxWait: number
   readonly answerTimeout: number
   readonly maxRequests: number
   readonly compressFrom: number
-  readonly ignoreUnknownFields: boolean
+  readonly maxClientBytes: number
   readonly identityHeaders: ReadonlyArray<string>
 }
 
@@ -76,6 +91,10 @@ export const of = (options: Options): Settings => ({
   maxHeld: options.maxHeld ?? 20_000,
   maxRequests: options.maxRequests ?? 30_000,
   maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
+  maxJsonValues: options.maxJsonValues ?? 20_000,
+  maxNames: options.maxNames ?? 100_000,
+  rememberedBytes: 16 * 1024 * 1024,
+  maxClientBytes: options.maxClientBytes ?? ByteBudget.defaultLimit,
   bodyTimeout: options.bodyTimeout ?? 10_000,
   compressFrom: options.compressFrom ?? 1024,
   ignoreUnknownFields: options.ignoreUnknownFields ?? false,

@@ -1,11 +1,19 @@
 /**
  * The turns of the event loop that reading takes: whatever clients send, after some milliseconds others have theirs. What is
  * left over waits in order; who has just sent something comes before those who are in the middle of something large.
+ *
+ * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 
 /** Milliseconds of reading in one turn. */
 const length = 4
 
+/**
+ * The turns of one server.
+ *
+ * @since 0.1.0
+ */
 export class Turns {
   #end = 0
   #begun = false
@@ -19,7 +27,7 @@ export class Turns {
     return now >= this.#end
   }
 
-  /** Does the work in a turn after this one. `heavy`: it goes on with something large. */
+  /** Does the work in a turn after this one; it must not throw. `heavy`: it goes on with something large. */
   later(work: () => void, heavy: boolean): void {
     if (heavy) this.#heavy.push(work)
     else this.#light.push(work)
@@ -47,3 +55,36 @@ export class Turns {
     return queue.slice(at)
   }
 }
+
+/**
+ * Long work in parts: between two of them, where it yields, others may have their turn. A part is short.
+ *
+ * @since 0.1.0
+ */
+export type Parts<A> = Generator<void, A, void>
+
+/**
+ * Does the parts, as many in a turn as there is time for. Fails with what they throw; where it is interrupted, the rest is
+ * left undone.
+ *
+ * @since 0.1.0
+ */
+export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<A>): Effect.Effect<A, unknown> =>
+  Effect.async((resume) => {
+    let wanted = true
+    const goOn = (): void => {
+      try {
+        while (wanted) {
+          const part = parts.next()
+          if (part.done === true) return resume(Effect.succeed(part.value))
+          if (turns.isOver()) return turns.later(goOn, true)
+        }
+      } catch (cause) {
+        resume(Effect.fail(cause))
+      }
+    }
+    goOn()
+    return Effect.sync(() => {
+      wanted = false
+    })
+  })
