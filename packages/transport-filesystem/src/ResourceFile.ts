@@ -234,8 +234,13 @@ const nothing = (text: string): Result<never> =>
       : "the file holds no document, only space and comments; write what it should hold, or remove it"
   )
 
-/** The documents of a text, one after the other. */
-const documentsOf = function* (format: "json" | "yaml", text: string): Generator<Result<SourceDocument>, void> {
+/** The documents of a text, one after the other. Where there is `undefined`, others may run. */
+type Documents = Iterable<Result<SourceDocument> | undefined>
+
+const documentsOf = function* (
+  format: "json" | "yaml",
+  text: string
+): Generator<Result<SourceDocument> | undefined, void> {
   if (text.trim() === "") {
     yield nothing(text)
     return
@@ -246,6 +251,10 @@ const documentsOf = function* (format: "json" | "yaml", text: string): Generator
   }
   let isEmpty = true
   for (const document of YamlText.documents(text)) {
+    if (document === undefined) {
+      yield undefined
+      continue
+    }
     isEmpty = false
     yield Either.mapLeft(document, (wrong) => syntax(text, wrong))
   }
@@ -289,19 +298,32 @@ interface ResponseElements {
   readonly elements: ReadonlyArray<Element>
 }
 
-const responseFromJson = async (document: SourceDocument): Promise<Result<ResponseElements>> => {
+/** Its resources are read one by one, since others must run in between. */
+const responseFromJson = async (
+  document: SourceDocument,
+  problems: Problems,
+  pause: Pause
+): Promise<ResponseElements | undefined> => {
   const json = document.value
   if (!isObject(json)) {
-    return problem("Schema", "expected a DiscoveryResponse: an object with resources and type_url", [], document.start)
+    const detail = "expected a DiscoveryResponse: an object with resources and type_url"
+    return problems.take(problem("Schema", detail, [], document.start))
   }
-  const read = await readJson(DiscoveryResponseSchema, JsonProblem.withoutType(json), document, [])
-  if (Either.isLeft(read)) return Either.left(read.left)
-  const message = read.right
-  const elements = message.resources.map((any, index): Element => {
+  const { resources, ...others } = json
+  const isList = Array.isArray(resources)
+  const rest = JsonProblem.withoutType(isList ? others : json)
+  const message = problems.take(await readJson(DiscoveryResponseSchema, rest, document, []))
+  const elements: Array<Element> = []
+  for (const [index, resource] of isList ? resources.entries() : []) {
+    if (problems.isFull) return undefined
+    if (pause.isDue) await pause.turn()
     const path = ["resources", index]
-    return { any, isMessage: true, path, offset: document.offsetOf(path, "value") }
-  })
-  return Either.right({ message, elements })
+    const any = problems.take(await readJson(AnySchema, resource, document, path))
+    if (any !== undefined) elements.push({ any, isMessage: true, path, offset: document.offsetOf(path, "value") })
+  }
+  if (message === undefined || problems.found.length > 0) return undefined
+  for (const { any } of elements) message.resources.push(any)
+  return { message, elements }
 }
 
 const typeOf = (json: JsonValue | undefined): string | undefined => {
@@ -321,7 +343,7 @@ const elementsOfJson = async (
   pause: Pause
 ): Promise<void> => {
   if (looksLikeResponse(document.value)) {
-    for (const element of problems.take(await responseFromJson(document))?.elements ?? []) elements.push(element)
+    for (const element of (await responseFromJson(document, problems, pause))?.elements ?? []) elements.push(element)
     return
   }
   const isList = Array.isArray(document.value)
@@ -521,7 +543,7 @@ const read = async <A>(
   readers: {
     readonly binary: (bytes: Uint8Array) => Result<A>
     readonly text: (text: string) => Promise<Result<A>>
-    readonly documents: (documents: Iterable<Result<SourceDocument>>) => Promise<A | undefined>
+    readonly documents: (documents: Documents) => Promise<A | undefined>
   }
 ): Promise<Read<A>> => {
   const format = FileFormat.ofPath(file)
@@ -623,17 +645,16 @@ class Lines {
 }
 
 /** Of one document what it holds. */
-const oneResponse = async (
-  documents: Iterable<Result<SourceDocument>>,
-  problems: Problems
-): Promise<ResponseElements | undefined> => {
+const oneResponse = async (documents: Documents, problems: Problems): Promise<ResponseElements | undefined> => {
+  const pause = new Pause()
   let found: ResponseElements | undefined
   let count = 0
   for (const result of documents) {
-    const document = problems.take(result)
+    if (pause.isDue) await pause.turn()
+    const document = result === undefined ? undefined : problems.take(result)
     if (document === undefined) continue
     if (++count === 1) {
-      found = problems.take(await responseFromJson(document))
+      found = await responseFromJson(document, problems, pause)
     } else {
       const detail = "a file holds one DiscoveryResponse; put the second into a file of its own"
       problems.take(problem("Schema", detail, [], document.start))
@@ -752,7 +773,8 @@ export const parseResources = (input: Input): Effect.Effect<ReadonlyArray<FileRe
         documents: async (documents) => {
           const elements: Array<Element> = []
           for (const result of documents) {
-            const document = problems.take(result)
+            if (pause.isDue) await pause.turn()
+            const document = result === undefined ? undefined : problems.take(result)
             if (document !== undefined) await elementsOfJson(document, elements, problems, pause)
             if (problems.isFull) break
           }

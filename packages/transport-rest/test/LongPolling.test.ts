@@ -1,7 +1,7 @@
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { describe, expect, it } from "@effect/vitest"
 import { Snapshot } from "@effect-xds/server"
-import type { RestServer} from "@effect-xds/transport-rest";
+import type { RestServer } from "@effect-xds/transport-rest"
 import { RestServerMetrics } from "@effect-xds/transport-rest"
 import * as RestApp from "@effect-xds/transport-rest/RestApp"
 import { Chunk, Context, Effect, Exit, Fiber, Layer, Metric, Scope, TestClock } from "effect"

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import * as Either from "effect/Either"
 import type { CST, Document, YAMLError } from "yaml"
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Parser, Schema } from "yaml"
+import * as PlainYaml from "./PlainYaml.js"
 import type { Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
 import { maxDepth, tooDeep } from "./SourceDocument.js"
 
@@ -267,8 +268,8 @@ const options = {
 
 type Parsed = Either.Either<SourceDocument, ReadonlyArray<SyntaxProblem>>
 
-/** The documents in a text that is read as one stream. */
-const stream = function* (text: string): Generator<Parsed, void> {
+/** The documents in a text that the whole parser reads as one stream. */
+export const stream = function* (text: string): Generator<Parsed, void> {
   const composer = new Composer(options)
   const read = (composed: Iterable<Document.Parsed>) =>
     Array.from(composed)
@@ -301,59 +302,180 @@ const moved = (parsed: Parsed, by: number): Parsed =>
     })
   })
 
-/** Where lines begin that match. */
-const linesOf = (text: string, line: RegExp): Array<number> => Array.from(text.matchAll(line), ({ index }) => index)
+/** Texts that are shorter are read as a whole where they are not plain: then all of a mistake's neighbours are seen. */
+const short = 32_768
 
-/** Elements of a list that are read at a time. */
-const chunk = 20
+/** Elements that are read before others may run. */
+const atATime = 50
+
+/** Mistakes that are looked for; then a text is given up. */
+const maxProblems = 100
+
+/** A list that was read element by element. */
+interface Elements {
+  readonly values: Array<JsonValue>
+  /** Where each stands. */
+  readonly offsets: Array<number>
+  /** Where the line of each begins, and where what follows the last one does. */
+  readonly begins: Array<number>
+}
+
+const hasAnchors = (text: string): boolean => /(?:^|[\s[{,:])[&*]\S/m.test(text)
 
 /**
- * A long list whose elements each begin on a line of their own, read a few elements at a time: as one document it takes
- * twice as long and many times the memory. `undefined`: it is no such list, something in it is wrong, or its elements
- * are not for themselves because of anchors.
+ * One document, if it is mostly plain; `undefined`: it is for the whole parser. Lists in it that are long may have elements
+ * that are not plain, which are read by themselves: as one document they would take many times the memory.
  */
-const listIn = (text: string): SourceDocument | undefined => {
-  if (!/^(?:---[^\S\n]*\n|[^\S\n]*(?:#[^\n]*)?\n)*-[ \n]/.test(text)) return undefined
-  const starts = linesOf(text, /^-(?=[ \n])/gm)
-  if (starts.length <= chunk || /(?:^|[\s[{,:])[&*]\S/m.test(text)) return undefined
-  const chunkAt = (first: number): SourceDocument | undefined => {
-    const begin = starts[first] ?? text.length
-    const [parsed, more] = stream(text.slice(begin, starts[first + chunk] ?? text.length))
-    if (parsed === undefined || more !== undefined) return undefined
-    return Either.getOrUndefined(moved(parsed, begin))
+class PlainDocument {
+  readonly #text: string
+  readonly #reader: PlainYaml.Reader
+  readonly #problems: Array<SyntaxProblem> = []
+  /** By their key; `undefined`: the document is a list. */
+  readonly #lists = new Map<string | undefined, Elements>()
+  #isWithoutAnchors = false
+  #whole: SourceDocument | undefined
+
+  constructor(text: string, begin: number) {
+    this.#text = text
+    this.#reader = new PlainYaml.Reader(text, begin)
   }
-  const value: Array<JsonValue> = []
-  const offsets: Array<number> = []
-  for (let first = 0; first < starts.length; first += chunk) {
-    const part = chunkAt(first)
-    if (!Array.isArray(part?.value) || part.value.length !== Math.min(chunk, starts.length - first)) return undefined
-    for (const [index, item] of part.value.entries()) {
-      value.push(item)
-      offsets.push(part.offsetOf([index], "value"))
-    }
+
+  /** Lets others run where it gives nothing; what it returns is `Empty` where there is nothing in the text. */
+  *read(): Generator<undefined, Parsed | "Empty" | undefined> {
+    const reader = this.#reader
+    const { at: start, indent } = reader
+    if (indent < 0) return "Empty"
+    const value = reader.isElement(indent) ? yield* this.#list(undefined, indent) : yield* this.#map(indent)
+    if (this.#problems.length > 0) return Either.left(this.#problems)
+    if (value === undefined || reader.indent >= 0) return undefined
+    return Either.right({ value, start, offsetOf: (path, what) => this.#offsetOf(start, path, what) })
   }
-  const [start = 0] = starts
-  return {
-    value,
-    start,
-    offsetOf: ([index, ...path], what) => {
-      if (typeof index !== "number") return start
-      const offset = offsets[index] ?? start
-      return path.length === 0
-        ? offset
-        : (chunkAt(index - (index % chunk))?.offsetOf([index % chunk, ...path], what) ?? offset)
+
+  *#map(indent: number): Generator<undefined, JsonObject | undefined> {
+    const reader = this.#reader
+    const object: JsonObject = {}
+    while (reader.indent === indent && !reader.isElement(indent)) {
+      const name = reader.key()
+      if (Object.hasOwn(object, name) || name === "__proto__") return undefined
+      if (!reader.isBelow()) {
+        object[name] = reader.line(indent, 1)
+      } else if (reader.indent >= indent && reader.isElement(reader.indent)) {
+        const list = yield* this.#list(name, reader.indent)
+        if (list === undefined) return undefined
+        object[name] = list
+      } else {
+        object[name] = reader.below(indent, 1)
+      }
     }
+    return object
+  }
+
+  *#list(key: string | undefined, indent: number): Generator<undefined, Array<JsonValue> | undefined> {
+    const reader = this.#reader
+    const elements: Elements = { values: [], offsets: [], begins: [] }
+    this.#lists.set(key, elements)
+    while (reader.isElement(indent) && this.#problems.length < maxProblems) {
+      const begin = reader.at - indent
+      elements.begins.push(begin)
+      try {
+        elements.values.push(reader.element(indent, 1))
+        elements.offsets.push(reader.elementAt)
+      } catch (cause) {
+        if (!(cause instanceof PlainYaml.NotPlain)) throw cause
+        if (!this.#readWholly(elements, begin, indent)) return undefined
+      }
+      if (elements.begins.length % atATime === 0) yield undefined
+    }
+    elements.begins.push(reader.indent < 0 ? this.#text.length : reader.at - reader.indent)
+    return elements.values
+  }
+
+  /** Reads an element with the whole parser; `false`: it is not for itself. */
+  #readWholly(elements: Elements, begin: number, indent: number): boolean {
+    if (this.#text.length < short) return false
+    if (!this.#isWithoutAnchors && hasAnchors(this.#text)) return false
+    this.#isWithoutAnchors = true
+    const next = new RegExp(`^ {0,${indent}}[^\\s#]`, "gm")
+    next.lastIndex = begin + indent + 1
+    const end = next.exec(this.#text)?.index ?? this.#text.length
+    const [parsed, more] = stream(this.#text.slice(begin, end))
+    if (parsed === undefined || more !== undefined) return false
+    if (Either.isLeft(parsed)) {
+      for (const { detail, offset } of parsed.left) this.#problems.push({ detail, offset: offset + begin })
+      elements.values.push(null)
+      elements.offsets.push(begin)
+    } else {
+      const { offsetOf, value } = parsed.right
+      if (!Array.isArray(value) || value.length !== 1) return false
+      elements.values.push(value[0] ?? null)
+      elements.offsets.push(offsetOf([0], "value") + begin)
+    }
+    this.#reader.goTo(end)
+    return true
+  }
+
+  #offsetOf(start: number, path: Path, what: "key" | "value"): number {
+    if (path.length === 0) return start
+    const [first] = path
+    const key = typeof first === "string" ? first : undefined
+    const [index, ...below] = key === undefined ? path : path.slice(1)
+    const elements = this.#lists.get(key)
+    if (elements === undefined || typeof index !== "number") return this.#offsetInWhole(start, path, what)
+    const { begins, offsets } = elements
+    const offset = offsets[index] ?? start
+    if (below.length === 0) return offset
+    const begin = begins[index] ?? start
+    const [parsed] = stream(this.#text.slice(begin, begins[index + 1]))
+    return parsed !== undefined && Either.isRight(parsed) ? parsed.right.offsetOf([0, ...below], what) + begin : offset
+  }
+
+  /** For a place that a mistake is at: only then the characters count. */
+  #offsetInWhole(start: number, path: Path, what: "key" | "value"): number {
+    if (this.#whole === undefined) {
+      const [parsed] = stream(this.#text)
+      this.#whole = parsed === undefined ? undefined : Either.getOrUndefined(parsed)
+    }
+    return this.#whole?.offsetOf(path, what) ?? start
   }
 }
 
-/** The documents of a text, one after the other, without those that hold nothing; or what is wrong with one. */
-export const documents = function* (text: string): Generator<Parsed, void> {
-  // A line that begins so ends a document, wherever it stands. Directives would be of the document that follows.
-  const starts = /^%/m.test(text) ? [] : linesOf(text, /^---(?=\s|$)/gm)
-  const bounds = [0, ...starts.filter((start) => start > 0), text.length]
-  for (const [index, begin] of bounds.slice(0, -1).entries()) {
-    const part = text.slice(begin, bounds[index + 1])
-    const list = listIn(part)
-    for (const parsed of list === undefined ? stream(part) : [Either.right(list)]) yield moved(parsed, begin)
+const plainDocument = function* (text: string): Generator<undefined, Parsed | "Empty" | undefined> {
+  const begin = text.startsWith("---") ? (/^--- *(?: #[^\n]*)?(?:\r?\n|$)/.exec(text)?.[0].length ?? undefined) : 0
+  if (begin === undefined) return undefined
+  try {
+    return yield* new PlainDocument(text, begin).read()
+  } catch (cause) {
+    if (cause instanceof PlainYaml.NotPlain) return undefined
+    throw cause
   }
+}
+
+/** A line that begins so ends a document, wherever it stands; gives where the next one begins, or the end. */
+const nextDocument = (text: string, from: number): number => {
+  for (let at = text.indexOf("\n---", from); at >= 0; at = text.indexOf("\n---", at + 1)) {
+    const behind = text[at + 4]
+    if (behind === undefined || /\s/.test(behind)) return at + 1
+  }
+  return text.length
+}
+
+/**
+ * The documents of a text, one after the other, without those that hold nothing; or what is wrong with one. Where it gives
+ * `undefined`, others may run.
+ */
+export const documents = function* (text: string): Generator<Parsed | undefined, void> {
+  // Directives would be of the document that follows.
+  const isOne = text.startsWith("%") || text.includes("\n%")
+  let begin = 0
+  do {
+    const end = isOne ? text.length : nextDocument(text, begin)
+    const part = text.slice(begin, end)
+    const plain = yield* plainDocument(part)
+    if (plain === undefined) {
+      for (const parsed of stream(part)) yield moved(parsed, begin)
+    } else {
+      yield plain === "Empty" ? undefined : moved(plain, begin)
+    }
+    begin = end
+  } while (begin < text.length)
 }

@@ -1,0 +1,287 @@
+/**
+ * Reads the YAML that most files are written in: block lists and maps, flow collections on one line, strings in quotes and
+ * plain scalars that are one thing only. It is many times as fast as a whole parser, which keeps every character.
+ *
+ * ★ It says what a text stands for, or nothing at all: whatever it does not know for sure, what is wrong and why, is for the
+ * whole parser. So no text means something else by being read here.
+ */
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
+
+/** A part of the text that is for the whole parser. */
+export class NotPlain extends Error {}
+
+/** Thrown often, and caught at once: one for all. */
+const notPlain = new NotPlain()
+
+/** What is nested deeper is for the whole parser. */
+const deepest = 100
+
+/** The rest of a line after a value. */
+const lineEnd = / *(?: #[^\n]*)?(?:\r?\n|$)/y
+
+/** A key of a map, and what separates it from its value. */
+const keyInBlock = /(?:([A-Za-z_][\w@./-]{0,500})|"([^"\\\p{Cc}]{0,500})"|'([^'\p{Cc}]{0,500})'):(?= |\r?\n|$)/uy
+
+const keyInFlow = /(?:([A-Za-z_][\w@./-]{0,500}): +|"([^"\\\p{Cc}]{0,500})": *|'([^'\p{Cc}]{0,500})': *)/uy
+
+const doubleQuoted = /"((?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*)"/uy
+
+const singleQuoted = /'([^'\p{Cc}]*)'/uy
+
+// A colon before a space would make a key of it, and a number sign behind one a comment: there is no such here.
+const plainInBlock = /[\w./$(-](?:[\w./$()@%+=~^!?*&<>|;,-]|:(?=[^\s])| (?=[^\s#]))*/y
+
+const plainInFlow = /[\w./$(-](?:[\w./$()@%+=~^!?*&<>|;-]|:(?=[\w./-])| (?=[\w./$(-]))*/y
+
+/** What is another thing than a string, in the core schema of YAML 1.2. */
+const special =
+  /^(?:null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?\d+|0o[0-7]+|0x[\dA-Fa-f]+|[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/
+
+/** Numbers that a double has as they are written. */
+const plainNumber = /^(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{1,6})$/
+
+const scalarOf = (text: string): JsonValue => {
+  if (!special.test(text)) return text
+  if (plainNumber.test(text)) return Number(text)
+  switch (text) {
+    case "true":
+      return true
+    case "false":
+      return false
+    case "null":
+      return null
+    default:
+      throw notPlain
+  }
+}
+
+const set = (object: JsonObject, name: string, value: JsonValue): void => {
+  if (Object.hasOwn(object, name) || name === "__proto__") throw notPlain
+  object[name] = value
+}
+
+const dash = 45
+
+const space = 32
+
+export class Reader {
+  #at: number
+  /** Spaces before the line that is next; -1: there is none. */
+  indent = -1
+  /** Where the element that was read last begins, behind its dash. */
+  elementAt = 0
+
+  /** @param begin of a line */
+  constructor(
+    readonly text: string,
+    begin: number
+  ) {
+    this.#at = begin
+    this.#beginLine()
+  }
+
+  /** Where the next line's content begins. */
+  get at(): number {
+    return this.#at
+  }
+
+  /** Whether an element of a list comes next, after this many spaces. */
+  isElement(indent: number): boolean {
+    if (this.indent !== indent || this.text.charCodeAt(this.#at) !== dash) return false
+    const next = this.text.charCodeAt(this.#at + 1)
+    return next === space || next === 10 || next === 13 || Number.isNaN(next)
+  }
+
+  /** An element of a list whose dash is next. */
+  element(indent: number, depth: number): JsonValue {
+    this.#at++
+    const spaces = this.#spaces()
+    if (spaces === undefined) {
+      this.#nextLine()
+      if (this.indent <= indent) throw notPlain
+    }
+    const at = this.#at
+    const value =
+      spaces === undefined ? this.block(this.indent, depth) : this.#inline(indent + spaces + 1, indent, depth)
+    this.elementAt = at
+    return value
+  }
+
+  /** A key whose value begins on lines of its own, or behind it. */
+  key(): string {
+    const name = this.#match(keyInBlock)
+    if (name === undefined) throw notPlain
+    return name
+  }
+
+  /** Goes to the line that begins there. */
+  goTo(begin: number): void {
+    this.#at = begin
+    this.#beginLine()
+  }
+
+  /** Whether the value of the key stands on lines of its own; then the first of them is next. */
+  isBelow(): boolean {
+    if (this.#spaces() !== undefined) return false
+    this.#nextLine()
+    return true
+  }
+
+  /** A value on lines of its own. */
+  below(indent: number, depth: number): JsonValue {
+    if (this.isElement(indent)) return this.block(indent, depth)
+    return this.indent > indent ? this.block(this.indent, depth) : null
+  }
+
+  /** The lines that begin with so many spaces. */
+  block(indent: number, depth: number): JsonValue {
+    if (depth > deepest) throw notPlain
+    if (this.isElement(indent)) {
+      const list: Array<JsonValue> = []
+      while (this.isElement(indent)) list.push(this.element(indent, depth + 1))
+      if (this.indent > indent) throw notPlain
+      return list
+    }
+    const object: JsonObject = {}
+    while (this.indent === indent && !this.isElement(indent)) {
+      const name = this.key()
+      const isBelow = this.isBelow()
+      set(object, name, isBelow ? this.below(indent, depth + 1) : this.line(indent, depth + 1))
+    }
+    if (this.indent > indent) throw notPlain
+    return object
+  }
+
+  /** What stands behind a dash: an element may begin with a key, or with an element of its own. */
+  #inline(column: number, indent: number, depth: number): JsonValue {
+    this.indent = column
+    const at = this.#at
+    if (this.isElement(column)) return this.block(column, depth)
+    const name = this.#match(keyInBlock)
+    this.#at = at
+    return name === undefined ? this.line(indent, depth) : this.block(column, depth)
+  }
+
+  /** A value that ends with its line, below which nothing stands deeper than `indent`. */
+  line(indent: number, depth: number): JsonValue {
+    const value = this.#scalar(false, depth)
+    this.#endLine()
+    if (this.indent > indent) throw notPlain
+    return value
+  }
+
+  #scalar(isFlow: boolean, depth: number): JsonValue {
+    switch (this.text[this.#at]) {
+      case '"': {
+        const text = this.#match(doubleQuoted)
+        if (text === undefined) throw notPlain
+        if (!text.includes("\\")) return text
+        const read: unknown = JSON.parse(`"${text}"`)
+        return typeof read === "string" ? read : text
+      }
+      case "'": {
+        const text = this.#match(singleQuoted)
+        // Two of them would be one quote.
+        if (text === undefined || this.text[this.#at] === "'") throw notPlain
+        return text
+      }
+      case "[":
+        return this.#flowList(depth)
+      case "{":
+        return this.#flowMap(depth)
+      default: {
+        const text = this.#match(isFlow ? plainInFlow : plainInBlock)
+        if (text === undefined || /^-(?:$|[ -])/.test(text)) throw notPlain
+        return scalarOf(text)
+      }
+    }
+  }
+
+  #flowList(depth: number): Array<JsonValue> {
+    const list: Array<JsonValue> = []
+    this.#open(depth)
+    if (this.#take("]")) return list
+    for (;;) {
+      list.push(this.#scalar(true, depth + 1))
+      if (this.#isOver("]")) return list
+    }
+  }
+
+  #flowMap(depth: number): JsonObject {
+    const object: JsonObject = {}
+    this.#open(depth)
+    if (this.#take("}")) return object
+    for (;;) {
+      const name = this.#match(keyInFlow)
+      if (name === undefined) throw notPlain
+      set(object, name, this.#scalar(true, depth + 1))
+      if (this.#isOver("}")) return object
+    }
+  }
+
+  #open(depth: number): void {
+    if (depth > deepest) throw notPlain
+    this.#at++
+    this.#spaces()
+  }
+
+  /** Whether a collection in brackets ends here; else there is more behind a comma. */
+  #isOver(bracket: string): boolean {
+    this.#spaces()
+    if (this.#take(bracket)) return true
+    if (!this.#take(",")) throw notPlain
+    this.#spaces()
+    return false
+  }
+
+  #take(character: string): boolean {
+    if (this.text[this.#at] !== character) return false
+    this.#at++
+    return true
+  }
+
+  /** Goes over spaces; gives how many, or `undefined` where the line ends with them. */
+  #spaces(): number | undefined {
+    const begin = this.#at
+    while (this.text.charCodeAt(this.#at) === space) this.#at++
+    const next = this.text[this.#at]
+    if (next === undefined || next === "\n" || next === "\r" || (next === "#" && this.#at > begin)) return undefined
+    return this.#at - begin
+  }
+
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at
+    const found = pattern.exec(this.text)
+    if (found === null) return undefined
+    this.#at = pattern.lastIndex
+    return found[1] ?? found[2] ?? found[3] ?? found[0]
+  }
+
+  #endLine(): void {
+    lineEnd.lastIndex = this.#at
+    if (!lineEnd.test(this.text)) throw notPlain
+    this.#at = lineEnd.lastIndex
+    this.#beginLine()
+  }
+
+  /** Leaves a line of which only a comment is left. */
+  #nextLine(): void {
+    const end = this.text.indexOf("\n", this.#at)
+    this.#at = end < 0 ? this.text.length : end + 1
+    this.#beginLine()
+  }
+
+  /** Goes over lines that hold nothing, and over the spaces before what the next one holds. */
+  #beginLine(): void {
+    for (;;) {
+      const begin = this.#at
+      while (this.text.charCodeAt(this.#at) === space) this.#at++
+      const next = this.text[this.#at]
+      this.indent = next === undefined ? -1 : this.#at - begin
+      if (next === "\t") throw notPlain
+      if (next !== "\n" && next !== "\r" && next !== "#") return
+      const end = this.text.indexOf("\n", this.#at)
+      this.#at = end < 0 ? this.text.length : end + 1
+    }
+  }
+}
