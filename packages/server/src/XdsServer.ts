@@ -6,9 +6,11 @@
 import type { Heartbeat } from "@effect-xds/core"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as ByteBudget from "@effect-xds/transport/ByteBudget"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -85,6 +87,17 @@ export interface Options<out R = never> {
   readonly maxNameLength?: number | undefined
   /** Types a client may subscribe to on one stream. Default: 64. */
   readonly maxTypes?: number | undefined
+  /**
+   * Fields of a client's node, at all levels: it is decoded as a whole, and others wait for it. More end the stream with
+   * RESOURCE_EXHAUSTED. Default: 16 384; an Envoy's has 6 000.
+   */
+  readonly maxNodeFields?: number | undefined
+  /**
+   * Bytes that clients make the server hold while `authorize` decides over them, of all together: their nodes and first
+   * requests. Newcomers for whom there is no room are told to try again (UNAVAILABLE). Default: 268 435 456, some hundred
+   * Envoys at a time.
+   */
+  readonly maxClientBytes?: number | undefined
   /** Open streams. Default: 100 000. */
   readonly maxStreams?: number | undefined
   /** Open streams of one group. Default: 100 000. */
@@ -154,6 +167,7 @@ const settingsOf = <R>(options: Options<R>): Settings => {
     maxNames: options.maxNames ?? 100_000,
     maxNameLength: options.maxNameLength ?? 65_536,
     maxTypes: options.maxTypes ?? 64,
+    maxNodeFields: options.maxNodeFields ?? 16_384,
     maxStreamsPerGroup: options.maxStreamsPerGroup ?? 100_000,
     maxEarlyRequests: options.maxEarlyRequests ?? 100,
     controlPlane: options.controlPlane,
@@ -193,6 +207,8 @@ export const make = <R = never>(
     const connections = new Set<Connection>()
     const groups = new Map<string, Group>()
     const subscribers = Subscribers.make(options.eventCapacity ?? 1_024)
+    const refusing = new TransportMetrics.Refusing("maxClientBytes")
+    const full = new TransportMetrics.Refusing("maxStreams")
     let lastId = 0
 
     // Not the wall clock: it may go back, and the reducers' time must not.
@@ -243,7 +259,10 @@ export const make = <R = never>(
         return group
       },
       leave: (connection) => {
-        if (connections.delete(connection)) XdsServerMetrics.streams.unsafeModify(-1, [])
+        if (connections.delete(connection)) {
+          XdsServerMetrics.streams.unsafeModify(-1, [])
+          full.set(false)
+        }
         const group = connection.groupOf()
         if (group === undefined) return
         group.connections.delete(connection)
@@ -266,6 +285,8 @@ export const make = <R = never>(
       log: LogLimit.make(runtime, now),
       span,
       secrets: new Secrets(),
+      authorizing: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "authorizing"),
+      refusing,
       authorize:
         authorize === undefined
           ? undefined
@@ -285,6 +306,8 @@ export const make = <R = never>(
       Effect.sync(() => {
         for (const connection of connections) connection.end(Status.make("UNAVAILABLE", "the control plane shuts down"))
         worker.stop()
+        refusing.set(false)
+        full.set(false)
       })
     )
     yield* store.listen((name, resources) => {
@@ -306,6 +329,7 @@ export const make = <R = never>(
     })
     const address = yield* transport.serve((stream) => {
       if (connections.size >= maxStreams) {
+        full.set(true)
         XdsServerMetrics.violations.unsafeUpdate(1, [])
         environment.log(LogLevel.Warning, "maxStreams", `${maxStreams} streams are open; no more are accepted`)
         const status = Status.make("RESOURCE_EXHAUSTED", `the control plane serves its ${maxStreams} streams already`)

@@ -9,8 +9,9 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ServerTransport, Status } from "@effect-xds/transport"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Stream } from "effect"
+import { Effect, Layer, Logger, Metric, Stream } from "effect"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
 
@@ -76,7 +77,7 @@ const transport = () => {
         return "here"
       })
   })
-  const open = (protocol: Request.Protocol): Opened => {
+  const open = (protocol: Request.Protocol, onEnd: (status: Status.Status) => void = () => undefined): Opened => {
     if (accept === undefined) throw new Error("nobody serves")
     let isOver = false
     const handler = accept({
@@ -84,11 +85,21 @@ const transport = () => {
       method: { protocol, typeUrl: undefined, unary: false },
       headers: {},
       write: () => true,
-      end: () => void (isOver = true)
+      end: (status) => {
+        isOver = true
+        onEnd(status)
+      }
     })
     return { handler, end: () => (isOver ? undefined : handler.onEnd("gone")) }
   }
   return { layer, open }
+}
+
+/** A node with a megabyte of metadata. */
+const megabyte = 1024 * 1024
+const largeNode = (id: string, cluster = "edge") => {
+  const blob = { kind: { case: "stringValue" as const, value: `${id} `.padEnd(megabyte, "x") } }
+  return toBinary(NodeSchema, create(NodeSchema, { id, cluster, metadata: { fields: { blob } } }))
 }
 
 const error = (stranger: string) => ({ code: 3, message: `${stranger} does not like it` })
@@ -207,6 +218,158 @@ describe("a server", () => {
         )
       }),
     180_000
+  )
+})
+
+const manyEntries = Object.fromEntries(Array.from({ length: 17_000 }, (_, index) => [`key ${index}`, "value"]))
+
+/** Does something with a server whose clients of group `slow` are never authorized. */
+const withServer = <A, E>(
+  options: Partial<XdsServer.Options>,
+  then: (
+    open: (protocol: Request.Protocol, onEnd?: (status: Status.Status) => void) => Opened
+  ) => Effect.Effect<A, E, XdsServer.XdsServer>
+) =>
+  Effect.suspend(() => {
+    const { layer, open } = transport()
+    return Effect.provide(
+      Effect.zipRight(
+        Effect.flatMap(SnapshotStore.SnapshotStore, (store) =>
+          store.set("edge", Snapshot.make({ clusters: [cluster("a", "")] }))
+        ),
+        then(open)
+      ),
+      XdsServer.layer({
+        group: (node) => node.cluster,
+        authorize: (_node, _origin, group) => (group === "slow" ? Effect.never : Effect.succeed(group)),
+        ...options
+      }).pipe(
+        Layer.provideMerge(SnapshotStore.layerMemory),
+        Layer.provide(layer),
+        Layer.provide(Logger.replace(Logger.defaultLogger, Logger.none))
+      )
+    )
+  })
+
+const held = Effect.map(Metric.value(TransportMetrics.clientBytes("authorizing")), ({ value }) => value)
+const isRefusing = Effect.map(Metric.value(TransportMetrics.refusing("maxClientBytes")), ({ value }) => value === 1)
+
+describe("the node of a first request", () => {
+  it.scopedLive("is forgotten when its client is authorized", () =>
+    withServer({}, (open) =>
+      Effect.gen(function* () {
+        const visit = (id: string): Opened => {
+          const opened = open("Incremental")
+          opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node: largeNode(id) }))
+          return opened
+        }
+        const opened = [visit("first")]
+        const before = yield* used
+        for (let index = 0; index < 100; index++) opened.push(visit(`n${index}`))
+        yield* turn
+        expect((yield* (yield* XdsServer.XdsServer).status).length).toBe(101)
+        expect(((yield* used) - before) / megabyte).toBeLessThan(20)
+        expect(yield* held).toBe(0)
+        for (const each of opened) each.end()
+      })
+    )
+  )
+
+  it.scopedLive("counts while its client is authorized: where there is no room, newcomers are told to come again", () =>
+    withServer({ maxClientBytes: 4.5 * megabyte }, (open) =>
+      Effect.gen(function* () {
+        const ends: Array<Status.Status> = []
+        const visit = (cluster: string): Opened => {
+          const opened = open("Incremental", (status) => void ends.push(status))
+          opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node: largeNode("n", cluster) }))
+          return opened
+        }
+        const slow = Array.from({ length: 4 }, () => visit("slow"))
+        expect(ends).toEqual([])
+        expect(yield* isRefusing).toBe(false)
+        visit("slow")
+        visit("edge")
+        expect(ends.map(({ code }) => code)).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
+        expect(ends[0]?.message).toContain("maxClientBytes")
+        expect(yield* isRefusing).toBe(true)
+        expect(yield* held).toBeGreaterThan(4 * megabyte)
+        expect(yield* held).toBeLessThan(4.5 * megabyte)
+        slow[0]?.end()
+        const last = visit("edge")
+        yield* turn
+        expect(ends.length).toBe(2)
+        expect(yield* isRefusing).toBe(false)
+        for (const each of [...slow, last]) each.end()
+        expect(yield* held).toBe(0)
+      })
+    )
+  )
+
+  it.scopedLive("is not decoded if it has too many fields, at whatever depth; an Envoy's is", () =>
+    withServer({}, (open) =>
+      Effect.gen(function* () {
+        const ends: Array<Status.Status> = []
+        const visit = (node: Uint8Array): void => {
+          const opened = open("Incremental", (status) => void ends.push(status))
+          opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node }))
+          opened.end()
+        }
+        const extensions = Array.from({ length: 1_500 }, (_, index) => ({
+          name: `envoy.filters.http.${index}`,
+          category: "envoy.filters.http",
+          typeUrls: ["envoy.extensions.filters.http.a.v3.A", "envoy.a.A"]
+        }))
+        visit(toBinary(NodeSchema, create(NodeSchema, { id: "envoy", cluster: "edge", extensions })))
+        expect(ends).toEqual([])
+        const list = Array.from({ length: 9_000 }, () => ({ kind: { case: "boolValue" as const, value: true } }))
+        const value = { kind: { case: "listValue" as const, value: { values: list } } }
+        for (const node of [
+          // Extensions, fields that are not known, and groups, all of two bytes.
+          Buffer.alloc(65_536, Buffer.from([0x42, 0])),
+          Buffer.alloc(65_536, Buffer.from([0x7a, 0])),
+          Buffer.alloc(65_536, Buffer.from([0x7b, 0x7c])),
+          toBinary(NodeSchema, create(NodeSchema, { metadata: { fields: { list: value } } })),
+          toBinary(NodeSchema, create(NodeSchema, { dynamicParameters: { a: { params: manyEntries } } }))
+        ]) {
+          ends.length = 0
+          visit(node)
+          expect(ends.map(({ code }) => code)).toEqual(["RESOURCE_EXHAUSTED"])
+          expect(ends[0]?.message).toContain("maxNodeFields")
+        }
+      })
+    )
+  )
+
+  it.scopedLive("leaves a thousand characters of each of its names, and no more", () =>
+    withServer({}, (open) =>
+      Effect.gen(function* () {
+        const server = yield* XdsServer.XdsServer
+        const opened = open("Incremental")
+        const node = toBinary(NodeSchema, create(NodeSchema, { id: "i".repeat(megabyte), cluster: "edge" }))
+        opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node }))
+        yield* turn
+        const [client] = yield* server.status
+        expect(client?.node?.id).toBe(`${"i".repeat(1024)}…`)
+        opened.end()
+      })
+    )
+  )
+})
+
+describe("what a client names", () => {
+  it.scopedLive("is bounded in length, also type URLs and the group", () =>
+    withServer({ maxNameLength: 100 }, (open) =>
+      Effect.sync(() => {
+        const ends: Array<Status.Status> = []
+        const note = (status: Status.Status): void => void ends.push(status)
+        const long = "x".repeat(101)
+        open("Incremental", note).handler.onRequest(Request.incremental({ typeUrl: CDS, node: nodeOf("n", long) }))
+        const { handler } = open("Incremental", note)
+        handler.onRequest(Request.incremental({ typeUrl: CDS, node: nodeOf("n", "edge") }))
+        handler.onRequest(Request.incremental({ typeUrl: `type.googleapis.com/${long}` }))
+        expect(ends.map(({ code }) => code)).toEqual(["RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED"])
+      })
+    )
   )
 })
 

@@ -12,8 +12,10 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
+import type { Refusing } from "@effect-xds/transport/TransportMetrics"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Exit from "effect/Exit"
@@ -24,6 +26,7 @@ import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import type { Audience, Slices } from "./Audience.js"
 import type { ChangeTimes } from "./ChangeTimes.js"
+import * as NodeFields from "./NodeFields.js"
 import * as Secrets from "./Secrets.js"
 import * as StreamSpan from "./StreamSpan.js"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
@@ -39,6 +42,7 @@ export interface Settings {
   readonly maxNames: number
   readonly maxNameLength: number
   readonly maxTypes: number
+  readonly maxNodeFields: number
   readonly maxStreamsPerGroup: number
   readonly maxEarlyRequests: number
   readonly controlPlane: string | undefined
@@ -78,6 +82,10 @@ export interface Environment {
   readonly log: LogLimit
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
+  /** What those hold who are being authorized. */
+  readonly authorizing: ByteBudget
+  /** There was no room for somebody. */
+  readonly refusing: Refusing
   /** Starts the hook; the result stops it. `undefined`: there is no hook. */
   readonly authorize:
     | ((
@@ -121,13 +129,45 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 /** Steps of a stream before others have their turn. One that deals with a part of many names is the only one in its turn. */
 const stepsPerTurn = 64
 
+/** Characters of an identity that are kept. */
+const maxIdentity = 1024
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+/** A text that is not part of a longer one: such a part would keep all of it. */
+const own = (text: string): string => decoder.decode(encoder.encode(text))
+
+const shownText = (text: string): string =>
+  Redaction.text(text.length <= maxIdentity ? text : own(`${text.slice(0, maxIdentity)}…`))
+
 /** What is shown of a node, which may hold anything. */
 const shown = (node: Client.NodeIdentity): Client.NodeIdentity => ({
-  id: Redaction.text(node.id),
-  cluster: Redaction.text(node.cluster),
-  userAgentName: Redaction.text(node.userAgentName),
-  userAgentVersion: Redaction.text(node.userAgentVersion)
+  id: shownText(node.id),
+  cluster: shownText(node.cluster),
+  userAgentName: shownText(node.userAgentName),
+  userAgentVersion: shownText(node.userAgentVersion)
 })
+
+/** Bytes that a field of a decoded node takes, and a name of a request, beside what it holds: about. */
+const bytesPerField = 80
+const bytesPerName = 64
+
+/** Bytes that a first request makes the server hold while its client is authorized: about. */
+const weightOf = (request: Request.Request, nodeBytes: number, nodeFields: number): number => {
+  let names = 0
+  let bytes = nodeBytes + bytesPerField * nodeFields
+  const add = (name: string): void => {
+    names++
+    bytes += name.length
+  }
+  if (request._tag === "StateOfTheWorld") request.resourceNames.forEach(add)
+  else {
+    request.resourceNamesSubscribe.forEach(add)
+    names += request.initialResourceVersions.size
+  }
+  return bytes + bytesPerName * names
+}
 
 /** Responses to one stream whose answers are still to come and whose content is kept for the client's words about it. */
 const maxUnanswered = 16
@@ -141,7 +181,7 @@ interface Unanswered {
 const nothingUnanswered: ReadonlyArray<Unanswered> = []
 
 /** One stream of one client. */
-export class Connection implements ServerTransport.StreamHandler, Work {
+export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private phase: Phase = { _tag: "Opening" }
   private node: Client.NodeIdentity | undefined
   private stream: ServerStream.ServerStream
@@ -195,6 +235,11 @@ export class Connection implements ServerTransport.StreamHandler, Work {
   // What the transport tells.
 
   readonly onRequest = (request: Request.Request): void => {
+    const { maxNameLength } = this.environment.settings
+    if (this.phase._tag !== "Ended" && request.typeUrl.length > maxNameLength) {
+      const message = `a type URL has ${request.typeUrl.length} characters; at most ${maxNameLength}, as maxNameLength says`
+      return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
+    }
     switch (this.phase._tag) {
       case "Opening":
         return this.open(request)
@@ -325,7 +370,13 @@ export class Connection implements ServerTransport.StreamHandler, Work {
       return this.refuse(Status.make("INVALID_ARGUMENT", message))
     }
     let node: Node
+    let fields: number
     try {
+      fields = NodeFields.count(NodeSchema, request.node, settings.maxNodeFields)
+      if (fields > settings.maxNodeFields) {
+        const message = `the first request's node has more than ${settings.maxNodeFields} fields; raise maxNodeFields of the server`
+        return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
+      }
       // A copy: what is not known in it stays bytes, and the user's functions may keep it.
       node = fromBinary(NodeSchema, request.node.slice())
     } catch (cause) {
@@ -348,9 +399,14 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     } catch (cause) {
       return this.fail("the group function", cause)
     }
+    if (group.length > settings.maxNameLength) {
+      const message = `the name of the group has ${group.length} characters; at most ${settings.maxNameLength}, as maxNameLength says`
+      return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
+    }
     const features = node.clientFeatures
     const first = withoutNode(request)
     if (authorize === undefined) return this.serve(group, features, [first])
+    if (!this.hold(weightOf(request, request.node.length, fields))) return
 
     const phase = { _tag: "Authorizing" as const, early: [first] }
     this.phase = phase
@@ -361,6 +417,8 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     const stop = authorize(node, origin, group, (exit) => {
       // It would hold on to the node.
       this.stopAuthorizing = undefined
+      this.environment.authorizing.delete(this)
+      this.environment.refusing.set(false)
       if (this.phase !== phase) return
       if (Exit.isSuccess(exit)) return this.serve(exit.value, features, phase.early)
       const refusal = Cause.failureOrCause(exit.cause)
@@ -370,6 +428,22 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     // It may have come at once.
     if (this.isAuthorizing()) this.stopAuthorizing = stop
   }
+
+  /** Counts what is held while it is authorized; `false`: there is no room. Who is being authorized already comes first. */
+  private hold(bytes: number): boolean {
+    const { authorizing } = this.environment
+    if (authorizing.size > 0 && !authorizing.hasRoom(bytes)) {
+      const message = "the control plane authorizes as many clients as it has room for (maxClientBytes); try again"
+      this.environment.refusing.set(true)
+      this.refuse(Status.make("UNAVAILABLE", message))
+      return false
+    }
+    authorizing.set(this, bytes)
+    return !this.hasEnded()
+  }
+
+  /** Only where it alone is more than there is room for. */
+  readonly evict = (): void => this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
 
   private isAuthorizing(): boolean {
     return this.phase._tag === "Authorizing"
@@ -661,6 +735,8 @@ export class Connection implements ServerTransport.StreamHandler, Work {
     const client = this.client()
     this.setWaiting(false)
     if (this.phase._tag === "Authorizing") this.stopAuthorizing?.()
+    this.stopAuthorizing = undefined
+    this.environment.authorizing.delete(this)
     // Leaves while the group is still known.
     this.environment.leave(this)
     this.phase = ended
