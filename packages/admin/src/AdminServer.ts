@@ -46,6 +46,8 @@ export interface ListenOptions extends Answers.Options {
    * name of a service. Requests with another `Host` are refused with 421.
    */
   readonly allowedHosts?: ReadonlyArray<string> | undefined
+  /** What people know `allowedHosts` by, for the words of a refusal: `--admin-allow-host`. Default: its own name. */
+  readonly allowedHostsName?: string | undefined
   /** Connections at a time; more are closed at once. Default 256. */
   readonly maxConnections?: number | undefined
   /** Milliseconds without a byte read or written after which a connection is closed. Default 30 000. */
@@ -96,7 +98,8 @@ const hostnameOf = (header: string): string =>
 /** What a browser is told to ask under a name that is not this server's (DNS rebinding) is refused. */
 const refusalOf = (
   { headers, socket }: Http.IncomingMessage,
-  names: ReadonlySet<string>
+  names: ReadonlySet<string>,
+  option: string
 ): HttpListener.Answer | undefined => {
   // Only HTTP/1.0 has none, and no browser speaks that.
   if (headers.host === undefined) return undefined
@@ -105,7 +108,7 @@ const refusalOf = (
   const shown = JSON.stringify(Redaction.text(name.slice(0, Answers.longest)))
   return Answers.text(
     421,
-    `this admin port is not known as ${shown}; ask for localhost, or name that host in allowedHosts`
+    `this admin port is not known as ${shown}; ask for localhost, or name that host in ${option}`
   )
 }
 
@@ -151,7 +154,7 @@ export const make = (
       })
     )
     yield* HttpListener.answer(node, (request) => {
-      const refusal = refusalOf(request, names)
+      const refusal = refusalOf(request, names, options.allowedHostsName ?? "allowedHosts")
       return refusal === undefined
         ? respond({ method: request.method ?? "", url: request.url ?? "" })
         : Effect.succeed(refusal)

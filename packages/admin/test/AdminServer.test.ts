@@ -80,7 +80,7 @@ describe("AdminServer", () => {
       limit.set(true)
       expect(yield* get("/readyz")).toMatchObject({
         status: 503,
-        body: "not ready: newcomers are refused, maxConnections is reached\n"
+        body: "not ready: newcomers are refused, the limit of connections is reached\n"
       })
       limit.set(false)
       expect(yield* get("/readyz")).toMatchObject({ status: 200 })
@@ -89,7 +89,10 @@ describe("AdminServer", () => {
 
   it.scopedLive("answers only who asks for it by a name of its own", () =>
     Effect.gen(function* () {
-      const { address } = yield* AdminServer.make({ allowedHosts: ["xds-admin.corp"] })
+      const { address } = yield* AdminServer.make({
+        allowedHosts: ["xds-admin.corp"],
+        allowedHostsName: "--admin-allow-host"
+      })
       const ask = (host: string) =>
         Effect.promise(
           () =>
@@ -119,7 +122,7 @@ describe("AdminServer", () => {
       for (const host of ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.1.2.3", "[::2]:80"]) {
         const { body, status } = yield* ask(host)
         expect(status, host).toBe(421)
-        expect(body, host).toContain("allowedHosts")
+        expect(body, host).toContain("name that host in --admin-allow-host")
       }
     }).pipe(Effect.provide(environment))
   )

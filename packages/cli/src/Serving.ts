@@ -298,6 +298,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       : yield* AdminServer.make({
           host: config.adminHost,
           allowedHosts: config.adminAllowHost,
+          allowedHostsName: "--admin-allow-host",
           port: config.adminPort,
           notReady: feed.notReady,
           details: filesOf(feed)

@@ -61,9 +61,7 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
     const what = this.limit === "maxGroups" ? "groups in the store" : "resources in the group"
     return (
       `group ${JSON.stringify(this.group)}: ${this.size} ${what}, the limit is ${this.maximum}; ` +
-      `raise ${this.limit} of SnapshotStore.layerMemoryWith or ${
-        this.limit === "maxGroups" ? "clear groups that have no clients" : "split the group"
-      }`
+      (this.limit === "maxGroups" ? "clear groups that have no clients" : "split the group")
     )
   }
 }

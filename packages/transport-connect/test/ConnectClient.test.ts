@@ -181,7 +181,7 @@ describe("ConnectClient", () => {
           {
             code: "RESOURCE_EXHAUSTED",
             message:
-              "a response of 70000000 bytes is larger than this client's limit of 67108864 bytes; raise maxResponseBytes"
+              "a response of 70000000 bytes is larger than this client's limit of 67108864 bytes; ask for fewer resources at a time"
           }
         ])
       )

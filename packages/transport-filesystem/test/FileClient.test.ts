@@ -316,7 +316,7 @@ describe("A client that reads files", () => {
       const client = yield* connect(directory, "", { maxFiles: 1 })
       const one = yield* hear(client.watch(assignments, "e"), textOfAssignment)
       yield* hear(client.watch(assignments, "f"), textOfAssignment)
-      yield* eventually(() => expect(one.errors[0]).toContain("EDS would be more than 1 files (maxFiles)"))
+      yield* eventually(() => expect(one.errors[0]).toContain("EDS would be more than 1 files, the limit"))
     })
   )
 })

@@ -342,7 +342,7 @@ describe("a directory of resources", () => {
       directory.remove("edge/self.yaml")
       yield* source.holds("edge", "a")
       for (let index = 0; index < 10; index++) directory.write(`edge/${index}.yaml`, cluster(`n${index}`))
-      expect((yield* source.heard("Rejected")).error.message).toMatch(/more than 10 files; divide them/)
+      expect((yield* source.heard("Rejected")).error.message).toMatch(/more than 10 files, the limit; put several/)
       expect(source.groups["edge"]).toEqual(["a"])
       for (let index = 0; index < 9; index++) directory.remove(`edge/${index}.yaml`)
       yield* source.holds("edge", "a", "n9")

@@ -81,7 +81,12 @@ const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot
     if (metricKey.name !== TransportMetrics.refusingName || !MetricState.isGaugeState(metricState)) return []
     if (Number(metricState.value) <= 0) return []
     const limit = metricKey.tags.find(({ key }) => key === "limit")?.value ?? "a limit"
-    return [`newcomers are refused, ${limit} is reached`]
+    // The option is told to who can set it, by the metric; to people here, what there is too much of.
+    const what = limit
+      .replace(/^max/, "")
+      .replace(/\B(?=[A-Z])/g, " ")
+      .toLowerCase()
+    return [`newcomers are refused, the limit of ${what} is reached`]
   })
 )
 

@@ -468,12 +468,12 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       })
       group = this.environment.join(this, name)
     } catch (cause) {
-      return this.fail("the ttl, wildcard or makeBeforeBreak function or the store", cause)
+      return this.fail("a function for TTLs, wildcards or make before break, or the store", cause)
     }
     this.phase = { _tag: "Serving", group }
     if (group.connections.size > settings.maxStreamsPerGroup) {
       const limit = `group ${JSON.stringify(name)} has its ${settings.maxStreamsPerGroup} streams already`
-      return this.refuse(Status.make("RESOURCE_EXHAUSTED", `${limit}; raise maxStreamsPerGroup of the server`))
+      return this.refuse(Status.make("RESOURCE_EXHAUSTED", `${limit}, the limit for one group`))
     }
     this.giveUpAt = unary ? this.environment.now() + settings.fetchTimeout : Number.POSITIVE_INFINITY
     this.span?.attribute("xds.node.id", this.node?.id)

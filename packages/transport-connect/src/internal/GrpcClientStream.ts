@@ -158,7 +158,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
 
   #tooLarge(size: string): void {
     const limit = `larger than this client's limit of ${this.options.maxResponseBytes} bytes`
-    this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; raise maxResponseBytes`))
+    this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; ask for fewer resources at a time`))
   }
 
   readonly #onFramed = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Then => {

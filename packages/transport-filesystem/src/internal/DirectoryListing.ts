@@ -126,7 +126,8 @@ export const read = async (options: {
       return
     }
     entries += names.length
-    if (entries > maxFiles) throw new TooManyFiles(`more than ${maxFiles} files; divide them, or raise the limit`)
+    if (entries > maxFiles)
+      throw new TooManyFiles(`more than ${maxFiles} files, the limit; put several resources into one file`)
     for (const name of links) {
       await WayWatch.add(join(path, name), (directory, identity) => watch(directory, identity, true))
     }

@@ -223,7 +223,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
     for (const [path, name] of wanted) {
       if (files.has(path)) continue
       if (files.size >= this.environment.maxFiles) {
-        const text = `${ResourceType.shortNameOf(typeUrl)} would be more than ${this.environment.maxFiles} files (maxFiles)`
+        const text = `${ResourceType.shortNameOf(typeUrl)} would be more than ${this.environment.maxFiles} files, the limit`
         return this.#later(() => this.fail(Status.make("RESOURCE_EXHAUSTED", text)))
       }
       const close = this.environment.read(path, typeUrl, (reading) => {

@@ -58,10 +58,7 @@ export const read = async (path: string, maxBytes: number, known?: Signature): P
       const before = await file.stat({ bigint: true })
       if (!before.isFile()) return refused("Unreadable", "it is not a regular file")
       if (before.size > BigInt(maxBytes)) {
-        return refused(
-          "TooLarge",
-          `it has ${before.size} bytes, the limit for a file is ${maxBytes}; divide it, or raise the limit`
-        )
+        return refused("TooLarge", `it has ${before.size} bytes, the limit for a file is ${maxBytes}; divide it`)
       }
       const bytes = Buffer.alloc(Number(before.size))
       let length = 0

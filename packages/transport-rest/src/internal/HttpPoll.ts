@@ -25,7 +25,7 @@ const inflate = promisify(gunzip)
 const tooLarge = (limit: number): Status.Status =>
   Status.make(
     "RESOURCE_EXHAUSTED",
-    `the answer is larger than this client's limit of ${limit} bytes; raise maxResponseBytes`
+    `the answer is larger than this client's limit of ${limit} bytes; ask for fewer resources at a time`
   )
 
 const codeOf = (error: Error): string => String(Reflect.get(error, "code"))
