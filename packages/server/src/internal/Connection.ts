@@ -237,7 +237,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   readonly onRequest = (request: Request.Request): void => {
     const { maxNameLength } = this.environment.settings
     if (this.phase._tag !== "Ended" && request.typeUrl.length > maxNameLength) {
-      const message = `a type URL has ${request.typeUrl.length} characters; at most ${maxNameLength}, as maxNameLength says`
+      const message = `a type URL has ${request.typeUrl.length} characters; at most ${maxNameLength} are allowed`
       return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
     }
     switch (this.phase._tag) {
@@ -374,7 +374,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     try {
       fields = NodeFields.count(NodeSchema, request.node, settings.maxNodeFields)
       if (fields > settings.maxNodeFields) {
-        const message = `the first request's node has more than ${settings.maxNodeFields} fields; raise maxNodeFields of the server`
+        const message = `the first request's node has more than ${settings.maxNodeFields} fields, the limit`
         return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
       }
       // A copy: what is not known in it stays bytes, and the user's functions may keep it.
@@ -400,7 +400,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       return this.fail("the group function", cause)
     }
     if (group.length > settings.maxNameLength) {
-      const message = `the name of the group has ${group.length} characters; at most ${settings.maxNameLength}, as maxNameLength says`
+      const message = `the name of the group has ${group.length} characters; at most ${settings.maxNameLength} are allowed`
       return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
     }
     const features = node.clientFeatures
@@ -433,7 +433,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private hold(bytes: number): boolean {
     const { authorizing } = this.environment
     if (authorizing.size > 0 && !authorizing.hasRoom(bytes)) {
-      const message = "the control plane authorizes as many clients as it has room for (maxClientBytes); try again"
+      const message = "the control plane authorizes as many clients as it has room for; try again"
       this.environment.refusing.set(true)
       this.refuse(Status.make("UNAVAILABLE", message))
       return false
