@@ -156,6 +156,8 @@ export const decode = (
  */
 export class Reader {
   private readonly reader: BinaryReader
+  /** Of the groups that have begun, which no request has: what is in them is passed over, field by field. */
+  private readonly groups: Array<number> = []
   private readonly visit: Visit
   private readonly result: () => Request
 
@@ -178,12 +180,18 @@ export class Reader {
       for (let left = count; reader.pos < reader.len; left--) {
         if (left <= 0) return undefined
         const [field, type] = reader.tag()
-        if (!visit(reader, field, type)) reader.skip(type, field)
+        if (type === WireType.StartGroup) this.groups.push(field)
+        else if (type === WireType.EndGroup) this.endGroup(field)
+        else if (this.groups.length > 0 || !visit(reader, field, type)) reader.skip(type, field)
       }
-      return Either.right(this.result())
+      return this.groups.length > 0 ? this.malformed("a group does not end") : Either.right(this.result())
     } catch (cause) {
       return this.malformed(cause instanceof Error ? cause.message : String(cause))
     }
+  }
+
+  private endGroup(field: number): void {
+    if (this.groups.pop() !== field) throw new Error(`field ${field}: the end of a group that did not begin`)
   }
 
   malformed(reason: string): Either.Either<Request, MalformedRequest> {
@@ -294,10 +302,30 @@ const incrementalVisit = (sieve: InitialVersions.Sieve | undefined): Decoding =>
   return { visit, result }
 }
 
+/**
+ * Fields of a message inside a request, which is read at once. A NACK has its code, its message and some details, an entry of a
+ * map its key and value; a message that is made to take long has a million.
+ */
+const mostInside = 1_024
+
+const fieldsInside = (
+  reader: BinaryReader,
+  name: string,
+  visit: (reader: BinaryReader, field: number, type: WireType) => boolean
+): void => {
+  let left = mostInside
+  fields(reader.bytes(), (inner, field, type) => {
+    // A group is skipped as one field, whatever is in it.
+    if (left-- <= 0 || type === WireType.StartGroup)
+      throw new Error(`${name} has more than ${mostInside} fields, or a group`)
+    return visit(inner, field, type)
+  })
+}
+
 const decodeStatus = (reader: BinaryReader): ErrorDetail => {
   let code = 0
   let message = ""
-  fields(reader.bytes(), (inner, field, type) => {
+  fieldsInside(reader, "error_detail", (inner, field, type) => {
     if (field === 1 && type === WireType.Varint) {
       code = inner.int32()
       return true
@@ -314,7 +342,7 @@ const decodeStatus = (reader: BinaryReader): ErrorDetail => {
 const decodeMapEntry = (reader: BinaryReader): readonly [name: string, version: string] => {
   let name = ""
   let version = ""
-  fields(reader.bytes(), (inner, field, type) => {
+  fieldsInside(reader, "an entry of initial_resource_versions", (inner, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     if (field === 1) name = inner.string()
     else if (field === 2) version = inner.string()

@@ -1,6 +1,7 @@
 import * as Request from "@effect-xds/core/Request"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as Wire from "@effect-xds/core/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
@@ -148,5 +149,37 @@ describe("a request with many names", () => {
       reason: "NameTooLong",
       message: `a name of ${typeUrl} has 65537 characters; at most 65536 are allowed`
     })
+  })
+})
+
+describe("a request that is made to be read for long", () => {
+  const field = (number: number, bytes: Uint8Array): Uint8Array => Wire.fieldOf(number, bytes)
+  const many = (count: number) => new Uint8Array(2 * count).fill(0).map((_, at) => (at % 2 === 0 ? 0x7a : 0))
+  const reasonOf = (result: Either.Either<Request.Request, Request.MalformedRequest> | undefined): string =>
+    result !== undefined && Either.isLeft(result) ? result.left.reason : "it was read"
+
+  it("★ is malformed where a message inside it, which is read at once, has more than 1 024 fields", () => {
+    const fine = field(6, many(1_024))
+    const bad = field(6, many(1_025))
+    assert.isTrue(Either.isRight(Request.decode("StateOfTheWorld", fine)))
+    assert.match(reasonOf(Request.decode("StateOfTheWorld", bad)), /^error_detail has more than 1024 fields/)
+    const entry = field(5, many(1_025))
+    assert.match(reasonOf(Request.decode("Incremental", entry)), /^an entry of initial_resource_versions has more than/)
+    // A group of as many would be skipped as one field.
+    assert.match(reasonOf(Request.decode("StateOfTheWorld", field(6, Uint8Array.of(0x7b, 0x7c)))), /or a group/)
+  })
+
+  it("★ takes a step for each so many fields, also of a group, and a group's fields are none of the request's", () => {
+    const url = field(4, Wire.utf8("type"))
+    const inside = field(4, Wire.utf8("other"))
+    const group = [0x7b, ...Array.from({ length: 5_000 }, () => [...inside]).flat(), 0x7c]
+    const reader = new Request.Reader("StateOfTheWorld", Uint8Array.of(...url, ...group))
+    let steps = 1
+    let request = reader.read(100)
+    for (; request === undefined; request = reader.read(100)) steps++
+    assert.strictEqual(steps, 51)
+    assert.isTrue(Either.isRight(request) && request.right.typeUrl === "type")
+    assert.match(reasonOf(Request.decode("StateOfTheWorld", Uint8Array.of(0x7b))), /a group does not end/)
+    assert.match(reasonOf(Request.decode("StateOfTheWorld", Uint8Array.of(0x7b, 0x74))), /did not begin/)
   })
 })

@@ -74,12 +74,15 @@ export interface Options {
   /** The largest request in bytes, also after decompression. Default 4 194 304, which is gRPC's; an Envoy's first one has 60 KB. */
   readonly maxRequestBytes?: number
   /**
-   * The largest request in bytes that is not of a gRPC stream: of unary calls, gRPC-Web and Connect. They are parsed as a whole,
-   * and others wait for it: 10 000 names are read in some milliseconds, but a request of 1 MiB that is made for it takes
-   * some hundred. Default 1 048 576, which 10 000 names of 100 bytes fit into; never more than `maxRequestBytes`. Where
-   * strangers reach the port and no client has that many names, 65 536 is enough.
+   * The largest request in bytes that is not of a gRPC stream: of unary calls, gRPC-Web and Connect. Default 1 048 576, which
+   * 10 000 names of 100 bytes fit into; never more than `maxRequestBytes`.
    */
   readonly maxWholeRequestBytes?: number
+  /**
+   * Values in a request in JSON, by Connect or gRPC-Web: members, elements, objects and arrays. It is parsed as a whole, and
+   * others wait for it. Protobuf has no such limit. Default 10 000.
+   */
+  readonly maxJsonValues?: number
   /**
    * Bytes that clients make this transport hold, of all together: requests that are not complete, or wait to be read. Whoever
    * holds some for the longest time is ended with RESOURCE_EXHAUSTED when there are more. Default 268 435 456.
@@ -267,6 +270,7 @@ class Server {
       held: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "unread requests"),
       maxRequestBytes,
       maxWholeRequestBytes: options.maxWholeRequestBytes ?? 1024 * 1024,
+      maxJsonValues: options.maxJsonValues ?? 10_000,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
       requestTimeout: this.#handshakeTimeout,
       reflection: options.reflection ?? true,

@@ -9,7 +9,8 @@ import type {
   DescService,
   Message
 } from "@bufbuild/protobuf"
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, isMessage, toBinary } from "@bufbuild/protobuf"
+import { BytesValueSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryReader } from "@bufbuild/protobuf/wire"
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
 import { createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect"
@@ -18,6 +19,7 @@ import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse 
 import { TypeRegistry } from "@effect-xds/proto"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
+import type { Holder } from "@effect-xds/transport/ByteBudget"
 import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
 import * as CompanionCall from "./CompanionCall.js"
@@ -26,6 +28,7 @@ import type { Call } from "./ConnectStream.js"
 import { ConnectStream, toError } from "./ConnectStream.js"
 import type { Shared } from "./GrpcStream.js"
 import { closeSoon } from "./GrpcStream.js"
+import * as WholeRequests from "./WholeRequests.js"
 
 export type HttpRequest = Http1.IncomingMessage | Http2.Http2ServerRequest
 export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
@@ -109,49 +112,90 @@ const toMessage = async (
 
 const isJson = (contentType: string | null): boolean => /^application\/(?:\S+\+)?json/.test(contentType ?? "")
 
-async function* encoded(schema: DescMessage, messages: AsyncIterable<Message>): AsyncGenerator<Uint8Array> {
-  for await (const message of messages) yield toBinary(schema, message)
+/** What Connect parsed, as bytes again: of JSON in a turn of its own. */
+const bytesOf = async (shared: Shared, schema: DescMessage, message: Message): Promise<Uint8Array> => {
+  if (isMessage(message, BytesValueSchema)) return message.value
+  await new Promise<void>((resolve) => shared.turns.later(resolve, true))
+  const bytes = toBinary(schema, message)
+  await new Promise<void>((resolve) => shared.turns.later(resolve, true))
+  return bytes
+}
+
+async function* encoded(
+  shared: Shared,
+  schema: DescMessage,
+  messages: AsyncIterable<Message>
+): AsyncGenerator<Uint8Array> {
+  for await (const message of messages) yield await bytesOf(shared, schema, message)
 }
 
 const isStream = (method: DescMethod): method is DescMethodBiDiStreaming => method.methodKind === "bidi_streaming"
 const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary"
 
-const addStream = (router: ConnectRouter, shared: Shared, method: DescMethodBiDiStreaming): void => {
-  router.rpc(method, async function* (requests: AsyncIterable<Message>, context) {
+const addStream = (
+  router: ConnectRouter,
+  shared: Shared,
+  method: DescMethodBiDiStreaming,
+  input: DescMessage
+): void => {
+  router.rpc({ ...method, input }, async function* (requests: AsyncIterable<Message>, context) {
     const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
-    void stream.readAll(encoded(method.input, requests))
+    void stream.readAll(encoded(shared, input, requests))
     for await (const response of stream.responses()) yield await toMessage(method.output, response, context)
   })
 }
 
-const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary): void => {
-  router.rpc(method, async (request: Message, context) => {
+const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary, input: DescMessage): void => {
+  router.rpc({ ...method, input }, async (request: Message, context) => {
     const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
-    stream.request(toBinary(method.input, request))
+    void bytesOf(shared, input, request).then((bytes) => stream.request(bytes))
     for await (const response of stream.responses()) return await toMessage(method.output, response, context)
     throw toError(Status.make("INTERNAL", "the server gave no response"))
   })
 }
 
-const load = async (shared: Shared): Promise<Handlers> => {
+/** Bytes of a request of one of gRPC's own services. */
+const maxCompanionBytes = 65_536
+
+const maxBytesOf = ({ maxRequestBytes, maxWholeRequestBytes }: Shared): number =>
+  Math.min(maxRequestBytes, maxWholeRequestBytes)
+
+/** The handlers for requests in protobuf, or for those in JSON. */
+const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
+  const { maxJsonValues } = shared
   const router = createConnectRouter({
-    readMaxBytes: Math.min(shared.maxRequestBytes, shared.maxWholeRequestBytes),
-    acceptCompression: [compressionGzip],
+    readMaxBytes: maxBytesOf(shared) + (isJson ? 0 : WholeRequests.wrapBytes),
+    acceptCompression: [WholeRequests.gzipOf({ isJson, maxJsonValues })],
     jsonOptions: { registry: await TypeRegistry.forJson(null) }
   })
   const services = await loadServices()
   for (const { methods } of services) {
     for (const method of methods) {
-      if (isUnary(method)) addUnary(router, shared, method)
-      else if (isStream(method)) addStream(router, shared, method)
+      const input = isJson ? method.input : BytesValueSchema
+      if (isUnary(method)) addUnary(router, shared, method, input)
+      else if (isStream(method)) addStream(router, shared, method, input)
     }
   }
-  const open = (context: HandlerContext) => CompanionCall.open(shared, callOf(context), context.signal)
-  await CompanionServices.add(router, services, shared.reflection, open)
-  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
+  return handlersOf(router)
 }
+
+const loadCompanions = async (shared: Shared): Promise<Handlers> => {
+  const router = createConnectRouter({ readMaxBytes: maxCompanionBytes, acceptCompression: [compressionGzip] })
+  const open = (context: HandlerContext) => CompanionCall.open(shared, callOf(context), context.signal)
+  await CompanionServices.add(router, await loadServices(), shared.reflection, open)
+  return handlersOf(router)
+}
+
+const handlersOf = ({ handlers }: ConnectRouter): Handlers =>
+  new Map(handlers.map((handler) => [handler.requestPath, handler]))
+
+/** Content types of messages without a prefix: unary calls of Connect. */
+const isBare = (contentType: string): boolean => /^application\/(?:proto|json)\b/.test(contentType)
+
+const isBytes = (body: UniversalServerRequest["body"]): body is AsyncIterable<Uint8Array> =>
+  typeof body === "object" && body !== null && Symbol.asyncIterator in body
 
 /** Streams answer with headers before there is a first response, as gRPC ones do. */
 const isStreaming = (contentType: string): boolean => /^application\/(?:grpc|connect\+)/.test(contentType)
@@ -228,7 +272,41 @@ const lifetime = (
 }
 
 export const make = (shared: Shared): Serve => {
-  let loading: Promise<Handlers> | undefined
+  const loaded = new Map<string, Promise<Handlers>>()
+  const handlersFor = (method: ServerTransport.Method | undefined, contentType: string): Promise<Handlers> => {
+    const kind = method === undefined ? "companions" : isJson(contentType) ? "JSON" : "protobuf"
+    let handlers = loaded.get(kind)
+    if (handlers === undefined) {
+      handlers = method === undefined ? loadCompanions(shared) : load(shared, kind === "JSON")
+      loaded.set(kind, handlers)
+    }
+    return handlers
+  }
+
+  /** The request as Connect is to see it, and what it holds. */
+  const prepared = (
+    universal: UniversalServerRequest,
+    method: ServerTransport.Method | undefined,
+    onHeld: (bytes: number) => void
+  ): UniversalServerRequest => {
+    const { body, header } = universal
+    const contentType = header.get("content-type") ?? ""
+    // Those of gRPC's own services are small.
+    if (method === undefined || !isBytes(body)) return universal
+    const bare = isBare(contentType)
+    const encoding = header.get("content-encoding") ?? "identity"
+    const reading = {
+      isBare: bare,
+      isJson: isJson(contentType),
+      isCompressed: bare && encoding !== "identity",
+      maxBytes: maxBytesOf(shared),
+      maxJsonValues: shared.maxJsonValues,
+      onHeld
+    }
+    // It is another one where a message is wrapped.
+    if (bare) header.delete("content-length")
+    return { ...universal, body: WholeRequests.read(body, reading) }
+  }
 
   const call = async (
     incoming: Incoming,
@@ -236,9 +314,9 @@ export const make = (shared: Shared): Serve => {
     response: HttpResponse,
     hasStarted: () => boolean
   ): Promise<void> => {
-    const { path, peer, unary } = incoming
+    const { method, path, peer, unary } = incoming
     const contentType = universal.header.get("content-type") ?? ""
-    const handler = (await (loading ??= load(shared))).get(path)
+    const handler = (await handlersFor(method, contentType)).get(path)
     if (handler?.supportedContentType(contentType) !== true || /^application\/grpc-web-text/.test(contentType)) {
       const reason = `${path} is not served with content type ${contentType === "" ? "(none)" : contentType}`
       shared.onRefused(path, peer, "unsupported content type", reason)
@@ -300,7 +378,23 @@ export const make = (shared: Shared): Serve => {
       shared.onRefused(path, peer, "malformed message", "the host of the request is missing or malformed")
       return plain(response, 400, "the host of the request is missing or malformed")
     }
-    call(incoming, universal, response, () => started).catch((cause: unknown) => {
+    let over = false
+    const holder: Holder = {
+      evict: () => {
+        over = true
+        const reason = "this server holds as many bytes of requests that are not complete as it may"
+        shared.onRefused(path, peer, "too many unread bytes", reason)
+        destroy()
+      }
+    }
+    response.once("close", () => {
+      over = true
+      shared.held.delete(holder)
+    })
+    const prepare = prepared(universal, method, (bytes) => {
+      if (!over) shared.held.set(holder, bytes)
+    })
+    call(incoming, prepare, response, () => started).catch((cause: unknown) => {
       // An aborted call ends like this too.
       if (!universal.signal.aborted) shared.onDefect(path, peer, cause)
       destroy()

@@ -56,6 +56,9 @@ const fromError = (cause: unknown): Status.Status => {
   return Status.make(codeOf(error.code), error.rawMessage)
 }
 
+/** Fields that are read at a time. */
+const fieldsAtATime = 2048
+
 export class ConnectStream implements ServerTransport.AcceptedStream {
   readonly method: ServerTransport.Method
   readonly peer: ServerTransport.Peer
@@ -65,6 +68,9 @@ export class ConnectStream implements ServerTransport.AcceptedStream {
   #next: ServerTransport.Outgoing | undefined
   #status: Status.Status = Status.ok
   #wake: () => void = () => undefined
+  /** The server wants requests. */
+  #wanted = true
+  #readOn: () => void = () => undefined
 
   constructor(
     private readonly shared: Shared,
@@ -110,22 +116,48 @@ export class ConnectStream implements ServerTransport.AcceptedStream {
     this.signal.removeEventListener("abort", this.#onAbort)
     this.call.onEnd()
     this.#wake()
+    this.#readOn()
   }
 
   readonly shutdown = (status: Status.Status): void => this.#finish(status, status.message)
 
-  /** A request, re-encoded. Says whether the server wants more. */
-  request(bytes: Uint8Array): boolean {
-    const request = Request.decode(this.method.protocol, bytes)
-    if (Either.isLeft(request)) this.refuse("malformed message", Status.make("INTERNAL", request.left.message))
-    else this.#guard(() => this.#handler?.onRequest(request.right))
-    return this.#open
+  /** A request: it is read in turns. Says whether the server wants more. Never rejects. */
+  async request(bytes: Uint8Array): Promise<boolean> {
+    const { turns } = this.shared
+    const reader = new Request.Reader(this.method.protocol, bytes)
+    for (;;) {
+      if (turns.isOver()) await this.#turn()
+      if (!this.#open) return false
+      const request = reader.read(fieldsAtATime)
+      if (request === undefined) continue
+      if (Either.isLeft(request)) this.refuse("malformed message", Status.make("INTERNAL", request.left.message))
+      else this.#guard(() => this.#handler?.onRequest(request.right))
+      return this.#open
+    }
+  }
+
+  /** Others have their turn. */
+  #turn(): Promise<void> {
+    return new Promise((resolve) => this.shared.turns.later(resolve, true))
+  }
+
+  readonly setReading = (wanted: boolean): void => {
+    this.#wanted = wanted
+    if (wanted) this.#readOn()
   }
 
   /** Takes every request of a stream. Never rejects. */
   async readAll(requests: AsyncIterable<Uint8Array>): Promise<void> {
     try {
-      for await (const bytes of requests) if (!this.request(bytes)) return
+      for await (const bytes of requests) {
+        if (!(await this.request(bytes))) return
+        // What comes now waits where it is.
+        while (!this.#wanted && this.#open) {
+          await new Promise<void>((resolve) => {
+            this.#readOn = resolve
+          })
+        }
+      }
     } catch (cause) {
       if (!this.signal.aborted) {
         const status = fromError(cause)

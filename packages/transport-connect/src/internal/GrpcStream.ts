@@ -31,8 +31,10 @@ export interface Shared {
   /** What streams hold of requests that are not complete, or wait to be read. */
   readonly held: ByteBudget
   readonly maxRequestBytes: number
-  /** Of requests that are parsed as a whole, by Connect. */
+  /** Of requests that Connect gives as a whole. */
   readonly maxWholeRequestBytes: number
+  /** Of such requests in JSON. */
+  readonly maxJsonValues: number
   readonly writeBufferBytes: number
   /** Milliseconds that a unary call has to bring its request. */
   readonly requestTimeout: number

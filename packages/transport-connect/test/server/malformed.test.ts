@@ -128,7 +128,8 @@ describe("random bytes", () => {
         const calls = unaryPaths.map((path) => send(session, path, next() < 0.5 ? bytes(60) : frame(bytes(60))))
         const statuses = yield* Effect.promise(() => Promise.all(calls))
         for (const [index, { code }] of statuses.entries())
-          expect(refusals, `seed ${seed}, ${unaryPaths[index]}`).toContain(code)
+          // UNIMPLEMENTED: two messages, or none, for a call that takes one.
+          expect([...refusals, 12], `seed ${seed}, ${unaryPaths[index]}`).toContain(code)
         yield* areServed
       }
       yield* areAlone

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
-import * as JsonBounds from "./JsonBounds.js"
+import * as JsonValues from "@effect-xds/transport/JsonValues"
 import { parseObject, reasonOf } from "./JsonText.js"
 import * as Names from "./Names.js"
 import { badRequest, Refusal } from "./Refusal.js"
@@ -92,7 +92,7 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
   }
 
   function* parse(bytes: Uint8Array): Turns.Parts<JsonObject> {
-    if (!(yield* JsonBounds.isWithin(bytes, maxJsonValues))) {
+    if (!(yield* JsonValues.isWithin(bytes, maxJsonValues))) {
       const hint = "send application/x-protobuf, which has no such limit"
       const message = `the body holds more than ${maxJsonValues} JSON values, the limit of this server; ${hint}`
       throw new Refusal({ status: 413, code: "RESOURCE_EXHAUSTED", message })

@@ -1,0 +1,189 @@
+/** What is not a gRPC stream: unary calls, gRPC-Web and Connect. Such requests are read in turns, too, or are bounded. */
+import { BytesValueSchema } from "@bufbuild/protobuf/wkt"
+import { fromBinary } from "@bufbuild/protobuf"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import { Turns } from "@effect-xds/transport/Turns"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Metric } from "effect"
+import { vi } from "vitest"
+import { Readable } from "node:stream"
+import { gzipSync } from "node:zlib"
+import * as WholeRequests from "../src/internal/WholeRequests.js"
+import * as Http2Client from "./Http2Client.js"
+import { adsPath, answering, frame, request, serve } from "./RecordingServer.js"
+
+const fetchPath = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters"
+
+/** Half a million fields that nobody knows, and one that everybody does. */
+const many = Buffer.concat([request("type"), Buffer.alloc(1_000_000, Buffer.from([0x7a, 0]))])
+
+interface Case {
+  readonly name: string
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+}
+
+const stream = { ":path": adsPath }
+const unary = { ":path": fetchPath }
+
+/** Each turn has time for one part only; how many were taken. */
+const countTurns = Effect.acquireRelease(
+  Effect.sync(() => {
+    vi.spyOn(Turns.prototype, "isOver").mockReturnValue(true)
+    return vi.spyOn(Turns.prototype, "later")
+  }),
+  () => Effect.sync(() => vi.restoreAllMocks())
+)
+
+const until = (isDone: () => boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    while (!isDone()) yield* Effect.sleep(5)
+  }).pipe(
+    Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error("it did not come to be") }),
+    Effect.orDie
+  )
+
+describe("a request in protobuf", () => {
+  const cases: ReadonlyArray<Case> = [
+    { name: "of a unary gRPC call", headers: unary, body: frame(many) },
+    { name: "that is compressed", headers: { ...unary, "grpc-encoding": "gzip" }, body: frame(gzipSync(many), 1) },
+    { name: "of gRPC-Web", headers: { ...stream, "content-type": "application/grpc-web+proto" }, body: frame(many) },
+    {
+      name: "of a stream of Connect",
+      headers: { ...stream, "content-type": "application/connect+proto" },
+      body: frame(many)
+    },
+    { name: "of a unary call of Connect", headers: { ...unary, "content-type": "application/proto" }, body: many },
+    {
+      name: "of a unary call of Connect that is compressed",
+      headers: { ...unary, "content-type": "application/proto", "content-encoding": "gzip" },
+      body: gzipSync(many)
+    }
+  ]
+  for (const { body, headers, name } of cases) {
+    it.scopedLive(`${name} is read 2 048 fields at a time`, () =>
+      Effect.gen(function* () {
+        const { port, streams } = yield* serve({}, answering)
+        const client = yield* Http2Client.connect(port)
+        const later = yield* countTurns
+        const call = Http2Client.open(client, headers)
+        call.stream.end(body)
+        yield* until(() => streams[0]?.requests.length === 1)
+        expect(streams[0]?.requests[0]?.typeUrl).toBe("type")
+        expect(later.mock.calls.length).toBeGreaterThanOrEqual(500_000 / 2048)
+        expect((yield* Effect.promise(() => call.closed))[":status"]).toBe(200)
+      })
+    )
+  }
+
+  it.scopedLive("waits where it is while the server does not want it", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve(
+        {},
+        { onRequest: ({ requests, stream }) => requests.length === 1 && stream.setReading?.(false) }
+      )
+      const call = Http2Client.open(yield* Http2Client.connect(port), {
+        ...stream,
+        "content-type": "application/connect+proto"
+      })
+      call.stream.end(Buffer.concat(["one", "two", "three"].map((type) => frame(request(type)))))
+      yield* until(() => streams[0]?.requests.length === 1)
+      yield* Effect.sleep(50)
+      expect(streams[0]?.requests.length).toBe(1)
+      streams[0]?.stream.setReading?.(true)
+      yield* until(() => streams[0]?.requests.length === 3)
+      expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(["one", "two", "three"])
+    })
+  )
+
+  it.live("is wrapped whatever pieces it comes in, and others are left as they are", () =>
+    Effect.promise(async () => {
+      const end = frame(Buffer.from("{}"), 2)
+      const zipped = frame(gzipSync(request("zipped")), 1)
+      const body = Buffer.concat([
+        frame(request("a")),
+        frame(Buffer.alloc(0)),
+        zipped,
+        frame(request("x".repeat(300))),
+        end
+      ])
+      const reading = { isBare: false, isCompressed: false, isJson: false, maxBytes: 1000, maxJsonValues: 10 }
+      for (let size = 1; size < 40; size++) {
+        const chunks = Array.from({ length: Math.ceil(body.length / size) }, (_, at) =>
+          body.subarray(at * size, (at + 1) * size)
+        )
+        const seen: Array<Uint8Array> = []
+        const held: Array<number> = []
+        const source = Readable.from(chunks)
+        for await (const chunk of WholeRequests.read(source, { ...reading, onHeld: (bytes) => held.push(bytes) }))
+          seen.push(chunk)
+        const messages: Array<[flag: number, message: Uint8Array]> = []
+        const all = Buffer.concat(seen)
+        for (let at = 0; at < all.length; at += 5 + all.readUInt32BE(at + 1))
+          messages.push([all[at] ?? 0, all.subarray(at + 5, at + 5 + all.readUInt32BE(at + 1))])
+        expect(messages.map(([flag]) => flag)).toEqual([0, 0, 1, 0, 2])
+        const wrapped = [0, 1, 3].map((at) => fromBinary(BytesValueSchema, messages[at]?.[1] ?? Buffer.alloc(0)).value)
+        expect(Buffer.concat(wrapped)).toEqual(Buffer.concat([request("a"), request("x".repeat(300))]))
+        expect(messages[2]?.[1]).toEqual(zipped.subarray(5))
+        expect(Math.max(...held)).toBe(request("x".repeat(300)).length)
+      }
+    })
+  )
+})
+
+describe("a request in JSON", () => {
+  const text = `{"node":{"id":"n","extensions":[${"{},".repeat(10_000)}{}]}}`
+  const cases: ReadonlyArray<Case> = [
+    { name: "of a unary call", headers: { ...unary, "content-type": "application/json" }, body: Buffer.from(text) },
+    {
+      name: "of a unary call that is compressed",
+      headers: { ...unary, "content-type": "application/json", "content-encoding": "gzip" },
+      body: gzipSync(text)
+    },
+    {
+      name: "of a stream",
+      headers: { ...stream, "content-type": "application/connect+json" },
+      body: frame(Buffer.from(text))
+    },
+    {
+      name: "of gRPC-Web",
+      headers: { ...stream, "content-type": "application/grpc-web+json" },
+      body: frame(Buffer.from(text))
+    }
+  ]
+  for (const { body, headers, name } of cases) {
+    it.scopedLive(`${name} is refused before it is parsed if it has more than 10 000 values`, () =>
+      Effect.gen(function* () {
+        const { logs, port, streams } = yield* serve({}, answering)
+        const call = Http2Client.open(yield* Http2Client.connect(port), headers)
+        call.stream.end(body)
+        yield* Effect.promise(() => call.closed)
+        expect(streams.flatMap(({ requests }) => requests)).toEqual([])
+        const answer = `${Buffer.concat(call.chunks).toString()}${JSON.stringify(logs)}`
+        expect(answer).toContain("more than 10000 values")
+      })
+    )
+  }
+})
+
+describe("requests that are not complete", () => {
+  it.scopedLive("count: the oldest gives way, and a whole one is answered", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ maxClientBytes: 1_000_000 }, answering)
+      const client = yield* Http2Client.connect(port)
+      const closed: Array<number> = []
+      for (let number = 0; number < 6; number++) {
+        const call = Http2Client.open(client, { ...unary, "content-type": "application/proto" })
+        call.stream.write(many.subarray(0, 300_000))
+        void call.closed.then(() => closed.push(number))
+      }
+      yield* until(() => closed.length === 3)
+      expect(closed).toEqual([0, 1, 2])
+      const held = yield* Metric.value(TransportMetrics.clientBytes("unread requests"))
+      expect(held.value).toBeLessThanOrEqual(1_000_000)
+      const call = Http2Client.open(client, unary)
+      call.stream.end(frame(request("type")))
+      expect((yield* Effect.promise(() => call.closed))["grpc-status"]).toBe("0")
+    })
+  )
+})
