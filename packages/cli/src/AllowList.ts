@@ -6,6 +6,9 @@
 import type { ServerTransport } from "@effect-xds/transport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
 import { readFile, stat } from "node:fs/promises"
 import { CommandFailure } from "./CommandFailure.js"
 
@@ -142,13 +145,13 @@ const decide = (
   rules: ReadonlyArray<Rule>,
   identity: ServerTransport.Identity | undefined,
   group: string
-): Effect.Effect<string, Status.Status> => {
+): Either.Either<string, Status.Status> => {
   const names = identity === undefined ? [] : namesOf(identity)
-  if (identity !== undefined && isAllowed(rules, names, group)) return Effect.succeed(group)
+  if (identity !== undefined && isAllowed(rules, names, group)) return Either.right(group)
   const [first] = names
   const what = `may not read group ${JSON.stringify(group)}`
   if (identity === undefined) {
-    return Effect.fail(Status.make("UNAUTHENTICATED", `a client without a certificate ${what}`))
+    return Either.left(Status.make("UNAUTHENTICATED", `a client without a certificate ${what}`))
   }
   const who =
     first === undefined
@@ -158,7 +161,7 @@ const decide = (
     first === undefined
       ? ""
       : `; where it should, the control plane is given --allow '${shown(first).slice(0, 200)}=${group}'`
-  return Effect.fail(Status.make("PERMISSION_DENIED", `${who} ${what}${how}`))
+  return Either.left(Status.make("PERMISSION_DENIED", `${who} ${what}${how}`))
 }
 
 /**
@@ -167,6 +170,19 @@ const decide = (
  * @since 0.1.0
  */
 export type Authorize = (peer: ServerTransport.Peer, group: string) => Effect.Effect<string, Status.Status>
+
+/**
+ * An allow list in force.
+ *
+ * @since 0.1.0
+ */
+export interface AllowList {
+  readonly authorize: Authorize
+  /** Whenever the list changes: why a client may not go on; `undefined`: it may. */
+  readonly revocations: Stream.Stream<(peer: ServerTransport.Peer, group: string) => Status.Status | undefined>
+}
+
+const lookedAt = "1 second"
 
 const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
 
@@ -191,14 +207,16 @@ const read = async (path: string): Promise<Read> => {
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /**
- * The rules of flags and of a file, which is looked at whenever a stream begins: one that cannot be used leaves the last
- * good one in force, and an error in the log. Fails for a file that cannot be used at the start.
+ * The rules of flags and of a file, which is looked at whenever a stream begins and every second: one that cannot be used
+ * leaves the last good one in force, and an error in the log. Fails for a file that cannot be used at the start.
  *
  * @since 0.1.0
  */
-export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effect.Effect<Authorize, CommandFailure> =>
+export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effect.Effect<AllowList, CommandFailure> =>
   Effect.gen(function* () {
-    if (file === undefined) return ({ identity }, group) => decide(flags, identity, group)
+    if (file === undefined) {
+      return { authorize: ({ identity }, group) => decide(flags, identity, group), revocations: Stream.empty }
+    }
     let current = yield* Effect.tryPromise({
       try: () => read(file),
       catch: (cause) => failed(`--allow-file ${file} cannot be used: ${reasonOf(cause)}`)
@@ -224,5 +242,18 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
         return Effect.logError(`--allow-file ${file} cannot be used, its last good content stays in force: ${reason}`)
       })
     )
-    return ({ identity }, group) => Effect.flatMap(refresh, () => decide([...flags, ...current.rules], identity, group))
+    return {
+      authorize: ({ identity }, group) =>
+        Effect.flatMap(refresh, () => decide([...flags, ...current.rules], identity, group)),
+      revocations: Stream.repeatEffectWithSchedule(refresh, Schedule.spaced(lookedAt)).pipe(
+        Stream.map(() => current),
+        Stream.changesWith((one, other) => one === other),
+        // The list in force, whichever that is when it is asked: a stream that begins may know of a change first.
+        Stream.map(
+          () =>
+            ({ identity }, group) =>
+              Either.getOrUndefined(Either.flip(decide([...flags, ...current.rules], identity, group)))
+        )
+      )
+    }
   })

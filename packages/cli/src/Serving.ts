@@ -12,6 +12,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as Stream from "effect/Stream"
 import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
 import { relative, resolve } from "node:path"
 import * as AllowList from "./AllowList.js"
@@ -123,11 +124,11 @@ const tlsOf = ({ tlsCert, tlsClientCa, tlsKey }: Config): Effect.Effect<Tls, Com
 }
 
 /** With mutual TLS somebody must say who may read what: that an authority signed a certificate says who it is, no more. */
-const authorizeOf = ({
+const allowListOf = ({
   allow,
   allowFile,
   tlsClientCa
-}: Config): Effect.Effect<AllowList.Authorize | undefined, CommandFailure> => {
+}: Config): Effect.Effect<AllowList.AllowList | undefined, CommandFailure> => {
   const isGiven = allow.length > 0 || allowFile !== undefined
   if (tlsClientCa === undefined) {
     if (!isGiven) return Effect.succeed(undefined)
@@ -254,7 +255,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const files = config.filesOut
     if (files !== undefined) yield* makeFilesOut(files, directory)
     const tls = yield* tlsOf(config)
-    const authorize = yield* authorizeOf(config)
+    const allowList = yield* allowListOf(config)
 
     const store = yield* SnapshotStore.makeMemory()
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
@@ -282,8 +283,14 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     }
     const server = yield* XdsServer.make({
       group: (node) => (isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)),
-      ...(authorize !== undefined && {
-        authorize: (_: unknown, { peer }: Client.Origin, group: string) => authorize(peer, group)
+      ...(allowList !== undefined && {
+        authorize: (_: unknown, { peer }: Client.Origin, group: string) => allowList.authorize(peer, group),
+        revocations: Stream.map(
+          allowList.revocations,
+          (why) =>
+            ({ peer }: Client.Origin, group: string) =>
+              why(peer, group)
+        )
       }),
       controlPlane: "effect-xds",
       // Envoy honours TTLs but does not say so, and who writes one wants it.

@@ -22,7 +22,7 @@ const rulesOf = (...flags: ReadonlyArray<string>): ReadonlyArray<AllowList.Rule>
 
 /** The group that is read, or the code of the status. */
 const decide = async (flags: ReadonlyArray<string>, who: ServerTransport.Peer, group: string): Promise<string> => {
-  const authorize = await Effect.runPromise(AllowList.make(rulesOf(...flags), undefined))
+  const { authorize } = await Effect.runPromise(AllowList.make(rulesOf(...flags), undefined))
   return Effect.runPromise(Effect.merge(Effect.mapError(authorize(who, group), ({ code }) => code)))
 }
 
@@ -98,7 +98,7 @@ describe("an allow list", () => {
       Logger.defaultLogger,
       Logger.make(({ message }) => void lines.push(String(message)))
     )
-    const authorize = await Effect.runPromise(AllowList.make([], file))
+    const { authorize } = await Effect.runPromise(AllowList.make([], file))
     const may = async (group: string): Promise<boolean> =>
       Either.isRight(
         await Effect.runPromise(
@@ -134,7 +134,7 @@ describe("serve with mutual TLS", () => {
   })
 
   it("serves a group to whom it is allowed, and tells others who they are", { timeout: limit }, async () => {
-    const { pem, server: args } = await mutualTls()
+    const { client, pem, server: args } = await mutualTls()
     const file = join(temporaryDirectory(), "allow.yaml")
     writeFileSync(file, "CN:somebody: '*'\n")
     const tls = args.slice(0, args.indexOf("--allow"))
@@ -160,5 +160,11 @@ describe("serve with mutual TLS", () => {
     replaceFile(file, "CN:client: '*'\n")
     expect(await post()).toContain("shop-v1")
     expect(server.stderr()).toContain("changed and is in force")
+    // Over a stream that stays open, until the identity is taken away.
+    const watch = effectXds("watch", "--node-cluster", "edge", ...client, server.grpc, "CDS")
+    await eventually(() => expect(watch.stdout()).toContain("shop-v1"))
+    replaceFile(file, "CN:somebody: '*'\n")
+    await eventually(() => expect(watch.stderr()).toContain("CN:client may not read group"))
+    expect(await post()).toContain("403")
   })
 })

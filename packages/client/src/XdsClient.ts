@@ -131,7 +131,10 @@ export interface Service {
       options?: GetOptions
     ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable>
   }
-  /** Everything that is watched, as CSDS shows it: requested, ACKed, NACKed, not there; version, time and last error. */
+  /**
+   * Everything that is watched, as CSDS shows it: requested, ACKed, NACKed, not there; version, time and last error. What
+   * Envoy's API marks as sensitive is `[redacted]`, in resources and in what is said of them.
+   */
   readonly dump: Effect.Effect<ClientConfig>
 }
 
@@ -292,7 +295,7 @@ export const make = <E = never, R = never>(
       watch,
       watchAll,
       get,
-      dump: Effect.sync(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump()))
+      dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump()))
     }
   })
 

@@ -1,4 +1,4 @@
-import { create, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type ResourceEvent } from "@effect-xds/client"
 import type * as Request from "@effect-xds/core/Request"
 import * as Resource from "@effect-xds/core/Resource"
@@ -8,6 +8,8 @@ import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_du
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import { ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import { ScriptedServer } from "@effect-xds/testing"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
@@ -224,6 +226,62 @@ describe("XdsClient", () => {
       )
       expect(genericXdsConfigs[0]?.errorState).toMatchObject({ versionInfo: "2" })
       expect(genericXdsConfigs[0]?.errorState?.details).toContain("bad is not good")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("shows of itself no secrets: neither in resources nor in what is said of them", () =>
+    Effect.gen(function* () {
+      const SDS = ResourceType.Secret.typeUrl
+      const key = "the-private-key-of-the-edge"
+      const secret = (name: string, extra = "") => {
+        const value = create(SecretSchema, {
+          name,
+          type: {
+            case: "tlsCertificate",
+            value: {
+              privateKey: { specifier: { case: "inlineString", value: `${key}${extra}` } },
+              certificateChain: { specifier: { case: "filename", value: "/chain.pem" } }
+            }
+          }
+        })
+        return Either.getOrThrow(Resource.make({ typeUrl: SDS, name, value: toBinary(SecretSchema, value) }))
+      }
+      const client = yield* XdsClient.XdsClient
+      // It quotes what it rejects, as Envoy does.
+      const type = WatchableType.make({
+        typeUrl: SDS,
+        decode: (bytes) =>
+          Buffer.from(bytes).includes("-bad") ? Either.left(`bad key ${key}-bad`) : Either.right(bytes)
+      })
+      const fiber = yield* Effect.fork(Stream.runDrain(client.watch(type, "edge")))
+      yield* settle
+      const stream = yield* only
+      stream.accept()
+      const respond = (version: string, resource: Resource.Resource) =>
+        stream.respond(
+          Response.make({ protocol: "StateOfTheWorld", typeUrl: SDS, version, resources: [resource] }),
+          `n${version}`
+        )
+      respond("1", secret("edge"))
+      yield* settle
+      respond("2", secret("edge", "-bad"))
+      yield* settle
+      const config = yield* client.dump
+      const [only_] = config.genericXdsConfigs
+      expect(only_).toMatchObject({ name: "edge", versionInfo: "1", clientStatus: ClientResourceStatus.NACKED })
+      const shown = fromBinary(SecretSchema, only_?.xdsConfig?.value ?? new Uint8Array())
+      expect(shown).toMatchObject({
+        name: "edge",
+        type: {
+          value: {
+            privateKey: { specifier: { value: "[redacted]" } },
+            certificateChain: { specifier: { value: "/chain.pem" } }
+          }
+        }
+      })
+      expect(only_?.errorState?.details).toContain("bad key [redacted]")
+      expect(Buffer.from(toBinary(ClientConfigSchema, config)).includes("the-private-key")).toBe(false)
+      yield* Fiber.interrupt(fiber)
     }).pipe(Effect.provide(setup()))
   )
 

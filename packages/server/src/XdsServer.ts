@@ -19,7 +19,7 @@ import * as Layer from "effect/Layer"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import type { ClientStatus, Origin } from "./Client.js"
 import { Audience } from "./internal/Audience.js"
 import { ChangeTimes } from "./internal/ChangeTimes.js"
@@ -59,6 +59,11 @@ export interface Options<out R = never> {
    */
   readonly authorize?:
     ((node: Node, origin: Origin, group: string) => Effect.Effect<string, Status.Status, R>) | undefined
+  /**
+   * What was allowed and is not any more. Each function is asked of every open stream when it comes, and of every stream that
+   * is authorized later: a status that it gives ends the stream. It is to say in no time what it says. Default: nothing.
+   */
+  readonly revocations?: Stream.Stream<Revocation, never, R> | undefined
   /** How long `authorize` may take; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
   readonly authorizeTimeout?: Duration.DurationInput | undefined
   /**
@@ -118,6 +123,13 @@ export interface Options<out R = never> {
 }
 
 /**
+ * Why a client may not read a group any more; `undefined`: it may.
+ *
+ * @since 0.1.0
+ */
+export type Revocation = (origin: Origin, group: string) => Status.Status | undefined
+
+/**
  * A server that serves.
  *
  * @since 0.1.0
@@ -137,6 +149,9 @@ export interface Service {
  * @since 0.1.0
  */
 export class XdsServer extends Context.Tag("@effect-xds/server/XdsServer")<XdsServer, Service>() {}
+
+/** Streams that are asked about before others run. */
+const recheckedAtATime = 100
 
 const wildcardByDefault: Wildcards = Object.fromEntries(
   ResourceType.all.map((type) => [type.typeUrl, type.wildcardByDefault])
@@ -287,6 +302,7 @@ export const make = <R = never>(
       secrets: new Secrets(),
       authorizing: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "authorizing"),
       refusing,
+      revoked: (origin, group) => revocation?.(origin, group),
       authorize:
         authorize === undefined
           ? undefined
@@ -302,6 +318,26 @@ export const make = <R = never>(
             }
     }
 
+    let revocation: Revocation | undefined
+    if (options.revocations !== undefined) {
+      const recheck = (next: Revocation): void => {
+        revocation = next
+        const open = Array.from(connections).values()
+        const rest: Work = {
+          queued: false,
+          run: () => {
+            let count = 0
+            for (const connection of open) {
+              connection.recheck()
+              // Clients are served meanwhile.
+              if (++count === recheckedAtATime) return enqueue(rest)
+            }
+          }
+        }
+        later(rest)
+      }
+      yield* Effect.forkScoped(Stream.runForEach(options.revocations, (next) => Effect.sync(() => recheck(next))))
+    }
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         for (const connection of connections) connection.end(Status.make("UNAVAILABLE", "the control plane shuts down"))

@@ -1,11 +1,15 @@
 /** What a client knows of each resource, as CSDS shows it. */
-import { create } from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { ResourceStatus } from "@effect-xds/core/Client"
 import { ClientResourceStatus, UpdateFailureStateSchema } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
-import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
+import type { ClientConfig, ClientConfig_GenericXdsConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import { ClientConfig_GenericXdsConfigSchema, ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/csds"
+import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
+import * as Redaction from "@effect-xds/proto/Redaction"
+import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 
 /** The form of protobuf has no word for a timeout or an error that the server sent. */
 const statusOf = ({ status }: ResourceStatus): ClientResourceStatus => {
@@ -23,32 +27,53 @@ const statusOf = ({ status }: ResourceStatus): ClientResourceStatus => {
   }
 }
 
-export const make = (node: Node, scope: string, resources: ReadonlyArray<ResourceStatus>): ClientConfig =>
-  create(ClientConfigSchema, {
-    node,
-    clientScope: scope,
-    genericXdsConfigs: resources.map((resource) => {
-      const { failure, held, name, typeUrl } = resource
-      return create(ClientConfig_GenericXdsConfigSchema, {
-        typeUrl,
-        name,
-        clientStatus: statusOf(resource),
-        ...(held === undefined
-          ? {}
-          : {
-              versionInfo: held.version,
-              xdsConfig: create(AnySchema, { typeUrl, value: held.bytes }),
-              lastUpdated: timestampFromMs(held.updatedAt)
-            }),
-        ...(failure === undefined
-          ? {}
-          : {
-              errorState: create(UpdateFailureStateSchema, {
-                details: failure.error.message,
-                versionInfo: failure.version,
-                lastUpdateAttempt: timestampFromMs(failure.at)
-              })
-            })
-      })
-    })
+/** A resource as it may be seen; what cannot be looked into is left out. */
+const shown = async (typeUrl: string, bytes: Uint8Array, secrets: ReadonlyArray<Uint8Array>): Promise<Uint8Array> => {
+  if (secrets.length === 0) return bytes
+  try {
+    const schema = await TypeRegistry.load(typeUrl)
+    if (schema === undefined) return new Uint8Array()
+    const message = fromBinary(schema, bytes)
+    await MessageRedaction.redact(schema, message)
+    return toBinary(schema, message)
+  } catch {
+    return new Uint8Array()
+  }
+}
+
+const configOf = async (resource: ResourceStatus): Promise<ClientConfig_GenericXdsConfig> => {
+  const { failure, held, name, typeUrl } = resource
+  const secrets = held === undefined ? [] : SensitiveFields.values(typeUrl, held.bytes)
+  return create(ClientConfig_GenericXdsConfigSchema, {
+    typeUrl,
+    name,
+    clientStatus: statusOf(resource),
+    ...(held === undefined
+      ? {}
+      : {
+          versionInfo: held.version,
+          xdsConfig: create(AnySchema, { typeUrl, value: await shown(typeUrl, held.bytes, secrets) }),
+          lastUpdated: timestampFromMs(held.updatedAt)
+        }),
+    ...(failure === undefined
+      ? {}
+      : {
+          errorState: create(UpdateFailureStateSchema, {
+            details: Redaction.values(failure.error.message, secrets),
+            versionInfo: failure.version,
+            lastUpdateAttempt: timestampFromMs(failure.at)
+          })
+        })
   })
+}
+
+/** Without what is sensitive in resources: whoever may see what a client knows may not know its keys. */
+export const make = async (
+  node: Node,
+  scope: string,
+  resources: ReadonlyArray<ResourceStatus>
+): Promise<ClientConfig> => {
+  const genericXdsConfigs: Array<ClientConfig_GenericXdsConfig> = []
+  for (const resource of resources) genericXdsConfigs.push(await configOf(resource))
+  return create(ClientConfigSchema, { node, clientScope: scope, genericXdsConfigs })
+}

@@ -87,6 +87,8 @@ export interface Environment {
   /** There was no room for somebody. */
   readonly refusing: Refusing
   /** Starts the hook; the result stops it. `undefined`: there is no hook. */
+  /** Why a client may not go on with a group; `undefined`: it may. Asked when it is served, and after every change. */
+  readonly revoked: (origin: Client.Origin, group: string) => Status.Status | undefined
   readonly authorize:
     | ((
         node: Node,
@@ -384,15 +386,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       return this.refuse(Status.make("INVALID_ARGUMENT", message))
     }
     this.node = shown(Client.identityOf(node))
-    const { accepted } = this
-    const origin: Client.Origin = {
-      method: accepted.method,
-      peer: accepted.peer,
-      // Few ask for them.
-      get headers() {
-        return accepted.headers
-      }
-    }
+    const origin = this.origin()
     let group: string
     try {
       group = settings.group(node, origin)
@@ -445,6 +439,35 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   /** Only where it alone is more than there is room for. */
   readonly evict = (): void => this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
 
+  private origin(): Client.Origin {
+    const { accepted } = this
+    return {
+      method: accepted.method,
+      peer: accepted.peer,
+      // Few ask for them.
+      get headers() {
+        return accepted.headers
+      }
+    }
+  }
+
+  /** Asks again whether the client may go on; if not, its stream ends. */
+  recheck(): void {
+    const group = this.groupOf()
+    if (group === undefined) return
+    const revoked = this.revokedIn(group.name)
+    if (revoked !== undefined) this.refuse(revoked)
+  }
+
+  private revokedIn(group: string): Status.Status | undefined {
+    try {
+      return this.environment.revoked(this.origin(), group)
+    } catch (cause) {
+      this.fail("the function of revocations", cause)
+      return undefined
+    }
+  }
+
   private isAuthorizing(): boolean {
     return this.phase._tag === "Authorizing"
   }
@@ -452,6 +475,10 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private serve(name: string, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {
     const { settings } = this.environment
     const { protocol, typeUrl, unary } = this.accepted.method
+    // What allowed it may have been taken back while it was decided.
+    const revoked = this.revokedIn(name)
+    if (this.hasEnded()) return
+    if (revoked !== undefined) return this.refuse(revoked)
     let group: Group
     try {
       this.stream = ServerStream.make({
