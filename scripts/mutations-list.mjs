@@ -989,6 +989,24 @@ const clientDetails = [
     becomes: "if (false)"
   },
   {
+    fault: "an ended watch stays in the client's table",
+    file: "Client.ts",
+    line: "this.watches = HashMap.remove(this.watches, watcher)",
+    becomes: "void watcher"
+  },
+  {
+    fault: "what a cluster needed stays in the table when the cluster is gone",
+    file: "Warming.ts",
+    line: "HashMap.remove(this.needs, name)",
+    becomes: "void name"
+  },
+  {
+    fault: "a request's error_detail may have any number of fields",
+    file: "Request.ts",
+    line: "const mostInside = 1_024",
+    becomes: "const mostInside = Number.POSITIVE_INFINITY"
+  },
+  {
     fault: "client: the same error of another version is not told",
     file: "ClientCache.ts",
     line: "      failure.version === entry.failure?.version &&\n",
