@@ -4,6 +4,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
 import * as Http2 from "node:http2"
 import * as Net from "node:net"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
 import { gzipSync } from "node:zlib"
 import * as Http2Client from "./Http2Client.js"
 import { adsPath, answering, deltaPath, frame, request, serve } from "./RecordingServer.js"
@@ -25,6 +27,21 @@ const session = (port: number) =>
       client.once("close", () => resume(Effect.void))
     })
   )
+
+V8.setFlagsFromString("--expose_gc")
+const collect = new Vm.Script("gc()")
+
+/** Bytes in use when nothing more is freed. */
+const used = Effect.gen(function* () {
+  let least = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 6; round++) {
+    collect.runInNewContext()
+    yield* Effect.sleep(5)
+    const { arrayBuffers, heapUsed } = process.memoryUsage()
+    least = Math.min(least, heapUsed + arrayBuffers)
+  }
+  return least
+})
 
 const valueOf = (limit: string) => Effect.map(Metric.value(TransportMetrics.refusing(limit)), ({ value }) => value)
 
@@ -150,6 +167,126 @@ describe("connections", () => {
       // The last ones are idle and may stay.
       while ((yield* count) > before + 20) yield* Effect.sleep(10)
     })
+  )
+})
+
+describe("ten thousand", () => {
+  /** A connection that says what HTTP/2 begins with, and nothing else: all that is needed on this side. */
+  const open = (port: number): Promise<Net.Socket> =>
+    new Promise((resolve, reject) => {
+      const socket = Net.connect(port, "127.0.0.1")
+      socket.on("error", reject)
+      // The server's settings: the session has begun.
+      socket.once("data", () => resolve(socket.resume()))
+      socket.write(Http2Client.bytes.preface)
+    })
+
+  it.scopedLive(
+    "connections of one address that ask for nothing keep no newcomer out, and leave nothing when they are gone",
+    () =>
+      Effect.gen(function* () {
+        const maxConnections = 1_000
+        const { port, streams } = yield* serve({ maxConnections }, answering)
+        const counted = Effect.map(Metric.value(ConnectServerMetrics.connections), ({ count }) => count)
+        const closedIdle = Effect.map(Metric.value(ConnectServerMetrics.idleConnectionsClosed), ({ count }) => count)
+        const [before, closedBefore] = [yield* counted, yield* closedIdle]
+        const sockets = new Set<Net.Socket>()
+        yield* Effect.addFinalizer(() => Effect.sync(() => sockets.forEach((socket) => socket.destroy())))
+        for (let round = 0; round < 100; round++) {
+          yield* Effect.promise(async () => {
+            for (const socket of await Promise.all(Array.from({ length: 100 }, () => open(port)))) {
+              sockets.add(socket)
+              socket.once("close", () => sockets.delete(socket))
+            }
+          })
+          if (round % 10 !== 9) continue
+          // A newcomer is served at once, each time.
+          const client = yield* session(port)
+          const call = Http2Client.open(client)
+          call.stream.write(frame(request("type")))
+          yield* until(() => streams.at(-1)?.requests.length === 1 && streams.length === (round + 1) / 10)
+          expect((yield* counted) - before).toBeLessThanOrEqual(maxConnections)
+          expect(yield* valueOf("maxConnections")).toBe(0)
+        }
+        expect((yield* closedIdle) - closedBefore).toBeGreaterThanOrEqual(9_000)
+        for (const socket of sockets) socket.destroy()
+        while ((yield* counted) - before > 10) yield* Effect.sleep(10)
+        expect(streams.flatMap(({ ends }) => ends)).toEqual([])
+      }),
+    120_000
+  )
+
+  it.scopedLive(
+    "streams that are opened and closed leave nothing: no bytes, no counts, no room of others",
+    () =>
+      Effect.gen(function* () {
+        const { port, streams } = yield* serve({ maxConnections: 10 }, answering)
+        const bytes = Metric.value(TransportMetrics.clientBytes("unread requests"))
+        const open = Metric.value(ConnectServerMetrics.streams)
+        const [heldBefore, openBefore] = [(yield* bytes).value, (yield* open).count]
+        const cut = frame(request("type ".repeat(100))).subarray(0, 100)
+        const visit = (round: number) =>
+          Effect.gen(function* () {
+            for (let lot = 0; lot < 100; lot++) {
+              // Node ends a session on which a thousand streams are reset.
+              const client = Http2.connect(`http://127.0.0.1:${port}`).on("error", () => undefined)
+              const first = streams.length
+              for (let number = 0; number < 100; number++) {
+                const call = Http2Client.open(client)
+                // Some say something, some a part of it, some nothing.
+                if (number % 3 === 0) call.stream.write(frame(request(`type ${round} ${lot} ${number}`)))
+                if (number % 3 === 1) call.stream.write(cut)
+                call.stream.once("response", () => {
+                  if (number % 2 === 0) call.stream.end()
+                  else setImmediate(() => call.stream.close(Http2.constants.NGHTTP2_CANCEL))
+                })
+              }
+              yield* until(() => streams.length === first + 100 && streams.every(({ ends }) => ends.length === 1))
+              streams.length = 0
+              setImmediate(() => client.destroy())
+            }
+          })
+        yield* visit(0)
+        let [before, left] = [yield* used, Number.POSITIVE_INFINITY]
+        // What is measured is not only theirs, so it is measured again before it counts.
+        for (let round = 1; round <= 3 && left > 100; round++) {
+          yield* visit(round)
+          const after = yield* used
+          left = Math.min(left, (after - before) / 10_000)
+          before = after
+        }
+        expect(left).toBeLessThan(100)
+        expect([(yield* bytes).value, (yield* open).count]).toEqual([heldBefore, openBefore])
+      }),
+    180_000
+  )
+})
+
+describe("streams that are refused", () => {
+  it.scopedLive(
+    "are told of once in a minute for each address and reason; while it is so newcomers are said to be refused",
+    () =>
+      Effect.gen(function* () {
+        const { logs, port, streams } = yield* serve({ maxStreams: 1 }, answering)
+        const client = yield* session(port)
+        const only = Http2Client.open(client)
+        only.stream.write(frame(request("type")))
+        yield* until(() => streams.length === 1)
+        expect(yield* valueOf("maxStreams")).toBe(0)
+        for (let number = 0; number < 50; number++) {
+          const refused = yield* Effect.promise(() => Http2Client.open(client).closed)
+          expect(refused["grpc-status"]).toBe("8")
+        }
+        const told = logs.filter(({ message }) => message === "stream refused")
+        expect(told.map(({ annotations }) => annotations["reason"])).toEqual(["too many streams"])
+        expect(yield* valueOf("maxStreams")).toBe(1)
+        // Another reason is another line.
+        yield* Effect.promise(() => Http2Client.open(client, { ":path": "/no.Such/Method" }).closed)
+        expect(logs.filter(({ message }) => message === "stream refused")).toHaveLength(2)
+        only.stream.close(Http2.constants.NGHTTP2_CANCEL)
+        yield* until(() => streams[0]?.ends.length === 1)
+        expect(yield* valueOf("maxStreams")).toBe(0)
+      })
   )
 })
 

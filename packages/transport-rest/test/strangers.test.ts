@@ -80,6 +80,30 @@ describe("a poll for many names", () => {
   )
 })
 
+describe("newcomers that are refused", () => {
+  it.scopedLive("since all sessions are waiting are told of by a metric, until there is room", () =>
+    Effect.gen(function* () {
+      const refusing = Effect.map(Metric.value(TransportMetrics.refusing("maxSessions")), ({ value }) => value)
+      const { port, store } = yield* ControlPlane.serve({ maxSessions: 1, wait: 60_000 })
+      yield* store.set("edge", ControlPlane.clusters("a"))
+      const first = ControlPlane.client(port)
+      yield* first.poll()
+      const waiting = yield* Effect.fork(first.poll())
+      yield* ControlPlane.held(1)
+      const refused = yield* ControlPlane.client(port, { id: "n2" }).poll()
+      expect([refused.status, ControlPlane.reasonOf(refused)]).toEqual([
+        503,
+        "1 clients wait for changes already, the limit of this server"
+      ])
+      expect(yield* refusing).toBe(1)
+      yield* store.set("edge", ControlPlane.clusters("b"))
+      yield* waiting
+      expect(yield* refusing).toBe(0)
+      expect((yield* ControlPlane.client(port, { id: "n2" }).poll()).status).toBe(200)
+    })
+  )
+})
+
 describe("what sessions hold", () => {
   it.scopedLive("1 500 polls with a megabyte of metadata each leave next to nothing", () =>
     Effect.gen(function* () {

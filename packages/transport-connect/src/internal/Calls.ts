@@ -3,6 +3,7 @@
  */
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 
 /** A call that can be ended from outside. */
@@ -26,6 +27,7 @@ const shuttingDown = Status.make("UNAVAILABLE", "server is shutting down")
 export class Calls {
   readonly #open = new Map<Call, string>()
   readonly #perHost = new Map<string, number>()
+  readonly #refusing = new TransportMetrics.Refusing("maxStreams")
   #closing = false
 
   constructor(private readonly limits: Limits) {}
@@ -38,7 +40,10 @@ export class Calls {
       reason: "too many streams",
       status: Status.make("RESOURCE_EXHAUSTED", message)
     })
-    if (this.#open.size >= maxStreams) return tooMany(`this server has ${maxStreams} open streams, its limit`)
+    if (this.#open.size >= maxStreams) {
+      this.#refusing.set(true)
+      return tooMany(`this server has ${maxStreams} open streams, its limit`)
+    }
     const host = hostOf(peer)
     if ((this.#perHost.get(host) ?? 0) >= maxStreamsPerPeer)
       return tooMany(`${host} has ${maxStreamsPerPeer} open streams on this server, the limit for one address`)
@@ -56,6 +61,7 @@ export class Calls {
     const host = this.#open.get(call)
     if (host === undefined) return
     this.#open.delete(call)
+    this.#refusing.set(false)
     const left = (this.#perHost.get(host) ?? 1) - 1
     if (left === 0) this.#perHost.delete(host)
     else this.#perHost.set(host, left)
