@@ -535,8 +535,8 @@ const server = [
   {
     fault: "a name is taken away and given to another resource in one response",
     file: "Incremental.ts",
-    line: "for (const names of aliases.values()) for (const name of names) if (removedNames.has(name)) later.add(name)",
-    becomes: ""
+    line: "aliases.get(name)?.some((alias) => removedNames.has(alias)) === true",
+    becomes: "name === undefined"
   },
   {
     fault: "a label quoted by an alias counts as held",
@@ -585,6 +585,90 @@ const server = [
     file: "Subscription.ts",
     line: "if (difference.domains.length === 0 && difference.touched.size",
     becomes: "if (difference.touched.size"
+  },
+  {
+    fault: "a client that comes back by a name that another has now is not told that it is gone",
+    file: "Incremental.ts",
+    line: "if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)",
+    becomes: "if (!Subscriptions.hasName(self, name)) gone.push(name)"
+  },
+  {
+    fault: "what is quoted by its own name counts as known by each alias",
+    file: "Incremental.ts",
+    line: "if (many.has(resource)) return true",
+    becomes: ""
+  },
+  {
+    fault: "what is quoted counts as known by a host whose better match is gone",
+    file: "Incremental.ts",
+    line: "return !resource.aliases.includes(name) && (isOther ??= holdsOthers(set, before))",
+    becomes: "return false"
+  },
+  {
+    fault: "a quoted name that was given up since counts as held by its alias",
+    file: "Incremental.ts",
+    line: "if (HashSet.has(self.insisted, resource.name)) return true",
+    becomes: ""
+  },
+  {
+    fault: "what was given up before the first answer is not told by the alias that is left",
+    file: "Incremental.ts",
+    line: ": !wild && !mayHaveOthers",
+    becomes: ": !wild"
+  },
+  {
+    fault: "a deletion that waits is forgotten when the name is given to another",
+    file: "Incremental.ts",
+    line: "if (isOther && (advanced || sent.has(name))) gone.push(name)",
+    becomes: ""
+  },
+  {
+    fault: "what comes by a name that is taken away is renewed in the same response",
+    file: "Incremental.ts",
+    line: "renewed(self, set, before, held, resources).filter(isFree)",
+    becomes: "renewed(self, set, before, held, resources)"
+  },
+  {
+    fault: "what is held back and then comes by no name is left with the client",
+    file: "Incremental.ts",
+    line: "if (held !== undefined) next.names = HashMap.set(next.names, name, held)",
+    becomes: ""
+  },
+  {
+    fault: "what is held back comes by the name that was taken away alone",
+    file: "Incremental.ts",
+    line: "if (wild || (Subscriptions.hasName(self, name) && !isTold(name)) || removedNames.has(name)) later.add(name)",
+    becomes: "if (removedNames.has(name)) later.add(name)"
+  },
+  {
+    fault: "what takes two responses lets types after it go between",
+    file: "ServerStream.ts",
+    line: "isHalf ? self.round.place : place",
+    becomes: "place"
+  },
+  {
+    fault: "a resource that came by an alias and is asked for by its name counts as not sent",
+    file: "Subscription.ts",
+    line: 'if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {',
+    becomes: "if (false) {"
+  },
+  {
+    fault: "beside a wildcard a host that leads elsewhere is not told",
+    file: "Subscription.ts",
+    line: "if (moved.size > 0) changed = [...changed, ...moved]",
+    becomes: ""
+  },
+  {
+    fault: "a lost resource is told by the name that was asked for alone",
+    file: "Subscription.ts",
+    line: "if (own !== name && !isServed(self, set, own)) gone.set(own, before)",
+    becomes: ""
+  },
+  {
+    fault: "openers of route configurations that are gone are remembered",
+    file: "VirtualHostOpeners.ts",
+    line: "const opened = HashSet.filter(self.opened, (name) => names.has(name))",
+    becomes: "const opened = self.opened"
   }
 ]
 

@@ -76,6 +76,8 @@ export const advance = (self: Taking, count: number): Taking => {
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
       if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
+      // ★ What came by an alias, and is asked for by its own name now, the client has: Envoy asks again so.
+      Subscriptions.keepAlias(next, name)
       Subscriptions.removeName(next, name)
       // The client drops what it gives up: there is nothing to delete.
       if (!Subscriptions.isWild(next)) next.lingering = Subscriptions.without(next.lingering, [name])
@@ -111,6 +113,7 @@ export const subscribe = (
 }
 
 const noNames: ReadonlyArray<string> = []
+const noResources: ReadonlyArray<Resource> = []
 
 /**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
@@ -156,16 +159,21 @@ export const flush = (
   if (advanced) for (const name of changes.superseded) gone.push(name)
   if (lingering.size > 0 || (advanced && changes.gone.size > 0)) {
     if (advanced) lingering = Subscriptions.leaving(lingering, self.sent, changes.gone)
+    // What is sent now is what the client has from now on.
+    const sent = new Set(resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)]))
     const back: Array<string> = []
     for (const [name, { resource }] of lingering) {
-      if (!Subscriptions.isLost(self, set, name)) back.push(name)
+      if (!Subscriptions.isLost(self, set, name)) {
+        back.push(name)
+        // ★ What had that very name is not back: the name leads to another.
+        const isOther = ResourceSet.find(set, name)?.name !== name && (resource === undefined || resource.name === name)
+        if (isOther && (advanced || sent.has(name))) gone.push(name)
+      }
       // The client may know it by the name it asked for or by its own: both are told.
       else if (Subscriptions.isRemoved(removals, name)) gone.push(name)
       // What left its name to another goes with that one.
       else if (advanced && resource !== undefined && ResourceSet.isReplaced(set, resource)) gone.push(name)
     }
-    // What is sent now is what the client has from now on.
-    const sent = resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)])
     lingering = Subscriptions.without(lingering, [...missing, ...gone, ...sent, ...(advanced ? back : [])])
     // What came back after the client asked for everything again is sent, even if it is as it was.
     if (self.resync) lingering = Subscriptions.forgotten(lingering)
@@ -184,9 +192,19 @@ export const flush = (
   let aliases = matchedAliases(self, set, resources)
   const later = new Set<string>()
   if (removedNames.size > 0) {
-    for (const names of aliases.values()) for (const name of names) if (removedNames.has(name)) later.add(name)
+    const isLater = ({ name }: Resource) => aliases.get(name)?.some((alias) => removedNames.has(alias)) === true
+    // Who was to be told by other names, too, is told then: nothing else would.
+    for (const resource of resources.filter(isLater)) {
+      const isTold = (name: string) =>
+        self.mark !== undefined &&
+        ResourceSet.nameAt(self.mark, name) === resource.name &&
+        Option.contains(HashMap.get(self.names, name), resource.fingerprint)
+      for (const name of [resource.name, ...(aliases.get(resource.name) ?? noNames)]) {
+        if (wild || (Subscriptions.hasName(self, name) && !isTold(name)) || removedNames.has(name)) later.add(name)
+      }
+    }
     if (later.size > 0) {
-      const isNow = ({ name }: Resource) => aliases.get(name)?.some((alias) => later.has(alias)) !== true
+      const isNow = (resource: Resource) => !isLater(resource)
       resources = resources.filter(isNow)
       aliases = matchedAliases(self, set, resources)
     }
@@ -198,7 +216,10 @@ export const flush = (
     absent = Array.from(new Set([...openers, ...hosts])).filter((name) => !removedNames.has(name) && !named.has(name))
   }
   const removed = removedNames.size === 0 ? noNames : Array.from(removedNames)
-  const heartbeats = ttl && self.initial.size > 0 ? renewed(self, set, before, held, resources) : []
+  const isFree = (resource: Resource) =>
+    Subscriptions.askedAliases(self, set, resource).every((name) => !later.has(name))
+  const heartbeats =
+    ttl && self.initial.size > 0 ? renewed(self, set, before, held, resources).filter(isFree) : noResources
 
   const next = Subscriptions.draft(self)
   const aliasesOf = (resource: Resource) => Subscriptions.askedAliases(self, set, resource)
@@ -209,6 +230,11 @@ export const flush = (
       aliasesOf
     )
     if (advanced) next.names = Subscriptions.holdAgain(next.names, changes.returned, self.lingering)
+  }
+  // What is held back the client may have by another name: if that is over, too, before it is sent, it must be told.
+  for (const name of wild ? [] : later) {
+    const held = heldOf(self, ResourceSet.find(set, name))
+    if (held !== undefined) next.names = HashMap.set(next.names, name, held)
   }
   next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...gone], aliases)
   next.owed = false
@@ -243,6 +269,15 @@ export const flush = (
   return [next, response, resources]
 }
 
+/** What the client was sent of a resource by a name that it asked for. */
+const heldOf = ({ mark, names }: Subscription, resource: Resource | undefined): string | undefined => {
+  if (mark === undefined || resource === undefined) return undefined
+  for (const [name, held] of names) {
+    if (held !== "" && ResourceSet.nameAt(mark, name) === resource.name) return held
+  }
+  return undefined
+}
+
 /** What the client says that it holds, and must not hold any more. */
 const quotedInVain = (
   self: Subscription,
@@ -261,13 +296,20 @@ const quotedInVain = (
   for (const [name, version] of before.others) {
     // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
     if (isVirtualHost && version === "") continue
-    // What was asked for again, or given up, is answered by name. But under a wildcard only this tells the client.
-    if (HashSet.has(self.insisted, name) && (!wild || Subscriptions.hasName(self, name))) continue
     const resource = ResourceSet.find(set, name)
+    // What was asked for again is answered by name, and what was given up the client dropped: unless it has it by an alias, or
+    // under a wildcard.
+    if (HashSet.has(self.insisted, name)) {
+      const isDone = Subscriptions.hasName(self, name)
+        ? resource === undefined || resource.name === name
+        : !wild && !mayHaveOthers
+      if (isDone) continue
+    }
     if (resource === undefined || (mayHaveOthers && !Subscriptions.isAsked(self, set, resource))) gone.push(name)
-    // What is gone under its own name may have left that to another as an alias.
-    else if (resource.name !== name && !Subscriptions.hasName(self, name) && !isQuoted(before, name, resource)) {
-      gone.push(name)
+    // What is gone under its own name may have left that to another as an alias. Of a name that is asked for it is not known
+    // whether it was an alias then, too, but by the log.
+    else if (resource.name !== name && !isQuoted(before, name, resource)) {
+      if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)
     }
   }
   if (mayHaveOthers) {
@@ -276,11 +318,55 @@ const quotedInVain = (
   return gone
 }
 
-/** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by that which it gave. */
+/** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by an alias. */
 const holds = (self: Subscription, before: InitialVersions.Comparison, name: string, resource: Resource): boolean =>
   !self.resync &&
   !HashSet.has(self.insisted, name) &&
   (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource))
+
+/**
+ * Whether, of what the client said that it holds as it is, it may not know that a name leads there: then it would wait for it,
+ * or take for it what it led to before. The name of a resource alone says it only of one that nothing else leads to.
+ */
+const mayNotKnow = (
+  self: Subscription,
+  forced: HashSet.HashSet<string>,
+  set: ResourceSet.ResourceSet,
+  before: InitialVersions.Comparison
+): ((name: string, resource: Resource) => boolean) => {
+  let many: Set<Resource> | undefined
+  let isOther: boolean | undefined
+  return (name, resource) => {
+    if (name === resource.name ? before.isHeld(resource) : isQuoted(before, name, resource)) return false
+    if (Subscriptions.isWild(self) || HashSet.size(forced) < HashMap.size(self.names)) return true
+    // Asked for again or given up by its own name: the client may have forgotten it.
+    if (HashSet.has(self.insisted, resource.name)) return true
+    many ??= ledToTwice(forced, set)
+    if (many.has(resource)) return true
+    // A domain that stands for many hosts may have had a better one beside it, which is gone.
+    return !resource.aliases.includes(name) && (isOther ??= holdsOthers(set, before))
+  }
+}
+
+const ledToTwice = (names: Iterable<string>, set: ResourceSet.ResourceSet): Set<Resource> => {
+  const once = new Set<Resource>()
+  const twice = new Set<Resource>()
+  for (const name of names) {
+    const resource = ResourceSet.find(set, name)
+    if (resource === undefined) continue
+    if (once.has(resource)) twice.add(resource)
+    once.add(resource)
+  }
+  return twice
+}
+
+/** Whether the client holds something that is not so any more. */
+const holdsOthers = (set: ResourceSet.ResourceSet, { others }: InitialVersions.Comparison): boolean => {
+  for (const [name, version] of others) {
+    if (version !== "" && ResourceSet.get(set, name)?.version !== version) return true
+  }
+  return false
+}
 
 /** Another resource may have had that name. So only the version of a content counts, and no label. */
 const isQuoted = ({ others }: InitialVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
@@ -354,6 +440,7 @@ const answers = (
   const missing: Array<string> = []
   const lost: Array<string> = []
   const { mark } = self
+  const isUnknown = mayNotKnow(self, forced, set, before)
   for (const name of forced) {
     const resource = ResourceSet.find(set, name)
     // Asked for by an alias: the client may hold it by its own name.
@@ -368,7 +455,7 @@ const answers = (
     else if (!Subscriptions.isAsked(self, set, resource)) lost.push(name, resource.name)
     else {
       if (isHeld && own !== resource.name && isOwnLost()) lost.push(own)
-      if (holds(self, before, name, resource)) held.push(resource)
+      if (holds(self, before, name, resource) && !isUnknown(name, resource)) held.push(resource)
       else included.set(resource.name, resource)
     }
   }

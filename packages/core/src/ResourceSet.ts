@@ -63,6 +63,16 @@ const leadsTo = (
   )
 
 /**
+ * Whether, as far as the log goes back, there was a resource of that very name.
+ *
+ * @since 0.1.0
+ */
+export const hadOwn = ({ log, recent }: ResourceSet, name: string): boolean => {
+  const isOf = ({ before }: LogEntry) => before.get(name) !== undefined
+  return recent.some(isOf) || log.some(isOf)
+}
+
+/**
  * The mark of a client that was sent some resources ahead of the other changes of a set, or was told that some names do
  * not exist. Without that, a resource that changes back, or goes, before the rest is sent would leave it with the wrong one.
  *

@@ -824,6 +824,8 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(subscription, deferred), most)
   const [next, made, fresh] =
     protocol === "StateOfTheWorld" ? StateOfTheWorld.flush(part, input) : Incremental.flush(part, input, openers)
+  // What must not be in one response has its second one before what refers to it; but not a third.
+  const isHalf = HashSet.size(next.forced) > 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== subscription) {
     next.forced = HashSet.union(next.forced, HashSet.union(rest, deferred))
     // Of the names that are left it is still to be seen whether the client holds what they mean.
@@ -853,7 +855,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   } else if (phase !== undefined && isFirstPhase(subscription) && Subscriptions.isRejected(subscription)) {
     self.round = { ...self.round, changes: { ...phase, anew: true } }
   }
-  const output = emit(self, subscription, next, response, isUpdate, place, now)
+  const output = emit(self, subscription, next, response, isUpdate, isHalf ? self.round.place : place, now)
   follow(self, subscription, fresh)
   return output
 }

@@ -269,6 +269,21 @@ export const removeName = (self: Draft, name: string): void => {
 }
 
 /**
+ * Notes under the name of a resource, if that is asked for, what came under an alias of it.
+ *
+ * @since 0.1.0
+ */
+export const keepAlias = (self: Draft, alias: string): void => {
+  const { mark, names } = self
+  if (mark === undefined || isWild(self)) return
+  const own = ResourceSet.nameAt(mark, alias)
+  const held = Option.getOrElse(HashMap.get(names, alias), () => "")
+  if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {
+    self.names = HashMap.set(names, own, held)
+  }
+}
+
+/**
  * Notes under a name what the wildcard brought under it, as the mark of that time has it.
  *
  * @since 0.1.0
@@ -439,17 +454,25 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
   const difference = ResourceSet.difference(set, mark)
   const came = (name: string, resource: Resource) => lingering.get(name)?.resource?.fingerprint === resource.fingerprint
   if (isWild(self)) {
-    const { changed, removed, replaced } = difference
+    const { removed, replaced } = difference
+    let { changed } = difference
     const superseded = incremental ? replaced : noneSuperseded
     let gone = removed
     if (incremental && !HashMap.isEmpty(self.names)) {
       const named = new Map(removed)
+      const moved = new Set<Resource>()
       seeNames(self, difference, (name) => {
         const own = ResourceSet.nameAt(mark, name)
         // Beside a wildcard, too, the client may know it by the name it asked for.
-        if (HashMap.has(mark.fingerprints, own) && find(set, name) === undefined) named.set(name, removed.get(own))
+        const now = find(set, name)
+        if (now === undefined) {
+          if (HashMap.has(mark.fingerprints, own)) named.set(name, removed.get(own))
+        } else if (own !== now.name) moved.add(now)
       })
       gone = named
+      for (const each of moved.size > 0 ? changed : []) moved.delete(each)
+      // A name that led elsewhere leads to what is as it was.
+      if (moved.size > 0) changed = [...changed, ...moved]
     }
     if (lingering.size === 0) return { changed, gone, returned: [], superseded }
     return {

@@ -53,12 +53,14 @@ export const run = (
     readonly except?: ReadonlyArray<Invariants.Invariant>
     /** Aliases move from one resource to another; a client takes what is on its way before it asks for another. */
     readonly moving?: boolean
+    /** Default: `names`. */
+    readonly keys?: ReferenceClient.ReferenceClient["keys"]
   }
 ): Ended => {
   const problems: Array<string> = []
   let now = 0
   let group: ResourceGroup.ResourceGroup | undefined
-  let client = ReferenceClient.make(options.protocol)
+  let client = ReferenceClient.make(options.protocol, how.keys)
   let server = ServerStream.make(options)
   let model = ReferenceModel.make(options.protocol, server.options.wildcardOff)
   let steps: Array<Invariants.Step> = []

@@ -76,7 +76,7 @@ const words = (text: string): ReadonlyArray<string> =>
 const listOf = (word: string): ReadonlyArray<string> =>
   word
     .replace(/^[^[]*\[|\]$/g, "")
-    .split(/\s+/)
+    .split(/\s+(?![^(]*\))/)
     .filter((each) => each !== "")
 
 const parseResource = (typeUrl: string, word: string): ResourceSpec => {

@@ -163,19 +163,69 @@ describe("a stream and its client, whatever happens", () => {
           Simulation.run({ protocol, typeUrl: undefined, ttl: true }, script, { lockstep: false, except }).problems
       ))
   }
-  // A client holds what it is sent by the resource's name, as Envoy does: what it must not hold any more, it must be told.
-  for (const wildcard of [false, true]) {
-    const by = wildcard ? "name, alias and `*`" : "name and alias"
-    it(`Incremental, separate EDS, aliases that move, by ${by}: the client ends with what the store holds`, () => {
-      const { typeUrl } = ClusterLoadAssignment
+  // Names that lead from one resource to another, come and go. A client holds what it is sent by the resource's name, as Envoy
+  // does, or by the names that it asked for: what it must not hold any more, it must be told.
+  const incremental = { protocol: "Incremental" as const }
+  const worlds = [
+    { world: "aliases that move", typeUrl: ClusterLoadAssignment.typeUrl, naming: Arbitraries.moving, stored: [] },
+    {
+      world: "hosts whose domains move",
+      typeUrl: VirtualHost.typeUrl,
+      naming: Arbitraries.hosts,
+      stored: [RouteConfiguration.typeUrl]
+    }
+  ]
+  for (const { naming, stored, typeUrl, world } of worlds) {
+    const type = ResourceType.shortNameOf(typeUrl)
+    const script = { typeUrls: [typeUrl], naming, unrelated: false }
+    it(`Incremental, separate ${type}, ${world}, by name and alias: every response is the reference server's`, () =>
       checkScripts(
-        Arbitraries.script({ typeUrls: [typeUrl], naming: Arbitraries.moving, wildcard }),
+        Arbitraries.script({ ...script, wildcard: false, credit: false }),
         12,
-        (script) =>
-          Simulation.run({ protocol: "Incremental", typeUrl }, script, { lockstep: false, moving: true }).problems
-      )
-    })
+        (each) => Simulation.run({ ...incremental, typeUrl }, each, { lockstep: true, moving: true }).problems
+      ))
+    for (const wildcard of [false, true]) {
+      const by = wildcard ? "name, alias and `*`" : "name and alias"
+      it(`Incremental, separate ${type}, ${world}, by ${by}: the client ends with what the store holds`, () =>
+        checkScripts(
+          Arbitraries.script({ ...script, stored, wildcard }),
+          12,
+          (each) => Simulation.run({ ...incremental, typeUrl }, each, { lockstep: false, moving: true }).problems
+        ))
+    }
+    it(`Incremental, separate ${type}, ${world}, what is held is known by what was asked for: the same`, () =>
+      checkScripts(
+        Arbitraries.script({ ...script, wildcard: false }),
+        12,
+        (each) =>
+          Simulation.run({ ...incremental, typeUrl }, each, { lockstep: false, moving: true, keys: "aliases" }).problems
+      ))
   }
+  for (const ttl of [false, true]) {
+    const what = ttl ? ", and TTLs" : ""
+    it(`Incremental, aggregated, hosts whose domains move${what}: the client ends with what the store holds, in order`, () =>
+      checkScripts(
+        Arbitraries.script({
+          typeUrls: [RouteConfiguration.typeUrl, VirtualHost.typeUrl],
+          naming: Arbitraries.hosts,
+          ttl,
+          unrelated: false
+        }),
+        12,
+        (each) =>
+          Simulation.run({ ...incremental, typeUrl: undefined, ttl }, each, { lockstep: false, moving: true }).problems
+      ))
+  }
+  it("Incremental, separate VHDS with its wildcard, hosts whose domains move: the client ends with what the store holds", () => {
+    const { typeUrl } = VirtualHost
+    checkScripts(
+      Arbitraries.script({ typeUrls: [typeUrl], naming: Arbitraries.hosts, unrelated: false }),
+      12,
+      (each) =>
+        Simulation.run({ ...incremental, typeUrl, wildcardOff: new Set() }, each, { lockstep: false, moving: true })
+          .problems
+    )
+  })
   it("state of the world and incremental end with the same resources", () =>
     checkScripts(
       Arbitraries.script({ typeUrls: [Cluster, ClusterLoadAssignment, Listener].map((type) => type.typeUrl) }),

@@ -311,6 +311,8 @@ export type Operation =
  */
 export const script = (options: {
   readonly typeUrls: ReadonlyArray<string>
+  /** Types that the store has beside those, and nobody asks for. */
+  readonly stored?: ReadonlyArray<string> | undefined
   readonly minLength?: number
   readonly maxLength?: number
   /** Whether clients ask by alias, too: incremental only. */
@@ -321,10 +323,20 @@ export const script = (options: {
   readonly floods?: boolean
   /** Whether clients ask for everything by `*`. Default: true. */
   readonly wildcard?: boolean
+  /** Whether there is no credit at times. Default: true. */
+  readonly credit?: boolean
   /** Whether the store is also cleared, or goes another way from an earlier state. Default: true. */
   readonly unrelated?: boolean
 }): fc.Arbitrary<ReadonlyArray<Operation>> => {
-  const { floods = false, maxLength = 240, minLength = 200, typeUrls, unrelated = true } = options
+  const {
+    credit = true,
+    floods = false,
+    maxLength = 240,
+    minLength = 200,
+    stored = [],
+    typeUrls,
+    unrelated = true
+  } = options
   const typeUrl = fc.constantFrom(...typeUrls)
   const aliases = names.flatMap((name) => aliasOf(name) ?? [])
   // By its name or by its alias, not by both: who gives up one of two names for a thing cannot know what that means.
@@ -336,7 +348,7 @@ export const script = (options: {
     { weight: 1, arbitrary: fc.constant("unknown") },
     { weight: options.wildcard === false ? 0 : 2, arbitrary: fc.constant("*") }
   )
-  const change = storeChange(typeUrls, options)
+  const change = storeChange([...typeUrls, ...stored], options)
   const ask = fc
     .record({
       typeUrl,
@@ -386,7 +398,7 @@ export const script = (options: {
         kind: fc.constantFrom("many changes" as const, "many names" as const)
       })
     },
-    { weight: 10, arbitrary: fc.record({ _tag: fc.constant("Credit" as const), given: fc.boolean() }) },
+    { weight: credit ? 10 : 0, arbitrary: fc.record({ _tag: fc.constant("Credit" as const), given: fc.boolean() }) },
     {
       weight: 5,
       arbitrary: fc.record({
@@ -594,6 +606,68 @@ export const replacementScript = (options: {
 }
 
 /**
+ * Scripts of virtual hosts that are renamed, get and lose domains, some with a TTL, for simulations of incremental clients:
+ * they watch hosts by name and by domain, and route configurations. In the end nothing has a TTL any more, so that all
+ * comes to rest.
+ *
+ * @since 0.1.0
+ */
+export const hostScript = (options: {
+  readonly clients: ReadonlyArray<string>
+  /** Default: `group`. */
+  readonly group?: string | undefined
+  /** Milliseconds within which everything happens. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 15 to 50. */
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+}): fc.Arbitrary<ReadonlyArray<Step>> => {
+  const { clients, group = "group", maxLength = 50, minLength = 15, within = 60_000 } = options
+  const { RouteConfiguration, VirtualHost } = ResourceType
+  const at = fc.nat(within)
+  const client = fc.constantFrom(...clients)
+  const watched = fc.oneof(
+    fc.constantFrom(...hosts.asked).map((name) => ({ typeUrl: VirtualHost.typeUrl, name })),
+    fc.constantFrom(...routeConfigurations).map((name) => ({ typeUrl: RouteConfiguration.typeUrl, name }))
+  )
+  const typeUrl = fc.constantFrom(VirtualHost.typeUrl, VirtualHost.typeUrl, RouteConfiguration.typeUrl)
+  const spec = typeUrl.chain((url) => resourceSpec(url, { ttl: true, naming: hosts }))
+  const removed = typeUrl.chain((url) =>
+    fc.record({ typeUrl: fc.constant(url), name: fc.constantFrom(...namesOf(url, hosts)) })
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.tuple(at, client, watched).map(([at, client, of]): Step => ({ at, _tag: "Watch", client, ...of }))
+    },
+    {
+      weight: 3,
+      arbitrary: fc.tuple(at, client, watched).map(([at, client, of]): Step => ({ at, _tag: "Unwatch", client, ...of }))
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        at,
+        _tag: fc.constant("Publish" as const),
+        group: fc.constant(group),
+        upsert: fc.uniqueArray(spec, { minLength: 1, maxLength: 3, selector: key }),
+        remove: fc.array(removed, { maxLength: 1 })
+      })
+    }
+  )
+  return fc.array(step, { minLength, maxLength, size: "max" }).map((steps) => {
+    const inOrder = steps.toSorted((one, other) => one.at - other.at)
+    let specs: ReadonlyMap<string, ResourceSpec> = new Map()
+    for (const each of inOrder)
+      if (each._tag === "Publish") specs = withMovedAliases(specs, { ...each, versions: {} })[0]
+    const upsert = Array.from(specs.values()).flatMap((each) =>
+      each.ttl === undefined ? [] : [{ ...each, ttl: undefined }]
+    )
+    return [...inOrder, { at: within + 1, _tag: "Publish", group, upsert, remove: [] }]
+  })
+}
+
+/**
  * Fault plans for simulations: any fault for any machine, and each ends.
  *
  * @since 0.1.0
@@ -605,6 +679,8 @@ export const faults = (options: {
   readonly within?: number | undefined
   /** Default: 8. */
   readonly maxLength?: number | undefined
+  /** Whether clients die, too. Default: false. */
+  readonly clientCrashes?: boolean | undefined
 }): fc.Arbitrary<ReadonlyArray<PlannedFault>> => {
   const { maxLength = 8, within = 60_000 } = options
   const at = fc.nat(within)
@@ -654,7 +730,10 @@ export const faults = (options: {
       _tag: fc.constant("ClockJump" as const),
       host: fc.oneof(client, server),
       by: fc.constantFrom(-3_600_000, -1_000, 1_000, 60_000, 3_600_000)
-    })
+    }),
+    ...(options.clientCrashes === true
+      ? [fc.record({ at, _tag: fc.constant("ClientCrash" as const), client, for: duration })]
+      : [])
   )
   return fc.array(fault, { maxLength, size: "max" }).map((faults) => faults.toSorted((one, other) => one.at - other.at))
 }

@@ -219,7 +219,8 @@ export const ofReferenceClient = (self: ReferenceClient, last: number): string =
   fieldsOf({
     protocol: left,
     interests: Array.from(self.interests, ([typeUrl, each]) => `${typeUrl};${ofInterest(each, last)}`).join("|"),
-    warming: sorted(self.warming)
+    warming: sorted(self.warming),
+    keys: left
   } satisfies Record<keyof ReferenceClient, string | number | boolean>)
 
 const ofError = (error: ErrorDetail | undefined): string =>

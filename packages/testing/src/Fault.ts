@@ -53,6 +53,8 @@ export type Fault =
   | NetworkFault
   /** A server dies and is started again. `lost`: its store is empty then, until its publisher comes by. */
   | { readonly _tag: "Crash"; readonly server: string; readonly state: "kept" | "lost"; readonly for: number }
+  /** A client dies with all that it holds, and is started again: what it watched it watches anew. */
+  | { readonly _tag: "ClientCrash"; readonly client: string; readonly for: number }
   /** The clock of a client or server jumps, forward or (only the wall clock) backward. */
   | { readonly _tag: "ClockJump"; readonly host: string; readonly by: number }
 
@@ -84,6 +86,7 @@ export const hosts = (
   switch (fault._tag) {
     case "Slow":
     case "SlowReader":
+    case "ClientCrash":
       return { clients: [fault.client], servers: [] }
     case "Reset":
     case "HalfOpen":
@@ -122,6 +125,8 @@ export const format = (fault: Fault): string => {
       return `nothing gets through between ${fault.clients.join(", ")} and ${fault.server} for ${seconds(fault.for)}`
     case "Crash":
       return `${fault.server} dies for ${seconds(fault.for)}, and its state is ${fault.state}`
+    case "ClientCrash":
+      return `${fault.client} dies for ${seconds(fault.for)}, and what it held is lost`
     case "ClockJump":
       return `the clock of ${fault.host} jumps by ${seconds(fault.by)}`
   }

@@ -245,7 +245,7 @@ export const onlyWhatWasAskedFor: Invariant = {
 export const nothingWithoutReason: Invariant = {
   sentence: "nothing is sent but for a question or a change: a NACK never causes a resend by itself",
   check: (history) =>
-    follow(history, ({ ahead, model, send, states, updates, vanished, warming }) => {
+    follow(history, ({ ahead, known, model, send, states, taken, updates, vanished, warming }) => {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
       const pending = ReferenceModel.pending(model, typeUrl)
@@ -253,13 +253,14 @@ export const nothingWithoutReason: Invariant = {
         subscription === undefined ||
         subscription.unanswered ||
         subscription.owed.size > 0 ||
-        pending.updates.length + pending.removals.length > 0 ||
+        pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
         // What it is of an older state may have become what the client has.
         (updates.length > 0 && states.reached([], (state) => areIn(updates, typeUrl, state)).length > 0) ||
         (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
         response.heartbeats.length > 0 ||
-        response.absent.some((name) => name.endsWith("/")) ||
-        response.removed.some((name) => vanished.has(`${typeUrl} ${name}`)) ||
+        // What is taken away first is said not to exist then.
+        response.absent.some((name) => name.endsWith("/") || taken.has(`${typeUrl} ${name}`)) ||
+        response.removed.some((name) => vanished.has(`${typeUrl} ${name}`) || known.has(`${typeUrl} ${name}`)) ||
         (typeUrl === ClusterLoadAssignment.typeUrl && response.removed.some((name) => warming.has(name))) ||
         response.resources.some(
           (resource) =>
@@ -355,14 +356,19 @@ export const nothingStarves: Invariant = {
         return found === undefined ? protocol === "Incremental" : held !== `version ${found.version}`
       })
     const asked = new Map<string, ReadonlySet<string>>()
+    /** By type: what the last response took away. */
+    const removed = new Map<string, ReadonlyArray<string>>()
     return follow(
       history,
       ({ model, now, send }) => {
+        const names = [...Array.from(send.response.aliases.values()).flat(), ...send.response.absent]
+        const isHalf = names.some((name) => removed.get(send.typeUrl)?.includes(name) === true)
+        removed.set(send.typeUrl, send.response.removed)
         waiting.delete(send.typeUrl)
         asked.delete(send.typeUrl)
         for (const [typeUrl, wait] of waiting) {
-          // Deletions are not of the type's turn among the changes.
-          if (send.response.resources.length + send.response.heartbeats.length === 0) continue
+          // Deletions are not of the type's turn among the changes; nor is what could not be in one response with them.
+          if (send.response.resources.length + send.response.heartbeats.length === 0 || isHalf) continue
           // What waits for a phase has its time after that: one that was under way, and its own. A phase begins when the
           // clusters and endpoints of its state went out, and a client may let those wait.
           const isHeld = isLate(typeUrl) && model.subscriptions.get(typeUrl)?.unanswered !== true
@@ -621,6 +627,10 @@ interface Look {
   readonly vanished: ReadonlySet<string>
   /** The same for what was sent ahead of other changes of the type because it was asked for: it may be sent again with them. */
   readonly ahead: ReadonlySet<string>
+  /** The same for what the client was sent, by name and alias, and was not taken away. */
+  readonly known: ReadonlySet<string>
+  /** The same for what the last response of the type took away. */
+  readonly taken: ReadonlySet<string>
   /** Names of assignments whose cluster was sent. */
   readonly warming: ReadonlySet<string>
   /** `<type URL> <nonce>` of what was rejected. */
@@ -642,6 +652,8 @@ const follow = (
   let model = ReferenceModel.make(history.options.protocol, history.options.wildcardOff)
   const vanished = new Set<string>()
   const ahead = new Set<string>()
+  const known = new Set<string>()
+  const taken = new Set<string>()
   const warming = new Set<string>()
   const rejected = new Set<string>()
   const states = new States()
@@ -685,11 +697,15 @@ const follow = (
         ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
       )
       const isFullState = !isIncremental && byTypeUrl(typeUrl)?.family === "full-state"
+      const brought = new Set(response.resources.flatMap(({ name }) => [name, ...(response.aliases.get(name) ?? [])]))
       const removes = Array.from(subscription?.sent.keys() ?? []).filter((name) =>
         isFullState
           ? pending.removals.includes(name) && !response.resources.some((each) => each.name === name)
           : // An assignment that does not exist any more is answered at once when its cluster was sent.
-            response.removed.includes(name) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
+            response.removed.includes(name) &&
+            !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name)) &&
+            // What has its place comes with it.
+            subscription?.sent.get(name)?.asked.some((alias) => brought.has(alias)) !== true
       )
       const isCorrection = last.get(typeUrl)?.isRejected === true
       const problem = check({
@@ -705,9 +721,19 @@ const follow = (
         states,
         vanished,
         ahead,
+        known,
+        taken,
         warming,
         rejected
       })
+      for (const { name } of response.resources) {
+        for (const each of [name, ...(response.aliases.get(name) ?? [])]) known.add(`${typeUrl} ${each}`)
+      }
+      for (const each of taken) if (each.startsWith(`${typeUrl} `)) taken.delete(each)
+      for (const name of response.removed) {
+        known.delete(`${typeUrl} ${name}`)
+        taken.add(`${typeUrl} ${name}`)
+      }
       last.set(typeUrl, { nonce: send.nonce, isRejected: false })
       for (const name of subscription?.owed ?? []) {
         if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {

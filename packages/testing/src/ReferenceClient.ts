@@ -44,6 +44,11 @@ export interface ReferenceClient {
   readonly interests: ReadonlyMap<string, Interest>
   /** Names of assignments that new or changed clusters wait for. */
   readonly warming: ReadonlySet<string>
+  /**
+   * Incremental: by which names it knows what it holds, and says so when it comes back. Envoy: by those of the resources. Others:
+   * by those that they asked for; what comes by an alias takes the place of what they had by it.
+   */
+  readonly keys: "names" | "aliases"
 }
 
 /**
@@ -51,7 +56,12 @@ export interface ReferenceClient {
  *
  * @since 0.1.0
  */
-export const make = (protocol: Protocol): ReferenceClient => ({ protocol, interests: new Map(), warming: new Set() })
+export const make = (protocol: Protocol, keys: ReferenceClient["keys"] = "names"): ReferenceClient => ({
+  protocol,
+  interests: new Map(),
+  warming: new Set(),
+  keys
+})
 
 const isNamed = (names: ReadonlySet<string>, { aliases, name }: Pick<Resource, "name" | "aliases">): boolean =>
   names.has(name) || aliases.some((alias) => names.has(alias))
@@ -131,7 +141,12 @@ export const ask = (
   const next: Interest = {
     wildcard,
     names,
-    held: new Map(Array.from(held).filter(([, resource]) => !forgotten(resource))),
+    // Of what it gives up it does not know any more what that led to.
+    held: new Map(
+      Array.from(held)
+        .filter(([, resource]) => !forgotten(resource))
+        .map(([name, each]) => [name, { ...each, aliases: each.aliases.filter((alias) => names.has(alias)) }] as const)
+    ),
     missing: new Set(Array.from(missing).filter((name) => names.has(name) && !isNew(name))),
     empty,
     version,
@@ -141,6 +156,16 @@ export const ask = (
     withInterest(self, typeUrl, { ...next, held: wanted(next) }),
     incremental({ typeUrl, resourceNamesSubscribe: subscribe, resourceNamesUnsubscribe: unsubscribe })
   ]
+}
+
+/** What was held by these names is no more: others are there by them. */
+const release = (held: Map<string, Resource>, by: ReadonlyArray<string>, asked: ReadonlySet<string>): void => {
+  for (const [name, other] of held) {
+    const aliases = other.aliases.filter((alias) => !by.includes(alias))
+    const isNamed = asked.has(name) && !by.includes(name)
+    if (aliases.length > 0 || isNamed) held.set(name, { ...other, aliases })
+    else if (other.aliases.length > 0 || by.includes(name)) held.delete(name)
+  }
 }
 
 /**
@@ -177,6 +202,7 @@ export const receive = (
     const isChanged = held.get(resource.name)?.fingerprint !== resource.fingerprint
     if (typeUrl === Cluster.typeUrl && isChanged && resource.assignment !== undefined) warming.add(resource.assignment)
     if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
+    if (self.keys === "aliases") release(held, [resource.name, ...resource.aliases], before.names)
     held.set(resource.name, resource)
     for (const name of [resource.name, ...resource.aliases]) missing.delete(name)
   }
@@ -206,6 +232,10 @@ export const receive = (
       : stateOfTheWorld({ ...about, resourceNames: list(next), versionInfo: version })
   ]
 }
+
+/** By which names it says that it holds a resource. */
+const namesOf = ({ keys }: ReferenceClient, { names }: Interest, { aliases, name }: Resource): ReadonlyArray<string> =>
+  keys === "names" || aliases.length === 0 ? [name] : names.has(name) ? [name, ...aliases] : aliases
 
 /**
  * Opens a new stream: what it says first, one request for each type that has interest.
@@ -239,7 +269,9 @@ export const reconnect = (
             resourceNamesSubscribe: list(interest),
             initialResourceVersions: new Map([
               ...Array.from(interest.empty, (name) => [name, ""] as const),
-              ...Array.from(interest.held.values(), (each) => [each.name, each.version] as const)
+              ...Array.from(interest.held.values()).flatMap((each) =>
+                namesOf(self, interest, each).map((name) => [name, each.version] as const)
+              )
             ])
           })
     )

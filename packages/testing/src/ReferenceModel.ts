@@ -126,12 +126,19 @@ const rank = (domain: string, asked: string): number => {
 }
 
 /**
+ * What names and aliases lead to.
+ *
+ * @since 0.1.0
+ */
+export type Named = Pick<Resource, "typeUrl" | "name" | "aliases">
+
+/**
  * The resource that an incremental client means by a name: of that name, with that alias, or the virtual host with the
  * domain that matches best.
  *
  * @since 0.1.0
  */
-export const ledTo = (resources: ReadonlyArray<Resource>, typeUrl: string, asked: string): Resource | undefined => {
+export const ledTo = <A extends Named>(resources: ReadonlyArray<A>, typeUrl: string, asked: string): A | undefined => {
   const all = resources.filter((resource) => resource.typeUrl === typeUrl)
   const exact = all.find(({ name }) => name === asked) ?? all.find(({ aliases }) => aliases.includes(asked))
   if (exact !== undefined || typeUrl !== VirtualHost.typeUrl) return exact
@@ -213,7 +220,7 @@ const edited = (
   const subscribe = new Set(request.resourceNamesSubscribe)
   if (wildcard === "legacy" && subscribe.size > 0) wildcard = before !== undefined ? "explicit" : "none"
   else if (subscribe.has("*")) {
-    for (const [name, { identity }] of sent) if (isQuoted(identity)) sent.set(name, doubted)
+    for (const name of sent.keys()) doubt(sent, name)
     owed.add("*")
     unanswered = true
   }
@@ -222,7 +229,7 @@ const edited = (
     if (name === "*") continue
     names.add(name)
     owed.add(name)
-    if (isQuoted(sent.get(name)?.identity)) sent.delete(name)
+    doubt(sent, name)
   }
   for (const name of request.resourceNamesUnsubscribe) {
     if (name === "*" && wildcard === "explicit") {
@@ -232,13 +239,21 @@ const edited = (
       // Under a wildcard the client cannot know whether it may keep the resource, so it is told.
       if (wildcard === "none") owed.delete(name)
       else owed.add(name)
-      if (isQuoted(sent.get(name)?.identity)) sent.delete(name)
+      if (sent.get(name) === untold) sent.delete(name)
+      doubt(sent, name)
+      for (const [other, each] of sent) {
+        if (each.asked.includes(name)) sent.set(other, { ...each, asked: each.asked.filter((asked) => asked !== name) })
+      }
     }
   }
   // What is not asked for any more is forgotten on both sides.
   if (wildcard === "none" || isWildcardOff) {
-    for (const [name, { asked, identity }] of sent) {
-      if (![name, ...asked].some((each) => names.has(each)) && !isQuoted(identity)) sent.delete(name)
+    const given = new Set(request.resourceNamesUnsubscribe)
+    const isEnded = self.wildcard !== "none" && wildcard === "none"
+    for (const [name, { identity }] of sent) {
+      const all = [name, ...(self.sent.get(name)?.asked ?? [])]
+      const isGivenUp = isEnded || all.some((each) => given.has(each))
+      if (isGivenUp && !all.some((each) => names.has(each)) && !isQuoted(identity)) sent.delete(name)
     }
   }
   if (before === undefined) {
@@ -255,8 +270,21 @@ const edited = (
 /** Whether the client only said that it holds the resource: then it is not sent if the version is right. */
 const isQuoted = (identity: string | undefined): boolean => identity?.startsWith("version ") === true
 
-/** What the client said that it holds, but may have forgotten: no resource has an empty version. */
-const doubted: Sent = { identity: "version ", aliases: [], asked: [] }
+/** What the client said that it holds, but may have forgotten: no resource has such a version. */
+const doubtedOf = (identity: string): Sent => ({ identity: `version \u0002${identity}`, aliases: [], asked: [] })
+const isDoubted = (identity: string): boolean => identity.startsWith("version \u0002")
+
+/** An alias of what was taken away: nothing was said of it. */
+const untold: Sent = { identity: "version \u0001", aliases: [], asked: [] }
+
+/** What is asked for again, or given up, the client may have forgotten. */
+const doubt = (sent: Map<string, Sent>, name: string): void => {
+  const identity = sent.get(name)?.identity
+  if (identity === noBody) sent.delete(name)
+  else if (identity !== undefined && isQuoted(identity) && identity !== untold.identity && !isDoubted(identity)) {
+    sent.set(name, doubtedOf(identity))
+  }
+}
 
 const sentOf = ({ aliases, fingerprint }: Resource, asked: ReadonlyArray<string>): Sent => ({
   identity: fingerprint,
@@ -293,21 +321,33 @@ const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | undefin
       self.protocol === "Incremental"
         ? changes(self, typeUrl, subscription, target)
         : state(self, typeUrl, subscription, target)
+    const isLater = (name: string) =>
+      subscription.names.has(name) &&
+      !due.removed.includes(name) &&
+      due.withheld.some((each) => each.name !== name && ledTo(self.resources ?? [], typeUrl, name)?.name === each.name)
     const settled: Subscription = {
       ...subscription,
-      sent: new Map(
-        target
-          .filter((each) => !due.withheld.includes(each))
-          .map((each) => [each.name, sentOf(each, aliasesAsked(self, subscription, each))])
-      ),
+      sent: new Map([
+        ...target.flatMap((each): ReadonlyArray<readonly [string, Sent]> => {
+          const before = subscription.sent.get(each.name)
+          if (!due.withheld.includes(each)) return [[each.name, sentOf(each, aliasesAsked(self, subscription, each))]]
+          if (before === undefined || isQuoted(before.identity)) return []
+          return [[each.name, { ...before, asked: before.asked.filter((name) => !due.removed.includes(name)) }]]
+        }),
+        // Of names whose resource is not sent yet nothing was said.
+        ...Array.from(subscription.sent.values()).flatMap(({ asked }) =>
+          asked.filter(isLater).map((name) => [name, untold] as const)
+        )
+      ]),
       // What the client holds is taken away first; then it is said what there is by that name, or that there is nothing.
-      owed: new Set(
-        due.removed.filter((name) => {
+      owed: new Set([
+        ...Array.from(subscription.sent.values()).flatMap(({ asked }) => asked.filter(isLater)),
+        ...due.removed.filter((name) => {
           if (!subscription.names.has(name)) return false
           const isHost = typeUrl === VirtualHost.typeUrl && subscription.owed.has(name)
           return isHost || ledTo(self.resources ?? [], typeUrl, name) !== undefined
         })
-      ),
+      ]),
       unanswered: false
     }
     subscriptions.set(typeUrl, settled)
@@ -392,6 +432,25 @@ const state = (
   }
 }
 
+/**
+ * A client that quotes the name of a resource does not say which of the names that it asks for it takes for it: that is certain
+ * only of the resource's own, and of its one alias.
+ */
+const mayNotKnow = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean => {
+  const [alias, ...others] = aliasesAsked(self, subscription, resource)
+  if (alias === undefined) return false
+  if (others.length > 0 || subscription.names.has(resource.name)) return true
+  if (hasWildcard(self, resource.typeUrl, subscription)) return true
+  if (resource.aliases.includes(alias)) return false
+  // A better match of the host may be gone.
+  const all = self.resources?.filter(({ typeUrl }) => typeUrl === resource.typeUrl) ?? []
+  return Array.from(subscription.sent).some(([name, { identity }]) => {
+    if (identity === noBody) return false
+    const held = isDoubted(identity) ? identity.slice(doubtedOf("").identity.length) : identity
+    return !all.some((each) => each.name === name && held === `version ${each.version}`)
+  })
+}
+
 /** Incremental: what is new to the client, what is gone, and which of the names it asked for lead nowhere. */
 const changes = (
   self: ReferenceModel,
@@ -401,7 +460,9 @@ const changes = (
 ): Due => {
   const news = target.filter((resource) => {
     const before = subscription.sent.get(resource.name)
-    if (isQuoted(before?.identity)) return before?.identity !== `version ${resource.version}`
+    if (isQuoted(before?.identity)) {
+      return before?.identity !== `version ${resource.version}` || mayNotKnow(self, subscription, resource)
+    }
     if (before?.identity !== resource.fingerprint || isOwed(self, subscription, resource)) return true
     // A name that led elsewhere leads here now.
     return aliasesAsked(self, subscription, resource).some((name) => !before.asked.includes(name))
@@ -419,6 +480,9 @@ const changes = (
     for (const each of asked) if (names.has(each) && !leads(each)) removed.add(each)
     if (identity === noBody || target.some((resource) => resource.name === name)) continue
     if (isQuoted(identity) && exists(name) && !mayHaveOthers) continue
+    if (identity === untold.identity && leads(name)) continue
+    // What was asked for again is answered by name.
+    if (isDoubted(identity) && names.has(name) && !leads(name)) continue
     removed.add(name)
   }
   for (const name of owed) {
@@ -447,24 +511,32 @@ const changes = (
  *
  * @since 0.1.0
  */
-export const pending = (
-  self: ReferenceModel,
-  typeUrl: string
-): { readonly updates: ReadonlyArray<string>; readonly removals: ReadonlyArray<string> } => {
+export interface Pending {
+  readonly updates: ReadonlyArray<string>
+  /** Names under which there is nothing any more. */
+  readonly removals: ReadonlyArray<string>
+  /** Incremental: what the client asked for by a name that is another's now. It goes with that one, and waits for nothing. */
+  readonly superseded: ReadonlyArray<string>
+}
+
+/**
+ * Finds what is {@link Pending}.
+ *
+ * @since 0.1.0
+ */
+export const pending = (self: ReferenceModel, typeUrl: string): Pending => {
   const subscription = self.subscriptions.get(typeUrl)
-  if (subscription === undefined || self.resources === undefined) return { updates: [], removals: [] }
+  if (subscription === undefined || self.resources === undefined) return { updates: [], removals: [], superseded: [] }
   const target = self.resources.filter((each) => each.typeUrl === typeUrl && isCovered(self, subscription, each))
   const isHeld = (resource: Resource) => {
-    const identity = subscription.sent.get(resource.name)?.identity
-    return identity === resource.fingerprint || identity === `version ${resource.version}`
+    const before = subscription.sent.get(resource.name)
+    if (before?.identity === `version ${resource.version}`) return true
+    // A name that led elsewhere leads here now.
+    const aliases = aliasesAsked(self, subscription, resource)
+    return before?.identity === resource.fingerprint && aliases.every((name) => before.asked.includes(name))
   }
   const isTold = self.protocol === "Incremental" || byTypeUrl(typeUrl)?.family === "full-state"
-  const wild = hasWildcard(self, typeUrl, subscription)
-  const removals = Array.from(subscription.sent).filter(
-    ([name, { asked }]) =>
-      !target.some((resource) => resource.name === name) &&
-      (wild || [name, ...asked].some((each) => subscription.names.has(each)))
-  )
+  const removals = Array.from(subscription.sent).filter(([name]) => !target.some((resource) => resource.name === name))
   const all = self.resources
   /** Another resource has one of its names: they go and come together. */
   const isSuperseded = ([name, { aliases, asked }]: readonly [string, Sent]) =>
@@ -474,14 +546,16 @@ export const pending = (
         (other) => other.typeUrl === typeUrl && [other.name, ...other.aliases].includes(each) && other.name !== name
       )
     ) ||
-      asked.some((each) => subscription.names.has(each) && ledTo(all, typeUrl, each) !== undefined))
+      [name, ...asked].some((each) => subscription.names.has(each) && ledTo(all, typeUrl, each) !== undefined))
   // Names that were asked for and lead nowhere now.
   const lost = Array.from(subscription.sent.values()).flatMap(({ asked }) =>
     asked.filter((name) => subscription.names.has(name) && ledTo(all, typeUrl, name) === undefined)
   )
+  const namesOf = (entries: typeof removals) => entries.map(([name]) => name)
   return {
     updates: target.filter((resource) => !isHeld(resource)).map((resource) => resource.name),
-    removals: isTold ? [...removals.filter((each) => !isSuperseded(each)).map(([name]) => name), ...lost] : []
+    removals: isTold ? [...namesOf(removals.filter((each) => !isSuperseded(each))), ...lost] : [],
+    superseded: isTold ? namesOf(removals.filter(isSuperseded)) : []
   }
 }
 
@@ -514,10 +588,30 @@ export const observe = (self: ReferenceModel, response: Response, nonce: string)
   }
   for (const resource of [...response.resources, ...response.heartbeats]) {
     const asked = response.aliases.get(resource.name) ?? []
-    sent.set(resource.name, sentOf(resource, asked))
+    for (const each of asked) if (sent.get(each) === untold) sent.delete(each)
+    for (const [other, each] of sent) {
+      const others = each.asked.filter((name) => name !== resource.name && !asked.includes(name))
+      if (others.length < each.asked.length) sent.set(other, { ...each, asked: others })
+    }
+    // By a name that leads nowhere now the client still knows it, until it is told.
+    const lost = (sent.get(resource.name)?.asked ?? []).filter(
+      (name) => before.names.has(name) && ledTo(self.resources ?? [], response.typeUrl, name) === undefined
+    )
+    sent.set(resource.name, sentOf(resource, [...asked, ...lost.filter((name) => !asked.includes(name))]))
     for (const each of [resource.name, ...asked]) owed.delete(each)
   }
-  for (const name of [...response.removed, ...response.absent]) {
+  const gone = [...response.removed, ...response.absent]
+  const told = new Set([
+    ...gone,
+    ...response.resources.flatMap(({ name }) => [name, ...(response.aliases.get(name) ?? [])])
+  ])
+  for (const name of gone) {
+    // Who asked for it by other names is still to be told what those lead to.
+    for (const each of sent.get(name)?.asked ?? []) {
+      if (!before.names.has(each) || told.has(each) || sent.has(each)) continue
+      sent.set(each, untold)
+      if (ledTo(self.resources ?? [], response.typeUrl, each) !== undefined) owed.add(each)
+    }
     sent.delete(name)
     for (const [other, each] of sent) {
       if (each.asked.includes(name)) sent.set(other, { ...each, asked: each.asked.filter((asked) => asked !== name) })

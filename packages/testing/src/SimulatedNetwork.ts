@@ -68,6 +68,8 @@ export class SimulatedNetwork extends Context.Tag("@effect-xds/testing/Simulated
     readonly inject: (fault: NetworkFault) => Effect.Effect<void>
     /** A server dies: its clients lose their connections, and what it does afterwards reaches nobody. */
     readonly kill: (address: string) => Effect.Effect<void>
+    /** A client dies: its servers lose their connections, and what it does afterwards reaches nobody. */
+    readonly killClient: (name: string) => Effect.Effect<void>
     /** Messages that are on their way or not yet read. */
     readonly underWay: () => number
     /** Streams of which at least one side does not know that they are over. */
@@ -326,6 +328,28 @@ class Network {
       if (pair.cuts > 0) return
       for (const connection of pair.connections) for (const stream of connection.streams) stream.resume()
     })
+  }
+
+  /** A client dies. */
+  killClient(client: string): void {
+    for (const pair of this.pairs.values()) {
+      if (pair.client !== client) continue
+      pair.connection = undefined
+      for (const connection of Array.from(pair.connections)) {
+        if (connection.isLost) continue
+        connection.isLost = true
+        const end = this.time.now() + this.options.keepalive
+        const notice = (): void => {
+          // While nothing gets through the server does not hear of it before its keepalive finds out.
+          if (pair.cuts === 0 || this.time.now() >= end) this.closeServerSide(connection, "connection reset")
+          else this.time.schedule(1_000, notice)
+        }
+        this.time.schedule(this.options.latency, notice)
+        for (const stream of Array.from(connection.streams)) stream.port.end()
+        connection.state = "closed"
+        this.forget(connection)
+      }
+    }
   }
 
   /** A server dies. */
@@ -745,6 +769,7 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
       clientNamed,
       inject: (fault) => Effect.sync(() => network.inject(fault)),
       kill: (address) => Effect.sync(() => network.kill(address)),
+      killClient: (name) => Effect.sync(() => network.killClient(name)),
       underWay: () => Array.from(network.streams).reduce((sum, stream) => sum + stream.size, 0),
       openStreams: () => network.streams.size,
       messages: () => network.messages,

@@ -33,7 +33,7 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ResourceSpec } from "./Arbitraries.js"
-import { contentOf, toResource } from "./Arbitraries.js"
+import { contentOf, toResource, withMovedAliases } from "./Arbitraries.js"
 import type { Fault, PlannedFault } from "./Fault.js"
 import * as Faults from "./Fault.js"
 import type { Action, Step } from "./Script.js"
@@ -325,9 +325,12 @@ interface RunningServer {
 interface RunningClient {
   readonly plan: ClientPlan
   readonly clock: SimulatedTime.HostClock
-  readonly service: XdsClient.Service
-  readonly scope: Scope.CloseableScope
+  service: XdsClient.Service
+  /** `undefined`: it is down. */
+  scope: Scope.CloseableScope | undefined
   readonly typeOf: (typeUrl: string) => WatchableType.WatchableType<string>
+  /** What it watches, or will watch when it is up again. */
+  readonly watched: Map<string, { readonly typeUrl: string; readonly name: string }>
   readonly watches: Map<string, Fiber.Fiber<void>>
   readonly told: Map<string, Told>
 }
@@ -448,28 +451,35 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
 
     // Clients.
 
+    const startClient = (own: ClientPlan, clock: SimulatedTime.HostClock) =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const addresses = own.servers ?? plan.servers.slice(0, 1).map(({ name }) => name)
+        const bootstrap = Bootstrap.make({
+          servers: addresses.map((address) => ({
+            address,
+            credentials: insecure,
+            failOnDataErrors: own.failOnDataErrors ?? true
+          })),
+          node: { id: own.name, cluster: own.group ?? "group" }
+        })
+        const { aggregated, name, protocol } = own
+        const service = yield* XdsClient.make({ bootstrap, protocol, aggregated }).pipe(
+          Effect.provideService(ClientTransport, network.clientNamed(name)),
+          Scope.extend(scope),
+          asHost(name, clock),
+          Effect.orDie
+        )
+        record({ _tag: "Started", host: name, group: own.group ?? "group" })
+        return { scope, service }
+      })
+
     for (const own of plan.clients) {
       const clock = time.makeClock()
-      const scope = yield* Scope.make()
-      const addresses = own.servers ?? plan.servers.slice(0, 1).map(({ name }) => name)
-      const bootstrap = Bootstrap.make({
-        servers: addresses.map((address) => ({
-          address,
-          credentials: insecure,
-          failOnDataErrors: own.failOnDataErrors ?? true
-        })),
-        node: { id: own.name, cluster: own.group ?? "group" }
-      })
-      const { aggregated, name, protocol } = own
-      const service = yield* XdsClient.make({ bootstrap, protocol, aggregated }).pipe(
-        Effect.provideService(ClientTransport, network.clientNamed(name)),
-        Scope.extend(scope),
-        asHost(name, clock),
-        Effect.orDie
-      )
+      const { scope, service } = yield* startClient(own, clock)
       const typeOf = watchableTypes()
-      record({ _tag: "Started", host: name, group: own.group ?? "group" })
-      clients.set(name, { plan: own, clock, service, scope, typeOf, watches: new Map(), told: new Map() })
+      const none = { watched: new Map(), watches: new Map(), told: new Map() }
+      clients.set(own.name, { plan: own, clock, service, scope, typeOf, ...none })
     }
 
     const clientOf = (name: string): RunningClient => {
@@ -485,7 +495,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
 
     // The script.
 
-    const watch = (client: RunningClient, typeUrl: string, name: string) => {
+    const watch = (client: RunningClient, scope: Scope.Scope, typeUrl: string, name: string) => {
       const own = client.plan.name
       const events = Stream.runForEach(client.service.watch(client.typeOf(typeUrl), name), (event) =>
         Effect.sync(() => {
@@ -502,7 +512,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
         })
       )
       record({ _tag: "Watched", client: own, typeUrl, name })
-      return asHost(own, client.clock)(Effect.forkIn(events, client.scope))
+      return asHost(own, client.clock)(Effect.forkIn(events, scope))
     }
 
     const perform = (action: Action): Effect.Effect<void> =>
@@ -511,14 +521,17 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
           case "Watch": {
             const client = clientOf(action.client)
             const key = keyOf(action.typeUrl, action.name)
-            if (client.watches.has(key)) return
-            client.watches.set(key, yield* watch(client, action.typeUrl, action.name))
+            if (client.watched.has(key)) return
+            client.watched.set(key, action)
+            const { scope } = client
+            if (scope !== undefined) client.watches.set(key, yield* watch(client, scope, action.typeUrl, action.name))
             return
           }
           case "Unwatch": {
             const { client: name, typeUrl } = action
             const client = clientOf(name)
             const key = keyOf(typeUrl, action.name)
+            client.watched.delete(key)
             const fiber = client.watches.get(key)
             if (fiber === undefined) return
             client.watches.delete(key)
@@ -532,14 +545,18 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
           case "Publish": {
             const specs = published.get(action.group) ?? new Map<string, ResourceSpec>()
             published.set(action.group, specs)
-            const upsert = Array.from(new Map(action.upsert.map((spec) => [keyOf(spec.typeUrl, spec.name), spec])))
-            const isKept = ({ name, typeUrl }: ResourceGroups.ResourceKey) =>
-              !action.upsert.some((spec) => spec.typeUrl === typeUrl && spec.name === name)
-            const remove = action.remove.filter(isKept)
-            for (const [key, spec] of upsert) specs.set(key, spec)
-            for (const { name, typeUrl } of remove) specs.delete(keyOf(typeUrl, name))
+            const put = new Map(action.upsert.map((spec) => [keyOf(spec.typeUrl, spec.name), spec]))
+            const asked = {
+              upsert: Array.from(put.values()),
+              remove: action.remove.filter(({ name, typeUrl }) => !put.has(keyOf(typeUrl, name))),
+              versions: {}
+            }
+            // Who is given an alias takes it from whoever had it.
+            const [after, { remove, upsert }] = withMovedAliases(specs, asked)
+            specs.clear()
+            for (const [key, spec] of after) specs.set(key, spec)
             const change = {
-              upsert: Snapshot.make({ resources: upsert.map(([, spec]) => toEntry(spec)) }),
+              upsert: Snapshot.make({ resources: upsert.map(toEntry) }),
               remove: { resources: remove }
             }
             for (const server of servers.values()) {
@@ -578,6 +595,29 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
             yield* Effect.sleep(republishAfter)
             // It may be down again.
             if (isUp(server)) yield* publishAll(server)
+            return
+          }
+          case "ClientCrash": {
+            const client = clientOf(fault.client)
+            const { scope } = client
+            // It is down already, and comes back when that is over.
+            if (scope === undefined) return
+            client.scope = undefined
+            yield* network.killClient(fault.client)
+            for (const { name, typeUrl } of client.watched.values()) {
+              record({ _tag: "Unwatched", client: fault.client, typeUrl, name })
+            }
+            client.watches.clear()
+            client.told.clear()
+            yield* Scope.close(scope, Exit.void)
+            record({ _tag: "Stopped", host: fault.client })
+            yield* Effect.sleep(fault.for)
+            const started = yield* startClient(client.plan, client.clock)
+            client.service = started.service
+            client.scope = started.scope
+            for (const [key, { name, typeUrl }] of client.watched) {
+              client.watches.set(key, yield* watch(client, started.scope, typeUrl, name))
+            }
             return
           }
           case "ClockJump":
@@ -662,7 +702,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const messages = network.messages()
 
     // Whatever is left after everything was closed is a leak.
-    for (const { scope } of clients.values()) yield* Scope.close(scope, Exit.void)
+    for (const { scope } of clients.values()) if (scope !== undefined) yield* Scope.close(scope, Exit.void)
     for (const server of servers.values()) yield* stop(server)
     yield* Effect.sleep(60_000)
     const left = { streams: network.openStreams(), timers: time.timers(), fibers: time.fibers() }

@@ -19,6 +19,7 @@ const clients: ReadonlyArray<ClientPlan> = [
 ]
 const names = clients.map(({ name }) => name)
 const aggregated = clients.filter((client) => client.aggregated !== false)
+const incremental = clients.filter((client) => client.protocol === "Incremental")
 
 /**
  * All variants of the protocol, random watches and changes, and every kind of fault.
@@ -50,6 +51,23 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
     clients: aggregated,
     script: Arbitraries.replacementScript({ clients: aggregated.map(({ name }) => name) }),
     faults: Arbitraries.faults({ clients: aggregated.map(({ name }) => name), servers: ["xds"], maxLength: 4 })
+  },
+  "clients that die and come back": {
+    servers: [{ name: "xds" }],
+    clients,
+    script: Arbitraries.simulationScript({ clients: names, maxLength: 40 }),
+    faults: Arbitraries.faults({ clients: names, servers: ["xds"], clientCrashes: true, maxLength: 12 })
+  },
+  "virtual hosts that are renamed, on demand and with TTLs": {
+    servers: [{ name: "xds", options: { ttl: "always" } }],
+    clients: incremental,
+    script: Arbitraries.hostScript({ clients: incremental.map(({ name }) => name) }),
+    faults: Arbitraries.faults({
+      clients: incremental.map(({ name }) => name),
+      servers: ["xds"],
+      clientCrashes: true,
+      maxLength: 6
+    })
   }
 }
 

@@ -61,18 +61,26 @@ const requestIn = (event: Event, tag: "Sent" | "Received"): Request | undefined 
 const responseIn = (event: Event, tag: "Sent" | "Received"): Response | undefined =>
   event._tag === tag && event.message._tag === "Response" ? event.message : undefined
 
+interface StoredResource extends ReferenceModel.Named {
+  readonly fingerprint: string
+  readonly refersTo: ReadonlyArray<string>
+}
+
 /** What the servers hold, as far as a trace is read. */
 class Stores {
   /** By server and group, by type and name. */
-  readonly #groups = new Map<
-    string,
-    Map<string, Map<string, { fingerprint: string; refersTo: ReadonlyArray<string> }>>
-  >()
+  readonly #groups = new Map<string, Map<string, Map<string, StoredResource>>>()
   /** By server, group and key: everything it was since the server started; `undefined`: it was not there. */
   readonly #history = new Table<string, Array<string | undefined>>(() => [])
   /** When a key was changed last. */
   readonly #changed = new Map<string, number>()
   readonly #groupOf = new Map<string, string>()
+  readonly #withTtl = new Set<string>()
+
+  /** Whether it ever had a TTL. */
+  hadTtl(server: string, group: string, key: string): boolean {
+    return this.#withTtl.has(`${server} ${group} ${key}`)
+  }
 
   groupOf(client: string): string {
     return this.#groupOf.get(client) ?? ""
@@ -114,11 +122,12 @@ class Stores {
       groups.delete(group)
       return
     }
-    const held = groups.get(group) ?? new Map<string, { fingerprint: string; refersTo: ReadonlyArray<string> }>()
+    const held = groups.get(group) ?? new Map<string, StoredResource>()
     groups.set(group, held)
     for (const [typeUrl, resources] of Object.entries(upserted)) {
-      for (const { fingerprint, name, refersTo } of resources) {
-        held.set(keyOf(typeUrl, name), { fingerprint, refersTo })
+      for (const { aliases = [], fingerprint, name, refersTo, ttl } of resources) {
+        if (ttl !== undefined) this.#withTtl.add(`${server} ${group} ${keyOf(typeUrl, name)}`)
+        held.set(keyOf(typeUrl, name), { typeUrl, name, aliases, fingerprint, refersTo })
         note(keyOf(typeUrl, name), fingerprint)
       }
     }
@@ -366,7 +375,13 @@ export const endsDelivered: TraceInvariant = {
       if (name === "*") names.delete("*")
       for (const each of names) {
         const last = told.get(each)
-        const prints = sets.flatMap((held) => held?.get(keyOf(typeUrl, each))?.fingerprint ?? [])
+        const isByName = streams.some(({ protocol }) => protocol === "StateOfTheWorld")
+        const led = sets.flatMap((held) => {
+          const own = held?.get(keyOf(typeUrl, each))
+          if (own !== undefined || held === undefined || isByName) return own ?? []
+          return ReferenceModel.ledTo(Array.from(held.values()), typeUrl, each) ?? []
+        })
+        const prints = led.map(({ fingerprint }) => fingerprint)
         const isHeld = last?.state === "Updated" && prints.includes(last.fingerprint)
         const isRejected = prints.some((print) => rejected.has(`${client} ${keyOf(typeUrl, each)} ${print}`))
         if (isHeld || isRejected) continue
@@ -616,7 +631,8 @@ export const replacementsFirst: TraceInvariant = {
  * @since 0.1.0
  */
 export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => ({
-  sentence: "does-not-exist is told only after the full timer on a connected stream, or when the server says so",
+  sentence:
+    "does-not-exist is told only after the full timer on a connected stream, or when the server says so, or a TTL is over",
   check: (trace) => {
     /** By stream, type and name: when it was asked for, by the client's clock. */
     const askedAt = new Table<number, Map<string, number>>(() => new Map())
@@ -625,6 +641,12 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
     const states = new Map<string, ReadonlySet<string>>()
     /** `<client> <type> <name>` that a server said is not there. */
     const saidGone = new Set<string>()
+    /** `<client> <type> <alias>`: the resource that came by it. */
+    const ownOf = new Map<string, string>()
+    /** `<client> <type> <name>`: when something came by it last, by the client's clock. */
+    const cameAt = new Map<string, number>()
+    /** By type and name: the shortest TTL that it had. */
+    const ttls = new Table<string, number>(() => Number.POSITIVE_INFINITY)
     const toldGone = new Set<string>()
     /** By client, type and name. */
     const watchedAt = new Map<string, number>()
@@ -673,11 +695,35 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
           states.set(`${client} ${typeUrl}`, new Set(resources.map(({ name }) => name)))
         }
-        for (const { fingerprint, name } of resources) {
+        for (const { aliases = [], fingerprint, name } of resources) {
           if (fingerprint === "") saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
           else saidGone.delete(`${client} ${keyOf(typeUrl, name)}`)
+          for (const alias of aliases) if (alias !== name) ownOf.set(`${client} ${keyOf(typeUrl, alias)}`, name)
+          for (const each of [name, ...aliases]) {
+            cameAt.set(`${client} ${keyOf(typeUrl, each)}`, event.at + jumps.of(client))
+          }
         }
-        for (const name of removed) saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
+        for (const name of removed) {
+          saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
+          // Who holds it by another name, too.
+          for (const [alias, own] of ownOf) {
+            if (own === name && alias.startsWith(`${client} ${typeUrl} `)) saidGone.add(alias)
+          }
+        }
+      }
+      if (event._tag === "Stored") {
+        for (const [typeUrl, resources] of Object.entries(event.upserted)) {
+          for (const { name, ttl = Number.POSITIVE_INFINITY } of resources) {
+            const key = keyOf(typeUrl, name)
+            ttls.set(key, Math.min(ttls.of(key), ttl))
+          }
+        }
+      }
+      if (event._tag === "Stopped") {
+        // A client that dies knows nothing of what it was told.
+        const isOf = (key: string) => key.startsWith(`${event.host} `)
+        for (const keys of [saidGone, toldGone]) for (const key of keys) if (isOf(key)) keys.delete(key)
+        for (const map of [states, ownOf]) for (const key of map.keys()) if (isOf(key)) map.delete(key)
       }
       if (event._tag === "Watched") {
         const key = `${event.client} ${keyOf(event.typeUrl, event.name)}`
@@ -690,7 +736,9 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
       if (what === "Updated") toldGone.delete(key)
       if (what !== "DoesNotExist") return undefined
       const state = states.get(`${client} ${typeUrl}`)
-      const isKnown = saidGone.has(key) || toldGone.has(key) || (state !== undefined && !state.has(name))
+      const own = ownOf.get(key) ?? name
+      const isOver = event.at + jumps.of(client) >= (cameAt.get(key) ?? Infinity) + ttls.of(keyOf(typeUrl, own))
+      const isKnown = isOver || saidGone.has(key) || toldGone.has(key) || (state !== undefined && !state.has(name))
       toldGone.add(key)
       if (isKnown) return undefined
       const elapsed = Array.from(streamsOf.of(client), (id) => {
@@ -765,6 +813,8 @@ export const nothingTwice: TraceInvariant = {
       readonly at: number
       /** It was an answer, and may come again with a change that was under way already. */
       readonly isAnswer: boolean
+      /** By which it came. */
+      readonly aliases: ReadonlyArray<string>
     }
     interface State {
       readonly held: Map<string, Held>
@@ -793,7 +843,7 @@ export const nothingTwice: TraceInvariant = {
         for (const name of request.unsubscribe) state.held.delete(keyOf(request.typeUrl, name))
         for (const [name, version] of Object.entries(request.held)) {
           const key = keyOf(request.typeUrl, name)
-          state.held.set(key, { fingerprint: undefined, version, at: event.at, isAnswer: false })
+          state.held.set(key, { fingerprint: undefined, version, at: event.at, isAnswer: false, aliases: [] })
           asked.recent.delete(name)
         }
         if (Object.keys(request.held).length > 0) {
@@ -807,20 +857,23 @@ export const nothingTwice: TraceInvariant = {
       const group = stores.groupOf(client)
       const asked = state.asked.of(typeUrl)
       let problem: string | undefined
-      for (const { fingerprint, name, refersTo, version } of resources) {
+      for (const { aliases = [], fingerprint, name, refersTo, version } of resources) {
         if (fingerprint === "") continue
         const key = keyOf(typeUrl, name)
         const before = state.held.get(key)
+        // A name that led elsewhere leads here now; or the TTL may be over.
+        const isMoved = aliases.some((alias) => before?.aliases.includes(alias) !== true)
+        const isRenewal = stores.hadTtl(server, group, key)
         const isSame =
           before !== undefined &&
           (before.fingerprint === undefined ? before.version === version : before.fingerprint === fingerprint)
         const isChanged = before !== undefined && stores.changedAt(server, group, key) >= before.at
-        const isAnswer = asked.isRecent(name)
+        const isAnswer = asked.isRecent(name) || aliases.some((alias) => asked.isRecent(alias))
         const isWarming = state.warming.has(key) || (typeUrl === ClusterLoadAssignment.typeUrl && state.warmsAll)
-        if (isSame && !isChanged && !isAnswer && !before.isAnswer && !isWarming) {
+        if (isSame && !isChanged && !isAnswer && !before.isAnswer && !isWarming && !isMoved && !isRenewal) {
           problem = `stream ${id}: ${inWords(typeUrl, name)} is sent again`
         }
-        state.held.set(key, { fingerprint, version, at: event.at, isAnswer })
+        state.held.set(key, { fingerprint, version, at: event.at, isAnswer, aliases })
         state.warming.delete(key)
         for (const to of refersTo) if (typeUrl === Cluster.typeUrl) state.warming.add(to)
       }
@@ -994,6 +1047,16 @@ export const nothingStarves: TraceInvariant = ofStreams({
 })
 
 /**
+ * A client rejects the heartbeat of what it does not hold.
+ *
+ * @since 0.1.0
+ */
+export const heartbeatsAreHeld: TraceInvariant = ofStreams({
+  sentence: Invariants.heartbeatsAreHeld.sentence,
+  check: (history) => Invariants.heartbeatsAreHeld.check(untilCleared(history))
+})
+
+/**
  * Make before break: what refers to something is sent when the client has taken that, deletions when it has taken all.
  *
  * @since 0.1.0
@@ -1138,5 +1201,6 @@ export const all: Readonly<Record<string, TraceInvariant>> = {
   nothingWithoutReason,
   typesInOrder,
   nothingStarves,
+  heartbeatsAreHeld,
   phasesWait
 }

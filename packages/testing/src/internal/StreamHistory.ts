@@ -48,6 +48,14 @@ const resourceOf = (typeUrl: string, resource: TracedResource): Resource => {
   }
 }
 
+/** What clients are told is another if its aliases or its TTL are. */
+const storedOf = (typeUrl: string, stored: TracedResource): Resource => {
+  const resource = resourceOf(typeUrl, stored)
+  const { aliases, fingerprint, ttl } = resource
+  if (ttl === undefined && aliases.length === 0) return resource
+  return { ...resource, fingerprint: [fingerprint, ttl ?? "", ...aliases].join(" ") }
+}
+
 const requestOf = (stream: StreamName, message: Message & { readonly _tag: "Request" }): Request => {
   const { error, held, names, nonce: responseNonce, typeUrl, unsubscribe, version: versionInfo } = message
   const errorDetail = error === undefined ? undefined : { code: 0, message: error }
@@ -66,21 +74,22 @@ const requestOf = (stream: StreamName, message: Message & { readonly _tag: "Requ
 const sendOf = (
   stream: StreamName,
   message: Message & { readonly _tag: "Response" },
-  group: ResourceGroup | undefined
+  group: ResourceGroup | undefined,
+  /** What was ever stored, by type, name and version. */
+  ever: ReadonlyMap<string, Resource>
 ): Output => {
   const { nonce, removed, typeUrl, version } = message
   const bodies = message.resources.filter(({ fingerprint }) => fingerprint !== "")
   const empty = message.resources.filter(({ fingerprint }) => fingerprint === "")
   // A virtual host without a body and a version does not exist; anything else without one is a heartbeat.
   const isAbsent = ({ version }: TracedResource) => typeUrl === VirtualHost.typeUrl && version === ""
-  // Aliases and TTL are known of what is stored.
+  // Aliases and TTL are known of what is stored; in state of the world there are none, and no version.
   const known = (resource: TracedResource): Resource => {
-    const stored = group === undefined ? undefined : ResourceGroups.get(group, { typeUrl, name: resource.name })
-    return stored?.fingerprint === resource.fingerprint ? stored : resourceOf(typeUrl, resource)
-  }
-  const renewed = (resource: TracedResource): Resource => {
-    const stored = group === undefined ? undefined : ResourceGroups.get(group, { typeUrl, name: resource.name })
-    return stored?.version === resource.version ? stored : resourceOf(typeUrl, resource)
+    const { fingerprint, name, version } = resource
+    const stored = ever.get(`${typeUrl} ${name} ${version}`)
+    if (stored !== undefined) return stored
+    const now = group === undefined ? undefined : ResourceGroups.get(group, { typeUrl, name })
+    return now !== undefined && now.fingerprint === fingerprint ? now : resourceOf(typeUrl, resource)
   }
   const response = Response.make({
     protocol: stream.protocol,
@@ -89,7 +98,7 @@ const sendOf = (
     resources: bodies.map(known),
     removed,
     absent: empty.filter(isAbsent).map(({ name }) => name),
-    heartbeats: empty.filter((each) => !isAbsent(each)).map(renewed),
+    heartbeats: empty.filter((each) => !isAbsent(each)).map(known),
     aliases: new Map(
       message.resources.flatMap(({ aliases = [], name }) => (aliases.length === 0 ? [] : [[name, aliases] as const]))
     )
@@ -110,6 +119,7 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
   const groups = new Map<string, Map<string, ResourceGroup>>()
   const open = new Map<number, { readonly stream: StreamName; readonly steps: Array<Step> }>()
   const ended: Array<StreamHistory> = []
+  const ever = new Map<string, Resource>()
 
   const put = (id: number, at: number, input: Input, outputs: ReadonlyArray<Output> = []) => {
     const found = open.get(id)
@@ -141,9 +151,10 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
         groups.set(server, held)
         const before = held.get(group) ?? ResourceGroups.empty
         const change = {
-          upsert: Object.entries(upserted).flatMap(([typeUrl, all]) => all.map((each) => resourceOf(typeUrl, each))),
+          upsert: Object.entries(upserted).flatMap(([typeUrl, all]) => all.map((each) => storedOf(typeUrl, each))),
           remove: Object.entries(removed).flatMap(([typeUrl, names]) => names.map((name) => ({ typeUrl, name })))
         }
+        for (const each of change.upsert) ever.set(`${each.typeUrl} ${each.name} ${each.version}`, each)
         // The store took it, so it is not refused.
         const after = Either.getOrElse(ResourceGroups.update(before, change), () => before)
         if (cleared) held.delete(group)
@@ -165,7 +176,9 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
         break
       case "Sent":
         if (event.message._tag !== "Response") break
-        put(event.stream.id, at, { _tag: "Writable" }, [sendOf(event.stream, event.message, groupFor(event.stream))])
+        put(event.stream.id, at, { _tag: "Writable" }, [
+          sendOf(event.stream, event.message, groupFor(event.stream), ever)
+        ])
         break
       case "Ended":
         if (event.side === "server") close(event.stream.id)
