@@ -1116,4 +1116,246 @@ const clientDetails = [
   }
 ]
 
-export const mutations = [...server, ...client, ...clientPackage, ...clientDetails, ...serverPackage]
+/** What is thin: HTTP, files, the allow list, the admin port, what a client is told before it begins. */
+const thinParts = [
+  {
+    fault: "an answer that nobody reads to its end keeps its scope",
+    file: "packages/transport/src/HttpListener.ts",
+    line: '    response.once("close", () => resume(Effect.void))\n',
+    becomes: '    response.once("close", () => undefined)\n',
+    by: "packages/transport-rest/test/HttpListener.test.ts"
+  },
+  {
+    fault: "a request whose client is gone goes on",
+    file: "packages/transport/src/HttpListener.ts",
+    line: "if (!response.writableEnded) fiber.unsafeInterruptAsFork(fiber.id())",
+    becomes: "",
+    by: "packages/transport-rest/test/HttpListener.test.ts"
+  },
+  {
+    fault: "an answer that breaks off looks whole",
+    file: "packages/transport/src/HttpListener.ts",
+    line: "        response.destroy()\n",
+    becomes: "        response.end()\n",
+    by: "packages/transport-rest/test/HttpListener.test.ts"
+  },
+  {
+    fault: "requests are answered after the scope has closed",
+    file: "packages/transport/src/HttpListener.ts",
+    line: 'Effect.sync(() => void server.off("request", onRequest))',
+    becomes: "Effect.void",
+    by: "packages/transport-rest/test/HttpListener.test.ts"
+  },
+  {
+    fault: "a span has what stands behind the question mark",
+    file: "packages/transport/src/HttpListener.ts",
+    line: 'url.replace(/\\?.*$/s, "")',
+    becomes: "url",
+    by: "packages/transport-rest/test/HttpListener.test.ts"
+  },
+  {
+    fault: "a span is no child of the client's",
+    file: "packages/transport/src/HttpListener.ts",
+    line: "...(parent !== undefined && { parent })",
+    becomes: "...(parent === undefined && { parent })",
+    by: "packages/transport-rest/test/HttpListener.test.ts"
+  },
+  {
+    fault: "a star in a URI stands for a part of a name",
+    file: "packages/cli/src/AllowList.ts",
+    line: "name.startsWith(rule.slice(0, -1)) && name.length >= rule.length",
+    becomes: "name.startsWith(rule.slice(0, -2)) && name.length >= rule.length",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "a star in a URI stands for nothing, too",
+    file: "packages/cli/src/AllowList.ts",
+    line: "&& name.length >= rule.length",
+    becomes: "&& name.length >= rule.length - 1",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "a star stands for several labels of a host",
+    file: "packages/cli/src/AllowList.ts",
+    line: 'const dot = name.indexOf(".")',
+    becomes: 'const dot = name.lastIndexOf(".", name.length - rule.length + "DNS:*".length)',
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "the name of a host is compared with its case",
+    file: "packages/cli/src/AllowList.ts",
+    line: 'kind === "DNS" ? value.toLowerCase() : value',
+    becomes: "value",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "a file that changed is not read again",
+    file: "packages/cli/src/AllowList.ts",
+    line: "if ((await signatureOf(file)) === current.signature) return false",
+    becomes: "return false",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "a file that cannot be used is told at every look",
+    file: "packages/cli/src/AllowList.ts",
+    line: "        if (reason === problem) return Effect.void\n",
+    becomes: "",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "the table has what is well first",
+    file: "packages/admin/src/StatusTable.ts",
+    line: '["nacked", "waiting", "sent", "asked", "acked"]',
+    becomes: '["acked", "nacked", "waiting", "sent", "asked"]',
+    by: "packages/admin/test/StatusTable.test.ts"
+  },
+  {
+    fault: "a line of a peer's is a line of the table",
+    file: "packages/admin/src/StatusTable.ts",
+    line: 'text.replace(/[\\p{Cc}\\u2028\\u2029]+/gu, " ")',
+    becomes: "text",
+    by: "packages/admin/test/StatusTable.test.ts"
+  },
+  {
+    fault: "a table's rows that are left out are not told",
+    file: "packages/admin/src/StatusTable.ts",
+    line: "`and ${all - shown.length} more`",
+    becomes: "`and more`",
+    by: "packages/admin/test/StatusTable.test.ts"
+  },
+  {
+    fault: "a histogram has its last bucket twice",
+    file: "packages/admin/src/PrometheusText.ts",
+    line: "      .filter(([boundary]) => boundary !== Number.POSITIVE_INFINITY)\n",
+    becomes: "",
+    by: "packages/admin/test/PrometheusText.test.ts"
+  },
+  {
+    fault: "metrics of one name and two kinds are one family",
+    file: "packages/admin/src/PrometheusText.ts",
+    line: "} else if (family.kind === rendered.kind) {",
+    becomes: "} else {",
+    by: "packages/admin/test/PrometheusText.test.ts"
+  },
+  {
+    fault: "the admin port answers under every name",
+    file: "packages/admin/src/AdminServer.ts",
+    line: "if (isLoopback(name) || names.has(name) ||",
+    becomes: 'if (name !== "" || isLoopback(name) || names.has(name) ||',
+    by: "packages/admin/test/AdminServer.test.ts"
+  },
+  {
+    fault: "answers that are over count towards the limit",
+    file: "packages/admin/src/internal/Answers.ts",
+    line: "yield* Effect.addFinalizer(() => Effect.sync(() => requests--))",
+    becomes: "",
+    by: "packages/admin/test/AdminServer.test.ts"
+  },
+  {
+    fault: "client: the last kind of credentials that is supported is taken",
+    file: "packages/client/src/Bootstrap.ts",
+    line: '      if (type !== "tls") continue\n',
+    becomes: '      if (type !== "tls" || given.length > 1) continue\n',
+    by: "packages/client/test/Bootstrap.test.ts"
+  },
+  {
+    fault: "client: a template of another authority is accepted",
+    file: "packages/client/src/Bootstrap.ts",
+    line: "!template.startsWith(`xdstp://${name}/`)",
+    becomes: '!template.startsWith("xdstp://")',
+    by: "packages/client/test/Bootstrap.test.ts"
+  },
+  {
+    fault: "client: a certificate without its key is accepted",
+    file: "packages/client/src/Bootstrap.ts",
+    line: '(given["certificate_file"] === undefined) !== (given["private_key_file"] === undefined)',
+    becomes: "false",
+    by: "packages/client/test/Bootstrap.test.ts"
+  },
+  {
+    fault: "client: only the first mistake of a bootstrap is told",
+    file: "packages/client/src/Bootstrap.ts",
+    line: "Either.left(reader.mistakes)",
+    becomes: "Either.left(reader.mistakes.slice(0, 1))",
+    by: "packages/client/test/Bootstrap.test.ts"
+  },
+  {
+    fault: "client: what it shows of itself has secrets",
+    file: "packages/client/src/internal/ClientConfig.ts",
+    line: "    await MessageRedaction.redact(schema, message)\n",
+    becomes: "",
+    by: "packages/client/test/XdsClient.test.ts"
+  },
+  {
+    fault: "only the first streams are asked whether they may go on",
+    file: "packages/server/src/XdsServer.ts",
+    line: "if (++count === recheckedAtATime) return enqueue(rest)",
+    becomes: "if (++count === recheckedAtATime) return",
+    by: "packages/server/test/revocations.test.ts"
+  },
+  {
+    fault: "what is taken back counts only for streams that are open",
+    file: "packages/server/src/XdsServer.ts",
+    line: "        revocation = next\n",
+    becomes: "        revocation ??= () => undefined\n",
+    by: "packages/server/test/revocations.test.ts"
+  },
+  {
+    fault: "a stream that was allowed before it was taken back is served",
+    file: "packages/server/src/internal/Connection.ts",
+    line: "    if (revoked !== undefined) return this.refuse(revoked)\n",
+    becomes: "",
+    by: "packages/server/test/revocations.test.ts"
+  },
+  {
+    fault: "a stream goes on where the function of revocations fails",
+    file: "packages/server/src/internal/Connection.ts",
+    line: '      this.fail("the function of revocations", cause)\n',
+    becomes: "",
+    by: "packages/server/test/revocations.test.ts"
+  },
+  {
+    fault: "plain YAML: a number that a double cannot have is one",
+    file: "packages/transport-filesystem/src/internal/PlainYaml.ts",
+    line: "[1-9]\\d{0,14}|",
+    becomes: "[1-9]\\d{0,18}|",
+    by: "packages/transport-filesystem/test/PlainYaml.test.ts"
+  },
+  {
+    fault: "plain YAML: what follows the last key is not read",
+    file: "packages/transport-filesystem/src/internal/YamlText.ts",
+    line: "if (value === undefined || reader.indent >= 0) return undefined",
+    becomes: "if (value === undefined) return undefined",
+    by: "packages/transport-filesystem/test/PlainYaml.test.ts"
+  },
+  {
+    fault: "plain YAML: two keys of one name are one",
+    file: "packages/transport-filesystem/src/internal/PlainYaml.ts",
+    line: 'if (Object.hasOwn(object, name) || name === "__proto__") throw notPlain',
+    becomes: 'if (name === "__proto__") throw notPlain',
+    by: "packages/transport-filesystem/test/PlainYaml.test.ts"
+  },
+  {
+    fault: "plain YAML: an element's place is that of its dash",
+    file: "packages/transport-filesystem/src/internal/YamlText.ts",
+    line: "elements.offsets.push(reader.elementAt)",
+    becomes: "elements.offsets.push(begin)",
+    by: "packages/transport-filesystem/test/PlainYaml.test.ts"
+  },
+  {
+    fault: "plain YAML: elements with anchors are read by themselves",
+    file: "packages/transport-filesystem/src/internal/YamlText.ts",
+    line: "if (!this.#isWithoutAnchors && hasAnchors(this.#text)) return false",
+    becomes: "",
+    by: "packages/transport-filesystem/test/PlainYaml.test.ts"
+  },
+  {
+    fault: "what a client refuses is sent compressed",
+    file: "packages/transport-rest/src/internal/Negotiation.ts",
+    line: "> 0\n}",
+    becomes: "> -1\n}",
+    by: "packages/transport-rest/test/Http.test.ts"
+  }
+]
+
+export const mutations = [...server, ...client, ...clientPackage, ...clientDetails, ...serverPackage, ...thinParts]

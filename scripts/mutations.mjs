@@ -47,10 +47,11 @@ const values = Options.parse(import.meta.url, {
 
 /**
  * The tests that a fault meets, in helpings. For the reducers two: the golden traces take a second and kill most; what
- * survives them meets all the rest. For another package those of the package.
+ * survives them meets all the rest. For another package those of the package, or those that the fault names.
  */
-const helpingsOf = ({ file }) => {
+const helpingsOf = ({ by, file }) => {
   if (values.by !== undefined) return [[values.by]]
+  if (by !== undefined) return [[by]]
   const [, name] = pathOf(file).split("/")
   if (name !== "core") return [[`packages/${name}/test`]]
   return [

@@ -83,6 +83,17 @@ describe("PrometheusText", () => {
     })
   )
 
+  it.effect("tells one kind of what has one name: Prometheus refuses a text with two", () =>
+    Effect.gen(function* () {
+      yield* Metric.set(Metric.gauge("text_twice"), 1)
+      yield* Metric.update(Metric.histogram("text_twice", MetricBoundaries.fromIterable([1])), 1)
+      const lines = yield* linesOf("text_twice")
+      const kind = /(?<=^# TYPE text_twice )\w+/.exec(lines[0] ?? "")?.[0]
+      expect(lines.filter((line) => line.startsWith("#"))).toHaveLength(1)
+      expect(lines.filter((line) => /^text_twice(?: |_)/.test(line))).toHaveLength(kind === "gauge" ? 1 : 4)
+    })
+  )
+
   it("is empty without metrics", () => {
     expect(PrometheusText.format([])).toBe("")
   })

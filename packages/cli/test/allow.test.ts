@@ -1,122 +1,13 @@
-import type { ServerTransport } from "@effect-xds/transport"
-import { Effect, Either, Logger } from "effect"
 import { writeFileSync } from "node:fs"
 import { request } from "node:https"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import * as AllowList from "../src/AllowList.js"
 import { mutualTls } from "./Certificates.js"
 import { deadline, effectXds, eventually, replaceFile, serve, temporaryDirectory } from "./ServeProcess.js"
 
 const limit = 3 * deadline
 const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))
-
-const peer = (names: ReadonlyArray<string>, commonName?: string): ServerTransport.Peer => ({
-  address: "10.0.0.1:1",
-  identity: { commonName, subjectAltNames: names, fingerprint: "" }
-})
-
-const rulesOf = (...flags: ReadonlyArray<string>): ReadonlyArray<AllowList.Rule> =>
-  flags.map(AllowList.parseFlag).filter((rule) => typeof rule !== "string")
-
-/** The group that is read, or the code of the status. */
-const decide = async (flags: ReadonlyArray<string>, who: ServerTransport.Peer, group: string): Promise<string> => {
-  const { authorize } = await Effect.runPromise(AllowList.make(rulesOf(...flags), undefined))
-  return Effect.runPromise(Effect.merge(Effect.mapError(authorize(who, group), ({ code }) => code)))
-}
-
-const denied = "PERMISSION_DENIED"
-
-describe("an allow list", () => {
-  it("names who reads which group", async () => {
-    const edge = peer(["URI:spiffe://corp/edge", "DNS:edge-1.corp"], "edge one")
-    for (const rule of [
-      "spiffe://corp/edge=edge",
-      "URI:spiffe://corp/edge=edge",
-      "DNS:edge-1.corp=edge",
-      "dns:EDGE-1.corp=edge",
-      "CN:edge one=edge"
-    ]) {
-      expect(await decide([rule], edge, "edge"), rule).toBe("edge")
-      expect(await decide([rule], edge, "billing"), rule).toBe(denied)
-      expect(await decide([rule], peer([], undefined), "edge"), rule).toBe(denied)
-    }
-    expect(await decide(["spiffe://corp/edge=canary,edge"], edge, "edge")).toBe("edge")
-    expect(await decide(["spiffe://corp/edge=*"], edge, "anything")).toBe("anything")
-    expect(await decide(["*=edge"], edge, "edge")).toBe("edge")
-    expect(await decide(["*=edge"], { address: "", identity: undefined }, "edge")).toBe("UNAUTHENTICATED")
-    expect(await decide([], edge, "edge")).toBe(denied)
-  })
-
-  it("does not take one kind of name for another, nor a part of one for the whole", async () => {
-    for (const [rule, who] of [
-      ["spiffe://corp/edge", peer(["URI:spiffe://corp/edge/1"])],
-      ["spiffe://corp/edge", peer(["URI:spiffe://corp/edg"])],
-      ["spiffe://corp/edge", peer([], "spiffe://corp/edge")],
-      ["spiffe://corp/Edge", peer(["URI:spiffe://corp/edge"])],
-      ["spiffe://corp/edge/*", peer(["URI:spiffe://corp/edge"])],
-      ["spiffe://corp/edge/*", peer(["URI:spiffe://corp/edge/"])],
-      ["spiffe://corp/edge/*", peer(["URI:spiffe://corp/edger/1"])],
-      ["DNS:*.corp", peer(["DNS:corp"])],
-      ["DNS:*.corp", peer(["DNS:a.b.corp"])],
-      ["DNS:*.corp", peer([], "a.corp")],
-      ["DNS:a.corp", peer(["DNS:a.corp.evil.example"])],
-      ["CN:edge", peer(["DNS:edge"])]
-    ] as const) {
-      expect(await decide([`${rule}=edge`], who, "edge"), rule).toBe(denied)
-    }
-    expect(await decide(["spiffe://corp/edge/*=edge"], peer(["URI:spiffe://corp/edge/a/b"]), "edge")).toBe("edge")
-    expect(await decide(["DNS:*.corp=edge"], peer(["DNS:a.corp"]), "edge")).toBe("edge")
-    expect(await decide(["IP:10.0.0.1=edge"], peer(["IP Address:10.0.0.1"]), "edge")).toBe("edge")
-  })
-
-  it("refuses in words what is no rule", async () => {
-    for (const [flag, words] of [
-      ["edge", "is not IDENTITY=GROUP"],
-      ["edge=edge", "is no identity; write spiffe://"],
-      ["DNS:=edge", "is no identity"],
-      ["DNS:a=", "has no group"],
-      ["spiffe://corp/*/edge=edge", "a star stands for"],
-      ["DNS:a.*=edge", "a star stands for"],
-      ["CN:*=edge", "a star stands for"],
-      ["spiffe://corp*=edge", "a star stands for"]
-    ] as const) {
-      expect(AllowList.parseFlag(flag), flag).toContain(words)
-    }
-    expect(await AllowList.parseFile("- a")).toContain("is not a map")
-    expect(await AllowList.parseFile("a: [")).toBe("it is not YAML")
-    expect(await AllowList.parseFile("'CN:a': [17]")).toContain("not all names")
-    expect(await AllowList.parseFile("")).toEqual([])
-  })
-
-  it("is read from a file again when that changes, and stays while the file is of no use", async () => {
-    const file = join(temporaryDirectory(), "allow.yaml")
-    writeFileSync(file, "spiffe://corp/edge: edge\n")
-    const lines: Array<string> = []
-    const logger = Logger.replace(
-      Logger.defaultLogger,
-      Logger.make(({ message }) => void lines.push(String(message)))
-    )
-    const { authorize } = await Effect.runPromise(AllowList.make([], file))
-    const may = async (group: string): Promise<boolean> =>
-      Either.isRight(
-        await Effect.runPromise(
-          Effect.provide(Effect.either(authorize(peer(["URI:spiffe://corp/edge"]), group)), logger)
-        )
-      )
-    expect([await may("edge"), await may("canary")]).toEqual([true, false])
-    replaceFile(file, "spiffe://corp/edge: [edge, canary]\n")
-    expect([await may("edge"), await may("canary")]).toEqual([true, true])
-    replaceFile(file, "spiffe://corp/edge: [\n")
-    expect([await may("edge"), await may("canary")]).toEqual([true, true])
-    expect(lines.filter((line) => line.includes("its last good content stays in force"))).toHaveLength(1)
-    replaceFile(file, "spiffe://corp/other: '*'\n")
-    expect([await may("edge"), await may("canary")]).toEqual([false, false])
-    const failure = await Effect.runPromise(Effect.flip(AllowList.make([], "/no/such/file")))
-    expect(failure.message).toContain("--allow-file /no/such/file cannot be used")
-  })
-})
 
 describe("serve with mutual TLS", () => {
   it("wants to be told who may read which group", { timeout: limit }, async () => {

@@ -192,7 +192,12 @@ describe("Plain YAML", { timeout: 120_000 }, () => {
       "one with such below a key",
       long((index) => `  - name: a\n    text: "a\n      b"\n    x: ${index % 9}e3\n`, "resources:\n", "type_url: x")
     ],
-    ["one with anchors", long((index) => (index === 0 ? "- &a\n  name: x\n" : `- <<: *a\n  x: ${index}\n`))],
+    [
+      "one with anchors",
+      long((index) =>
+        index === 0 ? "- &a\n  name: x\n" : `- <<: *a\n  x: of more than thirty-two thousand ${index}\n`
+      )
+    ],
     ["documents", long((index) => `---\nname: a${index}\nx:\n  y: [1, 2]\n`)],
     ["documents with comments only between", long((index) => `--- # a\n# ${index}\n---\nname: a${index}\n`)],
     ["Windows lines", long((index) => `- name: a${index}\r\n  x: 'y'\r\n`)]
@@ -200,6 +205,17 @@ describe("Plain YAML", { timeout: 120_000 }, () => {
     expect(text.length).toBeGreaterThan(10_000)
     same(text)
   })
+
+  it.each([
+    "x:\n  a: 1\n  a: 2\n",
+    "- { a: 1, a: 2 }\n",
+    "a: 1\na: 2\n",
+    "a: 1\n- b\n",
+    "a: b\n  c\n",
+    "- a\n  b\n- c\n",
+    "- 'it''s'\n",
+    "a: [1, 2\n"
+  ])("%j is left to the whole parser", same)
 
   it("a long list's mistakes are those of its elements, each in its place", () => {
     const text = long((index) =>
