@@ -665,6 +665,12 @@ const server = [
     becomes: ""
   },
   {
+    fault: "a resource is left with a client that asked for it by a name that is another resource's own now",
+    file: "Incremental.ts",
+    line: ".some((name) => !isQuotedItself(name))",
+    becomes: ".some((name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
+  },
+  {
     fault: "openers of route configurations that are gone are remembered",
     file: "VirtualHostOpeners.ts",
     line: "const opened = HashSet.filter(self.opened, (name) => names.has(name))",

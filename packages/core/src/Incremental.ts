@@ -288,11 +288,12 @@ const quotedInVain = (
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
   const gone: Array<string> = []
   // ★ A client that asked by an alias may quote the name of the resource alone: then it may be another's alias by now.
-  const mayHaveOthers =
-    !wild &&
-    Array.from(HashMap.keys(self.names)).some(
-      (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined
-    )
+  const isQuotedItself = (name: string): boolean => {
+    if (before.others.has(name)) return true
+    const own = ResourceSet.get(set, name)
+    return own !== undefined && before.isHeld(own)
+  }
+  const mayHaveOthers = !wild && Array.from(HashMap.keys(self.names)).some((name) => !isQuotedItself(name))
   for (const [name, version] of before.others) {
     // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
     if (isVirtualHost && version === "") continue

@@ -76,6 +76,20 @@ const ofMark = (mark: Mark | undefined, set: ResourceSet): string => {
   return `${reach} ${pairs(mark.fingerprints)} ${pairs(mark.aliases)} ${mark.hasTtls}`
 }
 
+/**
+ * When TTLs are renewed, and whether with the body: at multiples of half a TTL, so it matters how far the next are from now, and
+ * how many turns ago the last was; all before the last but two are alike.
+ */
+const ofRenewal = ({ mark, renewedAt }: Subscription, set: ResourceSet, now: number): string =>
+  mark === undefined
+    ? ""
+    : sorted(
+        Array.from(new Set(HashMap.values(set.ttls)), (ttl) => {
+          const turn = (at: number) => Math.floor((2 * at) / ttl)
+          return `${ttl} ${now % (ttl / 2)} ${Math.min(turn(now) - turn(renewedAt), 3)}`
+        })
+      )
+
 const ofSubscription = (
   self: Subscription,
   set: ResourceSet,
@@ -104,8 +118,7 @@ const ofSubscription = (
     ),
     opened: sorted(self.opened),
     openedMark: self.openedMark === undefined,
-    // Small worlds have no TTLs.
-    renewedAt: left,
+    renewedAt: ofRenewal(self, set, now),
     unrenewed: sorted(self.unrenewed),
     sent: age(self.sent?.nonce ?? "", last),
     open: self.open.map(({ heartbeats, nonce }) => [age(nonce, last), ...heartbeats].join(" ")).join(","),

@@ -15,6 +15,7 @@ import type { Input, Output, ServerStream } from "@effect-xds/core/ServerStream"
 import * as ServerStreams from "@effect-xds/core/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
+import type { ResourceSpec } from "./Arbitraries.js"
 import { toResource } from "./Arbitraries.js"
 import type { Move, World } from "./Exploration.js"
 import * as Keys from "./ExplorationKey.js"
@@ -37,6 +38,13 @@ export interface Options {
   readonly names: ReadonlyArray<string>
   /** An aggregated stream instead of a separate one: the reference server does not know its phases. */
   readonly isAggregated?: boolean
+  /**
+   * What the store may hold, one after another in any order, instead of any of {@link names}: with aliases that move, or TTLs.
+   * What is sent is not compared with the reference server, then.
+   */
+  readonly stores?: ReadonlyArray<ReadonlyArray<ResourceSpec>> | undefined
+  /** Whether the client is given TTLs. Default: false. */
+  readonly ttl?: boolean
   /** Whether at the beginning the client has asked for everything and has all first contents. Default: false. */
   readonly isWarm?: boolean
   /** Responses on their way to the client at most. Default: 2. */
@@ -89,7 +97,7 @@ class Run {
 
   end(): State {
     // Without a reference server every step is judged by the invariants; else they look at each new state.
-    return { ...this.state, problems: [...this.problems, ...(this.options.isAggregated === true ? this.broken() : [])] }
+    return { ...this.state, problems: [...this.problems, ...(isCompared(this.options) ? [] : this.broken())] }
   }
 
   private step(input: Input): void {
@@ -107,7 +115,7 @@ class Run {
       wire: [...this.state.wire, ...sends]
     }
     for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
-    if (this.options.isAggregated !== true && input._tag !== "Deadline" && input._tag !== "Continue") {
+    if (isCompared(this.options) && input._tag !== "Deadline" && input._tag !== "Continue") {
       const resources = group === undefined ? undefined : ResourceGroups.all(group)
       const theirs = Invariants.isChange(input) ? { _tag: "Changed" as const, resources } : input
       const [model, expected] = ReferenceModels.step(this.state.model, theirs)
@@ -226,11 +234,14 @@ const describe = (
   return `${answer.nonce} [${texts.sort().join(" ")}]`
 }
 
+/** The reference server knows neither phases nor TTLs, and of names that move not every way to tell. */
+const isCompared = ({ isAggregated = false, stores }: Options): boolean => !isAggregated && stores === undefined
+
 /** A stream that was just opened. */
-const opened = ({ isAggregated = false, protocol, typeUrls }: Options): State => ({
+const opened = ({ isAggregated = false, protocol, ttl = false, typeUrls }: Options): State => ({
   now: 0,
   group: undefined,
-  server: ServerStreams.make({ protocol, typeUrl: isAggregated ? undefined : typeUrls[0] }),
+  server: ServerStreams.make({ protocol, typeUrl: isAggregated ? undefined : typeUrls[0], ttl }),
   model: ReferenceModels.make(protocol),
   client: ReferenceClients.make(protocol),
   wire: [],
@@ -239,13 +250,25 @@ const opened = ({ isAggregated = false, protocol, typeUrls }: Options): State =>
   problems: []
 })
 
+const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
+  `${index + 1}, ${store.map(({ aliases = [], content, name }) => `${name}=${content}(${aliases.join(" ")})`).join(" ")}`
+
 /**
  * The world.
  *
  * @since 0.1.0
  */
 export const make = (options: Options): World<State> => {
-  const { isAggregated = false, isWarm = false, maxInFlight = 2, names, protocol, typeUrls } = options
+  const {
+    isAggregated = false,
+    isWarm = false,
+    maxInFlight = 2,
+    names,
+    protocol,
+    stores,
+    ttl = false,
+    typeUrls
+  } = options
   const isIncremental = protocol === "Incremental"
   const resources = typeUrls.flatMap((typeUrl) =>
     names.flatMap((name, index) =>
@@ -283,7 +306,8 @@ export const make = (options: Options): World<State> => {
       const isQuoted = (name: string) => interest?.nonce === "" && (interest.names.has(name) || name === "*")
       for (const name of [...names, "*"]) {
         // Nothing tells a client that a response on its way is older than the `*` that it gave up and asked for again.
-        if (isIncremental && name === "*" && wire.length > 0) continue
+        // Nor that it is older than what it asked for again by another name.
+        if (isIncremental && (name === "*" || stores !== undefined) && wire.length > 0) continue
         if (!isQuoted(name)) move(`${type}: the client subscribes to ${name}`, (run) => run.ask(typeUrl, [name], []))
         const isAsked = name === "*" ? interest?.wildcard !== "none" : interest?.names.has(name) === true
         // If every request that had a name crossed a response, the server takes an empty list for the silence of before.
@@ -306,12 +330,24 @@ export const make = (options: Options): World<State> => {
         )
       )
     if (group === undefined) move("the store is set, and empty", (run) => run.set(ResourceGroups.empty))
-    for (const { label, resource } of resources) {
-      const held = ResourceGroups.get(group ?? ResourceGroups.empty, resource)
-      if (held?.fingerprint !== resource.fingerprint) change(`store: ${label}`, { upsert: [resource] })
+    for (const [index, store] of (stores ?? []).entries()) {
+      const upsert = store.map(toResource)
+      const isIn = ({ name, typeUrl }: ResourceGroups.ResourceKey) =>
+        upsert.some((each) => each.typeUrl === typeUrl && each.name === name)
+      const remove = ResourceGroups.all(group ?? ResourceGroups.empty).filter((each) => !isIn(each))
+      const isSame = upsert.every(
+        (each) => ResourceGroups.get(group ?? ResourceGroups.empty, each)?.fingerprint === each.fingerprint
+      )
+      if (!isSame || remove.length > 0) change(`store: ${labelOf(store, index)}`, { upsert, remove })
     }
-    for (const { name, typeUrl } of ResourceGroups.all(group ?? ResourceGroups.empty)) {
-      change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
+    if (stores === undefined) {
+      for (const { label, resource } of resources) {
+        const held = ResourceGroups.get(group ?? ResourceGroups.empty, resource)
+        if (held?.fingerprint !== resource.fingerprint) change(`store: ${label}`, { upsert: [resource] })
+      }
+      for (const { name, typeUrl } of ResourceGroups.all(group ?? ResourceGroups.empty)) {
+        change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
+      }
     }
     if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
     if (ServerStreams.deadline(server) < Number.POSITIVE_INFINITY) move("the deadline comes", (run) => run.deadline())
@@ -339,6 +375,8 @@ export const make = (options: Options): World<State> => {
       "server",
       protocol === "Incremental" ? "incremental" : "state of the world",
       `${isAggregated ? "aggregated " : ""}${typeUrls.map(shortNameOf).join(" and ")}`,
+      ...(stores === undefined ? [] : ["names that move"]),
+      ...(ttl ? ["TTLs"] : []),
       ...(isWarm ? ["warm"] : [])
     ].join(", "),
     initial: isWarm ? warm() : opened(options),
@@ -346,15 +384,17 @@ export const make = (options: Options): World<State> => {
     key: ({ answered, client, group, model, now, server, wire }) => [
       Keys.ofGroup(group),
       Keys.ofServer(server, now),
-      isAggregated ? "" : Keys.ofModel(model),
+      isCompared(options) ? Keys.ofModel(model) : "",
       Keys.ofReferenceClient(client, server.nonces),
       wire
-        .map(({ nonce, response: { absent, removed, resources, typeUrl, version } }) =>
+        .map(({ nonce, response: { absent, aliases, heartbeats, removed, resources, typeUrl, version } }) =>
           [
             Keys.age(nonce, server.nonces),
             typeUrl,
             version,
             resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`).join(","),
+            Array.from(aliases, ([name, each]) => `${name} ${each.join(" ")}`).join(","),
+            heartbeats.map(({ name }) => name).join(","),
             removed.join(","),
             absent.join(",")
           ].join(";")

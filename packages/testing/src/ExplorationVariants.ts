@@ -40,12 +40,46 @@ const types = {
 
 const protocols: ReadonlyArray<Protocol> = ["StateOfTheWorld", "Incremental"]
 
-/**
- * All of them.
- *
- * @since 0.1.0
- */
-export const all: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
+const host = (name: string, ...aliases: ReadonlyArray<string>) => ({
+  typeUrl: VirtualHost.typeUrl,
+  name,
+  content: 1,
+  aliases
+})
+
+/** A host that is found by a domain, by its name and by another's domain that stands for many. */
+const hosts = ExplorationServer.make({
+  protocol: "Incremental",
+  typeUrls: [VirtualHost.typeUrl],
+  names: ["r/a", "r/x"],
+  stores: [
+    [host("r/a", "r/x"), host("r/b")],
+    [host("r/a"), host("r/b", "r/x")],
+    [host("r/b", "r/a")],
+    [host("r/b", "r/*")],
+    [host("r/a"), host("r/b", "r/*")],
+    []
+  ]
+})
+
+const expiring = (content: number, ttl: number | undefined) => ({
+  typeUrl: ClusterLoadAssignment.typeUrl,
+  name: "a",
+  content,
+  ttl
+})
+
+const renewals = protocols.map((protocol) =>
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [ClusterLoadAssignment.typeUrl],
+    names: ["a"],
+    stores: [[expiring(1, 10_000)], [expiring(2, 10_000)], [expiring(1, undefined)], []],
+    ttl: true
+  })
+)
+
+const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
   ...types[protocol].flatMap((typeUrl) => {
     // A virtual host is named after its route configuration.
     const [a, b] = typeUrl === VirtualHost.typeUrl ? (["r/a", "r/b"] as const) : (["a", "b"] as const)
@@ -74,3 +108,10 @@ export const all: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
     )
   )
 ])
+
+/**
+ * All of them.
+ *
+ * @since 0.1.0
+ */
+export const all: ReadonlyArray<Variant> = [...small, variant(hosts, 6), ...renewals.map((world) => variant(world, 7))]

@@ -472,7 +472,7 @@ const changes = (
   const leads = (name: string) => ledTo(resources, typeUrl, name) !== undefined
   const exists = (name: string) => resources.some((each) => each.typeUrl === typeUrl && each.name === name)
   // A client that asked by an alias may quote the name of the resource alone.
-  const mayHaveOthers = Array.from(names).some((name) => !isQuoted(sent.get(name)?.identity) && !exists(name))
+  const mayHaveOthers = Array.from(names).some((name) => !isQuoted(sent.get(name)?.identity))
   const removed = new Set<string>()
   const absent: Array<string> = []
   for (const [name, { asked, identity }] of sent) {
