@@ -229,8 +229,8 @@ const server = [
   {
     fault: "heartbeats wait for changes that never stop",
     file: "ServerStream.ts",
-    line: "if (isRenewal) next.renewedAt = now",
-    becomes: "if (isRenewal && overdue.length < 0) next.renewedAt = now"
+    line: "if (renews) next.renewedAt = now",
+    becomes: "if (renews && overdue.length < 0) next.renewedAt = now"
   },
   {
     fault: "what the stream names is deleted with the ACK of its routes",
@@ -299,6 +299,36 @@ const server = [
     becomes: "anew: false, limit: self.limit }"
   },
   {
+    fault: "a large response is not split",
+    file: "ResponseParts.ts",
+    line: "if (whole <= maxBytes) return response",
+    becomes: "if (whole > 0) return response"
+  },
+  {
+    fault: "the parts of a response do not go out before anything else",
+    file: "ServerStream.ts",
+    line: "if (part !== undefined) return part\n",
+    becomes: "if (part !== undefined && isQuiet(self, group)) return part\n"
+  },
+  {
+    fault: "a virtual host is deleted after one that takes its domain, in parts",
+    file: "ResponseParts.ts",
+    line: "if (compared.has(response.typeUrl)) remove()",
+    becomes: "if (compared.size === 0) remove()"
+  },
+  {
+    fault: "what is given up while parts go out is sent",
+    file: "ServerStream.ts",
+    line: "const isSame = subscription?.names === names && subscription.wildcard === wildcard",
+    becomes: "const isSame = names !== undefined && wildcard !== undefined"
+  },
+  {
+    fault: "what waits for an update waits for its first part only",
+    file: "ServerStream.ts",
+    line: "return emit(self, undefined, Subscriptions.draft(subscription), part, update, now)",
+    becomes: "return emit(self, undefined, Subscriptions.draft(subscription), part, update && false, now)"
+  },
+  {
     fault: "what a deleted route refers to goes before the route that the client still names",
     file: "ServerStream.ts",
     line: "const held = named - options.phaseDeadline",
@@ -313,8 +343,9 @@ const server = [
   {
     fault: "an answer takes along changes that are held",
     file: "ServerStream.ts",
-    line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl }",
-    becomes: "const input: Subscriptions.Flush = { set, changes, updates: updates || true, removals, ttl }"
+    line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }",
+    becomes:
+      "const input: Subscriptions.Flush = { set, changes, updates: updates || true, removals, ttl, maxBytes: maxResponseBytes }"
   },
   {
     fault: "what was rejected and went without a response holds routes back",

@@ -52,6 +52,8 @@ export interface TypeStatus {
   readonly sent: Version | null
   readonly acked: Version | null
   readonly nacked: Rejection | null
+  /** Bytes of the last response if that is larger than the server's `maxResponseBytes`, which clients may refuse. */
+  readonly oversized_bytes: number | null
 }
 
 /**
@@ -117,7 +119,7 @@ const stateOf = ({ acked, nacked, sent, waiting }: ServerStream.Status): TypeSta
  * @since 0.1.0
  */
 export const ofClient = (status: Client.ClientStatus, wallClockOf: (millis: number) => number): ClientStatus => {
-  const { connectedAt, group, id, method, node, peer, types, waiting } = status
+  const { connectedAt, group, id, method, node, oversized, peer, types, waiting } = status
   const versionOf = ({ at, nonce, version }: { at: number; nonce: string; version: string }): Version => ({
     version,
     nonce,
@@ -133,7 +135,8 @@ export const ofClient = (status: Client.ClientStatus, wallClockOf: (millis: numb
       names,
       sent: sent === undefined ? null : versionOf(sent),
       acked: acked === undefined ? null : versionOf(acked),
-      nacked: nacked === undefined ? null : { ...versionOf(nacked), error: nacked.error }
+      nacked: nacked === undefined ? null : { ...versionOf(nacked), error: nacked.error },
+      oversized_bytes: oversized.get(typeUrl) ?? null
     }
   }
   return {

@@ -10,7 +10,7 @@ import type { ClientStatus, StatusReport, TypeState, TypeStatus, Version } from 
  *
  * @since 0.1.0
  */
-export type ShownType = Pick<TypeStatus, "type" | "state" | "sent" | "acked" | "nacked">
+export type ShownType = Pick<TypeStatus, "type" | "state" | "sent" | "acked" | "nacked" | "oversized_bytes">
 
 /**
  * What the table shows of a client.
@@ -83,7 +83,9 @@ const rowsOf = (client: ShownClient, at: string): ReadonlyArray<Row> => {
     const version = versionOf(type)
     const since = age(version?.at ?? client.connected_at, at)
     const name = version === null || version.version === "" ? "-" : version.version
-    return { state: type.state, cells: [since, ...who, type.type, name, detailOf(type)] }
+    const size = type.oversized_bytes === null ? [] : [`${type.oversized_bytes} bytes, more than clients may take`]
+    const detail = [detailOf(type), ...size].filter((part) => part !== "").join("; ")
+    return { state: type.state, cells: [since, ...who, type.type, name, detail] }
   })
 }
 

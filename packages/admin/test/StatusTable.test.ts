@@ -16,7 +16,7 @@ const client = (id: string, types: StatusTable.ShownClient["types"], group = "ed
 })
 const acked = (type: string, seconds = 1) => {
   const sent = version("v1", "1", seconds)
-  return { type, state: "acked" as const, sent, acked: sent, nacked: null }
+  return { type, state: "acked" as const, sent, acked: sent, nacked: null, oversized_bytes: null }
 }
 const cellsOf = (lines: ReadonlyArray<string>) => lines.map((line) => line.split(/ {2,}/))
 
@@ -34,11 +34,18 @@ describe("StatusTable", () => {
             state: "nacked",
             sent: version("v2", "3", 20),
             acked: version("v1", "1", 50),
-            nacked: { ...version("v2", "3", 19), error: { code: 13, message: "no such\nfield" } }
+            nacked: { ...version("v2", "3", 19), error: { code: 13, message: "no such\nfield" } },
+            oversized_bytes: 5_000_000
           }
         ]),
-        client("c", [{ type: "CDS", state: "waiting", sent: null, acked: null, nacked: null }], "late"),
-        client("d", [{ type: "RDS", state: "sent", sent: version("v3", "4", 7), acked: null, nacked: null }]),
+        client(
+          "c",
+          [{ type: "CDS", state: "waiting", sent: null, acked: null, nacked: null, oversized_bytes: null }],
+          "late"
+        ),
+        client("d", [
+          { type: "RDS", state: "sent", sent: version("v3", "4", 7), acked: null, nacked: null, oversized_bytes: null }
+        ]),
         { ...client("", []), node: null, group: null }
       ]
     })
@@ -49,7 +56,16 @@ describe("StatusTable", () => {
     ])
     expect(cellsOf(lines.slice(3))).toEqual([
       ["STATE", "SINCE", "NODE", "GROUP", "ADDRESS", "TYPE", "VERSION", "DETAIL"],
-      ["nacked", "19s", "a", "edge", "10.0.0.1:4000", "LDS", "v2", "no such field; accepted is v1"],
+      [
+        "nacked",
+        "19s",
+        "a",
+        "edge",
+        "10.0.0.1:4000",
+        "LDS",
+        "v2",
+        "no such field; accepted is v1; 5000000 bytes, more than clients may take"
+      ],
       ["waiting", "1d", "c", "late", "10.0.0.1:4000", "CDS", "-", "its group is not set"],
       ["sent", "7s", "d", "edge", "10.0.0.1:4000", "RDS", "v3", "not answered yet"],
       ["asked", "1d", "?", "?", "10.0.0.1:4000", "-", "-", "nothing asked for yet"],

@@ -50,12 +50,19 @@ const rejectionOf = (value: unknown) => {
   return { ...versionOf(value), error: { code, message: textOf(member(error, "message")) } }
 }
 
+const bytesOf = (value: unknown): number | null => {
+  if (value === null) return null
+  if (typeof value !== "number") throw new Unexpected()
+  return value
+}
+
 const typeOf = (value: unknown): ShownType => ({
   type: textOf(member(value, "type")),
   state: stateOf(member(value, "state")),
   sent: nullOr(member(value, "sent"), versionOf),
   acked: nullOr(member(value, "acked"), versionOf),
-  nacked: nullOr(member(value, "nacked"), rejectionOf)
+  nacked: nullOr(member(value, "nacked"), rejectionOf),
+  oversized_bytes: bytesOf(member(value, "oversized_bytes"))
 })
 
 const clientOf = (value: unknown): ShownClient => ({

@@ -38,6 +38,8 @@ export interface Config {
   readonly restPort: number | undefined
   readonly adminHost: string
   readonly adminPort: number
+  /** Bytes. */
+  readonly maxResponseBytes: number
   readonly noAdmin: boolean
   readonly filesOut: string | undefined
   /** `undefined`: by cluster, or all alike if there are no subdirectories. */
@@ -282,6 +284,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
     const server = yield* XdsServer.make({
+      maxResponseBytes: config.maxResponseBytes,
       group: (node) => (isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)),
       ...(allowList !== undefined && {
         authorize: (_: unknown, { peer }: Client.Origin, group: string) => allowList.authorize(peer, group),

@@ -14,6 +14,7 @@ import type { IncrementalRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
 import * as Response from "./Response.js"
+import * as ResponseParts from "./ResponseParts.js"
 import * as SharedResponse from "./SharedResponse.js"
 import type { Flush, Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
@@ -123,7 +124,7 @@ const noResources: ReadonlyArray<Resource> = []
  */
 export const flush = (
   self: Subscription,
-  { changes, removals, set, ttl, updates }: Flush,
+  { changes, maxBytes, removals, set, ttl, updates }: Flush,
   openers: ReadonlyArray<string>
 ): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] => {
   const wild = Subscriptions.isWild(self)
@@ -247,24 +248,27 @@ export const flush = (
   if (!self.owed && isEmpty) return [next, undefined, []]
 
   const make = () =>
-    Response.make({
-      protocol: "Incremental",
-      typeUrl: self.typeUrl,
-      version: set.version,
-      resources,
-      removed,
-      heartbeats,
-      absent,
-      aliases: heartbeats.length === 0 ? aliases : matchedAliases(self, set, [...resources, ...heartbeats]),
-      ttl
-    })
+    ResponseParts.split(
+      Response.make({
+        protocol: "Incremental",
+        typeUrl: self.typeUrl,
+        version: set.version,
+        resources,
+        removed,
+        heartbeats,
+        absent,
+        aliases: heartbeats.length === 0 ? aliases : matchedAliases(self, set, [...resources, ...heartbeats]),
+        ttl
+      }),
+      maxBytes
+    )
   // Alike for every stream: all there is, or the difference between two revisions, when this client asked for no names.
   const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.forced) === 0
   const response =
     alike && everything && self.initial.size === 0 && removed.length === 0
-      ? SharedResponse.of(set, set.mark, `delta full ${ttl}`, make)
+      ? SharedResponse.of(set, set.mark, `delta full ${ttl} ${maxBytes}`, make)
       : alike && !everything && self.mark !== undefined && self.lingering.size === 0 && typeof removals === "string"
-        ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl}`, make)
+        ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl} ${maxBytes}`, make)
         : make()
   return [next, response, resources]
 }

@@ -34,6 +34,8 @@ export interface Response {
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
   /** Whether TTLs are given to this client. In state of the world it also means: wrapped in `Resource`. */
   readonly ttl: boolean
+  /** What goes out right after it, because all in one would be too large; see `ResponseParts.split`. */
+  readonly next: Response | undefined
 }
 
 const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
@@ -52,7 +54,8 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
   heartbeats: response.heartbeats ?? [],
   absent: response.absent ?? [],
   aliases: response.aliases ?? noAliases,
-  ttl: response.ttl ?? false
+  ttl: response.ttl ?? false,
+  next: response.next
 })
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")

@@ -22,6 +22,7 @@ import type { Resource } from "./Resource.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
 import * as ResourceGroups from "./ResourceGroup.js"
 import type { Response } from "./Response.js"
+import * as ResponseParts from "./ResponseParts.js"
 import * as Round from "./Round.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
@@ -63,6 +64,11 @@ export interface Options {
    * names fewer. Default: 1 000.
    */
   readonly namesPerResponse: number
+  /**
+   * Bytes of a response, where it need not be whole: incremental, and types by name in state of the world. A larger one goes
+   * out in parts, see `ResponseParts`. Default: 4 000 000, a little less than what clients of gRPC take.
+   */
+  readonly maxResponseBytes: number
 }
 
 /**
@@ -85,11 +91,22 @@ export interface ServerStream {
    */
   readonly warming: HashSet.HashSet<string> | "all" | "none"
   readonly round: Round.Round
+  /** The parts that are left of the last response. They go out before anything else. */
+  readonly parts: Parts | undefined
   /** A request with many names, as far as it was taken. Nothing is sent until all of it was. */
   readonly taking: Taking | undefined
   /** What was looked at of the names that wait for an answer needs none; there are more. */
   readonly answering: boolean
   readonly deadline: number
+}
+
+/** What is left of a response that goes out in parts. */
+interface Parts {
+  readonly next: Response
+  readonly update: boolean
+  /** What was asked for then, to see whether it is still. */
+  readonly names: HashMap.HashMap<string, string>
+  readonly wildcard: Wildcard
 }
 
 /** A request that is taken in several steps. */
@@ -194,6 +211,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
     maxTypes: 64,
     namesPerStep: 512,
     namesPerResponse: 1_000,
+    maxResponseBytes: 4_000_000,
     ...options
   },
   group: undefined,
@@ -203,6 +221,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   nonces: 0,
   warming: "none",
   round: Round.idle,
+  parts: undefined,
   taking: undefined,
   answering: false,
   deadline: never
@@ -220,6 +239,7 @@ const draft = (self: ServerStream): Draft => ({
   nonces: self.nonces,
   warming: self.warming,
   round: self.round,
+  parts: self.parts,
   taking: self.taking,
   answering: self.answering,
   deadline: self.deadline
@@ -700,6 +720,8 @@ const flush = (self: Draft, now: number): Output | undefined => {
   if (self.taking !== undefined) return undefined
   // Without credit or a group there is nothing that time could bring about.
   if (!self.credit || group === undefined) return undefined
+  const part = nextPart(self, now)
+  if (part !== undefined) return part
   while (!isQuiet(self, group)) {
     const dues = plan(self, group, now)
     const turn = turnOf(self, dues, group, now)
@@ -811,14 +833,14 @@ const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): 
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const { due, place, subscription, updates } = turn
-  const { bodylessHeartbeats, namesPerResponse, protocol, ttl } = self.options
+  const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
   const { changes, deferred, openers, set } = due
   const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
   const isRenewal = ttl && updates && now >= due.renewAt
   const overdue = isRenewal ? Heartbeat.due(subscription, set, protocol, now) : []
   if (!due.reply && !due.update && removals === "none") return renew(self, turn, overdue, now)
 
-  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl }
+  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const mustBeWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
   const most = mustBeWhole ? Number.POSITIVE_INFINITY : namesPerResponse
   const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(subscription, deferred), most)
@@ -839,9 +861,11 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
     self.subscriptions = put(self.subscriptions, next)
     return undefined
   }
-  if (isRenewal) next.renewedAt = now
+  // Of a response in parts they come after it, by themselves.
+  const renews = isRenewal && made.next === undefined
+  if (renews) next.renewedAt = now
   const response =
-    overdue.length === 0
+    overdue.length === 0 || !renews
       ? made
       : protocol === "StateOfTheWorld"
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
@@ -855,7 +879,8 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   } else if (phase !== undefined && isFirstPhase(subscription) && Subscriptions.isRejected(subscription)) {
     self.round = { ...self.round, changes: { ...phase, anew: true } }
   }
-  const output = emit(self, subscription, next, response, isUpdate, isHalf ? self.round.place : place, now)
+  self.round = Round.turn(self.round, next.typeUrl, isHalf ? self.round.place : place)
+  const output = emit(self, subscription, next, response, isUpdate, now)
   follow(self, subscription, fresh)
   return output
 }
@@ -867,7 +892,7 @@ const isNewer = ({ mark }: Subscription, { fingerprint, name }: Resource): boole
 /** Renews TTLs by themselves. */
 const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: number): Output | undefined => {
   const { due, place, subscription } = turn
-  const { bodylessHeartbeats, protocol } = self.options
+  const { bodylessHeartbeats, maxResponseBytes, protocol } = self.options
   const renewed = Subscriptions.draft(subscription)
   renewed.renewedAt = now
   if (overdue.length === 0) {
@@ -878,17 +903,34 @@ const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: n
     protocol === "StateOfTheWorld"
       ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
       : Incremental.heartbeat(subscription, due.set, overdue, now)
-  return emit(self, subscription, renewed, response, false, place, now)
+  self.round = Round.turn(self.round, renewed.typeUrl, place)
+  const mustBeWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
+  const parts = mustBeWhole ? response : ResponseParts.split(response, maxResponseBytes)
+  return emit(self, subscription, renewed, parts, false, now)
 }
 
-/** Sends a response: the next nonce, and the credit is used up. */
+/** Sends the next part of a response, of which the last one did not have all. */
+const nextPart = (self: Draft, now: number): Output | undefined => {
+  while (self.parts !== undefined) {
+    const { names, next, update, wildcard } = self.parts
+    const subscription = find(self, next.typeUrl)
+    const isSame = subscription?.names === names && subscription.wildcard === wildcard
+    const part = subscription === undefined || isSame ? next : ResponseParts.wanted(next, subscription)
+    self.parts = next.next === undefined ? undefined : { ...self.parts, next: next.next }
+    if (subscription !== undefined && part !== undefined) {
+      return emit(self, undefined, Subscriptions.draft(subscription), part, update, now)
+    }
+  }
+  return undefined
+}
+
+/** Sends a response, or a part of one: the next nonce, and the credit is used up. */
 const emit = (
   self: Draft,
-  before: Subscription,
+  before: Subscription | undefined,
   subscription: Subscriptions.Draft,
   response: Response,
   update: boolean,
-  place: number,
   now: number
 ): Output => {
   self.nonces++
@@ -896,7 +938,10 @@ const emit = (
   const { typeUrl } = subscription
   Subscriptions.send(subscription, { nonce, version: response.version, at: now }, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
-  self.round = Round.turn(self.round, typeUrl, place)
+  if (before !== undefined && response.next !== undefined) {
+    const { names, wildcard } = subscription
+    self.parts = { next: response.next, update, names, wildcard }
+  }
   self.credit = false
   self.deadline = never
   return { _tag: "Send", typeUrl, nonce, response }

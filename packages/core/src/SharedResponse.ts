@@ -28,7 +28,8 @@ export const of = (set: ResourceSet.ResourceSet, from: object, variant: string, 
   }
   const known = byFrom.get(variant)
   if (known !== undefined) return known
-  const made = shared(make())
+  const made = make()
+  for (let part: Response | undefined = made; part !== undefined; part = part.next) shared(part)
   byFrom.set(variant, made)
   return made
 }

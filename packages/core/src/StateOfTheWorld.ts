@@ -11,6 +11,7 @@ import type { StateOfTheWorldRequest } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
 import * as Response from "./Response.js"
+import * as ResponseParts from "./ResponseParts.js"
 import * as SharedResponse from "./SharedResponse.js"
 import type { Flush, Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
@@ -243,7 +244,7 @@ const flushFullState = (
 /** By name: what the response lacks is as it was. So each response has what changed or was asked for. */
 const flushByName = (
   self: Subscription,
-  { changes, set, ttl, updates }: Flush
+  { changes, maxBytes, set, ttl, updates }: Flush
 ): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
   const first = self.mark === undefined
   const wild = Subscriptions.isWild(self)
@@ -269,12 +270,16 @@ const flushByName = (
   next.resync = false
   next.forced = Subscriptions.noForced
   if (resources.length === 0 && !self.owed) return [next, undefined, []]
+  const { typeUrl } = self
   const make = () =>
-    Response.make({ protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version: set.version, resources, ttl })
+    ResponseParts.split(
+      Response.make({ protocol: "StateOfTheWorld", typeUrl, version: set.version, resources, ttl }),
+      maxBytes
+    )
   const response = everything
-    ? SharedResponse.of(set, set.mark, `sotw full ${ttl}`, make)
+    ? SharedResponse.of(set, set.mark, `sotw full ${ttl} ${maxBytes}`, make)
     : self.mark !== undefined && wild && asked.length === 0
-      ? SharedResponse.of(set, self.mark, `sotw changed ${ttl}`, make)
+      ? SharedResponse.of(set, self.mark, `sotw changed ${ttl} ${maxBytes}`, make)
       : make()
   return [next, response, resources]
 }

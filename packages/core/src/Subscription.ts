@@ -728,7 +728,7 @@ export const wasNeverAccepted = (
 
 /**
  * Notes a response that goes out. `update`: it tells the client of a change, so that later phases wait for its ACK.
- * `before`: the subscription that the response was made from.
+ * `before`: the subscription that the response was made from; `undefined`: it is a later part of one.
  *
  * @since 0.1.0
  */
@@ -737,13 +737,13 @@ export const send = (
   sent: Sent,
   { heartbeats, resources }: Pick<Response, "heartbeats" | "resources">,
   update: boolean,
-  before: Subscription
+  before: Subscription | undefined
 ): void => {
   const open = { ...sent, heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name) }
   if (HashSet.size(self.unrenewed) > 0) {
     for (const { name } of resources) self.unrenewed = HashSet.remove(self.unrenewed, name)
   }
-  if (before.mark !== undefined) self.before = isWild(before) ? before.mark.fingerprints : before.names
+  if (before?.mark !== undefined) self.before = isWild(before) ? before.mark.fingerprints : before.names
   self.sent = sent
   self.open = self.open.length === 0 ? [open] : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), open]
   if (update) self.awaited = sent
@@ -821,6 +821,8 @@ export interface Flush {
   readonly removals: Removals
   /** Whether this client is given TTLs. */
   readonly ttl: boolean
+  /** Bytes of a response, where it may be split. */
+  readonly maxBytes: number
 }
 
 /**

@@ -362,9 +362,10 @@ export const play = (section: Section): ReadonlyArray<string> => {
     const phaseDeadline = value("phaseDeadline")
     const maxNames = value("maxNames")
     const maxTypes = value("maxTypes")
+    const maxResponseBytes = value("maxResponseBytes")
     const known = ["ttl", "bodyless", "noPhases"]
     const unknown = rest.find(
-      (word) => !known.includes(word) && !/^(wildcardOff|phaseDeadline|maxNames|maxTypes)=/.test(word)
+      (word) => !known.includes(word) && !/^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes)=/.test(word)
     )
     if (unknown !== undefined) throw new Error(`not an option of a stream: ${unknown}`)
     options = {
@@ -385,7 +386,8 @@ export const play = (section: Section): ReadonlyArray<string> => {
           }),
       ...(phaseDeadline === undefined ? {} : { phaseDeadline: milliseconds(phaseDeadline) }),
       ...(maxNames === undefined ? {} : { maxNames: Number(maxNames) }),
-      ...(maxTypes === undefined ? {} : { maxTypes: Number(maxTypes) })
+      ...(maxTypes === undefined ? {} : { maxTypes: Number(maxTypes) }),
+      ...(maxResponseBytes === undefined ? {} : { maxResponseBytes: Number(maxResponseBytes) })
     }
     open()
   }

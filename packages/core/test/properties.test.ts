@@ -109,6 +109,13 @@ describe("a stream and its client, whatever happens", () => {
               Simulation.run({ protocol, typeUrl: undefined, ...options }, script, { lockstep: false }).problems
           ))
       }
+      it(`${protocol}, aggregated, in parts, by ${by}: the client ends with what the store holds, in order`, () =>
+        checkScripts(
+          Arbitraries.script({ typeUrls, ...asking, unrelated: false }),
+          18,
+          (script) =>
+            Simulation.run({ protocol, typeUrl: undefined, maxResponseBytes: 1 }, script, { lockstep: false }).problems
+        ))
       it(`${protocol}, aggregated, by ${by}, a store that is cleared or goes another way, phases that end: the same`, () =>
         checkScripts(
           Arbitraries.script({ typeUrls, ...asking }),

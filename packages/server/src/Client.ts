@@ -58,6 +58,8 @@ export interface ClientStatus extends Client {
   readonly connectedAt: number
   /** It asked for something and its group is not set: it never was, or it was cleared. */
   readonly waiting: boolean
+  /** Type URL → bytes of the last response of the type, where that is larger than `maxResponseBytes`. */
+  readonly oversized: ReadonlyMap<string, number>
   /** For each type: what it asked for, was sent, ACKed and NACKed, with its words. */
   readonly types: ReadonlyArray<ServerStream.Status>
 }

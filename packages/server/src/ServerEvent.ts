@@ -32,6 +32,15 @@ export type ServerEvent =
       readonly removed: number
       readonly bytes: number
     }
+  /** It was sent a response larger than `maxResponseBytes`, which a client of gRPC may refuse. */
+  | {
+      readonly _tag: "Oversized"
+      readonly client: Client
+      readonly typeUrl: string
+      readonly nonce: string
+      readonly bytes: number
+      readonly maximum: number
+    }
   | {
       readonly _tag: "Acked"
       readonly client: Client

@@ -109,6 +109,13 @@ export interface Options<out R = never> {
   readonly maxStreamsPerGroup?: number | undefined
   /** Requests of one stream that are kept while `authorize` runs. Default: 100. */
   readonly maxEarlyRequests?: number | undefined
+  /**
+   * Bytes of a response. What is larger goes out in parts where that may be: incremental, and types by name in state of the
+   * world. A larger one that must be whole, or has one resource that is larger, is sent all the same, and told of in the log, in
+   * `status`, by an event and a metric: clients of gRPC end the stream on a message that is larger than they take. Default:
+   * 4 000 000, a little less than what gRPC takes by default.
+   */
+  readonly maxResponseBytes?: number | undefined
   /** What responses name as `control_plane.identifier`. Default: nothing. */
   readonly controlPlane?: string | undefined
   /** How long a client may keep a stream open without a request. Default: 30 seconds. */
@@ -185,6 +192,7 @@ const settingsOf = <R>(options: Options<R>): Settings => {
     maxNodeFields: options.maxNodeFields ?? 16_384,
     maxStreamsPerGroup: options.maxStreamsPerGroup ?? 100_000,
     maxEarlyRequests: options.maxEarlyRequests ?? 100,
+    maxResponseBytes: options.maxResponseBytes ?? 4_000_000,
     controlPlane: options.controlPlane,
     firstRequestTimeout: millis(options.firstRequestTimeout, 30_000),
     fetchTimeout: millis(options.fetchTimeout, 5_000)

@@ -65,6 +65,16 @@ export const bytes = Metric.counter("xds_server_response_bytes_total", {
 })
 
 /**
+ * Responses larger than `maxResponseBytes`, which clients of gRPC may refuse, tagged with their type.
+ *
+ * @since 0.1.0
+ */
+export const oversized = Metric.counter("xds_server_oversized_responses_total", {
+  description: "Responses larger than clients of gRPC take by default",
+  incremental: true
+})
+
+/**
  * Responses that clients accepted, tagged with their type.
  *
  * @since 0.1.0

@@ -748,6 +748,35 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
+  it.effect("a response that clients may refuse for its size is told of, until it is smaller", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      const told = Effect.map(
+        Metric.value(Metric.tagged(XdsServerMetrics.oversized, "type", "CDS")),
+        ({ count }) => count
+      )
+      const before = yield* told
+      yield* store.set("edge", clusters("a"))
+      const client = yield* open({ method: { protocol: "StateOfTheWorld" } })
+      client.send(Request.stateOfTheWorld({ typeUrl: CDS, node: node("edge") }))
+      yield* client.receive
+      expect(yield* server.status).toMatchObject([{ oversized: new Map() }])
+      for (const content of ["x", "y"]) {
+        yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", content.repeat(1_000))] }))
+        expect((yield* client.receive).names).toEqual(["a"])
+      }
+      expect((yield* told) - before).toBe(2)
+      const size = (yield* server.status)[0]?.oversized.get(CDS) ?? 0
+      expect(size).toBeGreaterThan(1_000)
+      expect(linesWith(`CDS of group "edge" takes ${size} bytes in one response, more than 500`)).toHaveLength(1)
+      yield* store.set("edge", clusters("a"))
+      yield* client.receive
+      expect(yield* server.status).toMatchObject([{ oversized: new Map() }])
+    }).pipe(Effect.provide(setup({ maxResponseBytes: 500 })))
+  )
+
   it.effect("authorize decides over the group, refuses, or takes too long", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
@@ -814,6 +843,12 @@ describe("XdsServer", () => {
       expect((yield* call.receive).names).toEqual(["a"])
       expect((yield* call.ended).code).toBe("OK")
 
+      // One request has one response, however large.
+      yield* store.set("edge", clusters("a", "b", "c"))
+      const whole = yield* open({ method: { ...method, protocol: "Incremental" }, credit: 1 })
+      whole.send(Request.incremental({ typeUrl: CDS, node: node("edge") }))
+      expect((yield* whole.receive).names).toEqual(["a", "b", "c"])
+
       const never = yield* open({ method, credit: 1 })
       never.send(Request.stateOfTheWorld({ typeUrl: CDS, node: node("never") }))
       yield* TestClock.adjust("5 seconds")
@@ -821,7 +856,7 @@ describe("XdsServer", () => {
         code: "UNAVAILABLE",
         message: 'group "never" was not set within 5 s'
       })
-    }).pipe(Effect.provide(setup()))
+    }).pipe(Effect.provide(setup({ maxResponseBytes: 100 })))
   )
 
   it.effect("bounds streams, streams of a group, names and types", () =>

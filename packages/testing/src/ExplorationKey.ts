@@ -25,6 +25,7 @@ import type { ErrorDetail } from "@effect-xds/core/Request"
 import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
 import type { Mark, ResourceSet } from "@effect-xds/core/ResourceSet"
+import type { Response } from "@effect-xds/core/Response"
 import type { Phase, Round } from "@effect-xds/core/Round"
 import type { ServerStream } from "@effect-xds/core/ServerStream"
 import type { Subscription } from "@effect-xds/core/Subscription"
@@ -158,6 +159,11 @@ const ofRound = (self: ServerStream, now: number): string =>
     removals: ofPhase(self, self.round.removals, now)
   } satisfies Record<keyof Round, string | number | boolean>)
 
+const ofParts = (part: Response | undefined): string =>
+  part === undefined
+    ? ""
+    : `${part.resources.map(({ fingerprint, name }) => `${name} ${fingerprint}`).join(",")} -${part.removed.join(",")};${ofParts(part.next)}`
+
 /**
  * A stream of a server, but for its group.
  *
@@ -178,6 +184,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
     nonces: left,
     warming: typeof self.warming === "string" ? self.warming : sorted(self.warming),
     round: ofRound(self, now),
+    parts: ofParts(self.parts?.next),
     // Of few names none is taken in steps.
     taking: self.taking !== undefined,
     answering: self.answering,

@@ -251,6 +251,7 @@ export const nothingWithoutReason: Invariant = {
       const pending = ReferenceModel.pending(model, typeUrl)
       const isReason =
         subscription === undefined ||
+        send.isPart ||
         subscription.unanswered ||
         subscription.owed.size > 0 ||
         pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
@@ -363,9 +364,12 @@ export const nothingStarves: Invariant = {
       ({ model, now, send }) => {
         const names = [...Array.from(send.response.aliases.values()).flat(), ...send.response.absent]
         const isHalf = names.some((name) => removed.get(send.typeUrl)?.includes(name) === true)
-        removed.set(send.typeUrl, send.response.removed)
+        const earlier = send.isPart ? (removed.get(send.typeUrl) ?? []) : []
+        removed.set(send.typeUrl, [...earlier, ...send.response.removed])
         waiting.delete(send.typeUrl)
         asked.delete(send.typeUrl)
+        // All parts of a response are one.
+        if (send.isPart) return undefined
         for (const [typeUrl, wait] of waiting) {
           // Deletions are not of the type's turn among the changes; nor is what could not be in one response with them.
           if (send.response.resources.length + send.response.heartbeats.length === 0 || isHalf) continue
@@ -616,8 +620,8 @@ interface Look {
   readonly now: number
   readonly model: ReferenceModel.ReferenceModel
   readonly subscription: ReferenceModel.Subscription | undefined
-  /** `isCorrection`: the client rejected the response of the type before it. */
-  readonly send: Send & { readonly isCorrection: boolean }
+  /** `isCorrection`: the client rejected the response of the type before it; `isPart`: it is a later part of one. */
+  readonly send: Send & { readonly isCorrection: boolean; readonly isPart: boolean }
   /** What it has that is new to the client. */
   readonly updates: ReadonlyArray<Resource>
   /** What it takes away from the client. */
@@ -661,6 +665,8 @@ const follow = (
   const later = new Set<string>()
   /** By type: the nonce of the last response, and whether it was rejected. */
   const last = new Map<string, { readonly nonce: string; readonly isRejected: boolean }>()
+  /** The last response. */
+  let latest: Send | undefined
   let responses = 0
   return eachStep(history, (step) => {
     const { input, now } = step
@@ -712,7 +718,7 @@ const follow = (
         now,
         model,
         subscription,
-        send: { ...send, isCorrection },
+        send: { ...send, isCorrection, isPart: latest?.typeUrl === typeUrl && latest.response.next !== undefined },
         updates: updates.filter(
           ({ name }) =>
             !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
@@ -734,6 +740,7 @@ const follow = (
         known.delete(`${typeUrl} ${name}`)
         taken.add(`${typeUrl} ${name}`)
       }
+      latest = send
       last.set(typeUrl, { nonce: send.nonce, isRejected: false })
       for (const name of subscription?.owed ?? []) {
         if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {

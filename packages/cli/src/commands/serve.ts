@@ -11,6 +11,8 @@ const parsePort = (text: string): number | undefined => {
   return port >= 0 && port <= 65_535 ? port : undefined
 }
 
+const parseBytes = (text: string): number | undefined => (/^[1-9]\d{3,9}$/.test(text) ? Number(text) : undefined)
+
 const port = <A extends number | undefined>(description: string, initial: A) =>
   CommandLine.parsed("PORT", description, initial, parsePort, "a number from 0 (any free port) to 65535")
 
@@ -56,6 +58,13 @@ export const serve = CommandLine.command({
     adminAllowHost: CommandLine.texts(
       "NAME",
       "A name by which the admin port may be asked for, beside localhost and its address; repeatable"
+    ),
+    maxResponseBytes: CommandLine.parsed(
+      "BYTES",
+      "Larger responses go out in parts where that may be; of others the log warns. Default: 4000000, what gRPC clients take",
+      4_000_000,
+      parseBytes,
+      "a number of bytes from 1000 to 9999999999"
     ),
     noAdmin: CommandLine.flag("No admin port"),
     filesOut: CommandLine.text("DIR", "Also writes each group as files for Envoy's path_config_source", undefined),

@@ -45,6 +45,7 @@ export interface Settings {
   readonly maxNodeFields: number
   readonly maxStreamsPerGroup: number
   readonly maxEarlyRequests: number
+  readonly maxResponseBytes: number
   readonly controlPlane: string | undefined
   readonly firstRequestTimeout: number
   readonly fetchTimeout: number
@@ -121,6 +122,9 @@ interface Unacked {
 /** Most of them for one stream: a client that never answers is not measured. */
 const maxUnacked = 64
 const noneUnacked: ReadonlyArray<Unacked> = []
+/** As long as one can become. */
+const longestNonce = String(Number.MAX_SAFE_INTEGER)
+const noneOversized: ReadonlyMap<string, number> = new Map()
 
 /** A request without the node, which would pin the bytes it came in. */
 const withoutNode = (request: Request.Request): Request.Request =>
@@ -216,6 +220,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   /** When the stream ends if nothing came: its first request, or the answer of a unary call. */
   private giveUpAt: number
   private stopAuthorizing: (() => void) | undefined
+  /** Type URL → bytes of the last response, where that was too large. */
+  private oversized: ReadonlyMap<string, number> = noneOversized
   /** Oldest first. */
   private unacked: ReadonlyArray<Unacked> = noneUnacked
   private readonly connectedAt: number
@@ -314,6 +320,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       method: this.accepted.method,
       connectedAt: this.connectedAt,
       waiting: this.waiting,
+      oversized: this.oversized,
       types: ServerStream.status(this.stream)
     }
   }
@@ -491,7 +498,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
         phaseDeadline: settings.phaseDeadline,
         maxNames: settings.maxNames,
         maxNameLength: settings.maxNameLength,
-        maxTypes: settings.maxTypes
+        maxTypes: settings.maxTypes,
+        // One request has one response.
+        maxResponseBytes: unary
+          ? Number.POSITIVE_INFINITY
+          : settings.maxResponseBytes - this.suffix(longestNonce).byteLength
       })
       group = this.environment.join(this, name)
     } catch (cause) {
@@ -733,11 +744,38 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       const kept = unanswered.length < maxUnanswered ? unanswered : unanswered.slice(1)
       this.unanswered = [...kept, { typeUrl, nonce, resources: response.resources }]
     }
+    this.judgeSize(typeUrl, nonce, size)
     // Before the write: a transport may give credit back while it is being written to.
     this.credit = false
     const more = this.accepted.write({ body, suffix })
     if (this.accepted.method.unary) this.end(Status.ok)
     else if (more) this.onWritable()
+  }
+
+  /** Warns of a response that a client of gRPC may refuse: it would end the stream, and ask for the same again. */
+  private judgeSize(typeUrl: string, nonce: string, bytes: number): void {
+    const { environment } = this
+    const maximum = environment.settings.maxResponseBytes
+    const before = this.oversized
+    if (bytes <= maximum) {
+      if (!before.has(typeUrl)) return
+      const left = new Map(Array.from(before).filter(([other]) => other !== typeUrl))
+      this.oversized = left.size === 0 ? noneOversized : left
+      return
+    }
+    this.oversized = new Map([...before, [typeUrl, bytes]])
+    XdsServerMetrics.oversized.unsafeUpdate(1, XdsServerMetrics.typeTags(typeUrl))
+    environment.publish(() => ({ _tag: "Oversized", client: this.client(), typeUrl, nonce, bytes, maximum }))
+    const type = ResourceType.shortNameOf(typeUrl)
+    const group = this.groupOf()?.name ?? ""
+    environment.log(
+      LogLevel.Warning,
+      `Oversized ${type} ${group}`,
+      `${type} of group ${JSON.stringify(group)} takes ${bytes} bytes in one response, more than ${maximum}: ` +
+        `clients of gRPC that take no more end the stream and ask again. Let clients take larger messages ` +
+        `(grpc.max_receive_message_length), or give each group fewer or smaller resources; maxResponseBytes of the server, ` +
+        `--max-response-bytes of effect-xds serve, is the size from which on this is told`
+    )
   }
 
   private suffix(nonce: string): Uint8Array {

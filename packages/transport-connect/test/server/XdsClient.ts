@@ -75,7 +75,8 @@ export const encode = (protocol: Protocol, message: Message): Uint8Array => {
 
 const nameOf = ({ value }: Any): string => ResourceType.nameOfBytes(value) ?? ""
 
-const decode = (protocol: Protocol, bytes: Uint8Array): Received => {
+/** What a response says. */
+export const decode = (protocol: Protocol, bytes: Uint8Array): Received => {
   if (protocol === "StateOfTheWorld") {
     const { nonce, resources, typeUrl, versionInfo: version } = fromBinary(DiscoveryResponseSchema, bytes)
     const values = resources.map(({ value }) => value)

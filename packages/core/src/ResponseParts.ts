@@ -1,0 +1,103 @@
+/**
+ * A response in parts, because clients of gRPC take no message of more than 4 MB unless they are told to.
+ *
+ * Parts of a response go out one after the other with nothing in between, each with a nonce of its own: what was one update is
+ * one still, and the ACK of the last one is that of all. Only where a response need not be whole: a client deletes what is not
+ * in a full state.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Resource } from "./Resource.js"
+import type { Response } from "./Response.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import { sizeOfText } from "./Wire.js"
+
+/** Bytes of tags, lengths and a TTL: more than a resource needs for them. */
+const framing = 64
+
+const noNames: ReadonlyArray<string> = []
+
+/** Clients compare resources of these types with one another: addresses, keys of scopes, domains. */
+const compared: ReadonlySet<string> = new Set([
+  ResourceType.Listener.typeUrl,
+  ResourceType.ScopedRouteConfiguration.typeUrl,
+  ResourceType.VirtualHost.typeUrl
+])
+
+interface Part {
+  readonly resources: Array<Resource>
+  readonly heartbeats: Array<Resource>
+  readonly absent: Array<string>
+  readonly removed: Array<string>
+}
+
+/**
+ * A response as the first of parts of at most so many bytes, of which each has the `next`; as it is if it is no larger. A
+ * resource that is larger by itself is a part by itself. The cuts depend on the response alone, so that it is split once for all
+ * streams that share it.
+ *
+ * Deletions come last: the rest may replace what they take away. Of listeners, scopes and virtual hosts they come first: a new one
+ * may have the address, the key or the domain of a deleted one, and clients reject two of them.
+ *
+ * @since 0.1.0
+ */
+export const split = (response: Response, maxBytes: number): Response => {
+  const { absent, aliases, heartbeats, removed, resources } = response
+  const typeUrl = sizeOfText(response.typeUrl)
+  const head = framing + typeUrl + sizeOfText(response.version)
+  const ofName = (name: string) => framing + sizeOfText(name)
+  const ofResource = ({ name, value, version }: Resource) => {
+    let size = framing + typeUrl + sizeOfText(name) + sizeOfText(version) + value.byteLength
+    for (const alias of aliases.get(name) ?? noNames) size += ofName(alias)
+    return size
+  }
+  let whole = head
+  for (const each of resources) whole += ofResource(each)
+  for (const each of heartbeats) whole += ofResource(each) - each.value.byteLength
+  for (const each of absent) whole += 2 * ofName(each)
+  for (const each of removed) whole += ofName(each)
+  if (whole <= maxBytes) return response
+
+  const parts: Array<Part> = []
+  let size = maxBytes
+  /** The part that has room for so many bytes. */
+  const partFor = (bytes: number): Part => {
+    const last = parts.at(-1)
+    size += bytes
+    if (last !== undefined && size <= maxBytes) return last
+    const made: Part = { resources: [], heartbeats: [], absent: [], removed: [] }
+    parts.push(made)
+    size = head + bytes
+    return made
+  }
+  const remove = () => {
+    for (const each of removed) partFor(ofName(each)).removed.push(each)
+  }
+  if (compared.has(response.typeUrl)) remove()
+  for (const each of resources) partFor(ofResource(each)).resources.push(each)
+  for (const each of heartbeats) partFor(ofResource(each) - each.value.byteLength).heartbeats.push(each)
+  for (const each of absent) partFor(2 * ofName(each)).absent.push(each)
+  if (!compared.has(response.typeUrl)) remove()
+  return (
+    parts.reduceRight<Response | undefined>((next, part) => ({ ...response, ...part, next }), undefined) ?? response
+  )
+}
+
+/**
+ * A part without what was given up since the one before it; the part itself if nothing was. `undefined`: nothing is left of it.
+ *
+ * @since 0.1.0
+ */
+export const wanted = (part: Response, subscription: Subscription): Response | undefined => {
+  if (Subscriptions.isWild(subscription)) return part
+  const isAsked = ({ name }: Resource) =>
+    Subscriptions.hasName(subscription, name) ||
+    (part.aliases.get(name) ?? noNames).some((alias) => Subscriptions.hasName(subscription, alias))
+  const resources = part.resources.filter(isAsked)
+  const heartbeats = part.heartbeats.filter(isAsked)
+  if (resources.length === part.resources.length && heartbeats.length === part.heartbeats.length) return part
+  const left = resources.length + heartbeats.length + part.absent.length + part.removed.length
+  return left === 0 ? undefined : { ...part, resources, heartbeats }
+}
