@@ -273,15 +273,9 @@ export const nothingWithoutReason: Invariant = {
     })
 }
 
-const isOwed = (model: ReferenceModel.ReferenceModel, typeUrl: string, name: string): boolean => {
-  const owed = model.subscriptions.get(typeUrl)?.owed ?? new Set()
-  const resources = model.resources ?? []
-  return Array.from(owed).some((each) => each === name || ReferenceModel.ledTo(resources, typeUrl, each)?.name === name)
-}
-
 /** What is to be sent of a type because it changed, and not because it was asked for. */
 const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): ReadonlyArray<string> =>
-  ReferenceModel.pending(model, typeUrl).updates.filter((name) => !isOwed(model, typeUrl, name))
+  ReferenceModel.pending(model, typeUrl).updates.filter((name) => !ReferenceModel.isAskedFor(model, typeUrl, name))
 
 /**
  * Make before break, on aggregated streams.
@@ -666,7 +660,7 @@ const follow = (
   /** By type: the nonce of the last response, and whether it was rejected. */
   const last = new Map<string, { readonly nonce: string; readonly isRejected: boolean }>()
   /** The last response. */
-  let latest: Send | undefined
+  let latest: Look["send"] | undefined
   let responses = 0
   return eachStep(history, (step) => {
     const { input, now } = step
@@ -713,12 +707,13 @@ const follow = (
             // What has its place comes with it.
             subscription?.sent.get(name)?.asked.some((alias) => brought.has(alias)) !== true
       )
-      const isCorrection = last.get(typeUrl)?.isRejected === true
+      const isPart = latest?.typeUrl === typeUrl && latest.response.next !== undefined
+      const isCorrection = last.get(typeUrl)?.isRejected === true || (isPart && latest?.isCorrection === true)
       const problem = check({
         now,
         model,
         subscription,
-        send: { ...send, isCorrection, isPart: latest?.typeUrl === typeUrl && latest.response.next !== undefined },
+        send: { ...send, isCorrection, isPart },
         updates: updates.filter(
           ({ name }) =>
             !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
@@ -735,12 +730,12 @@ const follow = (
       for (const { name } of response.resources) {
         for (const each of [name, ...(response.aliases.get(name) ?? [])]) known.add(`${typeUrl} ${each}`)
       }
-      for (const each of taken) if (each.startsWith(`${typeUrl} `)) taken.delete(each)
+      if (!isPart) for (const each of taken) if (each.startsWith(`${typeUrl} `)) taken.delete(each)
       for (const name of response.removed) {
         known.delete(`${typeUrl} ${name}`)
         taken.add(`${typeUrl} ${name}`)
       }
-      latest = send
+      latest = { ...send, isCorrection, isPart }
       last.set(typeUrl, { nonce: send.nonce, isRejected: false })
       for (const name of subscription?.owed ?? []) {
         if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {

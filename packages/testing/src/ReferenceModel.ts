@@ -149,6 +149,16 @@ export const ledTo = <A extends Named>(resources: ReadonlyArray<A>, typeUrl: str
 }
 
 /**
+ * Whether a resource was asked for, by its name or another that leads to it, and the answer did not go out yet.
+ *
+ * @since 0.1.0
+ */
+export const isAskedFor = ({ resources, subscriptions }: ReferenceModel, typeUrl: string, name: string): boolean => {
+  const owed = subscriptions.get(typeUrl)?.owed ?? new Set()
+  return Array.from(owed).some((each) => each === name || ledTo(resources ?? [], typeUrl, each)?.name === name)
+}
+
+/**
  * One step: at most one answer, and only with credit.
  *
  * @since 0.1.0

@@ -773,8 +773,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       `Oversized ${type} ${group}`,
       `${type} of group ${JSON.stringify(group)} takes ${bytes} bytes in one response, more than ${maximum}: ` +
         `clients of gRPC that take no more end the stream and ask again. Let clients take larger messages ` +
-        `(grpc.max_receive_message_length), or give each group fewer or smaller resources; maxResponseBytes of the server, ` +
-        `--max-response-bytes of effect-xds serve, is the size from which on this is told`
+        `(grpc.max_receive_message_length), or give each group fewer or smaller resources`
     )
   }
 

@@ -50,8 +50,10 @@ export class States {
       if (subscription === undefined || (subscription.unanswered && subscription.sent.size === 0)) continue
       for (const { byType, reached } of states) {
         if (reached.has(each)) continue
-        const { updates } = ReferenceModel.pending({ ...model, resources: byType.get(each) ?? [] }, each)
-        if (updates.length > 0) continue
+        const then = { ...model, resources: byType.get(each) ?? [] }
+        // What was asked for since is an answer, and no update.
+        const { updates } = ReferenceModel.pending(then, each)
+        if (updates.some((name) => !ReferenceModel.isAskedFor(then, each, name))) continue
         // Whoever came to a state is past those before it.
         for (const before of this.#states) {
           if (!before.reached.has(each)) before.reached.set(each, responses)
