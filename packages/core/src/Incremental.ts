@@ -344,8 +344,8 @@ const mayNotKnow = (
   return (name, resource) => {
     if (name === resource.name ? before.isHeld(resource) : isQuoted(before, name, resource)) return false
     if (Subscriptions.isWild(self) || HashSet.size(forced) < HashMap.size(self.names)) return true
-    // Asked for again or given up by its own name: the client may have forgotten it.
-    if (HashSet.has(self.insisted, resource.name)) return true
+    // Names were asked for again or given up, perhaps those by which the client had it: it may have forgotten it.
+    if (HashSet.size(self.insisted) > 0) return true
     many ??= ledToTwice(forced, set)
     if (many.has(resource)) return true
     // A domain that stands for many hosts may have had a better one beside it, which is gone.

@@ -256,6 +256,12 @@ const edited = (
       }
     }
   }
+  // Names were asked for again or given up before the first answer: by those the client may have had what it quoted.
+  const isOther = subscribe.size > (subscribe.has("*") ? 1 : 0) || names.size < self.names.size
+  const isGiven = request.resourceNamesUnsubscribe.some((name) => self.names.has(name))
+  if (before !== undefined && (wildcard === "none" || isWildcardOff) && (isOther || isGiven)) {
+    for (const name of sent.keys()) if (!names.has(name)) doubt(sent, name)
+  }
   // What is not asked for any more is forgotten on both sides.
   if (wildcard === "none" || isWildcardOff) {
     const given = new Set(request.resourceNamesUnsubscribe)
