@@ -14,6 +14,9 @@ export default defineConfig({
     // A hang is found all the same, and a machine that is busy with other work is none.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // All cores: a test waits for sockets and processes as often as it computes, and the default leaves one core to nobody.
+    maxWorkers: "100%",
+    minWorkers: 1,
     reporters: ["default", "./scripts/SummaryReporter.mjs"],
     server: { deps: { external: [/packages\/proto\/gen\//] } }
   }
