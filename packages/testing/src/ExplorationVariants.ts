@@ -104,7 +104,7 @@ const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
         isAggregated: true,
         isWarm
       }),
-      isWarm ? 4 : 5
+      isWarm ? 3 : 5
     )
   )
 ])
@@ -114,4 +114,4 @@ const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
  *
  * @since 0.1.0
  */
-export const all: ReadonlyArray<Variant> = [...small, variant(hosts, 6), ...renewals.map((world) => variant(world, 7))]
+export const all: ReadonlyArray<Variant> = [...small, variant(hosts, 5), ...renewals.map((world) => variant(world, 6))]
