@@ -36,6 +36,8 @@ export class ByteBudget {
   readonly #idle = new Map<Holder, number>()
   readonly #busy = new Map<Holder, number>()
   #held = 0
+  /** Made once: a metric with its tag costs more than all the rest here. */
+  readonly #bytes: ReturnType<typeof TransportMetrics.clientBytes>
 
   /**
    * @param limit bytes
@@ -44,7 +46,9 @@ export class ByteBudget {
   constructor(
     private readonly limit: number,
     private readonly kind: string
-  ) {}
+  ) {
+    this.#bytes = TransportMetrics.clientBytes(kind)
+  }
 
   /** Bytes that are held. */
   get held(): number {
@@ -98,6 +102,6 @@ export class ByteBudget {
 
   #count(change: number): void {
     this.#held += change
-    TransportMetrics.clientBytes(this.kind).unsafeModify(change, [])
+    this.#bytes.unsafeModify(change, [])
   }
 }
