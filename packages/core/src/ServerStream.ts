@@ -830,6 +830,10 @@ const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): 
   return times.reduce((soonest, time) => Math.min(soonest, time), never)
 }
 
+/** A full state has all that there is in each response: what it lacks, the client deletes. */
+const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boolean =>
+  options.protocol === "StateOfTheWorld" && family === "full-state"
+
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const { due, place, subscription, updates } = turn
@@ -841,8 +845,8 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   if (!due.reply && !due.update && removals === "none") return renew(self, turn, overdue, now)
 
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
-  const mustBeWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
-  const most = mustBeWhole ? Number.POSITIVE_INFINITY : namesPerResponse
+  const isWhole = mustBeWhole(self, subscription)
+  const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
   const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(subscription, deferred), most)
   const [next, made, fresh] =
     protocol === "StateOfTheWorld" ? StateOfTheWorld.flush(part, input) : Incremental.flush(part, input, openers)
@@ -871,7 +875,6 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
         : Incremental.withHeartbeats(subscription, set, made, overdue, now)
   // A full state has its changes even if they are an answer.
-  const isWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
   const isUpdate = (due.update && (updates || isWhole)) || fresh.some((resource) => isNewer(subscription, resource))
   const phase = self.round.changes
   if (phase !== undefined && isUpdate && isLate(subscription)) {
@@ -904,8 +907,7 @@ const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: n
       ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
       : Incremental.heartbeat(subscription, due.set, overdue, now)
   self.round = Round.turn(self.round, renewed.typeUrl, place)
-  const mustBeWhole = protocol === "StateOfTheWorld" && subscription.family === "full-state"
-  const parts = mustBeWhole ? response : ResponseParts.split(response, maxResponseBytes)
+  const parts = mustBeWhole(self, subscription) ? response : ResponseParts.split(response, maxResponseBytes)
   return emit(self, subscription, renewed, parts, false, now)
 }
 
