@@ -27,14 +27,6 @@ const render = (
   )
 }
 
-interface Arguments extends Target.Config {
-  readonly address: string
-  readonly type: string
-  readonly names: ReadonlyArray<string>
-  readonly output: ResourceText.Format
-  readonly showSecrets: boolean
-}
-
 /** Who asks, in words: what a server chooses by. */
 const whoAsks = ({ metadata, nodeCluster, nodeId }: Target.Config): string => {
   const isNamed = nodeCluster !== "" || Object.keys(metadata).length > 0
@@ -48,7 +40,7 @@ const whoAsks = ({ metadata, nodeCluster, nodeId }: Target.Config): string => {
  *
  * @since 0.1.0
  */
-export const run = (target: Arguments): Effect.Effect<void, CommandFailure> =>
+export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { address, names, output, showSecrets } = target
     const type = yield* TypeArgument.read(target.type, address)

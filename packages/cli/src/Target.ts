@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
 import { CommandFailure } from "./CommandFailure.js"
+import type * as ResourceText from "./ResourceText.js"
 
 /**
  * What the options say.
@@ -28,6 +29,19 @@ export interface Config {
   readonly tlsCert: string | undefined
   readonly tlsKey: string | undefined
   readonly tlsServerName: string | undefined
+}
+
+/**
+ * What the commands that ask for resources are asked.
+ *
+ * @since 0.1.0
+ */
+export interface Query extends Config {
+  readonly address: string
+  readonly type: string
+  readonly names: ReadonlyArray<string>
+  readonly output: ResourceText.Format
+  readonly showSecrets: boolean
 }
 
 const kindOf = (address: string): "grpc" | "rest" | "files" =>

@@ -57,20 +57,12 @@ const render = (
         (data) => (format === "json" ? JSON.stringify(data) : `---\n${ResourceText.yaml([data])}`)
       )
 
-interface Arguments extends Target.Config {
-  readonly address: string
-  readonly type: string
-  readonly names: ReadonlyArray<string>
-  readonly output: ResourceText.Format
-  readonly showSecrets: boolean
-}
-
 /**
  * Runs the command.
  *
  * @since 0.1.0
  */
-export const run = (target: Arguments): Effect.Effect<void, CommandFailure> =>
+export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { address, names, output, showSecrets } = target
     const type = yield* TypeArgument.read(target.type, address)

@@ -34,6 +34,26 @@ export const targetOptions = {
 }
 
 /**
+ * What an address may be, for the help.
+ *
+ * @since 0.1.0
+ */
+export const addressHelp = "host:port for gRPC, http://host:port for REST, path:DIRECTORY or path:FILE for files"
+
+const typeHelp = "CDS, EDS, LDS, RDS, …; also as cluster, clusters or a type URL"
+
+/**
+ * The arguments of the commands that ask for resources.
+ *
+ * @since 0.1.0
+ */
+export const queryArguments = {
+  address: CommandLine.argument("ADDRESS", addressHelp),
+  type: CommandLine.argument("TYPE", typeHelp),
+  names: CommandLine.repeatedArgument("NAME", "Of resources. Default: all")
+}
+
+/**
  * Whether secrets are printed.
  *
  * @since 0.1.0
@@ -41,20 +61,6 @@ export const targetOptions = {
 export const showSecrets = CommandLine.flag(
   "Prints private keys, passwords and the like too; without it [redacted] stands for them"
 )
-
-/**
- * What an address may be, for the help.
- *
- * @since 0.1.0
- */
-export const addressHelp = "host:port for gRPC, http://host:port for REST, path:DIRECTORY or path:FILE for files"
-
-/**
- * What a type may be, for the help.
- *
- * @since 0.1.0
- */
-export const typeHelp = "CDS, EDS, LDS, RDS, …; also as cluster, clusters or a type URL"
 
 /**
  * The option for the format.

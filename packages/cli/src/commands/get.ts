@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as CommandLine from "../CommandLine.js"
-import { addressHelp, outputOption, showSecrets, targetOptions, typeHelp } from "./TargetOptions.js"
+import { outputOption, queryArguments, showSecrets, targetOptions } from "./TargetOptions.js"
 
 /**
  * The command.
@@ -25,11 +25,7 @@ export const get = CommandLine.command({
     "effect-xds get --tls-ca ca.pem https://xds.example:18001 LDS",
     "effect-xds get path:/var/lib/envoy/xds EDS backend"
   ],
-  arguments: {
-    address: CommandLine.argument("ADDRESS", addressHelp),
-    type: CommandLine.argument("TYPE", typeHelp),
-    names: CommandLine.repeatedArgument("NAME", "Of resources. Default: all")
-  },
+  arguments: queryArguments,
   options: {
     ...targetOptions,
     showSecrets,

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as CommandLine from "../CommandLine.js"
-import { addressHelp, outputOption, showSecrets, targetOptions, typeHelp } from "./TargetOptions.js"
+import { outputOption, queryArguments, showSecrets, targetOptions } from "./TargetOptions.js"
 
 /**
  * The command.
@@ -19,11 +19,7 @@ export const watch = CommandLine.command({
     "effect-xds watch --node-cluster edge 127.0.0.1:18000 EDS backend",
     "effect-xds watch --output json http://127.0.0.1:18001 clusters"
   ],
-  arguments: {
-    address: CommandLine.argument("ADDRESS", addressHelp),
-    type: CommandLine.argument("TYPE", typeHelp),
-    names: CommandLine.repeatedArgument("NAME", "Of resources. Default: all")
-  },
+  arguments: queryArguments,
   options: {
     ...targetOptions,
     showSecrets,
