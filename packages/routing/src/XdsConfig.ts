@@ -58,6 +58,34 @@ export interface Config {
   readonly clusters: ReadonlyMap<string, ClusterConfig>
 }
 
+/**
+ * What a watcher is told of a resource, as `@effect-xds/client` tells it.
+ *
+ * @since 0.1.0
+ */
+export type ResourceEvent<A> =
+  | { readonly _tag: "Updated"; readonly value: A }
+  | { readonly _tag: "DoesNotExist" | "Error"; readonly error: { readonly message: string } }
+  | { readonly _tag: "AmbientError" | "Recovered" }
+
+/**
+ * What is known after an event. `undefined`: what was known before, for an `AmbientError` and a `Recovered` change nothing.
+ *
+ * @since 0.1.0
+ */
+export const knownAfter = <A>(event: ResourceEvent<A>): Known<A> | undefined => {
+  switch (event._tag) {
+    case "Updated":
+      return { _tag: "Value", value: event.value }
+    case "DoesNotExist":
+    case "Error":
+      return { _tag: "Failed", message: event.error.message }
+    case "AmbientError":
+    case "Recovered":
+      return undefined
+  }
+}
+
 interface Values {
   readonly Listener: Listener
   readonly RouteConfiguration: RouteTable
