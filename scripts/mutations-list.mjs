@@ -337,8 +337,8 @@ const server = [
   {
     fault: "deletions do not wait for the ACK of an answer that is newer than what the client has",
     file: "ServerStream.ts",
-    line: "fresh.some((resource) => isNewer(subscription, resource))",
-    becomes: "fresh.some((resource) => isNewer(subscription, resource) && false)"
+    line: "isAnyNewer(subscription, fresh)",
+    becomes: "(isAnyNewer(subscription, fresh) && false)"
   },
   {
     fault: "an answer takes along changes that are held",

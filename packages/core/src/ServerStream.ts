@@ -789,9 +789,15 @@ const turnOf = (
     const updates = isFirstPhase(subscription) || isOpen || isRenewal || Subscriptions.isRejected(subscription)
     const isUpdate = due.update && updates
     if (!due.reply && !isRenewal && !isUpdate) continue
-    const turn = { subscription, due, place: subscription.order, updates }
-    if (!isAggregated) return { ...turn, removals: due.reply || isUpdate ? "all" : "none" }
-    if (!updates) return { ...turn, removals: "none" }
+    const turn = (removals: Subscriptions.Removals): Turn => ({
+      subscription,
+      due,
+      place: subscription.order,
+      updates,
+      removals
+    })
+    if (!isAggregated) return turn(due.reply || isUpdate ? "all" : "none")
+    if (!updates) return turn("none")
     // Deletions of one type may go out with its changes if no other type has anything that must come before.
     const isAlone = subscriptions.every(
       (other, at) =>
@@ -802,14 +808,13 @@ const turnOf = (
     )
     const isNeeded = options.makeBeforeBreak && isLate(subscription) && !Subscriptions.isWild(subscription)
     const isNewest = due.set === ResourceGroups.set(group, subscription.typeUrl)
-    if (isUpdate && isAlone && !isNeeded && isNewest && round.removals === undefined)
-      return { ...turn, removals: "all" }
+    if (isUpdate && isAlone && !isNeeded && isNewest && round.removals === undefined) return turn("all")
     // Those that are due take their turns backwards; the others belong to a correction.
     const removals =
       last <= index
         ? removables[index]
         : Due.removable(options.protocol, subscription, due.changes, group, Number.NEGATIVE_INFINITY, never)
-    return { ...turn, removals: removals ?? "none" }
+    return turn(removals ?? "none")
   }
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
   if (subscription === undefined || due === undefined || removals === undefined || due.update) return undefined
@@ -875,7 +880,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
         : Incremental.withHeartbeats(subscription, set, made, overdue, now)
   // A full state has its changes even if they are an answer.
-  const isUpdate = (due.update && (updates || isWhole)) || fresh.some((resource) => isNewer(subscription, resource))
+  const isUpdate = (due.update && (updates || isWhole)) || isAnyNewer(subscription, fresh)
   const phase = self.round.changes
   if (phase !== undefined && isUpdate && isLate(subscription)) {
     self.round = { ...self.round, changes: { ...phase, changed: true } }
@@ -889,8 +894,9 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
 }
 
 /** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
-const isNewer = ({ mark }: Subscription, { fingerprint, name }: Resource): boolean =>
-  mark !== undefined && !Option.contains(HashMap.get(mark.fingerprints, name), fingerprint)
+const isAnyNewer = ({ mark }: Subscription, fresh: ReadonlyArray<Resource>): boolean =>
+  mark !== undefined &&
+  fresh.some(({ fingerprint, name }) => !Option.contains(HashMap.get(mark.fingerprints, name), fingerprint))
 
 /** Renews TTLs by themselves. */
 const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: number): Output | undefined => {

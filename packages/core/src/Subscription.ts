@@ -640,7 +640,7 @@ export const reply = (
   now: number
 ): readonly [Subscription, Reply] => {
   const index = nonce === "" ? -1 : self.open.findIndex((sent) => sent.nonce === nonce)
-  const sent = self.open[index]
+  const sent = index < 0 ? undefined : self.open[index]
   if (sent === undefined) return [self, { _tag: "Unrelated" }]
   // Responses are answered in order; Envoy answers only the last of several.
   const open = self.open.slice(index + 1)
@@ -739,7 +739,12 @@ export const send = (
   update: boolean,
   before: Subscription | undefined
 ): void => {
-  const open = { ...sent, heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name) }
+  const open: Open = {
+    nonce: sent.nonce,
+    version: sent.version,
+    at: sent.at,
+    heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name)
+  }
   if (HashSet.size(self.unrenewed) > 0) {
     for (const { name } of resources) self.unrenewed = HashSet.remove(self.unrenewed, name)
   }

@@ -310,7 +310,7 @@ export const make = <R = never>(
       secrets: new Secrets(),
       authorizing: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "authorizing"),
       refusing,
-      revoked: (origin, group) => revocation?.(origin, group),
+      revoked: (origin, group) => revocation?.(origin(), group),
       authorize:
         authorize === undefined
           ? undefined

@@ -87,9 +87,9 @@ export interface Environment {
   readonly authorizing: ByteBudget
   /** There was no room for somebody. */
   readonly refusing: Refusing
-  /** Starts the hook; the result stops it. `undefined`: there is no hook. */
   /** Why a client may not go on with a group; `undefined`: it may. Asked when it is served, and after every change. */
-  readonly revoked: (origin: Client.Origin, group: string) => Status.Status | undefined
+  readonly revoked: (origin: () => Client.Origin, group: string) => Status.Status | undefined
+  /** Starts the hook; the result stops it. `undefined`: there is no hook. */
   readonly authorize:
     | ((
         node: Node,
@@ -381,7 +381,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     let node: Node
     let fields: number
     try {
-      fields = NodeFields.count(NodeSchema, request.node, settings.maxNodeFields)
+      // A field takes a byte at least: what is short need not be counted, unless it is to be weighed.
+      const isShort = request.node.length <= settings.maxNodeFields && authorize === undefined
+      fields = isShort ? 0 : NodeFields.count(NodeSchema, request.node, settings.maxNodeFields)
       if (fields > settings.maxNodeFields) {
         const message = `the first request's node has more than ${settings.maxNodeFields} fields, the limit`
         return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
@@ -468,7 +470,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
 
   private revokedIn(group: string): Status.Status | undefined {
     try {
-      return this.environment.revoked(this.origin(), group)
+      return this.environment.revoked(() => this.origin(), group)
     } catch (cause) {
       this.fail("the function of revocations", cause)
       return undefined
