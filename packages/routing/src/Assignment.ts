@@ -62,7 +62,8 @@ export const nameOf = ({ region, subZone, zone }: Pick<LocalityMessage, "region"
  */
 export const make = (message: ClusterLoadAssignment): Either.Either<Assignment, ReadonlyArray<RouteError>> => {
   const errors = new Collector()
-  const priorities: Array<Array<Locality>> = []
+  // ★ By number: 2³²−1 is no place in an array.
+  const byPriority = new Map<number, Array<Locality>>()
   const sums = new Map<number, number>()
   const seen = new Map<Address, string>()
   for (const [index, group] of message.endpoints.entries()) {
@@ -75,7 +76,8 @@ export const make = (message: ClusterLoadAssignment): Either.Either<Assignment, 
       continue
     }
     const name = nameOf(group.locality)
-    const same = (priorities[group.priority] ??= [])
+    const same = byPriority.get(group.priority) ?? []
+    byPriority.set(group.priority, same)
     if (same.some((other) => other.name === name)) {
       const text = `locality ${name} is there twice in priority ${group.priority}; join its endpoints`
       errors.add(`${path}.locality`, "Locality", text)
@@ -88,14 +90,15 @@ export const make = (message: ClusterLoadAssignment): Either.Either<Assignment, 
     }
     same.push({ name, weight, endpoints: endpointsOf(group, name, path, seen, errors) })
   }
-  for (let priority = 0; priority < priorities.length; priority++) {
-    if (priorities[priority] !== undefined) continue
-    errors.add(
-      "endpoints",
-      "PriorityGap",
-      `no locality has priority ${priority}, and one has a higher one; leave no gap`
-    )
-    break
+  const priorities: Array<Array<Locality>> = []
+  while (priorities.length < byPriority.size) {
+    const localities = byPriority.get(priorities.length)
+    if (localities === undefined) {
+      const text = `no locality has priority ${priorities.length}, and one has a higher one; leave no gap`
+      errors.add("endpoints", "PriorityGap", text)
+      break
+    }
+    priorities.push(localities)
   }
   const drops = dropsOf(message, errors)
   return errors.count > 0 ? Either.left(errors.errors) : Either.right({ name: message.clusterName, priorities, drops })

@@ -286,15 +286,21 @@ const neededBy = (self: XdsConfig): Needed => {
   }
   const listener = valueOf(self.resources.Listener.get(self.name))
   if (listener?.routes._tag === "Rds") needed.RouteConfiguration.add(listener.routes.name)
-  const visit = (name: string, depth: number): void => {
-    if (needed.Cluster.has(name) || depth >= maxDepth) return
-    needed.Cluster.add(name)
-    const discovery = valueOf(self.resources.Cluster.get(name))?.discovery
-    if (discovery?._tag === "Eds") needed.Assignment.add(discovery.name)
-    else if (discovery?._tag === "LogicalDns") needed.Dns.add(dnsName(discovery))
-    else for (const each of discovery?.clusters ?? []) visit(each, depth + 1)
+  // ★ Level by level, so that each cluster is reached by its shortest way: one that is deep in an aggregate may stand in a
+  // route, too, and what it names must not be left out.
+  let level: ReadonlyArray<string> = [...self.routed, ...self.dynamic.keys()]
+  for (let depth = 0; depth < maxDepth && level.length > 0; depth++) {
+    const below: Array<string> = []
+    for (const name of level) {
+      if (needed.Cluster.has(name)) continue
+      needed.Cluster.add(name)
+      const discovery = valueOf(self.resources.Cluster.get(name))?.discovery
+      if (discovery?._tag === "Eds") needed.Assignment.add(discovery.name)
+      else if (discovery?._tag === "LogicalDns") needed.Dns.add(dnsName(discovery))
+      else for (const each of discovery?.clusters ?? []) below.push(each)
+    }
+    level = below
   }
-  for (const name of [...self.routed, ...self.dynamic.keys()]) visit(name, 0)
   return needed
 }
 
