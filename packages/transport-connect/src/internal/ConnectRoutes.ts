@@ -9,17 +9,19 @@ import type {
   DescService,
   Message
 } from "@bufbuild/protobuf"
-import { create, fromBinary, isMessage, toBinary } from "@bufbuild/protobuf"
+import { create, isMessage, toBinary } from "@bufbuild/protobuf"
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryReader } from "@bufbuild/protobuf/wire"
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
-import { createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect"
+import { Code, ConnectError, createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect"
 import { compressionGzip, universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol"
 import { TypeRegistry } from "@effect-xds/proto"
+import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import type { Holder } from "@effect-xds/transport/ByteBudget"
+import { Buffer } from "node:buffer"
 import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
 import * as CompanionCall from "./CompanionCall.js"
@@ -29,6 +31,7 @@ import { ConnectStream, toError } from "./ConnectStream.js"
 import type { Shared } from "./GrpcStream.js"
 import { closeSoon } from "./GrpcStream.js"
 import * as WholeRequests from "./WholeRequests.js"
+import * as WrittenJson from "./WrittenJson.js"
 
 export type HttpRequest = Http1.IncomingMessage | Http2.Http2ServerRequest
 export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
@@ -36,6 +39,8 @@ export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
 type Handlers = ReadonlyMap<string, UniversalHandler>
 
 const callKey = createContextKey<Call | undefined>(undefined)
+/** Of calls that are answered in JSON. */
+const jsonKey = createContextKey<WrittenJson.WrittenJson | undefined>(undefined)
 
 // Every request is given a call below, and those of xDS a method.
 const missing = (): Error => toError(Status.make("INTERNAL", "internal error"))
@@ -97,17 +102,30 @@ const preEncoded = (schema: DescMessage, bytes: Uint8Array): Message => {
   return message
 }
 
+/** The number of `resources` in `DiscoveryResponse` and in `DeltaDiscoveryResponse`. */
+const resources = 2
+
+/** A response as Connect is to write it: what is JSON is written here, in turns, and put into the answer later. */
 const toMessage = async (
+  shared: Shared,
   schema: DescMessage,
   response: ServerTransport.Outgoing,
   context: HandlerContext
 ): Promise<Message> => {
   const bytes = concat(response)
-  if (!isJson(context.requestHeader.get("content-type"))) return preEncoded(schema, bytes)
-  const message = fromBinary(schema, bytes)
-  // Connect writes JSON without waiting for anything: the types inside must be loaded before.
-  await TypeRegistry.forMessage(schema, message)
-  return message
+  const json = context.values.get(jsonKey)
+  if (json === undefined) return preEncoded(schema, bytes)
+  const { turns } = shared
+  const parts: Array<Uint8Array> = []
+  try {
+    for await (const part of MessageJson.parts(schema, resources, bytes)) {
+      parts.push(part)
+      if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
+    }
+  } catch (cause) {
+    throw ConnectError.from(cause, Code.Internal)
+  }
+  return json.put(Buffer.concat(parts))
 }
 
 const isJson = (contentType: string | null): boolean => /^application\/(?:\S+\+)?json/.test(contentType ?? "")
@@ -129,6 +147,12 @@ async function* encoded(
   for await (const message of messages) yield await bytesOf(shared, schema, message)
 }
 
+/** What Connect reads and writes in place of a method's messages. */
+interface Forms {
+  readonly input: DescMessage
+  readonly output: DescMessage
+}
+
 const isStream = (method: DescMethod): method is DescMethodBiDiStreaming => method.methodKind === "bidi_streaming"
 const isUnary = (method: DescMethod): method is DescMethodUnary => method.methodKind === "unary"
 
@@ -136,22 +160,22 @@ const addStream = (
   router: ConnectRouter,
   shared: Shared,
   method: DescMethodBiDiStreaming,
-  input: DescMessage
+  { input, output }: Forms
 ): void => {
-  router.rpc({ ...method, input }, async function* (requests: AsyncIterable<Message>, context) {
+  router.rpc({ ...method, input, output }, async function* (requests: AsyncIterable<Message>, context) {
     const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
     void stream.readAll(encoded(shared, input, requests))
-    for await (const response of stream.responses()) yield await toMessage(method.output, response, context)
+    for await (const response of stream.responses()) yield await toMessage(shared, method.output, response, context)
   })
 }
 
-const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary, input: DescMessage): void => {
-  router.rpc({ ...method, input }, async (request: Message, context) => {
+const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary, { input, output }: Forms): void => {
+  router.rpc({ ...method, input, output }, async (request: Message, context) => {
     const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
     void bytesOf(shared, input, request).then((bytes) => stream.request(bytes))
-    for await (const response of stream.responses()) return await toMessage(method.output, response, context)
+    for await (const response of stream.responses()) return await toMessage(shared, method.output, response, context)
     throw toError(Status.make("INTERNAL", "the server gave no response"))
   })
 }
@@ -173,9 +197,11 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   const services = await loadServices()
   for (const { methods } of services) {
     for (const method of methods) {
-      const input = isJson ? method.input : BytesValueSchema
-      if (isUnary(method)) addUnary(router, shared, method, input)
-      else if (isStream(method)) addStream(router, shared, method, input)
+      const forms = isJson
+        ? { input: method.input, output: WrittenJson.schema }
+        : { input: BytesValueSchema, output: method.output }
+      if (isUnary(method)) addUnary(router, shared, method, forms)
+      else if (isStream(method)) addStream(router, shared, method, forms)
     }
   }
   return handlersOf(router)
@@ -332,8 +358,10 @@ export const make = (shared: Shared): Serve => {
       const { stream } = response
       stream.once("wantTrailers", () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
     }
+    const json = method !== undefined && isJson(contentType) ? new WrittenJson.WrittenJson(universal.header) : undefined
+    universal.contextValues?.set(jsonKey, json)
     const answer = await handler(universal)
-    await send(answer, response)
+    await send(json === undefined ? answer : await json.unwrap(answer, isBare(contentType)), response)
     if (hasStarted() || universal.signal.aborted) return
     // Connect answered by itself: it could not read the request.
     if (isTooLarge(answer)) shared.onRefused(path, peer, "message too large", "the request is too large")

@@ -2,12 +2,9 @@
  * Responses as HTTP bodies. What many clients are sent alike is written as JSON and compressed once: all of it hangs on
  * the bytes of the body that the server shares between streams.
  */
-import { fromBinary, toJsonString } from "@bufbuild/protobuf"
-import { AnySchema } from "@bufbuild/protobuf/wkt"
-import { WireType } from "@bufbuild/protobuf/wire"
 import * as Response from "@effect-xds/core/Response"
 import * as Wire from "@effect-xds/core/Wire"
-import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import type { Turns } from "@effect-xds/transport/Turns"
 import { Buffer } from "node:buffer"
@@ -83,25 +80,11 @@ export class DiscoveryResponse {
 /** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
 const toJson = async (message: Uint8Array, turns: Turns): Promise<Uint8Array> => {
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-  const resources: Array<Uint8Array> = []
-  const others: Array<Uint8Array> = []
-  Wire.fields(message, (reader, number, type) => {
-    if (type !== WireType.LengthDelimited) return false
-    if (number === field.resources) resources.push(reader.bytes())
-    else others.push(Wire.fieldOf(number, reader.bytes()))
-    return true
-  })
-  const head = toJsonString(DiscoveryResponseSchema, fromBinary(DiscoveryResponseSchema, Buffer.concat(others)))
-  if (resources.length === 0) return Wire.utf8(head)
   const parts: Array<Uint8Array> = []
-  for (const bytes of resources) {
+  for await (const part of MessageJson.parts(DiscoveryResponseSchema, field.resources, message)) {
+    parts.push(part)
     if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
-    const resource = fromBinary(AnySchema, bytes)
-    const registry = await TypeRegistry.forMessage(AnySchema, resource)
-    const before = parts.length === 0 ? `${head.slice(0, -1)}${head === "{}" ? "" : ","}"resources":[` : ","
-    parts.push(Buffer.from(`${before}${toJsonString(AnySchema, resource, { registry })}`))
   }
-  parts.push(Wire.utf8("]}"))
   return Buffer.concat(parts)
 }
 
