@@ -18,12 +18,21 @@ const bytes = new TextEncoder().encode(redacted)
 /** An `Any` in an `Any` in an `Any`…: nobody writes that to be read. */
 const maxDepth = 100
 
+// Descriptors never change, and reading an option of one makes a message each time.
+const known = new WeakMap<DescField, boolean>()
+
 /**
  * Whether Envoy's API marks a field as sensitive.
  *
  * @since 0.1.0
  */
-export const isSensitive = (field: DescField): boolean => getOption(field, sensitive)
+export const isSensitive = (field: DescField): boolean => {
+  const found = known.get(field)
+  if (found !== undefined) return found
+  const isMarked = getOption(field, sensitive)
+  known.set(field, isMarked)
+  return isMarked
+}
 
 /** What stands for a value of a scalar type; `undefined`: the value says nothing. */
 const replacement = (scalar: ScalarType): string | Uint8Array | undefined =>

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import type { DescFile, DescMessage, JsonValue, Message, Registry } from "@bufbuild/protobuf"
+import type { DescFile, DescMessage, JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf"
 import { createMutableRegistry, fromBinary, isMessage } from "@bufbuild/protobuf"
 import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
 import { reflect } from "@bufbuild/protobuf/reflect"
@@ -156,12 +156,14 @@ const isReflectMessage = (value: unknown): value is ReflectMessage =>
  * @since 0.1.0
  */
 export const forJson = async (json: JsonValue): Promise<Registry> => {
-  const pending: Array<JsonValue> = [json]
+  const pending: Array<JsonObject | ReadonlyArray<JsonValue>> = typeof json === "object" && json !== null ? [json] : []
   for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
-    if (typeof current !== "object" || current === null) continue
-    for (const [key, value] of Object.entries(current)) {
-      if (key === "@type" && typeof value === "string") await load(value)
-      else pending.push(value)
+    for (const [key, value] of Object.entries<JsonValue>(current)) {
+      if (typeof value === "object" && value !== null) pending.push(value)
+      // Nearly always it is loaded.
+      else if (key === "@type" && typeof value === "string" && loaded.getMessage(typeName(value)) === undefined) {
+        await load(value)
+      }
     }
   }
   return loaded

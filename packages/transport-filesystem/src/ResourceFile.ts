@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage, JsonValue, Message } from "@bufbuild/protobuf"
+import type { DescMessage, JsonValue, Message, Registry } from "@bufbuild/protobuf"
 import { fromBinary, fromJson, isMessage } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
 import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt"
@@ -28,7 +28,8 @@ import { Pause } from "./internal/Pause.js"
 import * as Placeholders from "./internal/Placeholders.js"
 import { type ReadOptions, withDefaults } from "./internal/ReadOptions.js"
 import * as ProtobufText from "./internal/ProtobufText.js"
-import type { Path, SourceDocument, SyntaxProblem } from "./internal/SourceDocument.js"
+import * as ResponseFields from "./internal/ResponseFields.js"
+import type { OffsetOf, Part, Path, SyntaxProblem } from "./internal/SourceDocument.js"
 import { formatPath, positionAt } from "./internal/SourceDocument.js"
 import * as ValueBounds from "./internal/ValueBounds.js"
 import * as YamlText from "./internal/YamlText.js"
@@ -167,8 +168,6 @@ interface Element {
 /** What was read, or all that is wrong with it. */
 type Result<A> = Either.Either<A, ReadonlyArray<Problem>>
 
-type Elements = Result<ReadonlyArray<Element>>
-
 const problem = (reason: Problem["reason"], detail: string, path: Path = [], offset?: number): Result<never> =>
   Either.left([{ reason, path, offset, detail }])
 
@@ -194,6 +193,11 @@ class Problems {
       if (!this.isFull && (!isKnown || each.offset === undefined)) this.found.push(each)
     }
     return undefined
+  }
+
+  /** Forgets all but the first ones. */
+  keep(count: number): void {
+    this.found.length = Math.min(this.found.length, count)
   }
 
   /** In the order of their places; those without one last. */
@@ -234,32 +238,9 @@ const nothing = (text: string): Result<never> =>
       : "the file holds no document, only space and comments; write what it should hold, or remove it"
   )
 
-/** The documents of a text, one after the other. Where there is `undefined`, others may run. */
-type Documents = Iterable<Result<SourceDocument> | undefined>
-
-const documentsOf = function* (
-  format: "json" | "yaml",
-  text: string
-): Generator<Result<SourceDocument> | undefined, void> {
-  if (text.trim() === "") {
-    yield nothing(text)
-    return
-  }
-  if (format === "json") {
-    yield Either.mapLeft(JsonText.parse(text), (wrong) => syntax(text, [wrong]))
-    return
-  }
-  let isEmpty = true
-  for (const document of YamlText.documents(text)) {
-    if (document === undefined) {
-      yield undefined
-      continue
-    }
-    isEmpty = false
-    yield Either.mapLeft(document, (wrong) => syntax(text, wrong))
-  }
-  if (isEmpty) yield nothing(text)
-}
+/** What is in a text; where there is `undefined`, others may run. */
+const partsOf = (format: "json" | "yaml", text: string): Iterable<Part | undefined> =>
+  format === "json" ? JsonText.parts(text) : YamlText.parts(text)
 
 type JsonObject = Extract<JsonValue, Readonly<Record<string, unknown>>>
 
@@ -267,18 +248,13 @@ const isObject = (json: JsonValue | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** The part of a document at a path, as a message. */
-const readJson = async <Desc extends DescMessage>(
-  schema: Desc,
-  json: JsonValue,
-  document: SourceDocument,
-  path: Path
-) => {
+const readJson = async <Desc extends DescMessage>(schema: Desc, json: JsonValue, offsetOf: OffsetOf, path: Path) => {
   const registry = await TypeRegistry.forJson(json)
   const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
     Either.left(
       found.map(({ at, detail, isKeyHidden, path, reason }) => {
         const shown = isKeyHidden === true ? path.slice(0, -1) : path
-        return { reason, detail, path: shown, offset: document.offsetOf(path, at) }
+        return { reason, detail, path: shown, offset: offsetOf(path, at) }
       })
     )
   try {
@@ -288,42 +264,9 @@ const readJson = async <Desc extends DescMessage>(
   } catch (cause) {
     const found = JsonProblem.find(schema, json, registry, path)
     return found.length === 0
-      ? problem("Schema", JsonProblem.reasonIn(reasonOf(cause)), path, document.offsetOf(path, "value"))
+      ? problem("Schema", JsonProblem.reasonIn(reasonOf(cause)), path, offsetOf(path, "value"))
       : placed([...found, ...ValueBounds.find(schema, json, registry, path)])
   }
-}
-
-interface ResponseElements {
-  readonly message: DiscoveryResponse
-  readonly elements: ReadonlyArray<Element>
-}
-
-/** Its resources are read one by one, since others must run in between. */
-const responseFromJson = async (
-  document: SourceDocument,
-  problems: Problems,
-  pause: Pause
-): Promise<ResponseElements | undefined> => {
-  const json = document.value
-  if (!isObject(json)) {
-    const detail = "expected a DiscoveryResponse: an object with resources and type_url"
-    return problems.take(problem("Schema", detail, [], document.start))
-  }
-  const { resources, ...others } = json
-  const isList = Array.isArray(resources)
-  const rest = JsonProblem.withoutType(isList ? others : json)
-  const message = problems.take(await readJson(DiscoveryResponseSchema, rest, document, []))
-  const elements: Array<Element> = []
-  for (const [index, resource] of isList ? resources.entries() : []) {
-    if (problems.isFull) return undefined
-    if (pause.isDue) await pause.turn()
-    const path = ["resources", index]
-    const any = problems.take(await readJson(AnySchema, resource, document, path))
-    if (any !== undefined) elements.push({ any, isMessage: true, path, offset: document.offsetOf(path, "value") })
-  }
-  if (message === undefined || problems.found.length > 0) return undefined
-  for (const { any } of elements) message.resources.push(any)
-  return { message, elements }
 }
 
 const typeOf = (json: JsonValue | undefined): string | undefined => {
@@ -331,37 +274,94 @@ const typeOf = (json: JsonValue | undefined): string | undefined => {
   return typeof type === "string" ? TypeRegistry.typeName(type) : undefined
 }
 
-const looksLikeResponse = (json: JsonValue): boolean =>
+const looksLikeResponse = (json: JsonValue): json is JsonObject =>
   typeOf(json) === DISCOVERY_RESPONSE ||
   (isObject(json) && !("@type" in json) && ("resources" in json || "type_url" in json || "typeUrl" in json))
 
-/** Adds what a document holds. */
-const elementsOfJson = async (
-  document: SourceDocument,
-  elements: Array<Element>,
-  problems: Problems,
-  pause: Pause
-): Promise<void> => {
-  if (looksLikeResponse(document.value)) {
-    for (const element of (await responseFromJson(document, problems, pause))?.elements ?? []) elements.push(element)
+/** Something that stands in a document, and how to find where. */
+interface Placed {
+  readonly value: JsonValue
+  readonly path: Path
+  readonly offsetOf: OffsetOf
+}
+
+/** A resource of a response, or of a list. */
+const readElement = async ({ offsetOf, path, value }: Placed, reading: Reading): Promise<void> => {
+  const offset = offsetOf(path, "value")
+  if (path[0] !== "resources" && (!isObject(value) || !("@type" in value))) {
+    const detail =
+      `expected a resource, an object with "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster" or the ` +
+      `like${path.length > 0 ? "" : ", a list of them, or a DiscoveryResponse"}`
+    reading.problems.take(problem("Schema", detail, path, offset))
     return
   }
-  const isList = Array.isArray(document.value)
-  for (const [index, json] of (Array.isArray(document.value) ? document.value : [document.value]).entries()) {
-    if (problems.isFull) return
-    if (pause.isDue) await pause.turn()
-    const path = isList ? [index] : []
-    const offset = document.offsetOf(path, "value")
-    if (!isObject(json) || !("@type" in json)) {
-      const detail =
-        `expected a resource, an object with "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster" or the ` +
-        `like${isList ? "" : ", a list of them, or a DiscoveryResponse"}`
-      problems.take(problem("Schema", detail, path, offset))
-      continue
-    }
-    const any = problems.take(await readJson(AnySchema, json, document, path))
-    if (any !== undefined) elements.push({ any, isMessage: true, path, offset })
+  const any = reading.problems.take(await readJson(AnySchema, value, offsetOf, path))
+  if (any !== undefined) await reading.add({ any, isMessage: true, path, offset })
+}
+
+/** Elements of a list in a document that came as a whole. */
+const readElements = async (
+  list: ReadonlyArray<JsonValue>,
+  path: Path,
+  offsetOf: OffsetOf,
+  reading: Reading
+): Promise<void> => {
+  for (const [index, value] of list.entries()) {
+    if (reading.problems.isFull) return
+    if (reading.pause.isDue) await reading.pause.turn()
+    await readElement({ value, path: [...path, index], offsetOf }, reading)
   }
+}
+
+/** A response whose resources are added one by one, since others must run in between; they are not in the message. */
+const responseFromJson = async (
+  json: JsonObject,
+  offsetOf: OffsetOf,
+  reading: Reading
+): Promise<DiscoveryResponse | undefined> => {
+  const { resources, ...others } = json
+  const isList = Array.isArray(resources)
+  const rest = JsonProblem.withoutType(isList ? others : json)
+  const message = reading.problems.take(await readJson(DiscoveryResponseSchema, rest, offsetOf, []))
+  if (isList) await readElements(resources, ["resources"], offsetOf, reading)
+  return message
+}
+
+/** Reads what a text in JSON or YAML holds. */
+const readParts = async (
+  text: string,
+  parts: Iterable<Part | undefined>,
+  reading: Reading,
+  onDocument: (document: Placed) => Promise<void>
+): Promise<void> => {
+  const { pause, problems } = reading
+  if (text.trim() === "") {
+    problems.take(nothing(text))
+    return
+  }
+  let isEmpty = true
+  for (const part of parts) {
+    if (pause.isDue) await pause.turn()
+    if (problems.isFull) return
+    switch (part?._tag) {
+      case undefined:
+        continue
+      case "Again":
+        reading.takeBack()
+        continue
+      case "Element":
+        await readElement(part, reading)
+        continue
+      case "Wrong":
+        problems.take(Either.left(syntax(text, part.problems)))
+        break
+      case "Document":
+        await onDocument({ value: part.document.value, path: [], offsetOf: part.document.offsetOf })
+    }
+    isEmpty = false
+    reading.settle()
+  }
+  if (isEmpty) problems.take(nothing(text))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -372,45 +372,90 @@ const readText = async (schema: DescMessage, text: string) =>
     syntax(text, [wrong])
   )
 
-const responseOfMessage = (message: DiscoveryResponse) => ({
-  message,
-  elements: message.resources.map((any, index): Element => ({
-    any,
-    isMessage: false,
-    path: ["resources", index],
-    offset: undefined
-  }))
-})
-
-const responseFromText = async (text: string) => {
-  if (ProtobufText.isEmpty(text)) return nothing(text)
-  return Either.flatMap(await readText(DiscoveryResponseSchema, text), (message) =>
-    isMessage(message, DiscoveryResponseSchema)
-      ? Either.right(responseOfMessage(message))
-      : problem("Schema", "expected a DiscoveryResponse")
-  )
+/** Its resources are added one by one, as in JSON. */
+const responseFromText = async (text: string, reading: Reading): Promise<DiscoveryResponse | undefined> => {
+  const { pause, problems } = reading
+  if (ProtobufText.isEmpty(text)) return problems.take<never>(nothing(text))
+  const registry = await ProtobufText.registryFor(text)
+  const rest = new ProtobufText.Rest(text)
+  for (const field of ProtobufText.fields(text)) {
+    if (pause.isDue) await pause.turn()
+    if (problems.isFull) return undefined
+    if (field.isResource) {
+      const path = ["resources", reading.count]
+      const message = takeText(
+        DiscoveryResponseSchema,
+        text.slice(field.begin, field.end),
+        registry,
+        field.begin,
+        reading
+      )
+      for (const any of message?.resources ?? []) {
+        await reading.add({ any, isMessage: field.isExpanded, path, offset: field.begin })
+      }
+    } else {
+      rest.add(field)
+    }
+  }
+  const parsed = ProtobufText.parse(DiscoveryResponseSchema, rest.text, registry)
+  if (Either.isLeft(parsed)) {
+    const { detail, offset } = parsed.left
+    problems.take(Either.left(syntax(text, [{ detail, offset: rest.offsetOf(offset) }])))
+    return undefined
+  }
+  if (!isMessage(parsed.right, DiscoveryResponseSchema)) return undefined
+  const message = parsed.right
+  await addAll(message.resources.splice(0), reading)
+  return message
 }
 
-const elementsOfText = async (text: string): Promise<Elements> => {
+const takeText = <Desc extends DescMessage>(
+  schema: Desc,
+  text: string,
+  registry: Registry,
+  begin: number,
+  { problems }: Reading
+) => {
+  const parsed = ProtobufText.parse(schema, text, registry)
+  if (Either.isRight(parsed)) return isMessage(parsed.right, schema) ? parsed.right : undefined
+  const { detail, offset } = parsed.left
+  return problems.take<never>(Either.left([{ reason: "Syntax", path: [], offset: begin + offset, detail }]))
+}
+
+/** Resources that were read at once. */
+const addAll = async (resources: ReadonlyArray<Any>, reading: Reading): Promise<void> => {
+  for (const any of resources) {
+    if (reading.problems.isFull) return
+    if (reading.pause.isDue) await reading.pause.turn()
+    await reading.add({ any, isMessage: false, path: ["resources", reading.count], offset: undefined })
+  }
+}
+
+const readTextResources = async (text: string, reading: Reading): Promise<void> => {
+  const { problems } = reading
   const named = ProtobufText.headerType(text)
   if (named === undefined || named === DISCOVERY_RESPONSE) {
     if (!ProtobufText.isAny(text)) {
-      return Either.map(await responseFromText(text), ({ elements }) => elements)
+      await responseFromText(text, reading)
+      return
     }
-    return Either.flatMap(await readText(AnySchema, text), (message) =>
-      isMessage(message, AnySchema)
-        ? Either.right([{ any: message, isMessage: false, path: [], offset: 0 }])
-        : Either.right([])
-    )
+    const any = problems.take(await readText(AnySchema, text))
+    if (isMessage(any, AnySchema)) await reading.add({ any, isMessage: false, path: [], offset: 0 })
+    return
   }
-  if (ProtobufText.isEmpty(text)) return nothing(text)
+  if (ProtobufText.isEmpty(text)) {
+    problems.take(nothing(text))
+    return
+  }
   const schema = await TypeRegistry.load(named)
   if (schema === undefined) {
-    return problem("UnknownType", JsonProblem.unknownType(named), [], text.indexOf(named))
+    problems.take(problem("UnknownType", JsonProblem.unknownType(named), [], text.indexOf(named)))
+    return
   }
-  return Either.map(await readText(schema, text), (message) => [
-    { any: anyPack(schema, message), isMessage: true, path: [], offset: text.indexOf("proto-message:") }
-  ])
+  const message = problems.take(await readText(schema, text))
+  if (message === undefined) return
+  const any = anyPack(schema, message)
+  await reading.add({ any, isMessage: true, path: [], offset: text.indexOf("proto-message:") })
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -420,20 +465,24 @@ const elementsOfText = async (text: string): Promise<Elements> => {
  * Garbage seldom parses, but the beginning of a response does, and so does nothing at all. `type_url` follows the
  * resources: where it is missing, the end is missing.
  */
-const responseFromBinary = (bytes: Uint8Array): Result<ResponseElements> => {
-  if (bytes.byteLength === 0) return nothing("")
-  let message: DiscoveryResponse
+const responseFromBinary = async (bytes: Uint8Array, reading: Reading): Promise<DiscoveryResponse | undefined> => {
+  const { problems } = reading
+  if (bytes.byteLength === 0) return problems.take<never>(nothing(""))
+  const others: Array<Uint8Array> = []
   try {
-    message = fromBinary(DiscoveryResponseSchema, bytes)
+    for (const field of ResponseFields.of(bytes)) {
+      if (problems.isFull) return undefined
+      if (field.isResource) await addAll([fromBinary(AnySchema, field.bytes)], reading)
+      else others.push(field.bytes)
+    }
+    const message = fromBinary(DiscoveryResponseSchema, Buffer.concat(others))
+    if (message.typeUrl !== "") return message
   } catch (cause) {
-    return problem(
-      "Syntax",
-      `its ${bytes.byteLength} bytes are not a DiscoveryResponse in binary: ${reasonOf(cause)}; write the file again`
-    )
+    const what = `its ${bytes.byteLength} bytes are not a DiscoveryResponse in binary`
+    return problems.take<never>(problem("Syntax", `${what}: ${reasonOf(cause)}; write the file again`))
   }
-  return message.typeUrl === ""
-    ? problem("Syntax", "it has no type_url, so its end is missing or it is no DiscoveryResponse; write the file again")
-    : Either.right(responseOfMessage(message))
+  const detail = "it has no type_url, so its end is missing or it is no DiscoveryResponse; write the file again"
+  return problems.take<never>(problem("Syntax", detail))
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -468,18 +517,29 @@ const unwrap = (element: Element): Result<{ readonly any: Any; readonly wrapper:
 const isVirtualHost = (message: Message | undefined): message is VirtualHost =>
   message !== undefined && urlOf(message.$typeName) === ResourceType.VirtualHost.typeUrl
 
+/** A type of resources, as a file names it. */
+interface NamedType {
+  readonly typeUrl: string
+  readonly type: ResourceType.ResourceType | undefined
+  readonly schema: DescMessage
+}
+
 /** A resource, checked as far as a server checks it. */
-const resourceOf = async (file: string, element: Element, line: number | undefined): Promise<Result<FileResource>> => {
+const resourceOf = async (
+  file: string,
+  element: Element,
+  line: number | undefined,
+  typeNamed: (typeUrl: string) => NamedType | undefined | Promise<NamedType | undefined>
+): Promise<Result<FileResource>> => {
   const { offset, path } = element
   const unwrapped = unwrap(element)
   if (Either.isLeft(unwrapped)) return Either.left(unwrapped.left)
   const { any, wrapper } = unwrapped.right
   const fail = (reason: Problem["reason"], detail: string) => problem(reason, detail, path, offset)
 
-  const typeUrl = urlOf(any.typeUrl)
-  const type = ResourceType.byTypeUrl(typeUrl)
-  const schema = await TypeRegistry.load(typeUrl)
-  if (schema === undefined) return fail("UnknownType", JsonProblem.unknownType(any.typeUrl))
+  const named = await typeNamed(any.typeUrl)
+  if (named === undefined) return fail("UnknownType", JsonProblem.unknownType(any.typeUrl))
+  const { schema, type, typeUrl } = named
 
   let message: Message | undefined
   if (!element.isMessage || type === ResourceType.VirtualHost) {
@@ -517,8 +577,8 @@ const resourceOf = async (file: string, element: Element, line: number | undefin
   return Either.right({
     typeUrl,
     name,
-    // A copy: what was parsed may be a view into the whole file.
-    value: any.value.slice(),
+    // A copy, where what was parsed is a view into more.
+    value: any.value.byteLength === any.value.buffer.byteLength ? any.value : any.value.slice(),
     version: wrapper === undefined || wrapper.version === "" ? undefined : wrapper.version,
     ttl: wrapper === undefined ? undefined : milliseconds(wrapper),
     aliases: Array.from(aliases),
@@ -530,36 +590,105 @@ const resourceOf = async (file: string, element: Element, line: number | undefin
 // ---------------------------------------------------------------------------------------------------------------------
 // Files
 
-interface Read<A> {
+/** What is read of a file, and what is wrong with it. */
+class Reading {
+  readonly problems = new Problems()
+  readonly pause = new Pause()
+  readonly resources: Array<FileResource> = []
+  /** What they were made of, for those who want a response. */
+  readonly elements: Array<Element> = []
+  /** By type URL and name. */
+  readonly #seen = new Map<string, Map<string, FileResource>>()
+  readonly #types = new Map<string, NamedType>()
+  /** Those of a document that was read to its end stay. */
+  #settled = { resources: 0, problems: 0, count: 0 }
+  #lines = new Lines(undefined)
+  /** Elements that were told. */
+  count = 0
+
+  constructor(
+    readonly file: string,
+    readonly isResponse: boolean
+  ) {}
+
   /** The text that positions are in. */
-  readonly text: string | undefined
-  readonly content: A | undefined
+  get text(): string | undefined {
+    return this.#lines.text
+  }
+
+  readFrom(text: string): void {
+    this.#lines = new Lines(text)
+  }
+
+  async add(element: Element): Promise<void> {
+    this.count++
+    const line = this.#lines.of(element.offset)
+    const resource = this.problems.take(await resourceOf(this.file, element, line, this.#typeNamed))
+    if (resource === undefined) return
+    const ofType = this.#seen.get(resource.typeUrl) ?? new Map<string, FileResource>()
+    this.#seen.set(resource.typeUrl, ofType)
+    const other = ofType.get(resource.name)
+    if (other !== undefined) {
+      const where = other.line === undefined ? "before" : `in line ${other.line}`
+      const what = `${ResourceType.shortNameOf(resource.typeUrl)} resource ${JSON.stringify(resource.name)}`
+      const detail = `the ${what} stands ${where} already; keep one`
+      this.problems.take(problem("DuplicateName", detail, element.path, element.offset))
+      return
+    }
+    ofType.set(resource.name, resource)
+    this.resources.push(resource)
+    if (this.isResponse) this.elements.push(element)
+  }
+
+  /** A document is over. */
+  settle(): void {
+    this.#settled = { resources: this.resources.length, problems: this.problems.found.length, count: this.count }
+  }
+
+  /** Forgets what was told of a document that is not over. */
+  takeBack(): void {
+    const { count, problems, resources } = this.#settled
+    for (const { name, typeUrl } of this.resources.slice(resources)) this.#seen.get(typeUrl)?.delete(name)
+    this.resources.length = resources
+    this.elements.length = this.isResponse ? resources : 0
+    this.problems.keep(problems)
+    this.count = count
+  }
+
+  /** The same for all resources of a type: a hundred thousand of them share it. */
+  readonly #typeNamed = (typeNameOrUrl: string): NamedType | Promise<NamedType | undefined> => {
+    const found = this.#types.get(typeNameOrUrl)
+    if (found !== undefined) return found
+    return TypeRegistry.load(typeNameOrUrl).then((schema) => {
+      if (schema === undefined) return undefined
+      const typeUrl = urlOf(typeNameOrUrl)
+      const named = { typeUrl, type: ResourceType.byTypeUrl(typeUrl), schema }
+      this.#types.set(typeNameOrUrl, named)
+      return named
+    })
+  }
 }
 
 /** Reads a file's bytes by its format. */
 const read = async <A>(
   { bytes, file }: Input,
-  problems: Problems,
+  reading: Reading,
   readers: {
-    readonly binary: (bytes: Uint8Array) => Result<A>
-    readonly text: (text: string) => Promise<Result<A>>
-    readonly documents: (documents: Documents) => Promise<A | undefined>
+    readonly binary: (bytes: Uint8Array) => Promise<A>
+    readonly text: (text: string) => Promise<A>
+    readonly parts: (text: string, parts: Iterable<Part | undefined>) => Promise<A>
   }
-): Promise<Read<A>> => {
+): Promise<A | undefined> => {
   const format = FileFormat.ofPath(file)
   if (format === undefined) {
     const known = FileFormat.extensions.map((extension) => `.${extension}`).join(", ")
-    const wrong = problem("UnknownFormat", `its name must end in one of ${known}`)
-    return { text: undefined, content: problems.take<A>(wrong) }
+    return reading.problems.take<never>(problem("UnknownFormat", `its name must end in one of ${known}`))
   }
-  if (format === "binary") return { text: undefined, content: problems.take(readers.binary(bytes)) }
-  const text = problems.take(decodeText(bytes))
-  if (text === undefined) return { text: new TextDecoder().decode(bytes), content: undefined }
-  return {
-    text,
-    content:
-      format === "text" ? problems.take(await readers.text(text)) : await readers.documents(documentsOf(format, text))
-  }
+  if (format === "binary") return readers.binary(bytes)
+  const text = reading.problems.take(decodeText(bytes))
+  reading.readFrom(text ?? new TextDecoder().decode(bytes))
+  if (text === undefined) return undefined
+  return format === "text" ? readers.text(text) : readers.parts(text, partsOf(format, text))
 }
 
 const errorsOf = (file: string, text: string | undefined, problems: Problems): ResourceFileError | undefined => {
@@ -585,36 +714,6 @@ const errorsOf = (file: string, text: string | undefined, problems: Problems): R
   if (next === undefined) return errorOf(first, told)
   const more = { ...next, path: [], detail: `more mistakes; those before are the first ${maxProblems}` }
   return errorOf(first, [...told, errorOf(more)])
-}
-
-const resourcesOf = async (
-  file: string,
-  text: string | undefined,
-  elements: ReadonlyArray<Element>,
-  problems: Problems,
-  pause: Pause
-): Promise<ReadonlyArray<FileResource>> => {
-  const resources: Array<FileResource> = []
-  const seen = new Map<string, FileResource>()
-  const lines = new Lines(text)
-  for (const element of elements) {
-    if (problems.isFull) break
-    if (pause.isDue) await pause.turn()
-    const resource = problems.take(await resourceOf(file, element, lines.of(element.offset)))
-    if (resource === undefined) continue
-    const key = `${resource.typeUrl} ${resource.name}`
-    const other = seen.get(key)
-    if (other !== undefined) {
-      const where = other.line === undefined ? "before" : `in line ${other.line}`
-      const what = `${ResourceType.shortNameOf(resource.typeUrl)} resource ${JSON.stringify(resource.name)}`
-      const detail = `the ${what} stands ${where} already; keep one`
-      problems.take(problem("DuplicateName", detail, element.path, element.offset))
-      continue
-    }
-    seen.set(key, resource)
-    resources.push(resource)
-  }
-  return resources
 }
 
 /** Lines of growing offsets: every part of the text is looked at once. */
@@ -645,23 +744,33 @@ class Lines {
 }
 
 /** Of one document what it holds. */
-const oneResponse = async (documents: Documents, problems: Problems): Promise<ResponseElements | undefined> => {
-  const pause = new Pause()
-  let found: ResponseElements | undefined
-  let count = 0
-  for (const result of documents) {
-    if (pause.isDue) await pause.turn()
-    const document = result === undefined ? undefined : problems.take(result)
-    if (document === undefined) continue
-    if (++count === 1) {
-      found = await responseFromJson(document, problems, pause)
-    } else {
+const oneResponse = async (
+  text: string,
+  parts: Iterable<Part | undefined>,
+  reading: Reading
+): Promise<DiscoveryResponse | undefined> => {
+  let found: DiscoveryResponse | undefined
+  let documents = 0
+  await readParts(text, parts, reading, async ({ offsetOf, value }) => {
+    documents++
+    if (documents > 1) {
       const detail = "a file holds one DiscoveryResponse; put the second into a file of its own"
-      problems.take(problem("Schema", detail, [], document.start))
-      return undefined
+      if (documents === 2) reading.problems.take(problem("Schema", detail, [], offsetOf([], "value")))
+    } else if (isObject(value)) {
+      found = await responseFromJson(value, offsetOf, reading)
+    } else {
+      const detail = "expected a DiscoveryResponse: an object with resources and type_url"
+      reading.problems.take(problem("Schema", detail, [], offsetOf([], "value")))
     }
-  }
+  })
   return found
+}
+
+/** Adds what a document holds. */
+const readDocument = async ({ offsetOf, path, value }: Placed, reading: Reading): Promise<void> => {
+  if (looksLikeResponse(value)) await responseFromJson(value, offsetOf, reading)
+  else if (Array.isArray(value)) await readElements(value, path, offsetOf, reading)
+  else await readElement({ value, path, offsetOf }, reading)
 }
 
 /**
@@ -678,40 +787,31 @@ export const parseResponse = (
 ): Effect.Effect<Response, ResourceFileError> =>
   Effect.flatMap(
     Effect.promise(async () => {
-      const problems = new Problems()
-      const { content, text } = await read(input, problems, {
-        binary: responseFromBinary,
-        text: responseFromText,
-        documents: (documents) => oneResponse(documents, problems)
+      const reading = new Reading(input.file, true)
+      const message = await read(input, reading, {
+        binary: (bytes) => responseFromBinary(bytes, reading),
+        text: (text) => responseFromText(text, reading),
+        parts: (text, parts) => oneResponse(text, parts, reading)
       })
-      const response =
-        content === undefined ? undefined : await checkResponse(input.file, text, content, options, problems)
-      return resultOf(input.file, text, problems, response)
+      const response = message === undefined ? undefined : checkResponse(message, options, reading)
+      return resultOf(reading, response)
     }),
     (response) => response
   )
 
 /** What was read if nothing is wrong with it. */
-const resultOf = <A>(
-  file: string,
-  text: string | undefined,
-  problems: Problems,
-  value: A | undefined
-): Either.Either<A, ResourceFileError> => {
+const resultOf = <A>({ file, problems, text }: Reading, value: A | undefined): Either.Either<A, ResourceFileError> => {
   const error = errorsOf(file, text, problems)
   if (error !== undefined) return Either.left(error)
   if (value !== undefined) return Either.right(value)
   throw new Error("a file without content and without a mistake")
 }
 
-const checkResponse = async (
-  file: string,
-  text: string | undefined,
-  { elements, message }: ResponseElements,
+const checkResponse = (
+  message: DiscoveryResponse,
   options: { readonly typeUrl?: string | undefined },
-  problems: Problems
-): Promise<Response | undefined> => {
-  const resources = await resourcesOf(file, text, elements, problems, new Pause())
+  { elements, problems, resources }: Reading
+): Response | undefined => {
   if (problems.found.length > 0) return undefined
   const wanted = options.typeUrl === undefined ? undefined : urlOf(options.typeUrl)
   const typeUrl = message.typeUrl === "" ? (resources[0]?.typeUrl ?? wanted) : urlOf(message.typeUrl)
@@ -732,6 +832,7 @@ const checkResponse = async (
     const detail = `it is of type ${resource.typeUrl}, the response of ${typeUrl}`
     problems.take(problem("WrongType", detail, element?.path, element?.offset))
   }
+  for (const { any } of elements) message.resources.push(any)
   return { typeUrl, version: message.versionInfo, resources, message }
 }
 
@@ -765,24 +866,13 @@ const checkResponse = async (
 export const parseResources = (input: Input): Effect.Effect<ReadonlyArray<FileResource>, ResourceFileError> =>
   Effect.flatMap(
     Effect.promise(async () => {
-      const problems = new Problems()
-      const pause = new Pause()
-      const { content = [], text } = await read<ReadonlyArray<Element>>(input, problems, {
-        binary: (bytes) => Either.map(responseFromBinary(bytes), ({ elements }) => elements),
-        text: elementsOfText,
-        documents: async (documents) => {
-          const elements: Array<Element> = []
-          for (const result of documents) {
-            if (pause.isDue) await pause.turn()
-            const document = result === undefined ? undefined : problems.take(result)
-            if (document !== undefined) await elementsOfJson(document, elements, problems, pause)
-            if (problems.isFull) break
-          }
-          return elements
-        }
+      const reading = new Reading(input.file, false)
+      await read<unknown>(input, reading, {
+        binary: (bytes) => responseFromBinary(bytes, reading),
+        text: (text) => readTextResources(text, reading),
+        parts: (text, parts) => readParts(text, parts, reading, (document) => readDocument(document, reading))
       })
-      const resources = await resourcesOf(input.file, text, content, problems, pause)
-      return resultOf(input.file, text, problems, resources)
+      return resultOf(reading, reading.resources)
     }),
     (resources) => resources
   )

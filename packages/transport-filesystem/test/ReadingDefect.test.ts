@@ -14,9 +14,9 @@ vi.mock("../src/internal/YamlText.js", async (original) => {
   const module = await original<typeof YamlText>()
   return {
     ...module,
-    documents: (text: string) => {
+    parts: (text: string) => {
       if (text.includes("break the reader")) throw new RangeError("Maximum call stack size exceeded")
-      return module.documents(text)
+      return module.parts(text)
     }
   }
 })

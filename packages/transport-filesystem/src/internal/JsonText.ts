@@ -3,9 +3,8 @@
  * twice in an object is an error: one of the two would be lost in silence.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
-import * as Either from "effect/Either"
-import type { Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
-import { maxDepth, tooDeep } from "./SourceDocument.js"
+import type { OffsetOf, Part, Path } from "./SourceDocument.js"
+import { isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
 
 /** Where a part of an object or list stands; the key of what is in a list is where its value is. */
 interface Place {
@@ -31,6 +30,12 @@ const literals: ReadonlyArray<readonly [string, JsonValue]> = [
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const plain = /[^"\\\u0000-\u001f]*/y
 
+const set = (object: JsonObject, name: string, value: JsonValue): void => {
+  // An assignment of this one is no property.
+  if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true })
+  else object[name] = value
+}
+
 class Reader {
   #at = 0
   /**
@@ -39,17 +44,35 @@ class Reader {
    */
   readonly #lists = new Map<number, ReadonlyArray<number>>()
   /** Of the document, where it is an object. */
-  #places: ReadonlyMap<string, Place> | undefined
+  readonly #places = new Map<string, Place>()
+  #start = 0
 
   constructor(readonly text: string) {}
 
-  document(): { readonly value: JsonValue; readonly start: number } {
+  /** The document, after the elements of its list. */
+  *parts(): Generator<Part, void> {
     this.#space()
-    const start = this.#at
-    const value = this.#value(0)
+    this.#start = this.#at
+    const value =
+      this.text[this.#at] === "["
+        ? yield* this.#elements([], 0)
+        : this.text[this.#at] === "{"
+          ? yield* this.#members()
+          : this.#value(0)
     this.#space()
     if (this.#at < this.text.length) this.#fail(`expected the end of the file but found ${this.#next()}`)
-    return { value, start }
+    yield { _tag: "Document", document: { value, start: this.#start, offsetOf: this.#offsetOf } }
+  }
+
+  readonly #offsetOf: OffsetOf = (path, what) => {
+    let offset = this.#start
+    for (const [index, part] of path.entries()) {
+      if (this.text[offset] !== (typeof part === "number" ? "[" : "{")) break
+      const place = this.placeOf(offset, part, index === 0)
+      if (place === undefined) break
+      offset = what === "key" && index === path.length - 1 ? place.key : place.value
+    }
+    return offset
   }
 
   /** Where a part of the object or list that stands at an offset is; the text was read before. */
@@ -61,9 +84,19 @@ class Reader {
         return value === undefined ? undefined : { key: value, value }
       }
     } else if (isWhole) {
-      return this.#places?.get(part)
+      return this.#places.get(part)
     }
+    const here = this.#at
     this.#at = at + 1
+    try {
+      return this.#lookFor(part)
+    } finally {
+      // There may be more to read.
+      this.#at = here
+    }
+  }
+
+  #lookFor(part: string | number): Place | undefined {
     this.#space()
     const end = typeof part === "number" ? "]" : "}"
     for (let index = 0; this.text[this.#at] !== end && this.#at < this.text.length; index++) {
@@ -109,30 +142,80 @@ class Reader {
 
   #object(depth: number): JsonValue {
     const object: JsonObject = {}
-    const places = depth === 0 ? new Map<string, Place>() : undefined
     let isFirst = true
     this.#at++
     this.#space()
     while (this.text[this.#at] !== "}") {
       if (!isFirst) this.#separator("}")
       isFirst = false
-      const key = this.#at
-      const name = this.#name()
-      if (Object.hasOwn(object, name)) {
-        // What is no name of a field may be a secret in the wrong place.
-        const which = /^[\w.@/-]{1,64}$/.test(name) ? `the name ${JSON.stringify(name)}` : "this name"
-        throw new Malformed(key, `${which} stands twice in this object`)
-      }
-      places?.set(name, { key, value: this.#at })
-      const value = this.#value(depth + 1)
-      // An assignment of this one is no property.
-      if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true })
-      else object[name] = value
+      const name = this.#newName(object)
+      set(object, name, this.#value(depth + 1))
       this.#space()
     }
     this.#at++
-    if (places !== undefined) this.#places ??= places
     return object
+  }
+
+  /** A key that the object does not have, up to its value. */
+  #newName(object: JsonObject): string {
+    const key = this.#at
+    const name = this.#name()
+    if (Object.hasOwn(object, name)) {
+      // What is no name of a field may be a secret in the wrong place.
+      const which = /^[\w.@/-]{1,64}$/.test(name) ? `the name ${JSON.stringify(name)}` : "this name"
+      throw new Malformed(key, `${which} stands twice in this object`)
+    }
+    return name
+  }
+
+  /** The document, an object. */
+  *#members(): Generator<Part, JsonObject> {
+    const object: JsonObject = {}
+    let isTold = false
+    let resources = -1
+    this.#at++
+    this.#space()
+    while (this.text[this.#at] !== "}") {
+      if (this.#places.size > 0) this.#separator("}")
+      const key = this.#at
+      const name = this.#newName(object)
+      this.#places.set(name, { key, value: this.#at })
+      if (name === "resources" && this.text[this.#at] === "[" && isResponseType(object["@type"])) {
+        resources = this.#at
+        isTold = true
+        set(object, name, yield* this.#elements([name], 1))
+      } else {
+        set(object, name, this.#value(1))
+      }
+      this.#space()
+    }
+    this.#at++
+    if (isTold && !isResponseType(object["@type"])) {
+      // They are a field of another message.
+      yield { _tag: "Again" }
+      const here = this.#at
+      this.#at = resources
+      object["resources"] = this.#array(1)
+      this.#at = here
+    }
+    return object
+  }
+
+  /** The elements of a list, one by one; it stands for an empty one then. */
+  *#elements(path: Path, depth: number): Generator<Part, Array<JsonValue>> {
+    const offsets: Array<number> = []
+    this.#lists.set(this.#at, offsets)
+    this.#at++
+    this.#space()
+    while (this.text[this.#at] !== "]") {
+      if (offsets.length > 0) this.#separator("]")
+      const index = offsets.push(this.#at) - 1
+      const value = this.#value(depth + 1)
+      this.#space()
+      yield { _tag: "Element", path: [...path, index], value, offsetOf: this.#offsetOf }
+    }
+    this.#at++
+    return []
   }
 
   #array(depth: number): JsonValue {
@@ -205,23 +288,12 @@ class Reader {
   }
 }
 
-export const parse = (text: string): Either.Either<SourceDocument, SyntaxProblem> => {
-  const reader = new Reader(text)
+/** What is in a text. */
+export const parts = function* (text: string): Generator<Part, void> {
   try {
-    const { start, value } = reader.document()
-    const offsetOf = (path: Path, what: "key" | "value"): number => {
-      let offset = start
-      for (const [index, part] of path.entries()) {
-        if (text[offset] !== (typeof part === "number" ? "[" : "{")) break
-        const place = reader.placeOf(offset, part, index === 0)
-        if (place === undefined) break
-        offset = what === "key" && index === path.length - 1 ? place.key : place.value
-      }
-      return offset
-    }
-    return Either.right({ value, start, offsetOf })
+    yield* new Reader(text).parts()
   } catch (cause) {
-    if (cause instanceof Malformed) return Either.left({ offset: cause.offset, detail: cause.message })
-    throw cause
+    if (!(cause instanceof Malformed)) throw cause
+    yield { _tag: "Wrong", problems: [{ offset: cause.offset, detail: cause.message }] }
   }
 }

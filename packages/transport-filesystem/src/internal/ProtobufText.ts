@@ -19,11 +19,153 @@ export const registryFor = async (text: string): Promise<Registry> => {
 export const headerType = (text: string): string | undefined =>
   /^(?:[^\S\n]*(?:#[^\n]*)?\n)*?#[ \t]*proto-message:[ \t]*([\w.]+)/.exec(text)?.[1]
 
-/** Whether there is more than comments and space. */
-export const isEmpty = (text: string): boolean => /^\s*(?:#[^\n]*(?:\n\s*|$))*$/.test(text)
+/** Where something stands behind space and comments, or the end. */
+const skipSpace = (text: string, from: number): number => {
+  let at = from
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code === 0x23) {
+      const end = text.indexOf("\n", at)
+      at = end < 0 ? text.length : end + 1
+    } else if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) {
+      at++
+    } else {
+      return at
+    }
+  }
+}
+
+/** Whether there is nothing but comments and space. */
+export const isEmpty = (text: string): boolean => skipSpace(text, 0) >= text.length
 
 /** Whether the text begins with the type of an `Any`: `[type.googleapis.com/…] { … }`. */
-export const isAny = (text: string): boolean => /^\s*(?:#[^\n]*\n\s*)*\[/.test(text)
+export const isAny = (text: string): boolean => text[skipSpace(text, 0)] === "["
+
+/** A field at the top of a text. */
+export interface Field {
+  readonly begin: number
+  /** Behind its value and a separator. */
+  readonly end: number
+  /** One of the field `resources`, not a list of them. */
+  readonly isResource: boolean
+  /** A resource that is written out, with its type in brackets. */
+  readonly isExpanded: boolean
+}
+
+const fieldName = /[A-Za-z_]\w*/y
+const string = /"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|'[^'\\\n]*(?:\\[^\n][^'\\\n]*)*'/y
+const scalar = /[-+]?[\w.][\w.+-]*/y
+const typed = /[{<]\s*\[/y
+
+/** Where what the pattern has ends, or -1. */
+const endOf = (pattern: RegExp, text: string, at: number): number => {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : -1
+}
+
+/** Where what a bracket opens ends, or -1: which brackets belong together is for the parser to say. */
+const closeOf = (text: string, open: number): number => {
+  let depth = 0
+  for (let at = open; at < text.length;) {
+    switch (text.charCodeAt(at)) {
+      case 0x22:
+      case 0x27:
+        at = endOf(string, text, at)
+        if (at < 0) return -1
+        continue
+      case 0x23:
+        at = skipSpace(text, at)
+        continue
+      case 0x3c:
+      case 0x5b:
+      case 0x7b:
+        depth++
+        break
+      case 0x3e:
+      case 0x5d:
+      case 0x7d:
+        if (--depth === 0) return at + 1
+        break
+      default:
+    }
+    at++
+  }
+  return -1
+}
+
+const strings = (text: string, from: number): number => {
+  let end = -1
+  for (let at = from; at >= 0; at = endOf(string, text, skipSpace(text, at))) end = at
+  return end
+}
+
+const fieldAt = (text: string, begin: number): Field | undefined => {
+  const nameEnd = endOf(fieldName, text, begin)
+  if (nameEnd < 0) return undefined
+  let at = skipSpace(text, nameEnd)
+  const hasColon = text[at] === ":"
+  if (hasColon) at = skipSpace(text, at + 1)
+  const first = text[at]
+  const isMessage = first === "{" || first === "<"
+  const valueEnd =
+    isMessage || first === "["
+      ? closeOf(text, at)
+      : !hasColon
+        ? -1
+        : first === '"' || first === "'"
+          ? strings(text, endOf(string, text, at))
+          : endOf(scalar, text, at)
+  if (valueEnd < 0) return undefined
+  const next = skipSpace(text, valueEnd)
+  return {
+    begin,
+    end: text[next] === "," || text[next] === ";" ? next + 1 : valueEnd,
+    isResource: isMessage && nameEnd - begin === 9 && text.startsWith("resources", begin),
+    isExpanded: endOf(typed, text, at) >= 0
+  }
+}
+
+/**
+ * The fields at the top of a text, one by one: together they are too much to read at once. ★ What is not known for sure,
+ * up to the end, is given as one; what a field means and whether it is right is for the parser.
+ */
+export const fields = function* (text: string): Generator<Field, void> {
+  for (let begin = skipSpace(text, 0); begin < text.length;) {
+    const field = fieldAt(text, begin)
+    if (field === undefined) {
+      yield { begin, end: text.length, isResource: false, isExpanded: false }
+      return
+    }
+    yield field
+    begin = skipSpace(text, field.end)
+  }
+}
+
+/** Fields that are read together. */
+export class Rest {
+  readonly #fields: Array<Field> = []
+  #whole: string | undefined
+
+  constructor(readonly source: string) {}
+
+  add(field: Field): void {
+    this.#fields.push(field)
+  }
+
+  get text(): string {
+    return (this.#whole ??= this.#fields.map(({ begin, end }) => this.source.slice(begin, end)).join("\n"))
+  }
+
+  /** Of a place in what is read where it is in the source. */
+  offsetOf(offset: number): number {
+    let before = 0
+    for (const { begin, end } of this.#fields) {
+      if (offset <= before + end - begin) return begin + offset - before
+      before += end - begin + 1
+    }
+    return this.source.length
+  }
+}
 
 const failureOf = (schema: DescMessage, text: string, registry: Registry): string | undefined => {
   try {
@@ -41,7 +183,12 @@ const failureOf = (schema: DescMessage, text: string, registry: Registry): strin
 const offsetOf = (schema: DescMessage, text: string, registry: Registry, failure: string): number => {
   if (failure.startsWith("unexpected end of input")) return text.trimEnd().length
   let before = 0
-  let after = text.length
+  // Most stop early, and each attempt reads all that is before.
+  let after = Math.min(1_024, text.length)
+  while (after < text.length && failureOf(schema, text.slice(0, after), registry) !== failure) {
+    before = after
+    after = Math.min(2 * after, text.length)
+  }
   while (after - before > 1) {
     const middle = (before + after) >> 1
     if (failureOf(schema, text.slice(0, middle), registry) === failure) after = middle

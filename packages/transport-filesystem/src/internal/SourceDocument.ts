@@ -5,12 +5,32 @@ import type { JsonValue } from "@bufbuild/protobuf"
 export type Path = ReadonlyArray<string | number>
 
 export interface SourceDocument {
+  /** Without the elements that were told as parts before. */
   readonly value: JsonValue
   /** Where the document begins. */
   readonly start: number
-  /** Where the value at a path stands, or its key; the nearest one around it that has a place of its own. */
-  readonly offsetOf: (path: Path, what: "key" | "value") => number
+  readonly offsetOf: OffsetOf
 }
+
+/** Where the value at a path stands, or its key; the nearest one around it that has a place of its own. */
+export type OffsetOf = (path: Path, what: "key" | "value") => number
+
+/**
+ * What is read of a text, in its order. ★ The elements of the list that a document is, or of its `resources`, come one by
+ * one, before the document: a hundred thousand of them are never there at once, and others run in between.
+ */
+export type Part =
+  | { readonly _tag: "Element"; readonly path: Path; readonly value: JsonValue; readonly offsetOf: OffsetOf }
+  | { readonly _tag: "Document"; readonly document: SourceDocument }
+  /** A document that cannot be read, or a part of it. */
+  | { readonly _tag: "Wrong"; readonly problems: ReadonlyArray<SyntaxProblem> }
+  /** The elements of this document that were told are to be forgotten: it is read from its start in another way. */
+  | { readonly _tag: "Again" }
+
+/** Whether the `resources` of an object are told one by one: those of a DiscoveryResponse. */
+export const isResponseType = (type: JsonValue | undefined): boolean =>
+  type === undefined ||
+  (typeof type === "string" && /(?:^|\/)envoy\.service\.discovery\.v3\.DiscoveryResponse$/.test(type))
 
 /** A text that is not in its format. */
 export interface SyntaxProblem {

@@ -4,8 +4,8 @@ import * as Either from "effect/Either"
 import type { CST, Document, YAMLError } from "yaml"
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Parser, Schema } from "yaml"
 import * as PlainYaml from "./PlainYaml.js"
-import type { Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
-import { maxDepth, tooDeep } from "./SourceDocument.js"
+import type { OffsetOf, Part, Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
+import { isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
 
 /** A value that has no place in JSON, or too much of it. */
 class Refused extends Error {
@@ -291,15 +291,23 @@ export const stream = function* (text: string): Generator<Parsed, void> {
   }
 }
 
-/** A document as a part of a text, at an offset. */
-const moved = (parsed: Parsed, by: number): Parsed =>
-  Either.mapBoth(parsed, {
-    onLeft: (problems) => problems.map(({ detail, offset }) => ({ detail, offset: offset + by })),
-    onRight: ({ offsetOf, start, value }) => ({
-      value,
-      start: start + by,
-      offsetOf: (path: Path, what: "key" | "value") => offsetOf(path, what) + by
-    })
+/** What is in a part of a text, at its offset. */
+const moved = (part: Part, by: number): Part => {
+  if (part._tag === "Again" || by === 0) return part
+  if (part._tag === "Wrong") {
+    return { ...part, problems: part.problems.map(({ detail, offset }) => ({ detail, offset: offset + by })) }
+  }
+  const { offsetOf } = part._tag === "Element" ? part : part.document
+  const movedOf: OffsetOf = (path, what) => offsetOf(path, what) + by
+  return part._tag === "Element"
+    ? { ...part, offsetOf: movedOf }
+    : { ...part, document: { value: part.document.value, start: part.document.start + by, offsetOf: movedOf } }
+}
+
+const partOf = (parsed: Parsed): Part =>
+  Either.match(parsed, {
+    onLeft: (problems): Part => ({ _tag: "Wrong", problems }),
+    onRight: (document): Part => ({ _tag: "Document", document })
   })
 
 /** Texts that are shorter are read as a whole where they are not plain: then all of a mistake's neighbours are seen. */
@@ -311,9 +319,8 @@ const atATime = 50
 /** Mistakes that are looked for; then a text is given up. */
 const maxProblems = 100
 
-/** A list that was read element by element. */
+/** A list that is read element by element. */
 interface Elements {
-  readonly values: Array<JsonValue>
   /** Where each stands. */
   readonly offsets: Array<number>
   /** Where the line of each begins, and where what follows the last one does. */
@@ -329,6 +336,7 @@ const hasAnchors = (text: string): boolean => /(?:^|[\s[{,:])[&*]\S/m.test(text)
 class PlainDocument {
   readonly #text: string
   readonly #reader: PlainYaml.Reader
+  readonly #start: number
   readonly #problems: Array<SyntaxProblem> = []
   /** By their key; `undefined`: the document is a list. */
   readonly #lists = new Map<string | undefined, Elements>()
@@ -338,83 +346,106 @@ class PlainDocument {
   constructor(text: string, begin: number) {
     this.#text = text
     this.#reader = new PlainYaml.Reader(text, begin)
+    this.#start = this.#reader.at
   }
 
-  /** Lets others run where it gives nothing; what it returns is `Empty` where there is nothing in the text. */
-  *read(): Generator<undefined, Parsed | "Empty" | undefined> {
+  /** The document after the elements of its list; what it returns is `NotPlain` where it is for the whole parser. */
+  *read(): Generator<Part | undefined, "Read" | "NotPlain"> {
     const reader = this.#reader
     const { at: start, indent } = reader
-    if (indent < 0) return "Empty"
-    const value = reader.isElement(indent) ? yield* this.#list(undefined, indent) : yield* this.#map(indent)
-    if (this.#problems.length > 0) return Either.left(this.#problems)
-    if (value === undefined || reader.indent >= 0) return undefined
-    return Either.right({ value, start, offsetOf: (path, what) => this.#offsetOf(start, path, what) })
+    if (indent < 0) return "Read"
+    const value = reader.isElement(indent) ? yield* this.#list(undefined, indent, true) : yield* this.#map(indent)
+    if (this.#problems.length > 0) {
+      yield { _tag: "Wrong", problems: this.#problems }
+      return "Read"
+    }
+    if (value === undefined || reader.indent >= 0) return "NotPlain"
+    yield { _tag: "Document", document: { value, start, offsetOf: this.#offsetOf } }
+    return "Read"
   }
 
-  *#map(indent: number): Generator<undefined, JsonObject | undefined> {
+  *#map(indent: number): Generator<Part | undefined, JsonObject | undefined> {
     const reader = this.#reader
     const object: JsonObject = {}
+    let isTold = false
     while (reader.indent === indent && !reader.isElement(indent)) {
       const name = reader.key()
       if (Object.hasOwn(object, name) || name === "__proto__") return undefined
       if (!reader.isBelow()) {
         object[name] = reader.line(indent, 1)
       } else if (reader.indent >= indent && reader.isElement(reader.indent)) {
-        const list = yield* this.#list(name, reader.indent)
+        const isResources = name === "resources" && isResponseType(object["@type"])
+        const list = yield* this.#list(name, reader.indent, isResources)
         if (list === undefined) return undefined
         object[name] = list
+        isTold ||= isResources
       } else {
         object[name] = reader.below(indent, 1)
       }
     }
-    return object
+    // Its resources are a field of another message.
+    return isTold && !isResponseType(object["@type"]) ? undefined : object
   }
 
-  *#list(key: string | undefined, indent: number): Generator<undefined, Array<JsonValue> | undefined> {
+  /** The elements of a list; where they are told one by one, it stands for an empty one then. */
+  *#list(
+    key: string | undefined,
+    indent: number,
+    isTold: boolean
+  ): Generator<Part | undefined, Array<JsonValue> | undefined> {
     const reader = this.#reader
-    const elements: Elements = { values: [], offsets: [], begins: [] }
+    const elements: Elements = { offsets: [], begins: [] }
+    const values: Array<JsonValue> = []
     this.#lists.set(key, elements)
     while (reader.isElement(indent) && this.#problems.length < maxProblems) {
       const begin = reader.at - indent
-      elements.begins.push(begin)
+      const index = elements.begins.push(begin) - 1
+      let value: JsonValue | undefined
       try {
-        elements.values.push(reader.element(indent, 1))
+        value = reader.element(indent, 1)
         elements.offsets.push(reader.elementAt)
       } catch (cause) {
         if (!(cause instanceof PlainYaml.NotPlain)) throw cause
-        if (!this.#readWholly(elements, begin, indent)) return undefined
+        const read = this.#readWholly(elements, begin, indent)
+        if (read === "NotPlain") return undefined
+        value = read === "Wrong" ? undefined : read.value
+      }
+      if (value !== undefined && isTold) {
+        yield { _tag: "Element", path: key === undefined ? [index] : [key, index], value, offsetOf: this.#offsetOf }
+      } else if (value !== undefined) {
+        values.push(value)
       }
       if (elements.begins.length % atATime === 0) yield undefined
     }
     elements.begins.push(reader.indent < 0 ? this.#text.length : reader.at - reader.indent)
-    return elements.values
+    return values
   }
 
-  /** Reads an element with the whole parser; `false`: it is not for itself. */
-  #readWholly(elements: Elements, begin: number, indent: number): boolean {
-    if (this.#text.length < short) return false
-    if (!this.#isWithoutAnchors && hasAnchors(this.#text)) return false
+  /** Reads an element with the whole parser; `NotPlain`: it is not for itself. */
+  #readWholly(elements: Elements, begin: number, indent: number): "NotPlain" | "Wrong" | { readonly value: JsonValue } {
+    if (this.#text.length < short) return "NotPlain"
+    if (!this.#isWithoutAnchors && hasAnchors(this.#text)) return "NotPlain"
     this.#isWithoutAnchors = true
     const next = new RegExp(`^ {0,${indent}}[^\\s#]`, "gm")
     next.lastIndex = begin + indent + 1
     const end = next.exec(this.#text)?.index ?? this.#text.length
     const [parsed, more] = stream(this.#text.slice(begin, end))
-    if (parsed === undefined || more !== undefined) return false
+    if (parsed === undefined || more !== undefined) return "NotPlain"
     if (Either.isLeft(parsed)) {
       for (const { detail, offset } of parsed.left) this.#problems.push({ detail, offset: offset + begin })
-      elements.values.push(null)
       elements.offsets.push(begin)
-    } else {
-      const { offsetOf, value } = parsed.right
-      if (!Array.isArray(value) || value.length !== 1) return false
-      elements.values.push(value[0] ?? null)
-      elements.offsets.push(offsetOf([0], "value") + begin)
+      this.#reader.goTo(end)
+      return "Wrong"
     }
+    const { offsetOf, value } = parsed.right
+    if (!Array.isArray(value) || value.length !== 1) return "NotPlain"
+    elements.offsets.push(offsetOf([0], "value") + begin)
     this.#reader.goTo(end)
-    return true
+    return { value: value[0] ?? null }
   }
 
-  #offsetOf(start: number, path: Path, what: "key" | "value"): number {
+  readonly #offsetOf: OffsetOf = (path, what) => {
+    const start = this.#start
     if (path.length === 0) return start
     const [first] = path
     const key = typeof first === "string" ? first : undefined
@@ -425,7 +456,9 @@ class PlainDocument {
     const offset = offsets[index] ?? start
     if (below.length === 0) return offset
     const begin = begins[index] ?? start
-    const [parsed] = stream(this.#text.slice(begin, begins[index + 1]))
+    // Of the last one that was read the reader stands behind it.
+    const next = this.#reader.indent < 0 ? this.#text.length : this.#reader.at - this.#reader.indent
+    const [parsed] = stream(this.#text.slice(begin, begins[index + 1] ?? next))
     return parsed !== undefined && Either.isRight(parsed) ? parsed.right.offsetOf([0, ...below], what) + begin : offset
   }
 
@@ -439,13 +472,13 @@ class PlainDocument {
   }
 }
 
-const plainDocument = function* (text: string): Generator<undefined, Parsed | "Empty" | undefined> {
+const plainDocument = function* (text: string): Generator<Part | undefined, "Read" | "NotPlain"> {
   const begin = text.startsWith("---") ? (/^--- *(?: #[^\n]*)?(?:\r?\n|$)/.exec(text)?.[0].length ?? undefined) : 0
-  if (begin === undefined) return undefined
+  if (begin === undefined) return "NotPlain"
   try {
     return yield* new PlainDocument(text, begin).read()
   } catch (cause) {
-    if (cause instanceof PlainYaml.NotPlain) return undefined
+    if (cause instanceof PlainYaml.NotPlain) return "NotPlain"
     throw cause
   }
 }
@@ -459,22 +492,23 @@ const nextDocument = (text: string, from: number): number => {
   return text.length
 }
 
-/**
- * The documents of a text, one after the other, without those that hold nothing; or what is wrong with one. Where it gives
- * `undefined`, others may run.
- */
-export const documents = function* (text: string): Generator<Parsed | undefined, void> {
+/** What is in a text, without documents that hold nothing. Where it gives `undefined`, others may run. */
+export const parts = function* (text: string): Generator<Part | undefined, void> {
   // Directives would be of the document that follows.
   const isOne = text.startsWith("%") || text.includes("\n%")
   let begin = 0
   do {
     const end = isOne ? text.length : nextDocument(text, begin)
-    const part = text.slice(begin, end)
-    const plain = yield* plainDocument(part)
-    if (plain === undefined) {
-      for (const parsed of stream(part)) yield moved(parsed, begin)
+    const document = text.slice(begin, end)
+    const plain = plainDocument(document)
+    let read = plain.next()
+    for (; read.done !== true; read = plain.next())
+      yield read.value === undefined ? undefined : moved(read.value, begin)
+    if (read.value === "NotPlain") {
+      yield { _tag: "Again" }
+      for (const parsed of stream(document)) yield moved(partOf(parsed), begin)
     } else {
-      yield plain === "Empty" ? undefined : moved(plain, begin)
+      yield undefined
     }
     begin = end
   } while (begin < text.length)
