@@ -34,9 +34,9 @@ const inputBytes = 2 * pageBytes
 const inputLimit = inputBytes - 16
 /** Then the results: an entry has six bytes at least, a number four. */
 const outBytes = inputBytes
-/** Then the table. One that is twice as large lies behind it, so a table of so many bytes begins there, too. */
+/** Then the table. One that is twice as large lies behind it, so a table of so many bytes begins there, too. Then the entries. */
 const leastTable = inputBytes + outBytes
-/** Of a slot: three words of hash, and the number + 1. */
+/** Of a slot: two words of hash, the address of the entry, and the number + 1. */
 const slotBytes = 16
 /** At most so many of eight slots are taken. */
 const mostOfEight = 5
@@ -47,10 +47,8 @@ let module: object | undefined
  * What is put in stays; when it is full, another one takes its place and this one is garbage with the last request that
  * has numbers of it.
  *
- * An entry is known by 96 bits of a hash and its bytes are not looked at again: they would have to come from memory, which
- * takes longer than all the rest. Among a million entries two have the same with a probability of 10⁻¹⁷. A client that made
- * one up to have the hash of another's would win nothing: what a number means for a set is found by name and version, so
- * the other one would be sent again what it holds.
+ * ★ An entry is known by all its bytes, and not by a hash alone: clients share the dictionary, whoever they are and before
+ * they are authorized. One that made up a name with the hash of another's would choose what that one is understood to hold.
  *
  * @since 0.1.0
  */
@@ -59,7 +57,7 @@ export class VersionDictionary {
   readonly input: Uint8Array
   private readonly out: Uint32Array
   private table = leastTable
-  private bytes = new Uint8Array(16_384)
+  private readonly bytes: Uint8Array
   private used = 0
   /** Where an entry begins, by its number; it ends where the next one does. */
   private starts = new Uint32Array(256)
@@ -67,17 +65,20 @@ export class VersionDictionary {
   private full = false
 
   private constructor(
-    private readonly maxBytes: number,
+    maxBytes: number,
     private readonly memory: ArrayBuffer,
+    /** Where the entries begin, and the tables end. */
+    private readonly entriesAt: number,
     private readonly lookup: Lookup
   ) {
+    this.bytes = new Uint8Array(memory, entriesAt, maxBytes)
     this.input = new Uint8Array(memory, 0, inputLimit)
     this.out = new Uint32Array(memory, inputBytes, outBytes / 4)
   }
 
   /**
    * @param maxBytes of the entries; their index takes about half as much. Memory is taken as it is needed, but `external` of
-   *   `process.memoryUsage` has the index as if it were full.
+   *   `process.memoryUsage` has both as if they were full.
    * @returns `undefined` where there is no WebAssembly, or no address space for it
    */
   static make(maxBytes: number): VersionDictionary | undefined {
@@ -86,12 +87,13 @@ export class VersionDictionary {
     let most = leastTable
     // Of the size that entries of fifty bytes need: with smaller ones it is full before they are.
     while (most < maxBytes / 2) most *= 2
-    const pages = (2 * most) / pageBytes
+    const entriesAt = 2 * most
+    const pages = Math.ceil((entriesAt + maxBytes) / pageBytes)
     try {
       module ??= new WebAssembly.Module(Uint8Array.from(atob(lookup), (letter) => letter.charCodeAt(0)))
       const memory = new WebAssembly.Memory({ initial: pages, maximum: pages })
       const { exports } = new WebAssembly.Instance(module, { dictionary: { memory } })
-      return new VersionDictionary(maxBytes, memory.buffer, exports.lookup)
+      return new VersionDictionary(maxBytes, memory.buffer, entriesAt, exports.lookup)
     } catch {
       return undefined
     }
@@ -135,14 +137,9 @@ export class VersionDictionary {
   private add(entry: Uint8Array, slot: number): boolean {
     const end = this.used + entry.length
     const isCrowded = 8 * (this.entries + 1) * slotBytes > mostOfEight * this.table
-    if (end > this.maxBytes || (isCrowded && 4 * this.table > this.memory.byteLength)) {
+    if (end > this.bytes.length || (isCrowded && 4 * this.table > this.entriesAt)) {
       this.full = true
       return false
-    }
-    if (end > this.bytes.length) {
-      const larger = new Uint8Array(Math.min(2 * end, this.maxBytes))
-      larger.set(this.bytes)
-      this.bytes = larger
     }
     if (this.entries + 1 === this.starts.length) {
       const larger = new Uint32Array(2 * this.starts.length)
@@ -150,10 +147,10 @@ export class VersionDictionary {
       this.starts = larger
     }
     this.bytes.set(entry, this.used)
-    this.used = end
     this.entries++
+    new Uint32Array(this.memory, slot, 4).set([this.entriesAt + this.used, this.entries], 2)
+    this.used = end
     this.starts[this.entries] = end
-    new Uint32Array(this.memory, slot, 4)[3] = this.entries
     if (isCrowded) this.grow()
     return true
   }

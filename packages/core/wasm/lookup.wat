@@ -1,6 +1,7 @@
 ;; Looks up names and versions of `initial_resource_versions` in the table of a VersionDictionary, which says what lies
-;; where in the memory. Whatever is new, or is no plain entry, ends it: all that it writes are the results, and the hash of
-;; what is new into the empty slot that it found.
+;; where in the memory. An entry is known when all its bytes are those of one that was put in: clients share the table, and
+;; none may choose what another one is understood to hold. Whatever is new, or is no plain entry, ends it: all that it
+;; writes are the results, and the hash of what is new into the empty slot that it found.
 ;;
 ;; In WebAssembly because of the hash: 64 bits at a time and without a check of each access it takes a third of what it
 ;; takes in JavaScript, and this is most of what a client that comes back costs. After a change: `npm run wasm`.
@@ -15,7 +16,7 @@
   (func (export "lookup")
     (param $at i32) (param $end i32) (param $out i32) (param $table i32) (param $mask i32) (result i32)
     (local $start i32) (local $length i32) (local $entryEnd i32) (local $from i32) (local $number i32)
-    (local $next i32) (local $slot i32) (local $probes i32) (local $fresh i32)
+    (local $next i32) (local $slot i32) (local $probes i32) (local $fresh i32) (local $known i32) (local $left i32)
     (local $one i64) (local $two i64) (local $word i64)
     (local.set $next (i32.add (local.get $out) (i32.const 8)))
     (block $stop
@@ -85,9 +86,8 @@
           (i64.xor (local.get $one) (i64.shr_u (local.get $one) (i64.const 32)))
           (i64.const 0x9fb21c651e98df25)))
         (local.set $one (i64.xor (local.get $one) (i64.shr_u (local.get $one) (i64.const 29))))
-        (local.set $two (i64.xor (local.get $two) (i64.shr_u (local.get $two) (i64.const 32))))
 
-        ;; A slot: 96 bits of the hash, and the number + 1, or 0 if it is empty.
+        ;; A slot: the hash, the address of the bytes, and the number + 1, or 0 if it is empty.
         (local.set $slot (i32.and (i32.shl (i32.wrap_i64 (local.get $one)) (i32.const 4)) (local.get $mask)))
         (local.set $probes (i32.const 128))
         (block $found
@@ -96,12 +96,29 @@
             (local.set $number (i32.load offset=12 (local.get $from)))
             (if (i32.eqz (local.get $number)) (then
               (i64.store (local.get $from) (local.get $one))
-              (i32.store offset=8 (local.get $from) (i32.wrap_i64 (local.get $two)))
               (local.set $fresh (local.get $from))
               (br $stop)))
-            (br_if $found (i32.and
-              (i64.eq (i64.load (local.get $from)) (local.get $one))
-              (i32.eq (i32.load offset=8 (local.get $from)) (i32.wrap_i64 (local.get $two)))))
+            (block $differs
+              (br_if $differs (i64.ne (i64.load (local.get $from)) (local.get $one)))
+              ;; From the end, as above. The bytes say how long an entry is: it is not compared beside them.
+              (local.set $known (i32.load offset=8 (local.get $from)))
+              (if (i32.lt_u (local.get $length) (i32.const 8)) (then
+                (br_if $differs (i32.ne (i32.load (local.get $known)) (i32.load (local.get $start))))
+                (br_if $differs (i32.ne
+                  (i32.load (i32.sub (i32.add (local.get $known) (local.get $length)) (i32.const 4)))
+                  (i32.load (i32.sub (local.get $entryEnd) (i32.const 4)))))
+                (br $found)))
+              (local.set $left (i32.sub (local.get $length) (i32.const 8)))
+              (loop $compare
+                (br_if $differs (i64.ne
+                  (i64.load (i32.add (local.get $known) (local.get $left)))
+                  (i64.load (i32.add (local.get $start) (local.get $left)))))
+                (br_if $found (i32.eqz (local.get $left)))
+                (local.set $left (select
+                  (i32.sub (local.get $left) (i32.const 8))
+                  (i32.const 0)
+                  (i32.gt_u (local.get $left) (i32.const 8))))
+                (br $compare)))
             (local.set $slot (i32.and (i32.add (local.get $slot) (i32.const 16)) (local.get $mask)))
             (br_if $stop (i32.eqz (local.tee $probes (i32.sub (local.get $probes) (i32.const 1)))))
             (br $probe)))
