@@ -1340,15 +1340,15 @@ const thinParts = [
   {
     fault: "a stream that was allowed before it was taken back is served",
     file: "packages/server/src/internal/Connection.ts",
-    line: "    if (revoked !== undefined) return this.refuse(revoked)\n",
+    line: "    this.endIfRevoked(name)\n",
     becomes: "",
     by: "packages/server/test/revocations.test.ts"
   },
   {
     fault: "a stream goes on where the function of revocations fails",
     file: "packages/server/src/internal/Connection.ts",
-    line: '      this.fail("the function of revocations", cause)\n',
-    becomes: "",
+    line: "    } catch (cause) {\n      this.fail(what, cause)\n",
+    becomes: "    } catch {\n",
     by: "packages/server/test/revocations.test.ts"
   },
   {
@@ -1423,4 +1423,350 @@ const thinParts = [
   }
 ]
 
-export const mutations = [...server, ...client, ...clientPackage, ...clientDetails, ...serverPackage, ...thinParts]
+export const mutations = [
+  ...server,
+  ...client,
+  ...clientPackage,
+  ...clientDetails,
+  ...serverPackage,
+  ...thinParts,
+  {
+    fault: "incremental answers that wait are all kept",
+    file: "ClientSubscription.ts",
+    line: "const maxAnswers = 64",
+    becomes: "const maxAnswers = 1_000_000"
+  },
+  {
+    fault: "the reason of one resource hides the others",
+    file: "Validation.ts",
+    line: "const maxReason = 1_024",
+    becomes: "const maxReason = 1_000_000"
+  },
+  {
+    fault: "every name that lingers is kept",
+    file: "ClientCache.ts",
+    line: "const maxLingering = 10_000",
+    becomes: "const maxLingering = 1_000_000"
+  },
+  {
+    fault: "any number of warming assignments is remembered",
+    file: "ServerStream.ts",
+    line: "const maxWarming = 10_000",
+    becomes: "const maxWarming = 1_000_000"
+  },
+  {
+    fault: "a stream may have any number of types",
+    file: "ServerStream.ts",
+    line: "if (first && self.subscriptions.length >= options.maxTypes) {",
+    becomes: "if (first && self.subscriptions.length > options.maxTypes) {"
+  },
+  {
+    fault: "a stream may list any number of names at once",
+    file: "ServerStream.ts",
+    line: "if (names.length > options.maxNames + 1)",
+    becomes: "if (names.length > options.maxNames * 1_000_000)"
+  },
+  {
+    fault: "a name may have any length",
+    file: "ServerStream.ts",
+    line: "names.find((name) => name.length > options.maxNameLength)",
+    becomes: "names.find((name) => name.length > options.maxNameLength * 1_000)"
+  },
+  {
+    fault: "a client's cache may have any number of resources",
+    file: "Client.ts",
+    line: 'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) >= this.options.maxResources) {',
+    becomes:
+      'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) > this.options.maxResources) {'
+  },
+  {
+    fault: "a response may fill the cache without bound",
+    file: "Client.ts",
+    line: "room: this.options.maxResources - ClientCache.size(this.cache, typeUrl)",
+    becomes: "room: this.options.maxResources"
+  },
+  {
+    fault: "the server may have any number of streams",
+    file: "packages/server/src/XdsServer.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "if (connections.size >= maxStreams) {",
+    becomes: "if (connections.size > maxStreams) {"
+  },
+  {
+    fault: "a group may have any number of streams",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "if (group.connections.size > settings.maxStreamsPerGroup) {",
+    becomes: "if (group.connections.size > settings.maxStreamsPerGroup + 1) {"
+  },
+  {
+    fault: "any number of requests wait for authorization",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "if (early.length < maxEarlyRequests) early.push(withoutNode(request))",
+    becomes: "if (early.length <= maxEarlyRequests) early.push(withoutNode(request))"
+  },
+  {
+    fault: "a node may have any number of fields",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test",
+    line: "if (fields > settings.maxNodeFields) {",
+    becomes: "if (fields > settings.maxNodeFields + 1) {"
+  },
+  {
+    fault: "the name of a group may have any length",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "if (given.length <= maxNameLength) return given",
+    becomes: "if (given.length <= maxNameLength + 1) return given"
+  },
+  {
+    fault: "the store may have any number of groups",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/SnapshotStore.test.ts",
+    line: "if (before === undefined && held.size >= maxGroups) {",
+    becomes: "if (before === undefined && held.size > maxGroups) {"
+  },
+  {
+    fault: "a group may have any number of resources",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/SnapshotStore.test.ts",
+    line: "if (size > maxResourcesPerGroup) {",
+    becomes: "if (size > maxResourcesPerGroup + 1) {"
+  },
+  {
+    fault: "every group has metrics of its own",
+    file: "packages/server/src/XdsServerMetrics.ts",
+    by: "packages/server/test",
+    line: "if (groups.size >= maxGroups || group.length > maxGroupName) return otherGroup",
+    becomes: "if (group.length > maxGroupName) return otherGroup"
+  },
+  {
+    fault: "a group's name of any length is a label",
+    file: "packages/server/src/XdsServerMetrics.ts",
+    by: "packages/server/test",
+    line: "if (groups.size >= maxGroups || group.length > maxGroupName) return otherGroup",
+    becomes: "if (groups.size >= maxGroups) return otherGroup"
+  },
+  {
+    fault: "an identity of any length is told",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test",
+    line: "const maxIdentity = 1024",
+    becomes: "const maxIdentity = 1_000_000"
+  },
+  {
+    fault: "a connection server may have any number of streams",
+    file: "packages/transport-connect/src/internal/Calls.ts",
+    by: "packages/transport-connect/test/ConnectServer.test.ts",
+    line: "if (this.#open.size >= maxStreams) {",
+    becomes: "if (this.#open.size > maxStreams) {"
+  },
+  {
+    fault: "one address may have any number of streams",
+    file: "packages/transport-connect/src/internal/Calls.ts",
+    by: "packages/transport-connect/test/ConnectServer.test.ts",
+    line: "(this.#perHost.get(host) ?? 0) >= maxStreamsPerPeer",
+    becomes: "(this.#perHost.get(host) ?? 0) > maxStreamsPerPeer"
+  },
+  {
+    fault: "one address may have any number of connections",
+    file: "packages/transport-connect/src/ConnectServer.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "ofHost >= this.#maxConnectionsPerPeer",
+    becomes: "ofHost > this.#maxConnectionsPerPeer"
+  },
+  {
+    fault: "a server may have any number of connections",
+    file: "packages/transport-connect/src/ConnectServer.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "if (size < this.#maxConnections || this.#closeIdle(undefined)) return undefined",
+    becomes: "if (size <= this.#maxConnections || this.#closeIdle(undefined)) return undefined"
+  },
+  {
+    fault: "no idle connection gives way to a newcomer",
+    file: "packages/transport-connect/src/ConnectServer.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "if (size < this.#maxConnections || this.#closeIdle(undefined)) return undefined",
+    becomes: "if (size < this.#maxConnections) return undefined"
+  },
+  {
+    fault: "a gRPC request may have any size",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test",
+    line: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, sieve)",
+    becomes: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes * 1_000, this.#onMessage, sieve)"
+  },
+  {
+    fault: "a gRPC request may inflate to any size",
+    file: "packages/transport-connect/src/ConnectServer.ts",
+    by: "packages/transport-connect/test",
+    line: "inflater: new Inflater(maxRequestBytes)",
+    becomes: "inflater: new Inflater(maxRequestBytes * 1_000)"
+  },
+  {
+    fault: "a Connect request may be as large as one of gRPC",
+    file: "packages/transport-connect/src/internal/ConnectRoutes.ts",
+    by: "packages/transport-connect/test",
+    line: "Math.min(maxRequestBytes, maxWholeRequestBytes)",
+    becomes: "maxRequestBytes"
+  },
+  {
+    fault: "a Connect request may have any number of JSON values",
+    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    line: "if (isJson && !isCompressed && !counter.push(chunk, 0, chunk.length)) throw tooManyValues(maxJsonValues)",
+    becomes: "counter.push(chunk, 0, chunk.length)"
+  },
+  {
+    fault: "an inflated request may have any number of JSON values",
+    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    line: "if (!new JsonValues.Counter(maxJsonValues).push(message, 0, message.length)) throw tooManyValues(maxJsonValues)",
+    becomes: "new JsonValues.Counter(maxJsonValues).push(message, 0, message.length)"
+  },
+  {
+    fault: "the budget for what clients hold has no end",
+    file: "packages/transport/src/ByteBudget.ts",
+    by: "packages/transport-rest/test/Session.test.ts",
+    line: "while (this.#held > this.limit) {",
+    becomes: "while (this.#held > this.limit * 1_000) {"
+  },
+  {
+    fault: "REST may have any number of sessions",
+    file: "packages/transport-rest/src/internal/Sessions.ts",
+    by: "packages/transport-rest/test/Session.test.ts",
+    line: "if (this.#open.size >= this.limits.maxSessions && ",
+    becomes: "if (this.#open.size > this.limits.maxSessions && "
+  },
+  {
+    fault: "REST may hold any number of polls",
+    file: "packages/transport-rest/src/internal/Sessions.ts",
+    by: "packages/transport-rest/test",
+    line: "const mayWait = this.#held < this.limits.maxHeld",
+    becomes: "const mayWait = true"
+  },
+  {
+    fault: "REST may answer any number of requests at once",
+    file: "packages/transport-rest/src/internal/DiscoveryApp.ts",
+    by: "packages/transport-rest/test",
+    line: "if (requests < settings.maxRequests) return",
+    becomes: "if (requests <= settings.maxRequests) return"
+  },
+  {
+    fault: "a REST body may have any size",
+    file: "packages/transport-rest/src/internal/RequestBody.ts",
+    by: "packages/transport-rest/test",
+    line: "if (size > limits.maxRequestBytes) finish(Effect.fail(tooLarge(limits)))",
+    becomes: ""
+  },
+  {
+    fault: "a REST body may inflate to any size",
+    file: "packages/transport-rest/src/internal/RequestBody.ts",
+    by: "packages/transport-rest/test",
+    line: "if (more > limits.maxRequestBytes) return Effect.fail(tooLarge(limits))",
+    becomes: ""
+  },
+  {
+    fault: "a directory may have any number of files",
+    file: "packages/transport-filesystem/src/internal/DirectoryListing.ts",
+    by: "packages/transport-filesystem/test/ResourceDirectory.test.ts",
+    line: "if (entries > maxFiles)",
+    becomes: "if (entries > maxFiles + 1)"
+  },
+  {
+    fault: "a file client may follow any number of files",
+    file: "packages/transport-filesystem/src/internal/FileClientStream.ts",
+    by: "packages/transport-filesystem/test/FileClient.test.ts",
+    line: "if (files.size >= this.environment.maxFiles) {",
+    becomes: "if (files.size > this.environment.maxFiles) {"
+  },
+  {
+    fault: "a change that never settles is never read",
+    file: "packages/transport-filesystem/src/internal/ChangeSignal.ts",
+    by: "packages/transport-filesystem/test",
+    line: "if (count === seen || (yield* Clock.currentTimeMillis) - start >= maxSettle) break",
+    becomes: "if (count === seen) break"
+  },
+  {
+    fault: "a YAML file may be nested to any depth",
+    file: "packages/transport-filesystem/src/internal/YamlText.ts",
+    by: "packages/transport-filesystem/test",
+    line: "if (this.#path.length >= maxDepth) throw this.#refuse(tooDeep)",
+    becomes: ""
+  },
+  {
+    fault: "YAML's aliases may nest to any depth",
+    file: "packages/transport-filesystem/src/internal/YamlText.ts",
+    by: "packages/transport-filesystem/test",
+    line: "if (this.#path.length + anchored.depth > maxDepth) throw this.#refuse(tooDeep)",
+    becomes: ""
+  },
+  {
+    fault: "a JSON file may be nested to any depth",
+    file: "packages/transport-filesystem/src/internal/JsonText.ts",
+    by: "packages/transport-filesystem/test",
+    line: "if (depth > maxDepth) this.#fail(tooDeep)",
+    becomes: ""
+  },
+  {
+    fault: "the admin server may answer any number of requests",
+    file: "packages/admin/src/internal/Answers.ts",
+    line: "if (requests >= maxRequests) return text",
+    becomes: "if (requests > maxRequests) return text"
+  },
+  {
+    fault: "client: a decoder whose nameOf throws ends the step",
+    file: "Validation.ts",
+    line: "return Either.left(`nameOf of the decoder of ${decoder.typeUrl} threw: ${Reason.of(cause)}`)",
+    becomes: "throw cause"
+  },
+  {
+    fault: "client: what a decoder makes is taken for an Either",
+    file: "Validation.ts",
+    line: "if (!Either.isEither(decoded)) {",
+    becomes: "if (decoded === 0) {"
+  },
+  {
+    fault: "client: a transport that throws when it is asked for more stops everything",
+    file: "packages/client/src/internal/Driver.ts",
+    by: "packages/client/test/defects.test.ts",
+    line: 'this.attempt(key, "Read", () => open.port.next())',
+    becomes: "open.port.next()"
+  },
+  {
+    fault: "server: whatever authorize fails with is taken for a status",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "if (Status.isStatus(given)) this.refuse(given)",
+    becomes: "if (given !== 0) this.refuse(given)"
+  },
+  {
+    fault: "server: whatever a function gives is taken for the name of a group",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: 'if (typeof given !== "string") {',
+    becomes: "if (given === 0) {"
+  },
+  {
+    fault: "server: an authorize hook that cannot be interrupted is waited for",
+    file: "packages/server/src/XdsServer.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "                Effect.disconnect,\n",
+    becomes: ""
+  },
+  {
+    fault: "server: the end of the revocations is not told",
+    file: "packages/server/src/XdsServer.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "Effect.catchAllDefect((defect) =>",
+    becomes: "Effect.catchAllDefect((defect) => defect === 0 ? Effect.void :"
+  },
+  {
+    fault: "server: a listener of the store that throws keeps the others from being told",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "const message = `a listener of the SnapshotStore failed",
+    becomes: "throw cause; const message = `a listener of the SnapshotStore failed"
+  }
+]

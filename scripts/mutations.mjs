@@ -35,8 +35,10 @@ const linked = ["proto"]
 const copied = readdirSync(join(home, "packages")).filter(
   (name) => !linked.includes(name) && existsSync(join(home, "packages", name, "package.json"))
 )
-/** A fault can make a test run without end. That is seen, too. */
+/** Milliseconds. A fault can make a test run without end. That is seen, too. */
 const timeout = 180_000
+/** Milliseconds for all the tests that any fault meets, at once, without a fault. */
+const wholeTimeout = 1_800_000
 
 const values = Options.parse(import.meta.url, {
   only: { type: "string" },
@@ -113,7 +115,7 @@ for (const name of copied) {
 const report = join(folder, "report.json")
 
 /** Runs tests until the first fails: its name, or `undefined` if all pass. */
-const firstFailure = (paths) =>
+const firstFailure = (paths, timeout) =>
   new Promise((resolve, reject) => {
     rmSync(report, { force: true })
     const vitest = join(folder, "node_modules/vitest/vitest.mjs")
@@ -145,7 +147,7 @@ const begin = Date.now()
 try {
   if (only === undefined) {
     const all = new Set(mutations.flatMap((mutation) => helpingsOf(mutation).flat()))
-    const failure = await firstFailure(Array.from(all))
+    const failure = await firstFailure(Array.from(all), wholeTimeout)
     if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure}`)
   }
   for (const mutation of chosen) {
@@ -154,7 +156,7 @@ try {
     writeFileSync(path, mutate(folder, mutation))
     const start = Date.now()
     let killer
-    for (const paths of helpingsOf(mutation)) killer ??= await firstFailure(paths)
+    for (const paths of helpingsOf(mutation)) killer ??= await firstFailure(paths, timeout)
     writeFileSync(path, before)
     const seconds = ((Date.now() - start) / 1000).toFixed(1)
     rows.push({ ...mutation, killer, seconds })

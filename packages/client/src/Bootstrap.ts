@@ -11,6 +11,7 @@ import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { create, fromJson } from "@bufbuild/protobuf"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -170,7 +171,7 @@ const kindOf = (value: unknown): string =>
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const reasonOf = (cause: unknown): string => Redaction.ofParser(cause instanceof Error ? cause.message : String(cause))
+const reasonOf = (cause: unknown): string => Redaction.ofParser(Reason.of(cause))
 
 /** A value in the text, and where it stands. Members that are not there have the value `undefined`. */
 interface Place {

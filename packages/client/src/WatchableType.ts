@@ -6,6 +6,7 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { fromBinary } from "@bufbuild/protobuf"
 import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import * as Either from "effect/Either"
@@ -27,7 +28,7 @@ const decodeWith = <A>(
   try {
     return decoder.decode(bytes, name)
   } catch (cause) {
-    return Either.left(cause instanceof Error ? cause.message : String(cause))
+    return Either.left(Reason.of(cause))
   }
 }
 
@@ -117,7 +118,7 @@ export const fromSchema = <Desc extends DescMessage>(
       try {
         value = fromBinary(schema, bytes)
       } catch (cause) {
-        return Either.left(`not a ${schema.typeName}: ${cause instanceof Error ? cause.message : String(cause)}`)
+        return Either.left(`not a ${schema.typeName}: ${Reason.of(cause)}`)
       }
       const problem = validate?.(value, name)
       return problem === undefined ? Either.right(value) : Either.left(problem)

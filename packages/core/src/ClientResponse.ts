@@ -8,6 +8,7 @@
  * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import type { BinaryReader } from "@bufbuild/protobuf/wire"
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
@@ -98,8 +99,6 @@ const ANY_VALUE = 0x12
 
 const noText: ReadonlyArray<string> = []
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 /**
  * Reads a response from its bytes. Unknown fields are skipped.
  *
@@ -109,7 +108,7 @@ export const decode = (protocol: Protocol, bytes: Uint8Array): Either.Either<Cli
   try {
     return Either.right(protocol === "StateOfTheWorld" ? decodeStateOfTheWorld(bytes) : decodeIncremental(bytes))
   } catch (cause) {
-    return Either.left(new MalformedResponse({ protocol, size: bytes.byteLength, reason: reasonOf(cause) }))
+    return Either.left(new MalformedResponse({ protocol, size: bytes.byteLength, reason: Reason.of(cause) }))
   }
 }
 
@@ -368,7 +367,7 @@ const decodeResource = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource
       }
     })
   } catch (cause) {
-    malformed = reasonOf(cause)
+    malformed = Reason.of(cause)
   }
   return { name, version, aliases: aliases ?? noText, ttl, typeUrl: "", value: undefined, ...body, malformed }
 }

@@ -7,6 +7,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
@@ -186,7 +187,7 @@ export class Reader {
       }
       return this.groups.length > 0 ? this.malformed("a group does not end") : Either.right(this.result())
     } catch (cause) {
-      return this.malformed(cause instanceof Error ? cause.message : String(cause))
+      return this.malformed(Reason.of(cause))
     }
   }
 

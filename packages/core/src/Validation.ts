@@ -7,6 +7,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A46-xds-nack-semantics-improvement.md
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import * as Authority from "./Authority.js"
 import type { ClientResponse, ReceivedResource, ResourceError } from "./ClientResponse.js"
@@ -190,11 +191,15 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       }
     }
     const otherType = () => `is a ${resource.typeUrl || "message without a type"}, not a ${response.typeUrl}`
-    const given = resource.name === "" && value !== undefined && !isOtherType ? decoder.nameOf(value) : resource.name
-    const name = Authority.normalize(given ?? "")
+    const isNamedInside = resource.name === "" && value !== undefined && !isOtherType
+    const given = isNamedInside ? nameOf(decoder, value) : Either.right(resource.name)
+    const name = Authority.normalize(Either.getOrElse(given, () => ""))
     if (name === "") {
       isEveryNameKnown = false
-      problems.push(`resource ${index}: ${resource.malformed ?? (isOtherType ? otherType() : "has no name")}`)
+      const unnamed = Either.isLeft(given) ? given.left : "has no name"
+      problems.push(
+        `resource ${index}: ${truncate(resource.malformed ?? (isOtherType ? otherType() : unnamed), maxReason)}`
+      )
       continue
     }
     if (seen.has(name)) {
@@ -302,6 +307,21 @@ const wantedNames = (name: string, resource: ReceivedResource, view: View): Read
   return isOwn ? [name, ...aliases] : aliases
 }
 
+/**
+ * The name that a decoder finds; left: what is wrong with the decoder. It is the application's: it may throw, or give what
+ * its type does not allow.
+ */
+const nameOf = (decoder: ResourceDecoder, value: Uint8Array): Either.Either<string, string> => {
+  try {
+    const name: unknown = decoder.nameOf(value)
+    if (name === undefined || typeof name === "string") return Either.right(name ?? "")
+    return Either.left(`nameOf of the decoder of ${decoder.typeUrl} gave no text: ${typeof name}`)
+  } catch (cause) {
+    return Either.left(`nameOf of the decoder of ${decoder.typeUrl} threw: ${Reason.of(cause)}`)
+  }
+}
+
+/** The same of what it makes of a resource. */
 const decode = (
   decoder: ResourceDecoder,
   value: Uint8Array,
@@ -312,10 +332,14 @@ const decode = (
   // A view would keep the whole response in memory.
   const bytes = new Uint8Array(value)
   try {
-    return Either.map(decoder.decode(bytes, name), (decoded) => ({ version, value: decoded, bytes, ttl }))
+    const decoded: unknown = decoder.decode(bytes, name)
+    if (!Either.isEither(decoded)) {
+      return Either.left(`decode of the decoder of ${decoder.typeUrl} gave no Either: ${typeof decoded}`)
+    }
+    if (Either.isRight(decoded)) return Either.right({ version, value: decoded.right, bytes, ttl })
+    return Either.left(typeof decoded.left === "string" ? decoded.left : Reason.of(decoded.left))
   } catch (cause) {
-    // The decoder is the application's: one that throws rejects.
-    return Either.left(cause instanceof Error ? cause.message : String(cause))
+    return Either.left(Reason.of(cause))
   }
 }
 

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+export * as Reason from "./Reason.js"
 export * as Redaction from "./Redaction.js"
 export * as ResourceType from "./ResourceType.js"
 export * as SensitiveFields from "./SensitiveFields.js"

@@ -11,6 +11,7 @@ import type { Any } from "@bufbuild/protobuf/wkt"
 import * as Resource from "@effect-xds/core/Resource"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -347,8 +348,6 @@ const typeUrlOf = (source: Source): string => {
   return typeUrls.get(given) ?? `type.googleapis.com/${TypeRegistry.typeName(given)}`
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 /** The name inside a resource, of types that hold it in field 1 and are known by it. */
 const nameInside = (typeUrl: string, source: Source): string | undefined => {
   const type = ResourceType.byTypeUrl(typeUrl)
@@ -481,10 +480,10 @@ const encodeSource = (
     return { reason: "Unencodable", detail: "it is neither a message nor bytes" }
   } catch (cause) {
     return given === undefined
-      ? { reason: "Unencodable", detail: `it cannot be encoded: ${reasonOf(cause)}` }
+      ? { reason: "Unencodable", detail: `it cannot be encoded: ${Reason.of(cause)}` }
       : {
           reason: "Undecodable",
-          detail: `${given.byteLength} bytes are not a message of type ${schema.typeName}: ${reasonOf(cause)}`
+          detail: `${given.byteLength} bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`
         }
   }
 }

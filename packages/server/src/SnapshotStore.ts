@@ -8,6 +8,7 @@
 import type { Resource } from "@effect-xds/core/Resource"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -15,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Snapshot from "./Snapshot.js"
@@ -173,12 +175,24 @@ const isSame = (before: ResourceGroup.ResourceGroup, next: ResourceGroup.Resourc
  * @since 0.1.0
  */
 export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
-  Effect.sync(() => {
+  Effect.map(Effect.runtime(), (runtime) => {
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
     const held = new Map<string, ResourceGroup.ResourceGroup>()
     const listeners = new Set<Listener>()
     const turns = new Map<string, Array<Turn>>()
+
+    const tell: Listener = (group, next) => {
+      for (const listener of listeners) {
+        try {
+          listener(group, next)
+        } catch (cause) {
+          // The state is set, and the others are to know it.
+          const message = `a listener of the SnapshotStore failed at a change of group ${JSON.stringify(group)}`
+          Runtime.runFork(runtime)(Effect.logError(message, Cause.die(cause)))
+        }
+      }
+    }
 
     /** Applies what is ready, in the order of the calls: what was called first and is still being encoded is waited for. */
     const advance = (group: string): void => {
@@ -206,7 +220,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
         return Either.left(new LimitExceeded({ limit: "maxResourcesPerGroup", group, size, maximum }))
       }
       held.set(group, next)
-      for (const listener of listeners) listener(group, next)
+      tell(group, next)
       return Either.right(next)
     }
 
@@ -306,7 +320,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       get: (group) => Effect.sync(() => Option.fromNullable(held.get(group))),
       clear: (group) =>
         inTurn(group, Effect.void, () => {
-          if (held.delete(group)) for (const listener of listeners) listener(group, undefined)
+          if (held.delete(group)) tell(group, undefined)
           return Either.void
         }),
       groups: Effect.sync(() => Array.from(held.keys())),

@@ -11,6 +11,7 @@ import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -316,6 +317,8 @@ export const make = <R = never>(
           ? undefined
           : (node, origin, group, onExit) => {
               const decision = Effect.suspend(() => authorize(node, origin, group)).pipe(
+                // One that cannot be interrupted is not waited for, either.
+                Effect.disconnect,
                 Effect.timeoutFail({
                   duration: authorizeTimeout,
                   onTimeout: () => Status.make("UNAVAILABLE", "the control plane took too long to authorize the stream")
@@ -344,7 +347,16 @@ export const make = <R = never>(
         }
         later(rest)
       }
-      yield* Effect.forkScoped(Stream.runForEach(options.revocations, (next) => Effect.sync(() => recheck(next))))
+      yield* Stream.runForEach(options.revocations, (next) => Effect.sync(() => recheck(next))).pipe(
+        // Silence would look as if nothing were revoked any more.
+        Effect.catchAllDefect((defect) =>
+          Effect.logError(
+            "the stream of revocations failed: the last one stays in force, no other follows",
+            Cause.die(defect)
+          )
+        ),
+        Effect.forkScoped
+      )
     }
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

@@ -4,14 +4,17 @@
  *
  * @since 0.1.0
  */
+import * as Digest from "@effect-xds/core/Digest"
 import * as Effect from "effect/Effect"
-import * as Hash from "effect/Hash"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 
 const window = 60_000
 const maxLines = 100
-/** Characters of a subject. What is longer, because peers name themselves, is remembered by its hash. */
+/**
+ * Characters of a subject. What is longer, because peers name themselves, is remembered by a digest that nobody can
+ * make another subject have: it would keep that one's lines out of the log.
+ */
 const maxSubject = 200
 
 /**
@@ -36,7 +39,7 @@ const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu
  * @since 0.1.0
  */
 export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLimit => {
-  const subjects = new Set<string | number>()
+  const subjects = new Set<string>()
   let began = Number.NEGATIVE_INFINITY
   let left = 0
   const log = (
@@ -57,7 +60,10 @@ export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLim
       left = 0
       subjects.clear()
     }
-    const key = subject.length <= maxSubject ? subject : Hash.string(subject)
+    const key =
+      subject.length <= maxSubject
+        ? subject
+        : `${subject.slice(0, maxSubject)} ${Digest.toHex(Digest.ofParts([subject]))}`
     if (subjects.has(key)) return
     if (subjects.size >= maxLines) {
       left++

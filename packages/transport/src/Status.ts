@@ -48,6 +48,20 @@ export interface Status {
 }
 
 /**
+ * Whether it is a status: for what comes from an application's functions, whatever their types say.
+ *
+ * @since 0.1.0
+ */
+export const isStatus = (value: unknown): value is Status =>
+  typeof value === "object" &&
+  value !== null &&
+  "code" in value &&
+  typeof value.code === "string" &&
+  Object.hasOwn(codes, value.code) &&
+  "message" in value &&
+  typeof value.message === "string"
+
+/**
  * The end of a stream that went as it should.
  *
  * @since 0.1.0

@@ -5,12 +5,14 @@ import * as Client from "@effect-xds/core/Client"
 import * as ClientRequest from "@effect-xds/core/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/ClientResponse"
 import type { ErrorDetail, Protocol } from "@effect-xds/core/Request"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import type { LogLimit } from "@effect-xds/transport/LogLimit"
 import * as Status from "@effect-xds/transport/Status"
+import * as Cause from "effect/Cause"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as LogLevel from "effect/LogLevel"
@@ -182,14 +184,38 @@ export class Driver {
       this.state = state
       if (this.countAt === never && (input._tag !== "Deadline" || outputs.length > 0)) this.countAt = now + countDelay
       this.told = new Set()
-      for (const output of outputs) this.handle(output)
-      // What is not answered, since it was not asked for, must not keep the next one from being read.
-      if (input._tag === "Response" && !outputs.some(({ _tag }) => _tag === "Received")) {
-        this.streams.get(input.stream)?.port.next()
+      for (const output of outputs) {
+        this.attempt("stream" in output ? output.stream : undefined, output._tag, () => this.handle(output))
       }
+      // What is not answered, since it was not asked for, must not keep the next one from being read.
+      if (input._tag === "Response" && !outputs.some(({ _tag }) => _tag === "Received")) this.next(input.stream)
     }
     this.stepping = false
     this.setAlarm()
+  }
+
+  /**
+   * Does what may call a transport or the event loop, which are anybody's. What throws is the end of its stream: the others
+   * go on, and the reducer is told, so that it tries again.
+   */
+  private attempt(key: string | undefined, what: string, work: () => void): void {
+    try {
+      work()
+    } catch (cause) {
+      const address = key === undefined ? "the client" : this.addressOf(key)
+      const message = `${what} failed in the transport or the event loop: ${Reason.of(cause)}`
+      this.environment.log(LogLevel.Error, `defect ${address} ${what}`, `${address}: ${message}`, Cause.die(cause))
+      if (key === undefined) return
+      this.forget(key, message, true)
+      const error = { code: Status.codes.INTERNAL, message }
+      this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
+    }
+  }
+
+  /** The next response of a stream may come. */
+  private next(key: string): void {
+    const open = this.streams.get(key)
+    if (open !== undefined) this.attempt(key, "Read", () => open.port.next())
   }
 
   private setAlarm(): void {
@@ -303,8 +329,9 @@ export class Driver {
     }
     const address = this.addressOf(key)
     this.environment.log(LogLevel.Warning, `malformed ${address}`, `${address}: ${decoded.left.message}; stream ended`)
-    this.streams.get(key)?.port.end()
-    this.ended(key, { code: Status.codes.INTERNAL, message: decoded.left.message })
+    const error = { code: Status.codes.INTERNAL, message: decoded.left.message }
+    this.forget(key, error.message, true)
+    this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
   }
 
   /** Before anything else sees it: what a server says may quote what it sent. */
@@ -330,7 +357,7 @@ export class Driver {
     if (open === undefined) return
     this.streams.delete(key)
     this.unanswered.delete(key)
-    if (end) open.port.end()
+    if (end) this.attempt(undefined, "End", () => open.port.end())
     open.span.attribute("xds.end", reason)
     open.span.end(this.environment.nanos(), Exit.void)
   }
@@ -371,7 +398,7 @@ export class Driver {
     if (waiting === undefined) return
     this.unanswered.delete(key)
     this.run({ _tag: "Applied", stream: key, typeUrl: waiting.typeUrl, nonce: waiting.nonce })
-    waiting.open.port.next()
+    if (this.streams.get(key) === waiting.open) this.next(key)
   }
 }
 

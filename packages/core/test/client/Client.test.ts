@@ -300,3 +300,57 @@ describe("hostile input", () => {
     }
   }, 60_000)
 })
+
+describe("★ a decoder that throws or gives nonsense rejects the resource, and the step goes on", () => {
+  const { typeUrl } = Cluster
+  const hostile: unknown = Object.create(null)
+  const thrown = (cause: unknown) => (): never => {
+    throw cause
+  }
+  const gave = (what: string, type: string) => `${what} of the decoder of ${typeUrl} gave no`.concat(" ", type)
+  for (const [title, functions, words] of [
+    ["nameOf throws", { nameOf: thrown(new Error("no name")) }, `nameOf of the decoder of ${typeUrl} threw: no name`],
+    ["nameOf throws what has no words", { nameOf: thrown(hostile) }, "something that cannot be put into words"],
+    ["nameOf gives a number", { nameOf: () => 7 }, gave("nameOf", "text: number")],
+    ["nameOf gives null", { nameOf: () => null }, gave("nameOf", "text: object")],
+    ["nameOf gives nothing", { nameOf: () => undefined }, "resource 0: has no name"],
+    ["decode throws", { decode: thrown(new Error("no value")) }, 'resource "a": no value'],
+    ["decode throws what has no words", { decode: thrown(hostile) }, "something that cannot be put into words"],
+    ["decode gives nothing", { decode: () => undefined }, gave("decode", "Either: undefined")],
+    ["decode gives a promise", { decode: () => Promise.resolve() }, gave("decode", "Either: object")],
+    [
+      "decode refuses without a text",
+      { decode: () => Either.left({ toString: 1 }) },
+      "something that cannot be put into words"
+    ]
+  ] satisfies ReadonlyArray<readonly [string, Readonly<Record<string, unknown>>, string]>) {
+    it(title, () => {
+      let client = Client.make({
+        servers: [{ id: "s", protocol: "StateOfTheWorld" }],
+        // Whatever the types say.
+        decoders: [Object.assign(decoderOf(typeUrl), functions), decoderOf(ClusterLoadAssignment.typeUrl)]
+      })
+      const outputs: Array<Client.Output> = []
+      const step = (input: Client.Input) => {
+        const [next, out] = Client.step(client, input, 0)
+        client = next
+        outputs.push(...out)
+      }
+      step({ _tag: "Watch", watcher: 1, typeUrl, name: "a" })
+      step({ _tag: "Watch", watcher: 2, typeUrl: ClusterLoadAssignment.typeUrl, name: "b" })
+      step({ _tag: "Connected", stream: "s" })
+      step({ _tag: "Written", stream: "s" })
+      const respond = (typeUrl: string, name: string) => {
+        outputs.length = 0
+        const resources = [received(typeUrl, name)]
+        const response = { protocol: "StateOfTheWorld", typeUrl, version: "1", nonce: typeUrl, resources } as const
+        step({ _tag: "Response", stream: "s", response: ClientResponse.make(response) })
+        return outputs
+      }
+      const answered = respond(typeUrl, "a").find(({ _tag }) => _tag === "Received")
+      assert.include(answered?._tag === "Received" ? answered.error?.message : "", words)
+      step({ _tag: "Applied", stream: "s", typeUrl, nonce: typeUrl })
+      assert.isTrue(respond(ClusterLoadAssignment.typeUrl, "b").some(({ _tag }) => _tag === "Notify"))
+    })
+  }
+})

@@ -8,6 +8,7 @@ import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
 import type { Resource } from "@effect-xds/core/Resource"
 import * as Response from "@effect-xds/core/Response"
 import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -129,8 +130,6 @@ const noneOversized: ReadonlyMap<string, number> = new Map()
 /** A request without the node, which would pin the bytes it came in. */
 const withoutNode = (request: Request.Request): Request.Request =>
   request.node === undefined ? request : { ...request, node: undefined }
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Steps of a stream before others have their turn. One that deals with a part of many names is the only one in its turn. */
 const stepsPerTurn = 64
@@ -365,8 +364,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     // What the functions of users throw may quote what they were given: the client's headers among it.
     const secrets = Secrets.ofHeaders(this.accepted.headers)
     const without = (text: string): string => Redaction.values(text, secrets)
-    const message = `${what} failed for ${Client.format(this.client())}: ${without(reasonOf(cause))}; stream ended`
-    const shownCause = new Error(without(reasonOf(cause)))
+    const message = `${what} failed for ${Client.format(this.client())}: ${without(Reason.of(cause))}; stream ended`
+    const shownCause = new Error(without(Reason.of(cause)))
     if (cause instanceof Error && cause.stack !== undefined) shownCause.stack = without(cause.stack)
     this.environment.log(LogLevel.Error, what, message, Cause.die(shownCause))
     this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`), Exit.die(shownCause))
@@ -391,21 +390,19 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       // A copy: what is not known in it stays bytes, and the user's functions may keep it.
       node = fromBinary(NodeSchema, request.node.slice())
     } catch (cause) {
-      const message = `the first request's node is not an envoy.config.core.v3.Node: ${reasonOf(cause)}`
+      const message = `the first request's node is not an envoy.config.core.v3.Node: ${Reason.of(cause)}`
       return this.refuse(Status.make("INVALID_ARGUMENT", message))
     }
     this.node = shown(Client.identityOf(node))
     const origin = this.origin()
-    let group: string
+    let given: unknown
     try {
-      group = settings.group(node, origin)
+      given = settings.group(node, origin)
     } catch (cause) {
       return this.fail("the group function", cause)
     }
-    if (group.length > settings.maxNameLength) {
-      const message = `the name of the group has ${group.length} characters; at most ${settings.maxNameLength} are allowed`
-      return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
-    }
+    const group = this.groupNamed(given, "the group function")
+    if (group === undefined) return
     const features = node.clientFeatures
     const first = withoutNode(request)
     if (authorize === undefined) return this.serve(group, features, [first])
@@ -423,13 +420,37 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       this.environment.authorizing.delete(this)
       this.environment.refusing.set(false)
       if (this.phase !== phase) return
-      if (Exit.isSuccess(exit)) return this.serve(exit.value, features, phase.early)
+      const what = "the authorize hook"
+      if (Exit.isSuccess(exit)) {
+        const allowed = this.groupNamed(exit.value, what)
+        return allowed === undefined ? undefined : this.serve(allowed, features, phase.early)
+      }
       const refusal = Cause.failureOrCause(exit.cause)
-      if (refusal._tag === "Left") this.refuse(refusal.left)
-      else this.fail("the authorize hook", Cause.squash(refusal.right))
+      if (refusal._tag === "Left") this.refuseAs(refusal.left, what)
+      else this.fail(what, Cause.squash(refusal.right))
     })
     // It may have come at once.
     if (this.isAuthorizing()) this.stopAuthorizing = stop
+  }
+
+  /** The name of a group as the application gave it; `undefined`: it is none, and the stream is over. */
+  private groupNamed(given: unknown, by: string): string | undefined {
+    if (typeof given !== "string") {
+      this.fail(by, new TypeError(`it gave ${given === null ? "null" : typeof given}, not the name of a group`))
+      return undefined
+    }
+    const { maxNameLength } = this.environment.settings
+    if (given.length <= maxNameLength) return given
+    const message = `the name of the group has ${given.length} characters; at most ${maxNameLength} are allowed`
+    this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
+    return undefined
+  }
+
+  /** Ends the stream with a status as the application gave it. */
+  private refuseAs(given: unknown, by: string): void {
+    if (Status.isStatus(given)) this.refuse(given)
+    else
+      this.fail(by, given instanceof Error ? given : new TypeError(`it failed with ${typeof given}, not with a status`))
   }
 
   /** Counts what is held while it is authorized; `false`: there is no room. Who is being authorized already comes first. */
@@ -464,16 +485,16 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   recheck(): void {
     const group = this.groupOf()
     if (group === undefined) return
-    const revoked = this.revokedIn(group.name)
-    if (revoked !== undefined) this.refuse(revoked)
+    this.endIfRevoked(group.name)
   }
 
-  private revokedIn(group: string): Status.Status | undefined {
+  private endIfRevoked(group: string): void {
+    const what = "the function of revocations"
     try {
-      return this.environment.revoked(() => this.origin(), group)
+      const revoked: unknown = this.environment.revoked(() => this.origin(), group)
+      if (revoked !== undefined) this.refuseAs(revoked, what)
     } catch (cause) {
-      this.fail("the function of revocations", cause)
-      return undefined
+      this.fail(what, cause)
     }
   }
 
@@ -485,9 +506,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     const { settings } = this.environment
     const { protocol, typeUrl, unary } = this.accepted.method
     // What allowed it may have been taken back while it was decided.
-    const revoked = this.revokedIn(name)
+    this.endIfRevoked(name)
     if (this.hasEnded()) return
-    if (revoked !== undefined) return this.refuse(revoked)
     let group: Group
     try {
       this.stream = ServerStream.make({

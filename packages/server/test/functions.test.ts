@@ -1,0 +1,206 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import * as Request from "@effect-xds/core/Request"
+import { ResourceType } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { Status } from "@effect-xds/transport"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Layer, Logger, Queue, Stream, TestClock } from "effect"
+
+const clusters = (...names: ReadonlyArray<string>) =>
+  Snapshot.make({ clusters: names.map((name) => create(ClusterSchema, { name })) })
+
+const ask = (group: string) =>
+  Request.incremental({
+    typeUrl: ResourceType.Cluster.typeUrl,
+    node: toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster: group })),
+    resourceNamesSubscribe: ["*"]
+  })
+
+const openIn = (group: string) =>
+  Effect.gen(function* () {
+    const client = yield* MemoryClient.open({ peer: { address: group } })
+    client.send(ask(group))
+    return client
+  })
+
+/**
+ * Runs with the functions of a careless application: what concerns `bad` goes wrong. `good` is served before and after, and
+ * what is expected of `bad` is checked in between.
+ */
+const beside = <A, E>(options: Readonly<Record<string, unknown>>, during: Effect.Effect<A, E, Services>) => {
+  const lines: Array<string> = []
+  const capture = Logger.replace(
+    Logger.defaultLogger,
+    Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
+  )
+  return Effect.gen(function* () {
+    const store = yield* SnapshotStore.SnapshotStore
+    yield* store.set("good", clusters("a"))
+    yield* store.set("bad", clusters("a"))
+    const good = yield* openIn("good")
+    expect((yield* good.receive).names).toEqual(["a"])
+    yield* during
+    yield* store.set("good", clusters("a", "b"))
+    expect((yield* good.receive).names).toEqual(["b"])
+    return lines
+  }).pipe(
+    Effect.provide(
+      // Whatever the types say.
+      XdsServer.layer(Object.assign({ group: ({ cluster }: { readonly cluster: string }) => cluster }, options)).pipe(
+        Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)),
+        Layer.provide(capture)
+      )
+    )
+  )
+}
+type Services = XdsServer.XdsServer | SnapshotStore.SnapshotStore | MemoryTransport.MemoryTransport
+
+const badEndsWith = (code: Status.Code) =>
+  Effect.gen(function* () {
+    const bad = yield* openIn("bad")
+    expect((yield* bad.ended).code).toBe(code)
+  })
+
+describe("★ A function of the application that is wrong is the end of the stream that it was called for, and of no other", () => {
+  for (const [title, given, words] of [
+    ["undefined", undefined, "it gave undefined, not the name of a group"],
+    ["null", null, "it gave null, not the name of a group"],
+    ["a number", 7, "it gave number, not the name of a group"]
+  ] as const) {
+    it.effect(`group gives ${title}`, () =>
+      Effect.gen(function* () {
+        const group = ({ cluster }: { readonly cluster: string }) => (cluster === "bad" ? given : cluster)
+        const lines = yield* beside({ group }, badEndsWith("INTERNAL"))
+        expect(lines.filter((line) => line.includes(`the group function failed`) && line.includes(words))).toHaveLength(
+          1
+        )
+      })
+    )
+
+    it.effect(`authorize gives ${title}`, () =>
+      Effect.gen(function* () {
+        const authorize = (_node: unknown, _origin: unknown, group: string) =>
+          Effect.succeed(group === "bad" ? given : group)
+        const lines = yield* beside({ authorize }, badEndsWith("INTERNAL"))
+        expect(lines.filter((line) => line.includes(`the authorize hook failed`) && line.includes(words))).toHaveLength(
+          1
+        )
+      })
+    )
+  }
+
+  for (const [title, hook, words] of [
+    ["is no Effect", () => undefined, "the authorize hook failed"],
+    [
+      "throws",
+      () =>
+        Effect.sync((): string => {
+          throw new Error("no database")
+        }),
+      "no database"
+    ],
+    ["throws what cannot be put into words", () => Effect.die(Object.create(null)), "cannot be put into words"],
+    ["fails with an error", () => Effect.fail(new Error("not now")), "not now"],
+    ["fails with no status", () => Effect.fail("no"), "it failed with string, not with a status"],
+    ["fails with a code that is none", () => Effect.fail({ code: "toString", message: "" }), "not with a status"]
+  ] as const) {
+    it.effect(`authorize ${title}`, () =>
+      Effect.gen(function* () {
+        const authorize = (_node: unknown, _origin: unknown, group: string): unknown =>
+          group === "bad" ? hook() : Effect.succeed(group)
+        const lines = yield* beside({ authorize }, badEndsWith("INTERNAL"))
+        expect(lines.filter((line) => line.includes(words))).toHaveLength(1)
+      })
+    )
+  }
+
+  it.effect("authorize never comes back, and cannot be interrupted", () =>
+    Effect.gen(function* () {
+      const done = yield* Deferred.make<string>()
+      const authorize = (_node: unknown, _origin: unknown, group: string) =>
+        group === "bad" ? Effect.uninterruptible(Deferred.await(done)) : Effect.succeed(group)
+      yield* beside(
+        { authorize },
+        Effect.gen(function* () {
+          const bad = yield* openIn("bad")
+          yield* TestClock.adjust("10 seconds")
+          expect(yield* bad.ended).toEqual(
+            Status.make("UNAVAILABLE", "the control plane took too long to authorize the stream")
+          )
+        })
+      )
+      yield* Deferred.succeed(done, "bad")
+    })
+  )
+
+  for (const [title, revocation, words] of [
+    [
+      "throws",
+      () => {
+        throw new Error("no list")
+      },
+      "no list"
+    ],
+    ["gives no status", () => true, "it failed with boolean, not with a status"]
+  ] as const) {
+    it.effect(`a revocation ${title}`, () =>
+      Effect.gen(function* () {
+        const queue = yield* Queue.unbounded<(origin: unknown, group: string) => unknown>()
+        const lines = yield* beside(
+          { revocations: Stream.fromQueue(queue) },
+          Effect.gen(function* () {
+            const bad = yield* openIn("bad")
+            expect((yield* bad.receive).names).toEqual(["a"])
+            yield* Queue.offer(queue, (_origin, group) => (group === "bad" ? revocation() : undefined))
+            expect((yield* bad.ended).code).toBe("INTERNAL")
+          })
+        )
+        expect(
+          lines.filter((line) => line.includes("the function of revocations failed") && line.includes(words))
+        ).toHaveLength(1)
+      })
+    )
+  }
+
+  it.effect("the stream of revocations dies: it is told, and the last one stays in force", () =>
+    Effect.gen(function* () {
+      const gone = Status.make("PERMISSION_DENIED", "gone")
+      const revocations = Stream.concat(
+        Stream.succeed<XdsServer.Revocation>((_origin, group) => (group === "bad" ? gone : undefined)),
+        Stream.dieMessage("no file")
+      )
+      const settle = Effect.repeatN(Effect.yieldNow(), 20)
+      const lines = yield* beside({ revocations }, Effect.zip(badEndsWith("PERMISSION_DENIED"), settle))
+      expect(lines).toContain("the stream of revocations failed: the last one stays in force, no other follows")
+    })
+  )
+
+  it.effect("a listener of the store throws: the others are told, and the state is set", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const lines = yield* beside(
+        {},
+        Effect.gen(function* () {
+          const store = yield* SnapshotStore.SnapshotStore
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* store.listen(() => {
+                throw new Error("listener")
+              })
+              yield* store.listen((group) => void seen.push(group))
+              yield* store.set("bad", clusters("c"))
+              yield* store.clear("bad")
+            })
+          )
+          expect(yield* store.groups).toEqual(["good"])
+        })
+      )
+      expect(seen).toEqual(["bad", "bad"])
+      const words = 'a listener of the SnapshotStore failed at a change of group "bad"'
+      expect(lines.filter((line) => line === words)).toHaveLength(2)
+    })
+  )
+})
