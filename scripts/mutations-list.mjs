@@ -1423,6 +1423,349 @@ const thinParts = [
   }
 ]
 
+<<<<<<< HEAD
+=======
+// Routing: what implementations of A28 and of the policies get wrong, and what its tests see.
+const routing = [
+  {
+    fault: "the star of a suffix may stand for nothing",
+    file: "packages/routing/src/Domains.ts",
+    line: "for (const { byText, length } of self.suffixes) {\n    if (length >= folded.length) continue",
+    becomes: "for (const { byText, length } of self.suffixes) {\n    if (length > folded.length) continue",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "hosts are compared with their case",
+    file: "packages/routing/src/Domains.ts",
+    line: "const folded = Ascii.fold(host)",
+    becomes: "const folded = host",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "of a domain that is there twice the last wins",
+    file: "packages/routing/src/Domains.ts",
+    line: "if (first === undefined) kind.set(text, index)",
+    becomes: "if (first !== undefined) kind.set(text, index)\n      if (first === undefined) kind.set(text, index)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "two stars are one domain",
+    file: "packages/routing/src/Domains.ts",
+    line: '(isWild && domain.includes("*", star + 1))',
+    becomes: "false",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "a path that ignores case is a prefix",
+    file: "packages/routing/src/PathMatcher.ts",
+    line: 'case "path":\n      return { _tag: "Path"',
+    becomes: 'case "path":\n      return { _tag: fold ? "Prefix" : "Path"',
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "short prefixes are not looked for",
+    file: "packages/routing/src/PathMatcher.ts",
+    line: "sort((a, b) => a.length - b.length)",
+    becomes: "sort((a, b) => b.length - a.length)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "a regular expression matches a part",
+    file: "packages/routing/src/RegularExpression.ts",
+    line: "compiled.testExact(text)",
+    becomes: "compiled.test(text)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "an absent header is inverted, too",
+    file: "packages/routing/src/HeaderMatcher.ts",
+    line: "value !== undefined && holds(specifier, value) !== self.invert",
+    becomes: "(value !== undefined && holds(specifier, value)) !== self.invert",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "an empty header is absent",
+    file: "packages/routing/src/HeaderMatcher.ts",
+    line: "((value !== undefined) === specifier.present)",
+    becomes: '((value !== undefined && value !== "") === specifier.present)',
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "the end of a range belongs to it",
+    file: "packages/routing/src/HeaderMatcher.ts",
+    line: "number < specifier.end",
+    becomes: "number <= specifier.end",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "values of a header are joined with a blank",
+    file: "packages/routing/src/CallHeaders.ts",
+    line: "`${before},${value}`",
+    becomes: "`${before}, ${value}`",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "binary headers are seen",
+    file: "packages/routing/src/CallHeaders.ts",
+    line: 'name.endsWith("-bin") ||\n',
+    becomes: "\n",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "the numerator of a fraction is scaled in 32 bits",
+    file: "packages/routing/src/Fraction.ts",
+    line: "Math.min(numerator * 10_000, million)",
+    becomes: "Math.min((numerator * 10_000) >>> 0, million)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "0 % takes a call",
+    file: "packages/routing/src/Fraction.ts",
+    line: 'rules === "A28" ? r <= numerator : r < numerator',
+    becomes: "r <= numerator",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "a route with query_parameters is checked first",
+    file: "packages/routing/src/VirtualHost.ts",
+    line: "if (match.queryParameters.length > 0) return",
+    becomes: "if (match.queryParameters.length > 9) return",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "the sum of weights has no bound",
+    file: "packages/routing/src/RouteAction.ts",
+    line: "else if (sum > maxSum)",
+    becomes: "else if (sum > 2 * maxSum)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "the duration of a stream goes before grpc_timeout_header_max",
+    file: "packages/routing/src/RouteAction.ts",
+    line: "return headerMax ?? max",
+    becomes: "return max ?? headerMax",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "a route's 0 does not hide the listener's deadline",
+    file: "packages/routing/src/RouteAction.ts",
+    line: "self.timeout ?? listener ?? 0",
+    becomes: "self.timeout || listener || 0",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "retries are counted without the first attempt",
+    file: "packages/routing/src/RetryPolicy.ts",
+    line: "Math.min(retries + 1, maxAttempts)",
+    becomes: "Math.min(retries + 1, maxAttempts + 1)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "two equal hashes are none",
+    file: "packages/routing/src/HashPolicy.ts",
+    line: "rotateLeft(found) ^ one",
+    becomes: "found ^ one",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "a number that is none is drawn",
+    file: "packages/routing/src/Draw.ts",
+    line: "drawn > 0 ? drawn : 0",
+    becomes: "drawn",
+    by: "packages/routing/test/badInput.test.ts"
+  },
+  {
+    fault: "a share begins one late",
+    file: "packages/routing/src/Draw.ts",
+    line: "> drawn) high = middle",
+    becomes: ">= drawn) high = middle",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "a failure does not count until READY",
+    file: "packages/routing/src/Connectivity.ts",
+    line: 'counted === "TRANSIENT_FAILURE" && next !== "READY" ? counted : next',
+    becomes: "next",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "a child that is not wanted is kept longer with each update",
+    file: "packages/routing/src/Children.ts",
+    line: "unusedSince: child.unusedSince ?? now",
+    becomes: "unusedSince: now",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "a child comes back and is still not wanted",
+    file: "packages/routing/src/Children.ts",
+    line: "{ ...child, unusedSince: undefined }",
+    becomes: "child",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "an idle child is not woken",
+    file: "packages/routing/src/policy/ManyChildren.ts",
+    line: 'wakes && input.state === "IDLE"',
+    becomes: 'wakes && input.state === "READY"',
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "a state is told before all children were updated",
+    file: "packages/routing/src/policy/ManyChildren.ts",
+    line: "return [{ children, setup, updating: true }, outputs]",
+    becomes: 'return [{ children, setup, updating: true }, [...outputs, { _tag: "State", ...tell(setup, children) }]]',
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "calls go to children that are not READY, too",
+    file: "packages/routing/src/policy/WeightedTarget.ts",
+    line: ".filter(([, child]) => child.state === state)",
+    becomes: "",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "a priority is chosen in the middle of an update",
+    file: "packages/routing/src/policy/Priority.ts",
+    line: "if (self.updating) return",
+    becomes: "",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "a child that failed still has time to connect",
+    file: "packages/routing/src/policy/Priority.ts",
+    line: 'if (state !== "CONNECTING") failoverAt = undefined',
+    becomes: 'if (state === "READY") failoverAt = undefined',
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "all priorities wait: the last one, not the one that connects",
+    file: "packages/routing/src/policy/Priority.ts",
+    line: "(connecting ?? priorities.at(-1))",
+    becomes: "priorities.at(-1)",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "two failures of a ring are not enough",
+    file: "packages/routing/src/policy/RingHash.ts",
+    line: "if (failed >= 2) return",
+    becomes: "if (failed >= 3) return",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "a ring that is not picked from connects to nobody",
+    file: "packages/routing/src/policy/RingHash.ts",
+    line: 'const isStuck = state === "CONNECTING" || state',
+    becomes: "const isStuck = state",
+    by: "packages/routing/test/exploration.test.ts"
+  },
+  {
+    fault: "an endpoint has one entry too many",
+    file: "packages/routing/src/Ring.ts",
+    line: "entries.length < target",
+    becomes: "entries.length <= target",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "a ring does not wrap",
+    file: "packages/routing/src/Picker.ts",
+    line: "return low === hashes.length ? 0 : low",
+    becomes: "return Math.min(low, hashes.length - 1)",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "the least request of equals is the last that was drawn",
+    file: "packages/routing/src/Picker.ts",
+    line: "if (count >= fewest) continue",
+    becomes: "if (count > fewest) continue",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "one call too many is in flight",
+    file: "packages/routing/src/Picker.ts",
+    line: "counters.count(inFlight) < maxRequests",
+    becomes: "counters.count(inFlight) <= maxRequests",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "drops happen while nobody is READY",
+    file: "packages/routing/src/policy/ClusterImpl.ts",
+    line: 'state === "READY"',
+    becomes: 'state !== "IDLE"',
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "the weights of a priority have no bound",
+    file: "packages/routing/src/Assignment.ts",
+    line: "if (sum > maxWeight) {\n      const text",
+    becomes: "if (sum > 2 * maxWeight) {\n      const text",
+    by: "packages/routing/test/resources.vectors.test.ts"
+  },
+  {
+    fault: "a locality without weight is checked",
+    file: "packages/routing/src/Assignment.ts",
+    line: "if (weight === 0) continue",
+    becomes: "",
+    by: "packages/routing/test/resources.vectors.test.ts"
+  },
+  {
+    fault: "aggregates may not be nested",
+    file: "packages/routing/src/XdsConfig.ts",
+    line: "depth < maxDepth && level.length > 0",
+    becomes: "depth < 1 && level.length > 0",
+    by: "packages/routing/test/badInput.test.ts"
+  },
+  {
+    fault: "a cycle of aggregates is too deep",
+    file: "packages/routing/src/XdsConfig.ts",
+    line: "if (seen.has(name)) return undefined",
+    becomes: "",
+    by: "packages/routing/test/badInput.test.ts"
+  },
+  {
+    fault: "an ambient error takes the resource away",
+    file: "packages/routing/src/XdsConfig.ts",
+    line: 'case "Error":\n      return',
+    becomes: 'case "Error":\n    case "AmbientError":\n      return',
+    by: "packages/client/test/routing.test.ts"
+  },
+  {
+    fault: "a NACK has no words",
+    file: "packages/routing/src/Decoder.ts",
+    line: "Either.mapLeft(read(message), format)",
+    becomes: 'Either.mapLeft(read(message), () => "invalid")',
+    by: "packages/client/test/routing.test.ts"
+  },
+  {
+    fault: "a route may have a path and a prefix",
+    file: "packages/routing/src/ServiceConfigPolicies.ts",
+    line: 'if (found.length !== 1 || typeof value !== "string") return undefined',
+    becomes: 'if (typeof value !== "string") return undefined',
+    by: "packages/routing/test/serviceConfigPolicies.vectors.test.ts"
+  },
+  {
+    fault: "an action may be there for nothing",
+    file: "packages/routing/src/ServiceConfigPolicies.ts",
+    line: "for (const name of unused) {",
+    becomes: "for (const name of Array<string>()) {",
+    by: "packages/routing/test/serviceConfigPolicies.vectors.test.ts"
+  },
+  {
+    fault: "a name that is in use is given again",
+    file: "packages/routing/src/ServiceConfig.ts",
+    line: "if (!taken.has(name)) return name",
+    becomes: "return name",
+    by: "packages/routing/test/serviceConfig.vectors.test.ts"
+  },
+  {
+    fault: "a single route that does not match all stands alone",
+    file: "packages/routing/src/ServiceConfig.ts",
+    line: 'singleRoute === "catchAll" && matchesAll(route)',
+    becomes: 'singleRoute === "catchAll"',
+    by: "packages/routing/test/serviceConfig.vectors.test.ts"
+  }
+]
+
+>>>>>>> a7cbfca (routing: every state of weighted_target, priority and ring_hash in small worlds; forty-eight faults, each killed; a range looks at no bounds of 64 bits, which its ends are)
 export const mutations = [
   ...server,
   ...client,
@@ -1430,6 +1773,7 @@ export const mutations = [
   ...clientDetails,
   ...serverPackage,
   ...thinParts,
+<<<<<<< HEAD
   {
     fault: "incremental answers that wait are all kept",
     file: "ClientSubscription.ts",
@@ -1769,4 +2113,7 @@ export const mutations = [
     line: "const message = `a listener of the SnapshotStore failed",
     becomes: "throw cause; const message = `a listener of the SnapshotStore failed"
   }
+=======
+  ...routing
+>>>>>>> a7cbfca (routing: every state of weighted_target, priority and ring_hash in small worlds; forty-eight faults, each killed; a range looks at no bounds of 64 bits, which its ends are)
 ]

@@ -172,7 +172,7 @@ const holds = (specifier: Exclude<Specifier, { readonly _tag: "Present" }>, valu
     case "Regex":
       return specifier.regex.matches(value)
     case "Range": {
-      const number = int64(value)
+      const number = numberOf(value)
       return number !== undefined && specifier.start <= number && number < specifier.end
     }
     case "Exact":
@@ -186,14 +186,13 @@ const holds = (specifier: Exclude<Specifier, { readonly _tag: "Present" }>, valu
   }
 }
 
-const minInt64 = -(2n ** 63n)
-const maxInt64 = 2n ** 63n - 1n
-
-/** The number that a header's value is: an optional sign and digits, in 64 bits. Leading zeros may be many. */
-const int64 = (text: string): bigint | undefined => {
+/**
+ * The number that a header's value is: an optional sign and digits, of which leading zeros may be many. One of more than 64
+ * bits is in no range.
+ */
+const numberOf = (text: string): bigint | undefined => {
   const parts = /^([+-]?)0*(\d{0,19})$/.exec(text)
   if (parts === null || !/\d$/.test(text)) return undefined
   const digits = BigInt(parts[2] === "" ? "0" : (parts[2] ?? "0"))
-  const number = parts[1] === "-" ? -digits : digits
-  return number < minInt64 || number > maxInt64 ? undefined : number
+  return parts[1] === "-" ? -digits : digits
 }

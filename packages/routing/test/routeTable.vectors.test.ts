@@ -57,12 +57,12 @@ describe("virtual hosts", () => {
   })
 
   it("the same domain twice: the first wins, with a warning", () => {
-    const table = Either.getOrThrow(
-      tableOf([
-        { name: "x", domains: ["a"], routes: [{ match: all, action: to("x") }] },
-        { name: "y", domains: ["A"], routes: [{ match: all, action: to("y") }] }
-      ])
-    )
+    const twice = [
+      { name: "x", domains: ["a"], routes: [{ match: all, action: to("x") }] },
+      { name: "y", domains: ["A"], routes: [{ match: all, action: to("y") }] }
+    ]
+    const table = Either.getOrThrow(tableOf(twice))
+    expect(sent(twice, call("/s/m"), {}, "a")).toBe("x")
     expect(table.warnings).toEqual([
       'virtual_hosts[1].domains[0]: "A" belongs to virtual_hosts[0] already, which is used'
     ])
@@ -86,6 +86,19 @@ describe("paths", () => {
   it("vector 11: ★ a regular expression that is none is rejected", () => {
     expect(reasons([when(regex("("))])).toEqual(["InvalidRegex"])
     expect(reasons([when(regex("(?=a)"))], A28)).toEqual(["InvalidRegex"])
+  })
+
+  it("prefixes of several lengths, one of which is longer than the path: the first that matches wins", () => {
+    const prefixes = ["/s/method", "/s/m", "/s"].map((value) => ({
+      match: { pathSpecifier: { case: "prefix" as const, value } },
+      action: to(value)
+    }))
+    expect(["/s/methods", "/s/m", "/s/n", "/t"].map((path) => sent([host(...prefixes)], call(path)))).toEqual([
+      "/s/method",
+      "/s/m",
+      "/s",
+      "NoRoute"
+    ])
   })
 
   it("vector 12: an empty prefix matches all", () => {
