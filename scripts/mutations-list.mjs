@@ -1423,8 +1423,6 @@ const thinParts = [
   }
 ]
 
-<<<<<<< HEAD
-=======
 // Routing: what implementations of A28 and of the policies get wrong, and what its tests see.
 const routing = [
   {
@@ -1765,7 +1763,6 @@ const routing = [
   }
 ]
 
->>>>>>> a7cbfca (routing: every state of weighted_target, priority and ring_hash in small worlds; forty-eight faults, each killed; a range looks at no bounds of 64 bits, which its ends are)
 export const mutations = [
   ...server,
   ...client,
@@ -1773,7 +1770,6 @@ export const mutations = [
   ...clientDetails,
   ...serverPackage,
   ...thinParts,
-<<<<<<< HEAD
   {
     fault: "incremental answers that wait are all kept",
     file: "ClientSubscription.ts",
@@ -2112,8 +2108,6 @@ export const mutations = [
     by: "packages/server/test/functions.test.ts",
     line: "const message = `a listener of the SnapshotStore failed",
     becomes: "throw cause; const message = `a listener of the SnapshotStore failed"
-  }
-=======
+  },
   ...routing
->>>>>>> a7cbfca (routing: every state of weighted_target, priority and ring_hash in small worlds; forty-eight faults, each killed; a range looks at no bounds of 64 bits, which its ends are)
 ]
