@@ -341,6 +341,24 @@ const server = [
     becomes: "(isAnyNewer(subscription, fresh) && false)"
   },
   {
+    fault: "what a client holds that comes back is looked at all at once",
+    file: "ServerStream.ts",
+    line: "self.sorting = InitialVersions.sort(begun, namesPerStep)",
+    becomes: "self.sorting = InitialVersions.sort(begun, namesPerStep + Number.MAX_SAFE_INTEGER)"
+  },
+  {
+    fault: "what a client holds that comes back is not looked at anew when the group changes",
+    file: "ServerStream.ts",
+    line: "const begun = sorting?.versions === initial && sorting.set === set ? sorting : InitialVersions.sorting(initial, set)",
+    becomes: "const begun = sorting?.versions === initial ? sorting : InitialVersions.sorting(initial, set)"
+  },
+  {
+    fault: "listeners that are gone are taken away after the new ones",
+    file: "ResponseParts.ts",
+    line: "const all = compared.has(response.typeUrl) ? [...removals, ...rest] : [...rest, ...removals]",
+    becomes: "const all = [...rest, ...removals]"
+  },
+  {
     fault: "an answer takes along changes that are held",
     file: "ServerStream.ts",
     line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }",
@@ -524,8 +542,8 @@ const server = [
   {
     fault: "a version that was replaced is taken for the present one",
     file: "InitialVersions.ts",
-    line: "return place !== undefined && this.resources[place]?.version === version ? place : otherwise",
-    becomes: "return place ?? otherwise"
+    line: "return this.resources[place]?.version === version ? place : otherwise",
+    becomes: "return place; void version"
   },
   {
     fault: "what a client holds is lost where its request is cut",

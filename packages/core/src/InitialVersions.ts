@@ -220,6 +220,12 @@ export class InternedVersions implements ReadonlyMap<string, string> {
     return this.numbers.size
   }
 
+  /** The number in a place of {@link NumberSet.toArray}. */
+  numberAt(numbers: Sorting["entries"], at: number): number {
+    const number = numbers[at]
+    return typeof number === "number" ? number : 0
+  }
+
   get(name: string): string | undefined {
     return this.map().get(name)
   }
@@ -298,10 +304,131 @@ export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.
   }
 }
 
+/**
+ * What a client holds, gone through so many entries at a time for names that a set has nothing under: of those it need only be
+ * told that they are gone, and there may be a hundred thousand of them.
+ *
+ * @since 0.1.0
+ */
+export interface Sorting {
+  readonly versions: ReadonlyMap<string, string>
+  readonly set: ResourceSet.ResourceSet
+  readonly entries: Uint32Array | ReadonlyArray<readonly [name: string, version: string]>
+  /** How many entries were looked at. */
+  readonly at: number
+  /** What was found, in the order of the steps. */
+  readonly found: ReadonlyArray<Found>
+  /** What {@link sorted} gives, when all is sorted: in a step of its own. */
+  readonly sorted: Sorted | undefined
+}
+
+/**
+ * What is left of what the client holds, and the names that are gone, each once.
+ *
+ * @since 0.1.0
+ */
+export type Sorted = readonly [versions: ReadonlyMap<string, string>, gone: ReadonlyArray<string>]
+
+interface Found {
+  /** Of the entries, those that are kept. */
+  readonly kept: ReadonlyArray<number>
+  readonly gone: ReadonlyArray<string>
+}
+
+/** Entries that are known already cost so many times less. */
+const knownPerNew = 16
+
+/**
+ * Begins to sort.
+ *
+ * @since 0.1.0
+ */
+export const sorting = (versions: ReadonlyMap<string, string>, set: ResourceSet.ResourceSet): Sorting => ({
+  versions,
+  set,
+  entries: versions instanceof InternedVersions ? versions.numbers.toArray() : Array.from(versions),
+  at: 0,
+  found: [],
+  sorted: undefined
+})
+
+/**
+ * Looks at so many entries more; at more of those that were looked up for another client already. After the last of them puts
+ * together what was found.
+ *
+ * @since 0.1.0
+ */
+export const sort = (self: Sorting, count: number): Sorting => {
+  const { entries, set, versions } = self
+  if (self.at >= entries.length) return { ...self, sorted: sortedFrom(self) }
+  const kept: Array<number> = []
+  const gone: Array<string> = []
+  let { at } = self
+  if (versions instanceof InternedVersions) {
+    const meaning = meaningOf(versions.dictionary, set)
+    for (let left = count * knownPerNew; at < entries.length && left > 0; at++) {
+      const number = versions.numberAt(entries, at)
+      left -= meaning.isKnown(number) ? 1 : knownPerNew
+      if (meaning.isNamed(number)) kept.push(at)
+      else gone.push(versions.dictionary.textOf(number)[0])
+    }
+  } else {
+    for (let left = count; at < entries.length && left > 0; at++, left--) {
+      const entry = entries[at]
+      if (typeof entry !== "object") continue
+      if (ResourceSet.get(set, entry[0]) === undefined) gone.push(entry[0])
+      else kept.push(at)
+    }
+  }
+  return { ...self, at, found: [...self.found, { kept, gone }] }
+}
+
+const sortedFrom = ({ entries, found, versions }: Sorting): Sorted => {
+  if (found.every(({ gone }) => gone.length === 0)) return [versions, []]
+  const gone = new Set<string>()
+  for (const each of found) for (const name of each.gone) gone.add(name)
+  if (versions instanceof InternedVersions) {
+    const numbers = new NumberSet()
+    for (const { kept } of found) {
+      numbers.add(
+        Uint32Array.from(kept, (at) => versions.numberAt(entries, at)),
+        versions.dictionary.size
+      )
+    }
+    return [new InternedVersions(versions.dictionary, numbers), Array.from(gone)]
+  }
+  const left = new Map<string, string>()
+  for (const { kept } of found) {
+    for (const at of kept) {
+      const entry = entries[at]
+      if (typeof entry === "object") left.set(entry[0], entry[1])
+    }
+  }
+  return [left, Array.from(gone)]
+}
+
+/**
+ * Whether what a client holds was compared with a set for another client that holds the same, and has at most so many entries
+ * that are not so any more.
+ *
+ * @since 0.1.0
+ */
+export const wasCompared = (
+  versions: ReadonlyMap<string, string>,
+  set: ResourceSet.ResourceSet,
+  most: number
+): boolean => {
+  if (!(versions instanceof InternedVersions)) return false
+  const others = meaningOf(versions.dictionary, set).othersOf(versions.numbers)
+  return others !== undefined && others <= most
+}
+
 /** It was not looked up yet. */
 const unknown = -1
 /** No resource of the set has this name and version. */
 const otherwise = -2
+/** No resource of the set has this name. */
+const nothing = -3
 
 /** What the entries of a dictionary are in a set of resources: found out once for each, and for all clients. */
 class Meaning {
@@ -324,6 +451,24 @@ class Meaning {
     // After a restart of the server nearly all clients hold the same.
     if (this.last?.numbers.equals(numbers) !== true) this.last = { numbers, comparison: this.compared(numbers) }
     return this.last.comparison
+  }
+
+  /** How many entries of what was compared last are no resources of the set; `undefined`: that was something else. */
+  othersOf(numbers: NumberSet): number | undefined {
+    return this.last?.numbers.equals(numbers) === true ? this.last.comparison.others.size : undefined
+  }
+
+  /** Whether an entry was looked up already. */
+  isKnown(number: number): boolean {
+    return (this.places[number] ?? unknown) !== unknown
+  }
+
+  /** Whether there is a resource of an entry's name, of whichever version. */
+  isNamed(number: number): boolean {
+    const places = this.placesFor(this.dictionary.size)
+    let place = places[number] ?? unknown
+    if (place === unknown) place = places[number] = this.find(number)
+    return place !== nothing
   }
 
   private compared(numbers: NumberSet): Comparison {
@@ -365,7 +510,8 @@ class Meaning {
   private find(number: number): number {
     const [name, version] = this.dictionary.textOf(number)
     const place = this.placeOf.get(name)
-    return place !== undefined && this.resources[place]?.version === version ? place : otherwise
+    if (place === undefined) return nothing
+    return this.resources[place]?.version === version ? place : otherwise
   }
 }
 

@@ -66,6 +66,16 @@ export class NumberSet {
     })
   }
 
+  /** All of them. */
+  toArray(): Uint32Array {
+    const numbers = new Uint32Array(this.count)
+    let at = 0
+    this.forEach((number) => {
+      numbers[at++] = number
+    })
+    return numbers
+  }
+
   /** Whether it is the same set; of equal lists in another order it is not seen. */
   equals(that: NumberSet): boolean {
     if (this.count !== that.count || this.areBits !== that.areBits) return false

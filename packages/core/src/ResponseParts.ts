@@ -17,6 +17,9 @@ import { sizeOfText } from "./Wire.js"
 /** Bytes of tags, lengths and a TTL: more than a resource needs for them. */
 const framing = 64
 
+/** Of UTF-8, for a unit of UTF-16: most. */
+const bytesPerUnit = 3
+
 const noNames: ReadonlyArray<string> = []
 
 /** Clients compare resources of these types with one another: addresses, keys of scopes, domains. */
@@ -83,6 +86,38 @@ export const split = (response: Response, maxBytes: number): Response => {
   return (
     parts.reduceRight<Response | undefined>((next, part) => ({ ...response, ...part, next }), undefined) ?? response
   )
+}
+
+const followed = (response: Response, next: Response): Response => ({
+  ...response,
+  next: response.next === undefined ? next : followed(response.next, next)
+})
+
+/**
+ * A response that also takes away names, so many in a part of it, and of at most so many bytes: before or after the rest, as
+ * {@link split} has it.
+ *
+ * @since 0.1.0
+ */
+export const removing = (
+  response: Response,
+  names: ReadonlyArray<string>,
+  most: number,
+  maxBytes: number
+): Response => {
+  const { absent, heartbeats, removed, resources } = response
+  const bare = { ...response, resources: [], heartbeats: [], absent: [], removed: [], next: undefined }
+  const removals: Array<Response> = []
+  for (let at = 0; at < names.length; at += most) {
+    const part = { ...bare, removed: names.slice(at, at + most) }
+    // To measure each name exactly takes longer than all the rest.
+    const bytes = part.removed.reduce((sum, name) => sum + bytesPerUnit * name.length + framing, 0)
+    removals.push(bytes < maxBytes / 2 ? part : split(part, maxBytes))
+  }
+  const isEmpty = resources.length + heartbeats.length + absent.length + removed.length === 0
+  const rest = isEmpty && response.next === undefined && removals.length > 0 ? [] : [response]
+  const all = compared.has(response.typeUrl) ? [...removals, ...rest] : [...rest, ...removals]
+  return all.reduceRight((next, each) => followed(each, next))
 }
 
 /**

@@ -17,6 +17,7 @@ import * as Option from "effect/Option"
 import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
+import * as InitialVersions from "./InitialVersions.js"
 import type { ErrorDetail, Protocol, Request } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
@@ -95,8 +96,10 @@ export interface ServerStream {
   readonly parts: Parts | undefined
   /** A request with many names, as far as it was taken. Nothing is sent until all of it was. */
   readonly taking: Taking | undefined
-  /** What was looked at of the names that wait for an answer needs none; there are more. */
+  /** What was looked at of the names that wait for an answer needs none, or of what a client holds; there is more. */
   readonly answering: boolean
+  /** What a client holds that comes back, as far as it was looked at for the first answer. */
+  readonly sorting: InitialVersions.Sorting | undefined
   readonly deadline: number
 }
 
@@ -224,6 +227,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   parts: undefined,
   taking: undefined,
   answering: false,
+  sorting: undefined,
   deadline: never
 })
 
@@ -242,6 +246,7 @@ const draft = (self: ServerStream): Draft => ({
   parts: self.parts,
   taking: self.taking,
   answering: self.answering,
+  sorting: self.sorting,
   deadline: self.deadline
 })
 
@@ -264,12 +269,13 @@ export const isWorking = (self: ServerStream): boolean => self.taking !== undefi
 const manyAnswers = 256
 
 /**
- * Whether many names wait for an answer, so that the next step with credit is one that others should have a turn before.
+ * Whether many names wait for an answer, or parts of a response to be sent, so that the next step with credit is one that others
+ * should have a turn before.
  *
  * @since 0.1.0
  */
 export const isAnsweringInParts = (self: ServerStream): boolean =>
-  self.subscriptions.some(({ forced }) => HashSet.size(forced) > manyAnswers)
+  self.parts !== undefined || self.subscriptions.some(({ forced }) => HashSet.size(forced) > manyAnswers)
 
 /**
  * One type on one stream, for people.
@@ -550,6 +556,7 @@ const violate = (
   next.ended = true
   next.taking = undefined
   next.answering = false
+  next.sorting = undefined
   next.deadline = never
   return [next, [{ _tag: "Violation", reason, message }]]
 }
@@ -732,7 +739,12 @@ const flush = (self: Draft, now: number): Output | undefined => {
       self.deadline = wakeAt(self, dues, now)
       return undefined
     }
+    if (sortOn(self, turn)) {
+      self.answering = true
+      return undefined
+    }
     const output = take(self, turn, now)
+    self.sorting = undefined
     if (output !== undefined) return output
     // Where there was nothing to say after all, the state moved on: what is next? Of many names that is not found out in
     // one step.
@@ -824,6 +836,39 @@ const turnOf = (
   return { subscription, due, place: never, updates: true, removals }
 }
 
+/** How many times more names than one response answers one takes away: those cost less. */
+const departedPerAnswered = 4
+
+/**
+ * Whether of a client that comes back under a wildcard, and holds many resources, something is left to be looked at before its first
+ * answer; some of it was, then. Names and aliases mean more than that there is nothing under a name, so what is held beside them is
+ * compared as a whole.
+ */
+const sortOn = (self: Draft, { due, subscription }: Turn): boolean => {
+  const { namesPerStep, protocol } = self.options
+  const { forced, initial, mark, names, typeUrl } = subscription
+  const { set } = due
+  const isSortable =
+    protocol === "Incremental" &&
+    mark === undefined &&
+    initial.size > namesPerStep &&
+    Subscriptions.isWild(subscription) &&
+    typeUrl !== ResourceType.VirtualHost.typeUrl &&
+    HashMap.isEmpty(names) &&
+    HashSet.size(forced) === 0 &&
+    HashMap.isEmpty(set.mark.aliases) &&
+    !InitialVersions.wasCompared(initial, set, namesPerStep)
+  if (!isSortable) {
+    self.sorting = undefined
+    return false
+  }
+  const { sorting } = self
+  const begun = sorting?.versions === initial && sorting.set === set ? sorting : InitialVersions.sorting(initial, set)
+  if (begun.sorted !== undefined) return false
+  self.sorting = InitialVersions.sort(begun, namesPerStep)
+  return true
+}
+
 /** When time brings something about. */
 const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): number => {
   const { changes, removals } = self.round
@@ -839,10 +884,26 @@ const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): 
 const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boolean =>
   options.protocol === "StateOfTheWorld" && family === "full-state"
 
+const noneDeparted: ReadonlyArray<string> = []
+
+/** A subscription without what there is nothing under of that which the client holds, and those names. */
+const departing = (
+  { sorting }: ServerStream,
+  subscription: Subscription
+): readonly [Subscription, departed: ReadonlyArray<string>] => {
+  if (sorting?.sorted === undefined || sorting.versions !== subscription.initial) return [subscription, noneDeparted]
+  const [initial, departed] = sorting.sorted
+  if (departed.length === 0) return [subscription, noneDeparted]
+  const next = Subscriptions.draft(subscription)
+  next.initial = initial
+  return [next, departed]
+}
+
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const { due, place, subscription, updates } = turn
   const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
+  const [returning, departed] = departing(self, subscription)
   const { changes, deferred, openers, set } = due
   const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
   const isRenewal = ttl && updates && now >= due.renewAt
@@ -852,12 +913,17 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const isWhole = mustBeWhole(self, subscription)
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
-  const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(subscription, deferred), most)
-  const [next, made, fresh] =
+  const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
+  const [next, answer, fresh] =
     protocol === "StateOfTheWorld" ? StateOfTheWorld.flush(part, input) : Incremental.flush(part, input, openers)
+  // The first answer is owed, whatever it says.
+  const made =
+    answer === undefined || departed.length === 0
+      ? answer
+      : ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
   // What must not be in one response has its second one before what refers to it; but not a third.
   const isHalf = HashSet.size(next.forced) > 0 && !self.round.turned.includes(subscription.typeUrl)
-  if (part !== subscription) {
+  if (part !== returning) {
     next.forced = HashSet.union(next.forced, HashSet.union(rest, deferred))
     // Of the names that are left it is still to be seen whether the client holds what they mean.
     next.initial = subscription.initial

@@ -1,6 +1,8 @@
+import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/ServerStream"
+import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
 import * as Wire from "@effect-xds/core/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/Arbitraries"
@@ -27,6 +29,7 @@ class Driver {
   steps = 0
   mostTaken = 0
   mostAnswered = 0
+  mostSorted = 0
 
   constructor(options: Parameters<typeof ServerStream.make>[0]) {
     this.stream = ServerStream.make(options)
@@ -41,6 +44,7 @@ class Driver {
     this.steps++
     const after = this.counts()
     this.mostTaken = Math.max(this.mostTaken, Math.abs(after.names - before.names))
+    this.mostSorted = Math.max(this.mostSorted, after.sorted - before.sorted)
     for (const output of outputs) {
       if (output._tag !== "Send") continue
       this.sent.push(output)
@@ -58,10 +62,10 @@ class Driver {
     }
   }
 
-  private counts(): { readonly names: number } {
-    const { subscriptions, taking } = this.stream
+  private counts(): { readonly names: number; readonly sorted: number } {
+    const { sorting, subscriptions, taking } = this.stream
     const current = taking?.names.next ?? subscriptions[0]
-    return { names: current === undefined ? 0 : HashMap.size(current.names) }
+    return { names: current === undefined ? 0 : HashMap.size(current.names), sorted: sorting?.at ?? 0 }
   }
 }
 
@@ -181,5 +185,79 @@ describe("a request that is made to be read for long", () => {
     assert.isTrue(Either.isRight(request) && request.right.typeUrl === "type")
     assert.match(reasonOf(Request.decode("StateOfTheWorld", Uint8Array.of(0x7b))), /a group does not end/)
     assert.match(reasonOf(Request.decode("StateOfTheWorld", Uint8Array.of(0x7b, 0x74))), /did not begin/)
+  })
+})
+
+/** Entries of a client that comes back: names with a version each. */
+const holding = (names: ReadonlyArray<string>, version: string) =>
+  names.map((name): readonly [string, string] => [name, version])
+
+describe("what a client holds that comes back", () => {
+  /** 3 000 that are as they were, 1 000 that are not, 20 000 that are gone. */
+  const heldOf = (served: ResourceGroup.ResourceGroup): ReadonlyMap<string, string> => {
+    const versions = new Map(ResourceGroup.all(served).map(({ name, version }) => [name, version]))
+    return new Map([
+      ...namesFrom(0, 3_000).map((name): readonly [string, string] => [name, versions.get(name) ?? ""]),
+      ...holding(namesFrom(3_000, 1_000), "old"),
+      ...holding(namesFrom(5_000, 20_000), "gone")
+    ])
+  }
+
+  /** The same as numbers of a dictionary: what a transport of gRPC gives. */
+  const interned = (dictionary: VersionDictionary, held: ReadonlyMap<string, string>): ReadonlyMap<string, string> => {
+    const fields = Array.from(held, ([name, version]) =>
+      Wire.fieldOf(5, Buffer.concat([Wire.fieldOf(1, Wire.utf8(name)), Wire.fieldOf(2, Wire.utf8(version))]))
+    )
+    return InitialVersions.sift(dictionary, Buffer.concat(fields)).sieve.versions(undefined) ?? new Map()
+  }
+
+  for (const type of [typeUrl, ResourceType.Listener.typeUrl]) {
+    for (const form of ["map", "dictionary"]) {
+      it(`of ${ResourceType.shortNameOf(type)}, as ${form}, is looked at 512 entries at a time; what is gone goes 4 000 at a time`, () => {
+        const held = Either.getOrThrow(
+          ResourceGroup.update(ResourceGroup.empty, {
+            upsert: namesFrom(0, 5_000).map((name) => toResource({ typeUrl: type, name, content: 1 }))
+          })
+        )
+        const dictionary = VersionDictionary.make(1 << 22)
+        const initialVersions = heldOf(held)
+        const initial =
+          form === "map" || dictionary === undefined ? initialVersions : interned(dictionary, initialVersions)
+        const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
+        driver.step({ _tag: "Changed", group: held })
+        driver.request(Request.incremental({ typeUrl: type, initialResourceVersions: initial }))
+        assert.isAtMost(driver.mostSorted, 512)
+        assert.isAbove(driver.mostSorted, 0)
+        const removed = driver.sent.flatMap(({ response }) => response.removed)
+        assert.sameMembers(removed, [...namesFrom(5_000, 20_000)])
+        for (const { response } of driver.sent) assert.isAtMost(response.removed.length, 4_000)
+        // One that is there in another version is sent, and not taken away.
+        assert.deepStrictEqual(
+          driver.sent.flatMap(({ response }) => response.resources.map(({ name }) => name)).toSorted(),
+          namesFrom(3_000, 2_000).toSorted()
+        )
+        // A new listener may have the address of one that is gone.
+        const at = driver.sent.findIndex(({ response }) => response.resources.length > 0)
+        assert.strictEqual(at, type === typeUrl ? 0 : 5)
+      })
+    }
+  }
+
+  it("is looked at anew if the group changes meanwhile", () => {
+    const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
+    driver.step({ _tag: "Request", request: Request.incremental({ typeUrl, initialResourceVersions: heldOf(group) }) })
+    driver.step({ _tag: "Continue" })
+    assert.isTrue(ServerStream.isWorking(driver.stream))
+    const more = namesFrom(5_000, 1)
+    const upsert = more.map((name) => toResource({ typeUrl, name, content: 1 }))
+    driver.step({ _tag: "Changed", group: Either.getOrThrow(ResourceGroup.update(group, { upsert })) })
+    for (let sent = -1; ServerStream.isWorking(driver.stream) || sent !== driver.sent.length;) {
+      sent = driver.sent.length
+      driver.step(ServerStream.isWorking(driver.stream) ? { _tag: "Continue" } : { _tag: "Writable" })
+    }
+    const removed = driver.sent.flatMap(({ response }) => response.removed)
+    assert.sameMembers(removed, [...namesFrom(5_001, 19_999)])
+    const sent = driver.sent.flatMap(({ response }) => response.resources.map(({ name }) => name))
+    assert.include(sent, "assignment-5000")
   })
 })

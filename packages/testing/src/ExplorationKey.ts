@@ -188,6 +188,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
     // Of few names none is taken in steps.
     taking: self.taking !== undefined,
     answering: self.answering,
+    sorting: self.sorting?.at ?? -1,
     deadline: ahead(self.deadline, now)
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 
