@@ -1398,6 +1398,20 @@ const thinParts = [
     by: "packages/transport-filesystem/test/PlainYaml.test.ts"
   },
   {
+    fault: "client: a watcher that is gone is kept",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "if (!this.watchers.delete(id)) return",
+    becomes: "if (!this.watchers.has(id)) return",
+    by: "packages/client/test/growth.test.ts"
+  },
+  {
+    fault: "files: one that is gone is remembered",
+    file: "packages/transport-filesystem/src/ResourceDirectory.ts",
+    line: "        seen.delete(file)\n",
+    becomes: "",
+    by: "packages/transport-filesystem/test/ResourceDirectory.test.ts"
+  },
+  {
     fault: "files: what was told of a document that is read again stays",
     file: "packages/transport-filesystem/src/ResourceFile.ts",
     line: "        reading.takeBack()\n",

@@ -11,6 +11,7 @@ import { performance } from "node:perf_hooks"
 import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 import { vi } from "vitest"
+import * as Heap from "./Heap.js"
 import * as Wait from "./Wait.js"
 import { makeBeforeWatch } from "./WatchRace.js"
 
@@ -489,5 +490,52 @@ describe("a directory of resources", () => {
         expect(source.groups["edge"]).toHaveLength(count)
       }),
     120_000
+  )
+
+  it.scopedLive(
+    "thousands of files that come and go, good and bad, leave nothing",
+    () =>
+      Effect.gen(function* () {
+        const count = 2_000
+        const directory = yield* Directories.temporary
+        directory.write("edge/kept.yaml", cluster("kept"))
+        const source = yield* ResourceDirectory.make(directory.path, { settle: 20 }).pipe(
+          Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none))
+        )
+        const last: { resources: number | undefined } = { resources: undefined }
+        yield* source.changes.pipe(
+          Stream.runForEach(({ resources }) => Effect.sync(() => void (last.resources = resources.length))),
+          Effect.forkScoped
+        )
+        const holds = (files: number, resources: number) =>
+          Wait.eventually(
+            Effect.map(source.status, ({ groups }) => {
+              expect(groups.map(({ files, resources }) => [files.length, resources])).toEqual([[files, resources]])
+              expect(last.resources).toBe(resources)
+            }),
+            60_000
+          )
+        const visit = (round: number) =>
+          Effect.gen(function* () {
+            const names = Array.from({ length: count }, (_, index) => `edge/${round}-${index}.yaml`)
+            for (const [index, name] of names.entries()) {
+              directory.write(name, index % 10 === 0 ? `nmae: ${name}` : cluster(`c${round}-${index}`))
+            }
+            yield* holds(count + 1, count - count / 10 + 1)
+            for (const name of names) directory.remove(name)
+            yield* holds(1, 1)
+          })
+        yield* visit(0)
+        let before = yield* Heap.used
+        let least = Number.POSITIVE_INFINITY
+        for (let round = 1; round <= 4 && least > 100; round++) {
+          yield* visit(round)
+          const after = yield* Heap.used
+          least = Math.min(least, (after - before) / count)
+          before = after
+        }
+        expect(least, "bytes left of each file").toBeLessThan(100)
+      }),
+    240_000
   )
 })

@@ -79,6 +79,8 @@ export const make: Effect.Effect<FileLog, never, Scope.Scope> = Effect.gen(funct
           }
           yield* PubSub.publish(hub, event)
         }
+        // Of a directory nobody says that it can be read again.
+        if (rejected === 0) rejectedPaths.clear()
         if (lines > maxLines) {
           yield* Effect.logWarning(`${lines - maxLines} more lines about files were left out; see the status`)
         }
