@@ -1805,24 +1805,28 @@ export const mutations = [
   {
     fault: "incremental answers that wait are all kept",
     file: "ClientSubscription.ts",
+    by: "packages/core/test/client/growth.test.ts",
     line: "const maxAnswers = 64",
     becomes: "const maxAnswers = 1_000_000"
   },
   {
     fault: "the reason of one resource hides the others",
     file: "Validation.ts",
+    by: "packages/core/test/client/growth.test.ts",
     line: "const maxReason = 1_024",
     becomes: "const maxReason = 1_000_000"
   },
   {
     fault: "every name that lingers is kept",
     file: "ClientCache.ts",
+    by: "packages/core/test/client/growth.test.ts",
     line: "const maxLingering = 10_000",
     becomes: "const maxLingering = 1_000_000"
   },
   {
     fault: "any number of warming assignments is remembered",
     file: "ServerStream.ts",
+    by: "packages/core/test/bounds.test.ts",
     line: "const maxWarming = 10_000",
     becomes: "const maxWarming = 1_000_000"
   },

@@ -1,0 +1,61 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import * as Request from "@effect-xds/core/Request"
+import * as Resource from "@effect-xds/core/Resource"
+import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { toResource } from "@effect-xds/testing/Arbitraries"
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+
+const CDS = ResourceType.Cluster.typeUrl
+const EDS = ResourceType.ClusterLoadAssignment.typeUrl
+
+const cluster = (name: string): Resource.Resource => {
+  const message = create(ClusterSchema, {
+    name,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS }
+  })
+  return Either.getOrThrow(Resource.make({ typeUrl: CDS, name, value: toBinary(ClusterSchema, message) }))
+}
+
+describe("bounds of a stream", () => {
+  for (const [count, warms] of [
+    [10_000, false],
+    [10_001, true]
+  ] as const) {
+    it(`★ of assignments that warm clusters before EDS is asked for: ${count} clusters, ${warms ? "any may be one" : "each is known"}`, () => {
+      const held = [cluster("held"), toResource({ typeUrl: EDS, name: "held", content: 1 })] as const
+      const others = Array.from({ length: count }, (_, index) => cluster(`cluster-${index}`))
+      const group = Either.getOrThrow(ResourceGroup.update(ResourceGroup.empty, { upsert: [...held, ...others] }))
+      let stream = ServerStream.make({ protocol: "Incremental", typeUrl: undefined, phaseDeadline: 0 })
+      const sent: Array<string> = []
+      const step = (input: ServerStream.Input): void => {
+        const [next, outputs] = ServerStream.step(stream, input, 0)
+        stream = next
+        for (const output of outputs) {
+          if (output._tag === "Send") sent.push(...output.response.resources.map(({ name }) => name))
+        }
+      }
+      const request = (typeUrl: string, resource: Resource.Resource): void => {
+        const initialResourceVersions = new Map([[resource.name, resource.version]])
+        const resourceNamesSubscribe = typeUrl === CDS ? ["*"] : [resource.name]
+        step({
+          _tag: "Request",
+          request: Request.incremental({ typeUrl, resourceNamesSubscribe, initialResourceVersions })
+        })
+        for (let before = -1; ServerStream.isWorking(stream) || before !== sent.length;) {
+          before = sent.length
+          step(ServerStream.isWorking(stream) ? { _tag: "Continue" } : { _tag: "Writable" })
+        }
+      }
+      step({ _tag: "Changed", group })
+      request(CDS, held[0])
+      assert.lengthOf(sent, count)
+      sent.length = 0
+      request(EDS, held[1])
+      assert.deepStrictEqual(sent, warms ? ["held"] : [])
+    })
+  }
+})
