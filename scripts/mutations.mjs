@@ -36,7 +36,7 @@ const copied = readdirSync(join(home, "packages")).filter(
   (name) => !linked.includes(name) && existsSync(join(home, "packages", name, "package.json"))
 )
 /** Milliseconds. A fault can make a test run without end. That is seen, too. */
-const timeout = 180_000
+const timeout = 600_000
 /** Milliseconds for all the tests that any fault meets, at once, without a fault. */
 const wholeTimeout = 1_800_000
 
