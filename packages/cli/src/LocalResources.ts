@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { ResourceDirectory, ResourceFile } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
@@ -64,8 +65,6 @@ const ofDirectory = (path: string): Effect.Effect<LocalResources> =>
     Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none))
   )
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 /**
  * Reads a path; fails if nothing is there.
  *
@@ -78,7 +77,7 @@ export const read = (path: string): Effect.Effect<LocalResources, CommandFailure
       const isMissing = cause instanceof Error && Reflect.get(cause, "code") === "ENOENT"
       return new CommandFailure({
         kind: "failed",
-        message: isMissing ? `there is no file or directory ${path}` : `${path} cannot be read: ${reasonOf(cause)}`
+        message: isMissing ? `there is no file or directory ${path}` : `${path} cannot be read: ${Reason.of(cause)}`
       })
     }
   }).pipe(Effect.flatMap((found) => (found.isDirectory() ? ofDirectory(path) : ofFile(path))))

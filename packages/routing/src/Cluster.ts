@@ -6,6 +6,7 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   Cluster_DiscoveryType as DiscoveryType,
@@ -123,7 +124,7 @@ const aggregateOf = (bytes: Uint8Array, errors: Collector): Discovery | undefine
     if (clusters.length > 0) return { _tag: "Aggregate", clusters }
     errors.add(path, "Aggregate", "there are no clusters; name at least one")
   } catch (cause) {
-    errors.add(path, "Aggregate", `not a ClusterConfig: ${cause instanceof Error ? cause.message : String(cause)}`)
+    errors.add(path, "Aggregate", `not a ClusterConfig: ${Reason.of(cause)}`)
   }
   return undefined
 }

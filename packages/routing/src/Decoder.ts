@@ -10,6 +10,7 @@
  */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { fromBinary } from "@bufbuild/protobuf"
+import * as Reason from "@effect-xds/proto/Reason"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
@@ -48,7 +49,7 @@ const make = <Desc extends DescMessage, A>(
     try {
       message = fromBinary(schema, bytes)
     } catch (cause) {
-      return Either.left(`not a ${schema.typeName}: ${cause instanceof Error ? cause.message : String(cause)}`)
+      return Either.left(`not a ${schema.typeName}: ${Reason.of(cause)}`)
     }
     return Either.mapLeft(read(message), format)
   }

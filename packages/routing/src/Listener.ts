@@ -7,6 +7,7 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Reason from "@effect-xds/proto/Reason"
 import type { Listener as ListenerMessage } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import type { HttpConnectionManager } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
@@ -59,11 +60,7 @@ export const make = (
   try {
     http = fromBinary(HttpConnectionManagerSchema, any.value)
   } catch (cause) {
-    errors.add(
-      path,
-      "ApiListener",
-      `not an HttpConnectionManager: ${cause instanceof Error ? cause.message : String(cause)}`
-    )
+    errors.add(path, "ApiListener", `not an HttpConnectionManager: ${Reason.of(cause)}`)
     return Either.left(errors.errors)
   }
   if (http.xffNumTrustedHops !== 0)

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import { fromBinary } from "@bufbuild/protobuf"
+import * as Reason from "@effect-xds/proto/Reason"
 import type { LoadBalancingPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { LeastRequestSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/least_request/v3/least_request"
 import { PickFirstSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/pick_first/v3/pick_first"
@@ -139,7 +140,7 @@ export const fromMessage = (
       if (known === undefined) continue
       return Either.mapLeft(known.fromBytes(any.value, self, depth + 1), (problem) => `${known.name}: ${problem}`)
     } catch (cause) {
-      return Either.left(`${any.typeUrl}: ${cause instanceof Error ? cause.message : String(cause)}`)
+      return Either.left(`${any.typeUrl}: ${Reason.of(cause)}`)
     }
   }
   return Either.left(

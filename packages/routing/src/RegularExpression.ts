@@ -4,6 +4,7 @@
  * @see https://github.com/google/re2/wiki/Syntax
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import { RE2JS } from "re2js"
 
@@ -40,9 +41,7 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
   try {
     compiled = RE2JS.compile(pattern)
   } catch (cause) {
-    return Either.left(
-      `${JSON.stringify(pattern)} is not a regular expression of RE2: ${cause instanceof Error ? cause.message : String(cause)}`
-    )
+    return Either.left(`${JSON.stringify(pattern)} is not a regular expression of RE2: ${Reason.of(cause)}`)
   }
   return Either.right({
     pattern,

@@ -6,6 +6,7 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Reason from "@effect-xds/proto/Reason"
 import { FilterConfigSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
 import type { Collector } from "./RouteError.js"
@@ -62,7 +63,7 @@ export const overrides = (
         config = wrapper.config
         isOptional = wrapper.isOptional
       } catch (cause) {
-        errors.add(at, "UnknownFilter", `not a FilterConfig: ${cause instanceof Error ? cause.message : String(cause)}`)
+        errors.add(at, "UnknownFilter", `not a FilterConfig: ${Reason.of(cause)}`)
         continue
       }
     }

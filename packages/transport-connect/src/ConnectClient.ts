@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/transport/Certificates"
 import * as ClientTls from "@effect-xds/transport/ClientTls"
@@ -71,7 +72,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         }
         yield* Effect.try({
           try: () => ClientTls.load(credentials),
-          catch: (cause) => fail(`TLS cannot be used: ${reasonOf(cause)}`, cause)
+          catch: (cause) => fail(`TLS cannot be used: ${Reason.of(cause)}`, cause)
         })
         yield* Certificates.watch(() => ClientTls.sources(credentials))
       }
@@ -95,8 +96,6 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
  */
 export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport> =>
   Layer.succeed(ClientTransport.ClientTransport, make(options))
-
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** How much a server may send ahead of what is read, in bytes, for a stream and for a connection. */
 const window = 1024 * 1024
@@ -267,10 +266,10 @@ class Channel implements ClientTransport.Channel {
       } catch (cause) {
         // Files in the middle of a change: what was of use last is used again.
         if (this.#context === undefined) {
-          onError(`TLS cannot be used: ${reasonOf(cause)}`)
+          onError(`TLS cannot be used: ${Reason.of(cause)}`)
           return undefined
         }
-        this.#warn(`TLS files cannot be used, the last ones stay: ${reasonOf(cause)}`)
+        this.#warn(`TLS files cannot be used, the last ones stay: ${Reason.of(cause)}`)
       }
       const name = credentials.serverName ?? (address._tag === "Tcp" ? address.host : address.authority)
       const servername = Net.isIP(name) === 0 ? { servername: name } : {}

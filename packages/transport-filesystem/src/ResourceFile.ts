@@ -11,6 +11,7 @@ import type { Any } from "@bufbuild/protobuf/wkt"
 import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt"
 import { minimumTtl } from "@effect-xds/core/Resource"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import * as Reason from "@effect-xds/proto/Reason"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { DiscoveryResponse, Resource } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { DiscoveryResponseSchema, ResourceSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
@@ -207,8 +208,6 @@ class Problems {
   }
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 const DISCOVERY_RESPONSE = DiscoveryResponseSchema.typeName
 const WRAPPER = ResourceSchema.typeName
 
@@ -264,7 +263,7 @@ const readJson = async <Desc extends DescMessage>(schema: Desc, json: JsonValue,
   } catch (cause) {
     const found = JsonProblem.find(schema, json, registry, path)
     return found.length === 0
-      ? problem("Schema", JsonProblem.reasonIn(reasonOf(cause)), path, offsetOf(path, "value"))
+      ? problem("Schema", JsonProblem.reasonIn(Reason.of(cause)), path, offsetOf(path, "value"))
       : placed([...found, ...ValueBounds.find(schema, json, registry, path)])
   }
 }
@@ -479,7 +478,7 @@ const responseFromBinary = async (bytes: Uint8Array, reading: Reading): Promise<
     if (message.typeUrl !== "") return message
   } catch (cause) {
     const what = `its ${bytes.byteLength} bytes are not a DiscoveryResponse in binary`
-    return problems.take<never>(problem("Syntax", `${what}: ${reasonOf(cause)}; write the file again`))
+    return problems.take<never>(problem("Syntax", `${what}: ${Reason.of(cause)}; write the file again`))
   }
   const detail = "it has no type_url, so its end is missing or it is no DiscoveryResponse; write the file again"
   return problems.take<never>(problem("Syntax", detail))
@@ -510,7 +509,7 @@ const unwrap = (element: Element): Result<{ readonly any: Any; readonly wrapper:
     }
     return Either.right({ any: wrapper.resource, wrapper })
   } catch (cause) {
-    return problem("Syntax", `its bytes are not an ${WRAPPER}: ${reasonOf(cause)}`, path, offset)
+    return problem("Syntax", `its bytes are not an ${WRAPPER}: ${Reason.of(cause)}`, path, offset)
   }
 }
 
@@ -546,7 +545,7 @@ const resourceOf = async (
     try {
       message = fromBinary(schema, any.value)
     } catch (cause) {
-      return fail("Syntax", `its bytes are not a message of type ${schema.typeName}: ${reasonOf(cause)}`)
+      return fail("Syntax", `its bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
     }
   }
   const inside = type === undefined ? undefined : ResourceType.nameOfBytes(any.value)

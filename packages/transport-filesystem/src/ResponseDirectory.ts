@@ -23,6 +23,7 @@ import { create } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core/Resource"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as Reason from "@effect-xds/proto/Reason"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
@@ -212,8 +213,6 @@ const withOld = (before: Wanted, now: Wanted): Wanted => {
   return { ...now, version: `${now.version}-before-removal`, resources }
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 const refusal = (cause: unknown): string => {
   switch (PathLookup.codeOf(cause)) {
     case "EACCES":
@@ -224,7 +223,7 @@ const refusal = (cause: unknown): string => {
     case "EDQUOT":
       return "there is no space left; make some"
     default:
-      return `it cannot be written: ${reasonOf(cause)}`
+      return `it cannot be written: ${Reason.of(cause)}`
   }
 }
 
@@ -282,7 +281,7 @@ export const make = (
             format
           ),
         catch: (cause) => {
-          const detail = `its content cannot be written as ${format}: ${reasonOf(cause)}`
+          const detail = `its content cannot be written as ${format}: ${Reason.of(cause)}`
           return new ResponseDirectoryError({ reason: "Encode", path, detail, cause })
         }
       })

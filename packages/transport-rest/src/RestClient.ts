@@ -6,6 +6,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "REST-JSON polling subscriptions"
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceTypes from "@effect-xds/proto/ResourceType"
 import * as Certificates from "@effect-xds/transport/Certificates"
 import * as ClientTls from "@effect-xds/transport/ClientTls"
@@ -105,7 +106,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         Effect.try({
           try: () =>
             credentials._tag === "Tls" ? new TlsAgent(credentials, address.host, warn, kept) : new Http.Agent(kept),
-          catch: (cause) => fail(`TLS cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+          catch: (cause) => fail(`TLS cannot be used: ${Reason.of(cause)}`, cause)
         }),
         (agent) => Effect.sync(() => agent.destroy())
       )

@@ -2,6 +2,7 @@
 import { fromBinary, toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
 import { ResourceSet } from "@effect-xds/core"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -16,8 +17,6 @@ export interface Filter {
   readonly name: string | undefined
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 /** Canonical proto3 JSON; for a resource that has none, why. */
 const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown> => {
   try {
@@ -30,7 +29,7 @@ const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown
       ...Object(toJson(schema, message, { registry: await TypeRegistry.forMessage(schema, message) }))
     }
   } catch (cause) {
-    return { "@type": typeUrl, error: `cannot be shown: ${reasonOf(cause)}`, bytes: value.byteLength }
+    return { "@type": typeUrl, error: `cannot be shown: ${Reason.of(cause)}`, bytes: value.byteLength }
   }
 }
 

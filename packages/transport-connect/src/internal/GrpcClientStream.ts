@@ -3,6 +3,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import type { ClientTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import type { Buffer } from "node:buffer"
@@ -76,7 +77,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
       stream = session.request({ ...headers }, { endStream: false })
     } catch (cause) {
       // The connection went away, or has no stream ids left.
-      const reason = cause instanceof Error ? cause.message : String(cause)
+      const reason = Reason.of(cause)
       return this.fail(Status.make("UNAVAILABLE", `no stream on this connection: ${reason}`))
     }
     this.#stream = stream
@@ -179,7 +180,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     } catch (cause) {
       if (cause instanceof RangeError) this.#tooLarge("that was inflated")
       else {
-        const reason = cause instanceof Error ? cause.message : String(cause)
+        const reason = Reason.of(cause)
         this.fail(Status.make("INTERNAL", `a message is not gzip: ${reason}`))
       }
       return undefined

@@ -4,6 +4,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
@@ -445,7 +446,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   }
 
   #notGzip(cause: unknown): void {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = Reason.of(cause)
     this.#refuse("malformed message", Status.make("INTERNAL", `a message is not gzip: ${reason}`))
   }
 

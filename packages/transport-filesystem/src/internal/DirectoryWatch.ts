@@ -3,6 +3,7 @@
  * systems misreport the replacement of a file. Directories and not files are watched, because files are replaced by
  * renaming.
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import type { FSWatcher } from "node:fs"
 import { watch } from "node:fs"
 
@@ -51,7 +52,7 @@ export const make = (options: {
     watched.get(path)?.watcher?.close()
     watched.set(path, { identity, watcher: undefined })
     startPolling()
-    if (isNew) options.onFailure(path, cause instanceof Error ? cause.message : String(cause))
+    if (isNew) options.onFailure(path, Reason.of(cause))
   }
 
   return {

@@ -5,6 +5,7 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import { fromJson } from "@bufbuild/protobuf"
 import { AnySchema, isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import * as Reason from "@effect-xds/proto/Reason"
 import { isSensitive } from "@effect-xds/proto/MessageRedaction"
 import { ofParser } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -25,7 +26,7 @@ const failureOf = (schema: DescMessage, json: JsonValue, registry: Registry): st
     fromJson(schema, json, { registry })
     return undefined
   } catch (cause) {
-    return cause instanceof Error ? cause.message : String(cause)
+    return Reason.of(cause)
   }
 }
 

@@ -1,4 +1,5 @@
 /** What a path leads to, and which directories decide that. */
+import * as Reason from "@effect-xds/proto/Reason"
 import type { BigIntStats } from "node:fs"
 import { lstat, readlink, stat } from "node:fs/promises"
 import { basename, dirname, join, parse, resolve } from "node:path"
@@ -27,7 +28,7 @@ export const unreadable = (cause: unknown, isDirectory = false): string => {
     case "ENFILE":
       return "too many files are open; raise the limit (ulimit -n)"
     default:
-      return `the ${what} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`
+      return `the ${what} cannot be read: ${Reason.of(cause)}`
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads the protobuf text format, with every type that the text names loaded, and finds where it is wrong. */
 import type { DescMessage, Message, Registry } from "@bufbuild/protobuf"
 import { fromText } from "@bufbuild/protobuf/txtpb"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Either from "effect/Either"
 import type { SyntaxProblem } from "./SourceDocument.js"
@@ -172,7 +173,7 @@ const failureOf = (schema: DescMessage, text: string, registry: Registry): strin
     fromText(schema, text, { registry })
     return undefined
   } catch (cause) {
-    return cause instanceof Error ? cause.message : String(cause)
+    return Reason.of(cause)
   }
 }
 
@@ -239,7 +240,7 @@ export const parse = (schema: DescMessage, text: string, registry: Registry): Ei
   try {
     return Either.right(fromText(schema, text, { registry }))
   } catch (cause) {
-    const detail = cause instanceof Error ? cause.message : String(cause)
+    const detail = Reason.of(cause)
     return Either.left({
       offset: offsetOf(schema, text, registry, detail),
       detail: withoutQuotes(detail).slice(0, 300)

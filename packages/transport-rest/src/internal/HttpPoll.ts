@@ -1,4 +1,5 @@
 /** One POST over Node's HTTP client, with an answer of bounded size. */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Status from "@effect-xds/transport/Status"
 import * as Effect from "effect/Effect"
 import { Buffer } from "node:buffer"
@@ -96,6 +97,6 @@ export const post = (call: Call): Effect.Effect<Reply, Status.Status> =>
       catch: (cause) =>
         cause instanceof RangeError
           ? tooLarge(call.maxResponseBytes)
-          : Status.make("INTERNAL", `the answer is not gzip: ${cause instanceof Error ? cause.message : String(cause)}`)
+          : Status.make("INTERNAL", `the answer is not gzip: ${Reason.of(cause)}`)
     })
   })

@@ -1,5 +1,6 @@
 /** JSON text as it comes from peers: an object, or where it is none. */
 import type { JsonObject } from "@bufbuild/protobuf"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as Either from "effect/Either"
 
@@ -42,7 +43,7 @@ export const parseObject = (bytes: Uint8Array, subject: string, kind: string): E
   try {
     json = JSON.parse(text)
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = Reason.of(cause)
     // Where it is wrong is enough: what stands there may be a secret.
     return Either.left(`${subject} is not JSON: ${whereInText(text, message)}: it is wrong there`)
   }

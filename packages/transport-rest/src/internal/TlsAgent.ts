@@ -1,4 +1,5 @@
 /** Connections over TLS whose files are read for each of them: certificates are exchanged while a program runs. */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as ClientTls from "@effect-xds/transport/ClientTls"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Https from "node:https"
@@ -33,7 +34,7 @@ export class TlsAgent extends Https.Agent {
     try {
       this.#context = ClientTls.load(this.credentials)
     } catch (cause) {
-      this.onStale(cause instanceof Error ? cause.message : String(cause))
+      this.onStale(Reason.of(cause))
     }
     const name = this.#name
     return super.createConnection(
