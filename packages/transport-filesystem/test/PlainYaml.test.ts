@@ -248,7 +248,9 @@ describe("Plain YAML", { timeout: 120_000 }, () => {
     "a: b\n  c\n",
     "- a\n  b\n- c\n",
     "- 'it''s'\n",
-    "a: [1, 2\n"
+    "a: [1, 2\n",
+    "a: 9007199254740993\n",
+    "- -12345678901234567\n"
   ])("%j is left to the whole parser", same)
 
   it("a long list's mistakes are those of its elements, each in its place", () => {
