@@ -2094,7 +2094,7 @@ export const mutations = [
   {
     fault: "client: a decoder whose nameOf throws ends the step",
     file: "Validation.ts",
-    line: "return Either.left(`nameOf of the decoder of ${decoder.typeUrl} threw: ${Reason.of(cause)}`)",
+    line: "return Either.left(`the decoder of ${decoder.typeUrl} failed to find the name: ${Reason.of(cause)}`)",
     becomes: "throw cause"
   },
   {

@@ -315,9 +315,9 @@ const nameOf = (decoder: ResourceDecoder, value: Uint8Array): Either.Either<stri
   try {
     const name: unknown = decoder.nameOf(value)
     if (name === undefined || typeof name === "string") return Either.right(name ?? "")
-    return Either.left(`nameOf of the decoder of ${decoder.typeUrl} gave no text: ${typeof name}`)
+    return Either.left(`the decoder of ${decoder.typeUrl} gave a name that is no text: ${typeof name}`)
   } catch (cause) {
-    return Either.left(`nameOf of the decoder of ${decoder.typeUrl} threw: ${Reason.of(cause)}`)
+    return Either.left(`the decoder of ${decoder.typeUrl} failed to find the name: ${Reason.of(cause)}`)
   }
 }
 
@@ -334,7 +334,7 @@ const decode = (
   try {
     const decoded: unknown = decoder.decode(bytes, name)
     if (!Either.isEither(decoded)) {
-      return Either.left(`decode of the decoder of ${decoder.typeUrl} gave no Either: ${typeof decoded}`)
+      return Either.left(`the decoder of ${decoder.typeUrl} gave no Either: ${typeof decoded}`)
     }
     if (Either.isRight(decoded)) return Either.right({ version, value: decoded.right, bytes, ttl })
     return Either.left(typeof decoded.left === "string" ? decoded.left : Reason.of(decoded.left))

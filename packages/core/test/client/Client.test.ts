@@ -307,17 +307,21 @@ describe("★ a decoder that throws or gives nonsense rejects the resource, and 
   const thrown = (cause: unknown) => (): never => {
     throw cause
   }
-  const gave = (what: string, type: string) => `${what} of the decoder of ${typeUrl} gave no`.concat(" ", type)
+  const gave = (what: string) => `the decoder of ${typeUrl} gave ${what}`
   for (const [title, functions, words] of [
-    ["nameOf throws", { nameOf: thrown(new Error("no name")) }, `nameOf of the decoder of ${typeUrl} threw: no name`],
+    [
+      "nameOf throws",
+      { nameOf: thrown(new Error("no name")) },
+      `the decoder of ${typeUrl} failed to find the name: no name`
+    ],
     ["nameOf throws what has no words", { nameOf: thrown(hostile) }, "something that cannot be put into words"],
-    ["nameOf gives a number", { nameOf: () => 7 }, gave("nameOf", "text: number")],
-    ["nameOf gives null", { nameOf: () => null }, gave("nameOf", "text: object")],
+    ["nameOf gives a number", { nameOf: () => 7 }, gave("a name that is no text: number")],
+    ["nameOf gives null", { nameOf: () => null }, gave("a name that is no text: object")],
     ["nameOf gives nothing", { nameOf: () => undefined }, "resource 0: has no name"],
     ["decode throws", { decode: thrown(new Error("no value")) }, 'resource "a": no value'],
     ["decode throws what has no words", { decode: thrown(hostile) }, "something that cannot be put into words"],
-    ["decode gives nothing", { decode: () => undefined }, gave("decode", "Either: undefined")],
-    ["decode gives a promise", { decode: () => Promise.resolve() }, gave("decode", "Either: object")],
+    ["decode gives nothing", { decode: () => undefined }, gave("no Either: undefined")],
+    ["decode gives a promise", { decode: () => Promise.resolve() }, gave("no Either: object")],
     [
       "decode refuses without a text",
       { decode: () => Either.left({ toString: 1 }) },
