@@ -6,7 +6,7 @@ export const until = <A>(
   what: string,
   check: () => A | undefined | false,
   seen: () => unknown = () => "",
-  limit = 10_000
+  limit = 45_000
 ) =>
   Effect.gen(function* () {
     const start = yield* Clock.currentTimeMillis
