@@ -71,7 +71,7 @@ export const play = (script: string) =>
         onEnd: ({ code }) => heard.push(`< end ${code}`)
       }
     )
-    yield* Effect.promise(() => vi.waitUntil(() => open, { timeout: 10_000, interval: 1 }))
+    yield* Effect.promise(() => vi.waitUntil(() => open, { timeout: 45_000, interval: 1 }))
 
     const run = (line: string): void => {
       const [verb = "", file = "", ...rest] = line.split(" ")
