@@ -1839,18 +1839,21 @@ export const mutations = [
   {
     fault: "a stream may list any number of names at once",
     file: "ServerStream.ts",
+    by: "packages/core/test/bounds.test.ts",
     line: "if (names.length > options.maxNames + 1)",
     becomes: "if (names.length > options.maxNames * 1_000_000)"
   },
   {
     fault: "a name may have any length",
     file: "ServerStream.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
     line: "names.find((name) => name.length > options.maxNameLength)",
     becomes: "names.find((name) => name.length > options.maxNameLength * 1_000)"
   },
   {
     fault: "a client's cache may have any number of resources",
     file: "Client.ts",
+    by: "packages/core/test/client/growth.test.ts",
     line: 'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) >= this.options.maxResources) {',
     becomes:
       'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) > this.options.maxResources) {'
@@ -1858,6 +1861,7 @@ export const mutations = [
   {
     fault: "a response may fill the cache without bound",
     file: "Client.ts",
+    by: "packages/core/test/client/growth.test.ts",
     line: "room: this.options.maxResources - ClientCache.size(this.cache, typeUrl)",
     becomes: "room: this.options.maxResources"
   },

@@ -58,4 +58,13 @@ describe("bounds of a stream", () => {
       assert.deepStrictEqual(sent, warms ? ["held"] : [])
     })
   }
+
+  it("★ of names in one request: it is refused before any of them is taken", () => {
+    const stream = ServerStream.make({ protocol: "StateOfTheWorld", typeUrl: undefined, maxNames: 10 })
+    const resourceNames = Array.from({ length: 12 }, (_, index) => `name-${index % 2}`)
+    const request = Request.stateOfTheWorld({ typeUrl: EDS, resourceNames })
+    const [next, outputs] = ServerStream.step(stream, { _tag: "Request", request }, 0)
+    assert.deepInclude(outputs[0], { _tag: "Violation", reason: "TooManyNames" })
+    assert.isFalse(ServerStream.isWorking(next))
+  })
 })
