@@ -20,7 +20,7 @@ const regressions: Readonly<Record<string, Readonly<Record<string, number>>>> = 
 
 describe("anything may happen", () => {
   for (const [name, plan] of Object.entries(Soak.scenarios)) {
-    it.sim(name, { ...plan, runs: 50, timeout: 120_000, regressions: regressions[name] })
+    it.sim(name, { ...plan, runs: 35, timeout: 120_000, regressions: regressions[name] })
   }
 })
 
