@@ -87,7 +87,7 @@ describe("with an address", () => {
     [["127.0.0.1:1"], "give an address and one listener"],
     [["127.0.0.1:1", "ingress", "--nod-id", "x"], "Unknown option '--nod-id'"],
     [["a/b:c", "ingress"], 'cannot use the xDS server "a/b:c"']
-  ])("%j: says what is wrong", { timeout: 60_000 }, async (args, words) => {
+  ])("%j: says what is wrong", { timeout: 120_000 }, async (args, words) => {
     const demo = start("main.js", ...args)
     expect(await demo.exit(50)).toBe(1)
     expect(demo.output).toContain(words)

@@ -143,7 +143,7 @@ const clientOf = (
 ) =>
   XdsClient.make({
     bootstrap: Bootstrap.make({ servers: [address], node: { id: "one", cluster: group } }),
-    resourceTimeout: "500 millis",
+    resourceTimeout: "2500 millis",
     backoff: { initial: 20, floor: 10 },
     ...options
   }).pipe(Effect.provideService(ClientTransport.ClientTransport, transport), Effect.orDie)

@@ -75,7 +75,7 @@ describe.each(variants)("XdsClient and go-control-plane, $name", ({ aggregated, 
           bootstrap: Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } }),
           protocol,
           aggregated,
-          resourceTimeout: "500 millis",
+          resourceTimeout: "2500 millis",
           backoff: { initial: 50, floor: 10 }
         }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(Logger.replace(Logger.defaultLogger, Logger.none)))
       ),

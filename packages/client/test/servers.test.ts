@@ -79,7 +79,7 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
             bootstrap,
             protocol,
             aggregated,
-            resourceTimeout: "300 millis",
+            resourceTimeout: "2500 millis",
             backoff: { initial: 50, floor: 10 }
           }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
         )

@@ -46,6 +46,6 @@ const envoy = Peer.forTest("envoy")
 
 it.skipIf(envoy._tag === "Missing")(Peer.title("runs the Envoy of the pinned version", envoy), () => {
   if (envoy._tag === "Missing") return
-  const { stdout } = spawnSync(envoy.path, ["--version"], { encoding: "utf8", timeout: 30_000 })
+  const { stdout } = spawnSync(envoy.path, ["--version"], { encoding: "utf8", timeout: 120_000 })
   expect(stdout).toContain(`/${envoy.version}/`)
 })

@@ -41,7 +41,7 @@ const connect = (
   Effect.map(
     Layer.build(
       XdsClient.layer({
-        resourceTimeout: "400 millis",
+        resourceTimeout: "2500 millis",
         backoff: { initial: 20, floor: 10 },
         ...options,
         bootstrap: Bootstrap.make({ servers: [`path://${directory.at(name)}`], node: { id: "c1" } })

@@ -55,7 +55,7 @@ const randomBytes = (seed: number, length: number): Buffer => {
   )
 }
 
-describe("A request is refused", { timeout: 30_000 }, () => {
+describe("A request is refused", { timeout: 120_000 }, () => {
   const bad: ReadonlyArray<{
     readonly name: string
     readonly call: Call
@@ -292,7 +292,7 @@ describe("A request is refused", { timeout: 30_000 }, () => {
   )
 })
 
-describe("Bodies", { timeout: 30_000 }, () => {
+describe("Bodies", { timeout: 120_000 }, () => {
   it.scopedLive("may be protobuf, both ways or one", () =>
     Effect.gen(function* () {
       const { port } = yield* serving()
@@ -410,7 +410,7 @@ describe("Bodies", { timeout: 30_000 }, () => {
   )
 })
 
-describe("The server", { timeout: 30_000 }, () => {
+describe("The server", { timeout: 120_000 }, () => {
   const start = (options: RestServer.ListenOptions) =>
     Effect.exit(
       RestServer.make(options).serve(() => ({

@@ -36,7 +36,7 @@ const listener = (name: string) => {
   return create(ListenerSchema, { name, filterChains: [{ filters: [{ name: "http", configType: typedConfig }] }] })
 }
 
-describe("A poll", { timeout: 30_000 }, () => {
+describe("A poll", { timeout: 120_000 }, () => {
   it.scopedLive("is answered on the path of each type", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
@@ -175,7 +175,7 @@ describe("A poll", { timeout: 30_000 }, () => {
   )
 })
 
-describe("A poll by name", { timeout: 30_000 }, () => {
+describe("A poll by name", { timeout: 120_000 }, () => {
   const serveEndpoints = Effect.gen(function* () {
     const plane = yield* serve()
     yield* plane.store.set("edge", Snapshot.make({ endpoints: [assignment("a"), assignment("b"), assignment("c")] }))
@@ -269,7 +269,7 @@ describe("A poll by name", { timeout: 30_000 }, () => {
   )
 })
 
-describe("The status", { timeout: 30_000 }, () => {
+describe("The status", { timeout: 120_000 }, () => {
   it.scopedLive("shows what a REST client asked for, was sent and accepted", () =>
     Effect.gen(function* () {
       const { only, port, store } = yield* serve()
@@ -333,7 +333,7 @@ describe("The status", { timeout: 30_000 }, () => {
   )
 })
 
-describe("Clients", { timeout: 30_000 }, () => {
+describe("Clients", { timeout: 120_000 }, () => {
   it.scopedLive("with the same node are each given everything", () =>
     Effect.gen(function* () {
       const { port, status, store } = yield* serve()

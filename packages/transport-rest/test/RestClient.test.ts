@@ -37,7 +37,7 @@ const connect = (
     Layer.build(
       XdsClient.layer({
         aggregated: false,
-        resourceTimeout: "600 millis",
+        resourceTimeout: "2500 millis",
         backoff: { initial: 50, floor: 10 },
         ...options,
         bootstrap: Bootstrap.make({ servers: [server], node: { id: "c1", cluster: "edge" } })
@@ -133,7 +133,7 @@ describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport })
   )
 })
 
-describe("Polls to our server", { timeout: 30_000 }, () => {
+describe("Polls to our server", { timeout: 120_000 }, () => {
   it.scopedLive("an unchanged version is answered with 304, and tells nothing", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
@@ -334,7 +334,7 @@ const hostilities: Readonly<Record<string, readonly [(response: Http.ServerRespo
   ]
 }
 
-describe("Servers that do what none should", { timeout: 30_000 }, () => {
+describe("Servers that do what none should", { timeout: 120_000 }, () => {
   it.scopedLive.each(Object.entries(hostilities))(
     "%s: told, what is held stays, and tried again",
     ([, [harm, words]]) =>

@@ -104,7 +104,7 @@ describe("newcomers that are refused", () => {
   )
 })
 
-describe("what sessions hold", () => {
+describe("what sessions hold", { timeout: 300_000 }, () => {
   it.scopedLive("1 500 polls with a megabyte of metadata each leave next to nothing", () =>
     Effect.gen(function* () {
       const { port, store } = yield* ControlPlane.serve(
