@@ -1486,6 +1486,20 @@ const routing = [
     by: "packages/routing/test/routeTable.vectors.test.ts"
   },
   {
+    fault: "a path is certain whatever headers the route before it asks for",
+    file: "packages/routing/src/Matcher.ts",
+    line: "matcher.headers.length === 0 &&",
+    becomes: "matcher.headers.length >= 0 &&",
+    by: "packages/routing/test/certain.test.ts"
+  },
+  {
+    fault: "a path is certain although a regular expression may take it before",
+    file: "packages/routing/src/Matcher.ts",
+    line: 'matcher.path._tag !== "Regex" &&',
+    becomes: "",
+    by: "packages/routing/test/certain.test.ts"
+  },
+  {
     fault: "a path that ignores case is a prefix",
     file: "packages/routing/src/PathMatcher.ts",
     line: 'case "path":\n      return { _tag: "Path"',

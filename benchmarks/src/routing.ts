@@ -65,37 +65,43 @@ const configurationOf = (hosts: number) =>
 const headers = CallHeaders.empty
 const draw = () => 0.5
 
-/** Ten hosts, spread over all, whatever their number: not the caches of the machine are measured. */
-const callOf = (n: number, hosts: number) => ({
-  host: `host-${(n % 10) * Math.floor(hosts / 10)}.test`,
-  path: pathOf((n * 7) % routesOfEach)
-})
+interface Asked {
+  readonly host: string
+  readonly call: { readonly path: string; readonly headers: CallHeaders.CallHeaders; readonly draw: () => number }
+}
 
-const matchOf = (hosts: number) => {
-  const table = Either.getOrThrow(RouteTable.make(configurationOf(hosts)))
-  // The texts are made before: to make them is not what is measured.
-  const calls = Array.from({ length: 200 }, (_, n) => {
-    const { host, path } = callOf(n, hosts)
-    return { host, call: { path, headers, draw } }
-  })
-  return (n: number) => {
-    const each = calls[n % calls.length]
-    if (each === undefined) return undefined
-    const match = RouteTable.match(table, each.host, each.call)
-    if (match._tag !== "Route") throw new Error(match._tag)
-    return match
-  }
+/** Hosts that calls go to: as many as are said, spread over all. `busy` fits into the caches of the machine. */
+const patterns = { busy: 10, spread: 1_000 } as const
+
+/** Calls in the order they are made, each with texts of its own; made before, so that nobody's time goes into that. */
+const callsOf = (hosts: number, called: number): ReadonlyArray<Asked> =>
+  Array.from({ length: 1_000 }, (_, n) => ({
+    host: `host-${((n % called) * 7_919 * Math.max(1, Math.floor(hosts / called))) % hosts}.test`,
+    call: { path: pathOf((n * 7) % routesOfEach), headers, draw }
+  }))
+
+/** The cost of a look-up for each of the calls in turn. All that is compared is measured by this. */
+const costOf = (calls: ReadonlyArray<Asked>, lookUp: (asked: Asked) => unknown, batch: number): number =>
+  cost((n) => {
+    const asked = calls[n % calls.length]
+    return asked === undefined ? undefined : lookUp(asked)
+  }, batch)
+
+const tableOf = (hosts: number) => Either.getOrThrow(RouteTable.make(configurationOf(hosts)))
+
+const matchIn = (table: RouteTable.RouteTable) => (asked: Asked) => {
+  const match = RouteTable.match(table, asked.host, asked.call)
+  if (match._tag !== "Route") throw new Error(match._tag)
+  return match
 }
 
 /** Host after host and route after route, with the same matchers. */
-const scanOf = (hosts: number) => {
-  const { virtualHosts } = Either.getOrThrow(RouteTable.make(configurationOf(hosts)))
-  return (n: number) => {
-    const { host, path } = callOf(n, hosts)
+const scanIn =
+  ({ virtualHosts }: RouteTable.RouteTable) =>
+  ({ call: { path }, host }: Asked) => {
     const found = virtualHosts.find((virtualHost) => virtualHost?.domains.includes(host))
     return found?.routes.find((route) => route._tag === "Route" && PathMatcher.matches(route.matcher.path, path))
   }
-}
 
 /** What grpc-js-xds does: the virtual host once for a configuration, the routes one by one for each call. */
 const theirsOf = (hosts: number) => {
@@ -107,25 +113,43 @@ const theirsOf = (hosts: number) => {
   )
   const metadata = new Metadata()
   return {
-    route: (n: number) => matchers.find((matcher) => matcher.apply(callOf(n, hosts).path, metadata)),
-    host: (n: number) => find(list, callOf(n, hosts).host)
+    route: ({ call }: Asked) => matchers.find((matcher) => matcher.apply(call.path, metadata)),
+    host: ({ host }: Asked) => find(list, host)
   }
 }
 
-const sizes = [10, 1_000, 10_000]
-const costs = new Map(sizes.map((hosts) => [hosts, cost(matchOf(hosts), 20_000)]))
-for (const [hosts, microseconds] of costs) {
-  print(`match, ${hosts} virtual hosts × ${routesOfEach} routes`, microseconds)
+/** Nanoseconds of one load from a place of memory that the one before names, among objects without an order. */
+const loadAmong = (count: number): number => {
+  interface Place {
+    next: Place | undefined
+    readonly filler: ReadonlyArray<number>
+  }
+  const places = Array.from({ length: count }, (_, at): Place => ({ next: undefined, filler: [at] }))
+  // A prime: it visits every place, and none near the last one.
+  const step = 123_457
+  for (const [at, place] of places.entries()) place.next = places[(at + step) % count]
+  let place = places[0]
+  return 1_000 * cost(() => (place = place?.next), 200_000, 11)
 }
-const [least = 0, ours = 0, most = 0] = costs.values()
-print("from 10 to 10 000 virtual hosts", most - least, `${(most / least).toFixed(2)} ×`)
-const scan = cost(scanOf(1_000), 200)
-print("linear scan, 1000 virtual hosts", scan, `${(scan / ours).toFixed(0)} × ours`)
-const theirs = theirsOf(1_000)
-const route = cost(theirs.route, 2_000)
-print("grpc-js-xds, 20 routes of a virtual host", route, `${(route / ours).toFixed(1)} × ours`)
-const host = cost(theirs.host, 200)
-print("grpc-js-xds, the virtual host of 1000", host, `${(host / ours).toFixed(0)} × ours`)
+
+const sizes = [10, 1_000, 10_000]
+for (const [pattern, called] of Object.entries(patterns)) {
+  const costs = sizes.map((hosts) => {
+    const microseconds = costOf(callsOf(hosts, called), matchIn(tableOf(hosts)), 20_000)
+    print(`match, ${hosts} virtual hosts × ${routesOfEach} routes, ${pattern}`, microseconds)
+    return microseconds
+  })
+  const [least = 0, ours = 0, most = 0] = costs
+  print(`from 10 to 10 000 virtual hosts, ${pattern}`, most - least, `${(most / least).toFixed(2)} ×`)
+  const calls = callsOf(1_000, called)
+  const compare = (what: string, microseconds: number) =>
+    print(`${what}, ${pattern}`, microseconds, `${(microseconds / ours).toFixed(1)} × ours`)
+  compare("linear scan, 1000 virtual hosts", costOf(calls, scanIn(tableOf(1_000)), 200))
+  const theirs = theirsOf(1_000)
+  compare("grpc-js-xds, 20 routes of a virtual host", costOf(calls, theirs.route, 2_000))
+  compare("grpc-js-xds, the virtual host of 1000", costOf(calls, theirs.host, 200))
+}
+for (const count of [1_000, 200_000, 2_000_000]) print(`one load among ${count} objects`, loadAmong(count) / 1_000)
 
 const connected = (address: string): Picker.Picker => ({
   _tag: "Connected",

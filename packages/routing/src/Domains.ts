@@ -98,9 +98,12 @@ const maxWarnings = 100
  * @since 0.1.0
  */
 export const find = (self: Domains, host: string): number | undefined => {
-  const folded = Ascii.fold(host)
-  const exact = self.exact.get(folded)
+  // What is found as it is needs no folding: the domains of the table are folded.
+  const exact = self.exact.get(host)
   if (exact !== undefined) return exact
+  const folded = Ascii.fold(host)
+  const another = folded === host ? undefined : self.exact.get(folded)
+  if (another !== undefined) return another
   for (const { byText, length } of self.suffixes) {
     if (length >= folded.length) continue
     const found = byText.get(folded.slice(-length))

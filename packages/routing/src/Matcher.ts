@@ -78,3 +78,26 @@ export const first = (
   })
   return { at, draws }
 }
+
+/**
+ * The paths whose route is known without the rest of the call, and its place: the first matcher that the path may match
+ * asks for no header, no fraction and no regular expression.
+ *
+ * @since 0.1.0
+ */
+export const certain = (self: Matchers): ReadonlyMap<string, number> => {
+  const places = new Map<string, number>()
+  for (const each of self.matchers) {
+    if (each?.path._tag !== "Path" || each.path.fold || places.has(each.path.text)) continue
+    // An expression counts as one that may match: to try many expressions on many paths takes too long.
+    const at = PathMatcher.first(self.index, each.path.text, () => true)
+    const matcher = self.matchers[at]
+    const isCertain =
+      matcher !== undefined &&
+      matcher.path._tag !== "Regex" &&
+      matcher.headers.length === 0 &&
+      matcher.fraction === undefined
+    if (isCertain) places.set(each.path.text, at)
+  }
+  return places
+}

@@ -131,7 +131,7 @@ const weightedOf = (
     if (name === "") errors.add(`${at}.name`, "ClusterName", "the cluster's name is empty; name a cluster")
     const overrides =
       rules === "A28"
-        ? new Map<string, Any>()
+        ? TypedFilter.none
         : TypedFilter.overrides(typedPerFilterConfig, filters, `${at}.typed_per_filter_config`, errors)
     sum += weight
     if (weight > 0) targets.push({ cluster: name, weight, end: sum, filters: overrides })

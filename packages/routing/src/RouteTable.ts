@@ -108,9 +108,14 @@ export const make = (
       selected === undefined || selected.has(index) ? errors : new Collector()
     )
   )
-  return errors.count > 0
-    ? Either.left(errors.errors)
-    : Either.right({ name: message.name, rules, virtualHosts, domains, warnings })
+  if (errors.count > 0) return Either.left(errors.errors)
+  return Either.right({
+    name: message.name,
+    rules,
+    virtualHosts: virtualHosts.map((each) => (each === undefined ? undefined : VirtualHost.indexed(each))),
+    domains,
+    warnings
+  })
 }
 
 /**

@@ -41,6 +41,13 @@ export const typeUrlOf = (config: Any): string => {
 }
 
 /**
+ * No settings: what nearly every route has, so they share it.
+ *
+ * @since 0.1.0
+ */
+export const none: ReadonlyMap<string, Any> = new Map<string, Any>()
+
+/**
  * The settings of known filters, by the filter's name. ★ A type that is not known and not optional is a mistake; a name
  * that no filter has is fine.
  *
@@ -52,8 +59,10 @@ export const overrides = (
   path: string,
   errors: Collector
 ): ReadonlyMap<string, Any> => {
+  const all = Object.entries(configs)
+  if (all.length === 0) return none
   const found = new Map<string, Any>()
-  for (const [name, any] of Object.entries(configs)) {
+  for (const [name, any] of all) {
     const at = `${path}[${JSON.stringify(name)}]`
     let config: Any | undefined = any
     let isOptional = false
