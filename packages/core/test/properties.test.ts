@@ -138,13 +138,22 @@ describe("a stream and its client, whatever happens", () => {
             except: [...except, Invariants.nothingWithoutReason]
           }).problems
       ))
-    it(`${protocol}, separate ${Cluster.shortName}, name after name: the client ends with what the store holds`, () =>
-      checkScripts(
-        Arbitraries.script({ typeUrls: [Cluster.typeUrl] }),
-        18,
-        (script) =>
-          Simulation.run({ protocol, typeUrl: Cluster.typeUrl, namesPerStep: 1 }, script, { lockstep: false }).problems
-      ))
+    for (const namesPerStep of [1, 2, 3]) {
+      it(`${protocol}, separate ${Cluster.shortName}, ${namesPerStep} at a time: the client ends with what the store holds`, () =>
+        checkScripts(
+          Arbitraries.script({ typeUrls: [Cluster.typeUrl] }),
+          10,
+          (script) =>
+            Simulation.run({ protocol, typeUrl: Cluster.typeUrl, namesPerStep }, script, { lockstep: false }).problems
+        ))
+      it(`${protocol}, aggregated, ${namesPerStep} at a time: the client ends with what the store holds`, () =>
+        checkScripts(
+          Arbitraries.script({ typeUrls, unrelated: false }),
+          6,
+          (script) =>
+            Simulation.run({ protocol, typeUrl: undefined, namesPerStep }, script, { lockstep: false, except }).problems
+        ))
+    }
     it(`${protocol}, separate, with the wildcard switched off: every response is the reference server's`, () =>
       checkScripts(Arbitraries.script({ typeUrls: [Cluster.typeUrl] }), 20, (script) => {
         const wildcardOff = new Set([Cluster.typeUrl])

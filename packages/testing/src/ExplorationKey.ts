@@ -28,6 +28,7 @@ import type { Mark, ResourceSet } from "@effect-xds/core/ResourceSet"
 import type { Response } from "@effect-xds/core/Response"
 import type { Phase, Round } from "@effect-xds/core/Round"
 import type { ServerStream } from "@effect-xds/core/ServerStream"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Subscription } from "@effect-xds/core/Subscription"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
@@ -164,6 +165,28 @@ const ofParts = (part: Response | undefined): string =>
     ? ""
     : `${part.resources.map(({ fingerprint, name }) => `${name} ${fingerprint}`).join(",")} -${part.removed.join(",")};${ofParts(part.next)}`
 
+/** What is left of a request follows from it, from what was known before and from how far it was taken. */
+const ofTaking = (taking: ServerStream["taking"]): string => {
+  if (taking === undefined) return ""
+  const { at, first, next, request } = taking.names
+  const lists =
+    request._tag === "StateOfTheWorld"
+      ? [request.resourceNames]
+      : [request.resourceNamesSubscribe, request.resourceNamesUnsubscribe]
+  const before = taking.names._tag === "StateOfTheWorld" ? pairs(taking.names.before.names) : ""
+  const taken = [next.wildcard, next.owed, next.resync, pairs(next.names), sorted(next.forced)]
+  return [at, first, request.typeUrl, ...lists.map((names) => names.join(",")), before, ...taken].join(";")
+}
+
+/** It begins anew where the set is another one. */
+const ofSorting = ({ group, sorting }: ServerStream): string => {
+  if (sorting === undefined) return ""
+  const isPresent = ResourceType.all.some(
+    ({ typeUrl }) => ResourceGroups.set(group ?? ResourceGroups.empty, typeUrl) === sorting.set
+  )
+  return isPresent ? `${sorting.at} ${sorting.sorted !== undefined}` : "other"
+}
+
 /**
  * A stream of a server, but for its group.
  *
@@ -185,10 +208,9 @@ export const ofServer = (self: ServerStream, now: number): string =>
     warming: typeof self.warming === "string" ? self.warming : sorted(self.warming),
     round: ofRound(self, now),
     parts: ofParts(self.parts?.next),
-    // Of few names none is taken in steps.
-    taking: self.taking !== undefined,
+    taking: ofTaking(self.taking),
     answering: self.answering,
-    sorting: self.sorting?.at ?? -1,
+    sorting: ofSorting(self),
     deadline: ahead(self.deadline, now)
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 

@@ -47,6 +47,11 @@ export interface Options {
   readonly ttl?: boolean
   /** Whether at the beginning the client has asked for everything and has all first contents. Default: false. */
   readonly isWarm?: boolean
+  /**
+   * Names that are taken in one step, and looked at of what a client holds: the rest is a move of its own, or comes before the next
+   * request. What is sent is not compared with the reference server, then. Default: so many that all are.
+   */
+  readonly namesPerStep?: number
   /** Responses on their way to the client at most. Default: 2. */
   readonly maxInFlight?: number
 }
@@ -130,12 +135,24 @@ class Run {
     if (this.isOpen && sends.length > 0) this.step({ _tag: "Writable" })
   }
 
+  /** The driver's part: what is taken or answered in several steps goes on. */
+  goOn(most = maxTurns): void {
+    for (let left = most; left > 0 && ServerStreams.isWorking(this.state.server); left--) {
+      this.step({ _tag: "Continue" })
+    }
+  }
+
+  private request(request: Request.Request): void {
+    this.goOn()
+    this.step({ _tag: "Request", request })
+  }
+
   ask(typeUrl: string, subscribe: ReadonlyArray<string>, unsubscribe: ReadonlyArray<string>): void {
     // A response on its way makes a request stale, so a client that forgot at once might never be sent it again.
     const forget = !this.state.wire.some((send) => send.typeUrl === typeUrl)
     const [client, request] = ReferenceClients.ask(this.state.client, typeUrl, subscribe, unsubscribe, { forget })
     this.state = { ...this.state, client }
-    this.step({ _tag: "Request", request })
+    this.request(request)
   }
 
   receive(isRejected: boolean): void {
@@ -148,7 +165,7 @@ class Run {
       forget
     })
     this.state = { ...this.state, client, wire }
-    this.step({ _tag: "Request", request })
+    this.request(request)
   }
 
   stale(typeUrl: string): void {
@@ -157,7 +174,7 @@ class Run {
       this.options.protocol === "Incremental"
         ? Request.incremental(stale)
         : Request.stateOfTheWorld({ ...stale, resourceNames: this.options.names.slice(-1) })
-    this.step({ _tag: "Request", request })
+    this.request(request)
   }
 
   set(group: ResourceGroup): void {
@@ -181,7 +198,7 @@ class Run {
     const [next, requests] = ReferenceClients.reconnect(client, { remembers })
     this.state = { ...opened(this.options), now: this.state.now, group, client: next }
     this.step({ _tag: "Changed", group })
-    for (const request of requests) this.step({ _tag: "Request", request: { ...request, responseNonce } })
+    for (const request of requests) this.request({ ...request, responseNonce })
   }
 
   /** What is wrong when all has come to rest. */
@@ -202,7 +219,8 @@ class Run {
     this.credit()
     const end = this.state.now + 3 * this.state.server.options.phaseDeadline
     for (let turn = 0; turn < maxTurns; turn++) {
-      if (this.state.wire.length > 0) this.receive(false)
+      if (ServerStreams.isWorking(this.state.server)) this.goOn()
+      else if (this.state.wire.length > 0) this.receive(false)
       else if (ServerStreams.deadline(this.state.server) <= end) this.deadline()
       else break
     }
@@ -234,14 +252,20 @@ const describe = (
   return `${answer.nonce} [${texts.sort().join(" ")}]`
 }
 
-/** The reference server knows neither phases nor TTLs, and of names that move not every way to tell. */
-const isCompared = ({ isAggregated = false, stores }: Options): boolean => !isAggregated && stores === undefined
+/** The reference server knows neither phases nor TTLs, takes all in one step, and of names that move not every way to tell. */
+const isCompared = ({ isAggregated = false, namesPerStep, stores }: Options): boolean =>
+  !isAggregated && stores === undefined && namesPerStep === undefined
 
 /** A stream that was just opened. */
-const opened = ({ isAggregated = false, protocol, ttl = false, typeUrls }: Options): State => ({
+const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typeUrls }: Options): State => ({
   now: 0,
   group: undefined,
-  server: ServerStreams.make({ protocol, typeUrl: isAggregated ? undefined : typeUrls[0], ttl }),
+  server: ServerStreams.make({
+    protocol,
+    typeUrl: isAggregated ? undefined : typeUrls[0],
+    ttl,
+    ...(namesPerStep === undefined ? {} : { namesPerStep })
+  }),
   model: ReferenceModels.make(protocol),
   client: ReferenceClients.make(protocol),
   wire: [],
@@ -264,6 +288,7 @@ export const make = (options: Options): World<State> => {
     isWarm = false,
     maxInFlight = 2,
     names,
+    namesPerStep,
     protocol,
     stores,
     ttl = false,
@@ -349,6 +374,7 @@ export const make = (options: Options): World<State> => {
         change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
       }
     }
+    if (ServerStreams.isWorking(server)) move("the stream goes on", (run) => run.goOn(1))
     if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
     if (ServerStreams.deadline(server) < Number.POSITIVE_INFINITY) move("the deadline comes", (run) => run.deadline())
     if (client.interests.size > 0) {
@@ -376,6 +402,7 @@ export const make = (options: Options): World<State> => {
       protocol === "Incremental" ? "incremental" : "state of the world",
       `${isAggregated ? "aggregated " : ""}${typeUrls.map(shortNameOf).join(" and ")}`,
       ...(stores === undefined ? [] : ["names that move"]),
+      ...(namesPerStep === undefined ? [] : [`${namesPerStep} at a time`]),
       ...(ttl ? ["TTLs"] : []),
       ...(isWarm ? ["warm"] : [])
     ].join(", "),

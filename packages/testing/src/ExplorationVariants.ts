@@ -79,6 +79,15 @@ const renewals = protocols.map((protocol) =>
   })
 )
 
+/** A client that returns holds two resources, which are looked at one by one, and the store changes in between. */
+const slices = ExplorationServer.make({
+  protocol: "Incremental",
+  typeUrls: [Cluster.typeUrl],
+  names: ["a", "b"],
+  namesPerStep: 1,
+  isWarm: true
+})
+
 const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
   ...types[protocol].flatMap((typeUrl) => {
     // A virtual host is named after its route configuration.
@@ -114,4 +123,9 @@ const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
  *
  * @since 0.1.0
  */
-export const all: ReadonlyArray<Variant> = [...small, variant(hosts, 5), ...renewals.map((world) => variant(world, 6))]
+export const all: ReadonlyArray<Variant> = [
+  ...small,
+  variant(hosts, 5),
+  ...renewals.map((world) => variant(world, 6)),
+  variant(slices, 4)
+]
