@@ -341,6 +341,12 @@ const server = [
     becomes: "(isAnyNewer(subscription, fresh) && false)"
   },
   {
+    fault: "the names that are left of a long request are gone through for each of its answers",
+    file: "Subscription.ts",
+    line: "for (const name of isOneSmaller ? one : other) all = HashSet.add(all, name)",
+    becomes: "for (const name of isOneSmaller ? other : one) all = HashSet.add(all, name)"
+  },
+  {
     fault: "what a client holds that comes back is looked at all at once",
     file: "ServerStream.ts",
     line: "self.sorting = InitialVersions.sort(begun, namesPerStep)",
@@ -716,8 +722,9 @@ const server = [
   {
     fault: "a resource is left with a client that asked for it by a name that is another resource's own now",
     file: "Incremental.ts",
-    line: ".some((name) => !isQuotedItself(name))",
-    becomes: ".some((name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
+    line: "isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name))",
+    becomes:
+      "isSome(HashMap.keys(self.names), (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
   },
   {
     fault: "openers of route configurations that are gone are remembered",

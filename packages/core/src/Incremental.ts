@@ -135,7 +135,7 @@ export const flush = (
 
   const before = self.initial.size === 0 ? InitialVersions.none : InitialVersions.compare(self.initial, set)
   const { included, held, lost, missing } = answers(self, advanced ? self.forced : entailed(self, set), set, before)
-  const gone = [...lost, ...(first ? quotedInVain(self, set, before) : [])]
+  const gone = [...lost, ...(first && before !== InitialVersions.none ? quotedInVain(self, set, before) : [])]
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
@@ -282,6 +282,12 @@ const heldOf = ({ mark, names }: Subscription, resource: Resource | undefined): 
   return undefined
 }
 
+/** Ends at the first one: there may be a hundred thousand. */
+const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean => {
+  for (const name of names) if (is(name)) return true
+  return false
+}
+
 /** What the client says that it holds, and must not hold any more. */
 const quotedInVain = (
   self: Subscription,
@@ -297,7 +303,7 @@ const quotedInVain = (
     const own = ResourceSet.get(set, name)
     return own !== undefined && before.isHeld(own)
   }
-  const mayHaveOthers = !wild && Array.from(HashMap.keys(self.names)).some((name) => !isQuotedItself(name))
+  const mayHaveOthers = !wild && isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name))
   for (const [name, version] of before.others) {
     // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
     if (isVirtualHost && version === "") continue

@@ -924,7 +924,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   // What must not be in one response has its second one before what refers to it; but not a third.
   const isHalf = HashSet.size(next.forced) > 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== returning) {
-    next.forced = HashSet.union(next.forced, HashSet.union(rest, deferred))
+    next.forced = Subscriptions.joined(Subscriptions.joined(rest, deferred), next.forced)
     // Of the names that are left it is still to be seen whether the client holds what they mean.
     next.initial = subscription.initial
     next.insisted = subscription.insisted

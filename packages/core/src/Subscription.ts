@@ -798,6 +798,19 @@ export const inPart = (
 }
 
 /**
+ * The names of both. The fewer are added to the others, of which there may be a hundred thousand after each of a hundred
+ * responses: those are not gone through.
+ *
+ * @since 0.1.0
+ */
+export const joined = (one: HashSet.HashSet<string>, other: HashSet.HashSet<string>): HashSet.HashSet<string> => {
+  const isOneSmaller = HashSet.size(one) < HashSet.size(other)
+  let all = isOneSmaller ? other : one
+  for (const name of isOneSmaller ? one : other) all = HashSet.add(all, name)
+  return all
+}
+
+/**
  * The names that are to be deleted with a response.
  *
  * @since 0.1.0

@@ -6,7 +6,7 @@ import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
 import * as Wire from "@effect-xds/core/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/Arbitraries"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
@@ -101,6 +101,37 @@ describe("a request with many names", () => {
     const [subscription] = driver.stream.subscriptions
     assert.strictEqual(subscription === undefined ? -1 : HashSet.size(subscription.forced), 0)
   })
+
+  for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
+    it(`of ${protocol} costs each of its answers what that names, and not what the others are to name`, () => {
+      // Who looks up a name, or puts it into a set, computes its hash: from each of its characters.
+      const hashed = vi.spyOn(String.prototype, "charCodeAt")
+      try {
+        const driver = new Driver({ protocol, typeUrl: undefined, namesPerStep: 100, namesPerResponse: 100 })
+        const resourceNames = namesFrom(0, 5_000)
+        hashed.mockClear()
+        driver.step({
+          _tag: "Request",
+          request:
+            protocol === "Incremental"
+              ? Request.incremental({ typeUrl, resourceNamesSubscribe: resourceNames })
+              : Request.stateOfTheWorld({ typeUrl, resourceNames })
+        })
+        let most = 0
+        for (let steps = 0; steps < 200; steps++) {
+          most = Math.max(most, hashed.mock.calls.length)
+          hashed.mockClear()
+          driver.step(ServerStream.isWorking(driver.stream) ? { _tag: "Continue" } : { _tag: "Writable" })
+        }
+        assert.strictEqual(brought(driver.sent), 5_000)
+        assert.strictEqual(driver.sent.length, 50)
+        const charactersPerName = "assignment-1000".length
+        assert.isAtMost(most / charactersPerName / 100, 20)
+      } finally {
+        hashed.mockRestore()
+      }
+    })
+  }
 
   it("tells a reconnecting client nothing of what it holds, in whichever part it comes", () => {
     const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
