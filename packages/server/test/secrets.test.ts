@@ -27,7 +27,7 @@ const planted = {
   replacedKey: keyOf(),
   password: "pa55word-of-the-cluster",
   ticketKey: "ticket-key-of-forty-eight-bytes-in-an-inline-str",
-  header: "Bearer token-in-the-authorization-header",
+  header: "Bearer 7f3c-bearer-of-the-caller-91d2",
   cookie: "session=session-in-the-cookie-header",
   metadata: "-----BEGIN PRIVATE KEY-----\nkeyInTheNodesMetadataOrItsName\n-----END PRIVATE KEY-----"
 } as const

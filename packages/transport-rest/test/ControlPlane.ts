@@ -13,9 +13,9 @@ import { expect, vi } from "vitest"
 
 export const CDS = ResourceType.Cluster.typeUrl
 
-/** Waits until something holds, for at most 20 seconds. */
+/** Waits until something holds, for at most a minute. */
 export const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 20_000, interval: 5 }))
+  Effect.promise(() => vi.waitFor(assertion, { timeout: 60_000, interval: 5 }))
 
 /** Waits until so many polls are held. */
 export const held = (count: number) =>

@@ -135,7 +135,7 @@ describe("A long poll", { timeout: 120_000 }, () => {
     () =>
       Effect.gen(function* () {
         const count = 2000
-        const { port, store } = yield* serve({ wait: 30_000 })
+        const { port, store } = yield* serve({ wait: 300_000 })
         yield* store.set("edge", clusters("a"))
         const agent = new Http.Agent({ keepAlive: true })
         yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
