@@ -1493,6 +1493,13 @@ const routing = [
     by: "packages/routing/test/routeTable.vectors.test.ts"
   },
   {
+    fault: "what a policy says of a connection that is there comes before what it said when it asked for it",
+    file: "packages/routing/src/Tree.ts",
+    line: "[...others, ...connects]",
+    becomes: "[...connects, ...others]",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
     fault: "a path is certain whatever headers the route before it asks for",
     file: "packages/routing/src/Matcher.ts",
     line: "matcher.headers.length === 0 &&",

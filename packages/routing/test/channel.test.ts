@@ -138,6 +138,27 @@ describe("channel", () => {
     expect(sent(world)).toEqual(["10.0.0.2:80"])
   })
 
+  it("★ a cluster is ready at once over a connection that another cluster has", () => {
+    const world = new World(random(1))
+    world.xds({ _tag: "Start" })
+    world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+    const both = routesOf(
+      { match: { pathSpecifier: { case: "path", value: "/s/b" } }, action: to("b") },
+      { match: all, action: to("a") }
+    )
+    world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(both) })
+    for (const name of ["a", "b"]) {
+      world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+      world.xds({ _tag: "Assignment", name, known: value(assignmentOf(name, [name === "a" ? 1 : 2])) })
+    }
+    world.until(1_000)
+    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [1])) })
+    const before = world.sent.get("10.0.0.1:80") ?? 0
+    world.call("/s/b")
+    expect(world.sent.get("10.0.0.1:80")).toBe(before + 1)
+    expect(world.faults).toEqual([])
+  })
+
   it("10 000 calls are shared by weight, within a χ² bound", () => {
     const world = connected(random(7))
     world.xds({
