@@ -17,8 +17,6 @@ export default defineConfig({
     // All cores: a test waits for sockets and processes as often as it computes, and the default leaves one core to nobody.
     maxWorkers: "100%",
     minWorkers: 1,
-    // Files of one package share what they import: to load it anew for each takes more than most of their tests.
-    poolOptions: { forks: { isolate: false } },
     reporters: ["default", "./scripts/SummaryReporter.mjs"],
     server: { deps: { external: [/packages\/proto\/gen\//] } }
   }

@@ -1495,8 +1495,8 @@ const routing = [
   {
     fault: "what a policy says of a connection that is there comes before what it said when it asked for it",
     file: "packages/routing/src/Tree.ts",
-    line: "[...others, ...connects]",
-    becomes: "[...connects, ...others]",
+    line: 'outputs.filter(({ _tag }) => _tag === "State"), ...outputs.filter(({ _tag }) => _tag !== "State")',
+    becomes: 'outputs.filter(({ _tag }) => _tag !== "State"), ...outputs.filter(({ _tag }) => _tag === "State")',
     by: "packages/routing/test/channel.test.ts"
   },
   {

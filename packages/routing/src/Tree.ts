@@ -202,11 +202,10 @@ const feed = (run: Run, node: Node, input: Parameters<Definition["step"]>[1]): F
   const [state, outputs] = node.policy.step(node.state, input, run.context)
   let next: Node = { ...node, state }
   let said = quiet
-  // ★ Connections come last: one that is there already is told at once, and what the policy says to that comes after what
-  // it says now.
-  const connects = outputs.filter(({ _tag }) => _tag === "Connect")
-  const others = connects.length === 0 ? outputs : outputs.filter(({ _tag }) => _tag !== "Connect")
-  for (const output of [...others, ...connects]) {
+  // ★ What the policy says now comes first: a child that is made, or a connection that is there already, is heard at once,
+  // and what the policy says to that comes after.
+  const order = [...outputs.filter(({ _tag }) => _tag === "State"), ...outputs.filter(({ _tag }) => _tag !== "State")]
+  for (const output of order) {
     const fed = carryOut(run, next, output)
     next = fed.node
     if (fed.said.length > 0) said = [...said, ...fed.said]

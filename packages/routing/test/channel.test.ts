@@ -1,3 +1,4 @@
+import { Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as ClusterHolds from "@effect-xds/routing/ClusterHolds"
 import { describe, expect, it } from "@effect/vitest"
 import * as HashMap from "effect/HashMap"
@@ -156,6 +157,23 @@ describe("channel", () => {
     const before = world.sent.get("10.0.0.1:80") ?? 0
     world.call("/s/b")
     expect(world.sent.get("10.0.0.1:80")).toBe(before + 1)
+    expect(world.faults).toEqual([])
+  })
+
+  it("★ a cluster with a ring is connected by its first call, which is sent", () => {
+    const world = new World(random(1))
+    world.xds({ _tag: "Start" })
+    world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+    world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routesOf({ match: all, action: to("a") })) })
+    world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", { lbPolicy: Cluster_LbPolicy.RING_HASH })) })
+    world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1, 2])) })
+    world.until(1_000)
+    expect(Array.from(world.sent.values())).toEqual([])
+    world.call()
+    world.until(2_000)
+    world.call()
+    world.until(3_000)
+    expect(Array.from(world.sent.values()).reduce((sum, count) => sum + count, 0)).toBe(2)
     expect(world.faults).toEqual([])
   })
 
