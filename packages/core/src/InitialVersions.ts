@@ -220,12 +220,6 @@ export class InternedVersions implements ReadonlyMap<string, string> {
     return this.numbers.size
   }
 
-  /** The number in a place of {@link NumberSet.toArray}. */
-  numberAt(numbers: Sorting["entries"], at: number): number {
-    const number = numbers[at]
-    return typeof number === "number" ? number : 0
-  }
-
   get(name: string): string | undefined {
     return this.map().get(name)
   }
@@ -367,7 +361,7 @@ export const sort = (self: Sorting, count: number): Sorting => {
   if (versions instanceof InternedVersions) {
     const meaning = meaningOf(versions.dictionary, set)
     for (let left = count * knownPerNew; at < entries.length && left > 0; at++) {
-      const number = versions.numberAt(entries, at)
+      const number = numberAt(entries, at)
       left -= meaning.isKnown(number) ? 1 : knownPerNew
       if (meaning.isNamed(number)) kept.push(at)
       else gone.push(versions.dictionary.textOf(number)[0])
@@ -383,6 +377,12 @@ export const sort = (self: Sorting, count: number): Sorting => {
   return { ...self, at, found: [...self.found, { kept, gone }] }
 }
 
+/** The number of an entry, where what is held are numbers. */
+const numberAt = (entries: Sorting["entries"], at: number): number => {
+  const number = entries[at]
+  return typeof number === "number" ? number : 0
+}
+
 const sortedFrom = ({ entries, found, versions }: Sorting): Sorted => {
   if (found.every(({ gone }) => gone.length === 0)) return [versions, []]
   const gone = new Set<string>()
@@ -391,7 +391,7 @@ const sortedFrom = ({ entries, found, versions }: Sorting): Sorted => {
     const numbers = new NumberSet()
     for (const { kept } of found) {
       numbers.add(
-        Uint32Array.from(kept, (at) => versions.numberAt(entries, at)),
+        Uint32Array.from(kept, (at) => numberAt(entries, at)),
         versions.dictionary.size
       )
     }

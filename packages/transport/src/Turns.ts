@@ -88,3 +88,20 @@ export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<
       wanted = false
     })
   })
+
+/**
+ * All that comes one after the other; where a turn is over before the next is made, others have theirs.
+ *
+ * @since 0.1.0
+ */
+export const gather = async <A>(
+  turns: Pick<Turns, "isOver" | "later">,
+  all: AsyncIterable<A>
+): Promise<ReadonlyArray<A>> => {
+  const gathered: Array<A> = []
+  for await (const each of all) {
+    gathered.push(each)
+    if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
+  }
+  return gathered
+}

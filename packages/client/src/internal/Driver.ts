@@ -206,9 +206,7 @@ export class Driver {
       const message = `${what} failed in the transport or the event loop: ${Reason.of(cause)}`
       this.environment.log(LogLevel.Error, `defect ${address} ${what}`, `${address}: ${message}`, Cause.die(cause))
       if (key === undefined) return
-      this.forget(key, message, true)
-      const error = { code: Status.codes.INTERNAL, message }
-      this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
+      this.ended(key, { code: Status.codes.INTERNAL, message }, true)
     }
   }
 
@@ -310,7 +308,7 @@ export class Driver {
           if (isCurrent()) this.onMessage(key, protocol, message)
         },
         onEnd: (status) => {
-          if (isCurrent()) this.ended(key, this.withoutSecrets(errorOf(status)))
+          if (isCurrent()) this.ended(key, this.withoutSecrets(errorOf(status)), false)
         }
       }
     )
@@ -329,9 +327,7 @@ export class Driver {
     }
     const address = this.addressOf(key)
     this.environment.log(LogLevel.Warning, `malformed ${address}`, `${address}: ${decoded.left.message}; stream ended`)
-    const error = { code: Status.codes.INTERNAL, message: decoded.left.message }
-    this.forget(key, error.message, true)
-    this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
+    this.ended(key, { code: Status.codes.INTERNAL, message: decoded.left.message }, true)
   }
 
   /** Before anything else sees it: what a server says may quote what it sent. */
@@ -346,8 +342,9 @@ export class Driver {
     return { code, message: Redaction.values(message, secrets) }
   }
 
-  private ended(key: string, error: ErrorDetail): void {
-    this.forget(key, error.message, false)
+  /** A stream is over. `end`: the transport is to be told, because it was ended here. */
+  private ended(key: string, error: ErrorDetail, end: boolean): void {
+    this.forget(key, error.message, end)
     this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
   }
 

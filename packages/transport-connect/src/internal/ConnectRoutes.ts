@@ -21,6 +21,7 @@ import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import type { Holder } from "@effect-xds/transport/ByteBudget"
+import * as Turns from "@effect-xds/transport/Turns"
 import { Buffer } from "node:buffer"
 import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
@@ -115,17 +116,11 @@ const toMessage = async (
   const bytes = concat(response)
   const json = context.values.get(jsonKey)
   if (json === undefined) return preEncoded(schema, bytes)
-  const { turns } = shared
-  const parts: Array<Uint8Array> = []
   try {
-    for await (const part of MessageJson.parts(schema, resources, bytes)) {
-      parts.push(part)
-      if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
-    }
+    return json.put(Buffer.concat(await Turns.gather(shared.turns, MessageJson.parts(schema, resources, bytes))))
   } catch (cause) {
     throw ConnectError.from(cause, Code.Internal)
   }
-  return json.put(Buffer.concat(parts))
 }
 
 const isJson = (contentType: string | null): boolean => /^application\/(?:\S+\+)?json/.test(contentType ?? "")

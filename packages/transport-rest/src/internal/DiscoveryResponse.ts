@@ -6,7 +6,7 @@ import * as Response from "@effect-xds/core/Response"
 import * as Wire from "@effect-xds/core/Wire"
 import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
-import type { Turns } from "@effect-xds/transport/Turns"
+import * as Turns from "@effect-xds/transport/Turns"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
@@ -35,7 +35,7 @@ export class DiscoveryResponse {
 
   constructor(
     { body, suffix }: ServerTransport.Outgoing,
-    private readonly turns: Turns
+    private readonly turns: Turns.Turns
   ) {
     let version = ""
     Wire.fields(body, (reader, number) => {
@@ -78,14 +78,9 @@ export class DiscoveryResponse {
 }
 
 /** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
-const toJson = async (message: Uint8Array, turns: Turns): Promise<Uint8Array> => {
+const toJson = async (message: Uint8Array, turns: Turns.Turns): Promise<Uint8Array> => {
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-  const parts: Array<Uint8Array> = []
-  for await (const part of MessageJson.parts(DiscoveryResponseSchema, field.resources, message)) {
-    parts.push(part)
-    if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
-  }
-  return Buffer.concat(parts)
+  return Buffer.concat(await Turns.gather(turns, MessageJson.parts(DiscoveryResponseSchema, field.resources, message)))
 }
 
 /** The nonce by which the server knows what it wrote on a stream. */
@@ -100,7 +95,7 @@ export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
 }
 
 /** Gives the same response for the same shared body. Of one server: they all name the same control plane. */
-export const shared = (turns: Turns): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
+export const shared = (turns: Turns.Turns): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
   const known = new WeakMap<Uint8Array, DiscoveryResponse>()
   return (outgoing) => {
     let response = known.get(outgoing.body)
