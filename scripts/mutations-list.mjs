@@ -1872,6 +1872,34 @@ export const mutations = [
     becomes: "if (names.length > options.maxNames * 1_000_000)"
   },
   {
+    fault: "a hundred thousand names of a request are put into one set",
+    file: "StateOfTheWorld.ts",
+    line: "const namesPerSet = 8_192",
+    becomes: "const namesPerSet = 1_000_000",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "of the names of a long request only the last ones are still asked for",
+    file: "StateOfTheWorld.ts",
+    line: "if (isNew && at % namesPerSet === 0) wanted = [...wanted, new Set(resourceNames.slice(at, at + namesPerSet))]",
+    becomes: "if (isNew && at % namesPerSet === 0) wanted = [new Set(resourceNames.slice(at, at + namesPerSet))]",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "a poll by many names is answered with some of them",
+    file: "packages/server/src/internal/Connection.ts",
+    line: "const isWhole = unary || this.accepted.whole === true",
+    becomes: "const isWhole = unary",
+    by: "packages/transport-rest/test/Polling.test.ts"
+  },
+  {
+    fault: "a poll by many names is told that nothing changed while the answer is made",
+    file: "packages/transport-rest/src/internal/Session.ts",
+    line: "for (const held of this.#held) held.asked = true",
+    becomes: "",
+    by: "packages/transport-rest/test/Polling.test.ts"
+  },
+  {
     fault: "a name may have any length",
     file: "ServerStream.ts",
     by: "packages/core/test/LargeRequest.test.ts",

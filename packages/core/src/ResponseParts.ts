@@ -47,6 +47,7 @@ interface Part {
  * @since 0.1.0
  */
 export const split = (response: Response, maxBytes: number): Response => {
+  if (maxBytes === Number.POSITIVE_INFINITY) return response
   const { absent, aliases, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)

@@ -565,6 +565,28 @@ const isServed = (self: Subscription, set: ResourceSet.ResourceSet, name: string
 export const isLost = (self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
   hasName(self, name) ? ResourceSet.find(set, name) === undefined : !isServed(self, set, name)
 
+/** Changes of a map of names. Of a copy that nobody has yet many are made at the price of one. */
+class Changing {
+  private copy: HashMap.HashMap<string, string> | undefined
+
+  constructor(private readonly names: HashMap.HashMap<string, string>) {}
+
+  set(name: string, fingerprint: string): void {
+    this.copy ??= HashMap.beginMutation(this.names)
+    HashMap.set(this.copy, name, fingerprint)
+  }
+
+  /** The same for a name that was asked for; another one is passed over. */
+  setKnown(name: string, fingerprint: string): void {
+    if (HashMap.has(this.copy ?? this.names, name)) this.set(name, fingerprint)
+  }
+
+  /** The map with the changes; the same one if there were none. */
+  end(): HashMap.HashMap<string, string> {
+    return this.copy === undefined ? this.names : HashMap.endMutation(this.copy)
+  }
+}
+
 /**
  * Notes the fingerprints of resources under every name by which they were asked for.
  *
@@ -576,12 +598,12 @@ export const hold = (
   resources: Iterable<Resource>,
   aliasesOf: (resource: Resource) => ReadonlyArray<string> = () => noAliases
 ): HashMap.HashMap<string, string> => {
-  let next = names
+  const next = new Changing(names)
   for (const resource of resources) {
-    if (HashMap.has(next, resource.name)) next = HashMap.set(next, resource.name, resource.fingerprint)
-    for (const alias of aliasesOf(resource)) next = HashMap.set(next, alias, resource.fingerprint)
+    next.setKnown(resource.name, resource.fingerprint)
+    for (const alias of aliasesOf(resource)) next.set(alias, resource.fingerprint)
   }
-  return next
+  return next.end()
 }
 
 /**
@@ -594,12 +616,12 @@ export const holdAgain = (
   returned: Iterable<string>,
   lingering: ReadonlyMap<string, Lingering>
 ): HashMap.HashMap<string, string> => {
-  let next = names
+  const next = new Changing(names)
   for (const name of returned) {
     const resource = lingering.get(name)?.resource
-    if (resource !== undefined && HashMap.has(next, name)) next = HashMap.set(next, name, resource.fingerprint)
+    if (resource !== undefined) next.setKnown(name, resource.fingerprint)
   }
-  return next
+  return next.end()
 }
 
 /**
@@ -611,9 +633,9 @@ export const release = (
   names: HashMap.HashMap<string, string>,
   released: Iterable<string>
 ): HashMap.HashMap<string, string> => {
-  let next = names
-  for (const name of released) if (HashMap.has(next, name)) next = HashMap.set(next, name, "")
-  return next
+  const next = new Changing(names)
+  for (const name of released) next.setKnown(name, "")
+  return next.end()
 }
 
 /**

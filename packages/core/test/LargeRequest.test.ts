@@ -30,6 +30,7 @@ class Driver {
   mostTaken = 0
   mostAnswered = 0
   mostSorted = 0
+  mostListed = 0
 
   constructor(options: Parameters<typeof ServerStream.make>[0]) {
     this.stream = ServerStream.make(options)
@@ -45,6 +46,7 @@ class Driver {
     const after = this.counts()
     this.mostTaken = Math.max(this.mostTaken, Math.abs(after.names - before.names))
     this.mostSorted = Math.max(this.mostSorted, after.sorted - before.sorted)
+    this.mostListed = Math.max(this.mostListed, after.listed - before.listed)
     for (const output of outputs) {
       if (output._tag !== "Send") continue
       this.sent.push(output)
@@ -62,10 +64,15 @@ class Driver {
     }
   }
 
-  private counts(): { readonly names: number; readonly sorted: number } {
+  private counts(): { readonly names: number; readonly sorted: number; readonly listed: number } {
     const { sorting, subscriptions, taking } = this.stream
     const current = taking?.names.next ?? subscriptions[0]
-    return { names: current === undefined ? 0 : HashMap.size(current.names), sorted: sorting?.at ?? 0 }
+    const sets = taking?.names._tag === "StateOfTheWorld" ? taking.names.wanted : []
+    return {
+      names: current === undefined ? 0 : HashMap.size(current.names),
+      sorted: sorting?.at ?? 0,
+      listed: sets.reduce((sum, { size }) => sum + size, 0)
+    }
   }
 }
 
@@ -97,6 +104,7 @@ describe("a request with many names", () => {
     const responseNonce = driver.sent.at(-1)?.nonce ?? ""
     driver.request(Request.stateOfTheWorld({ typeUrl, resourceNames: namesFrom(10_000, 20_000), responseNonce }))
     assert.strictEqual(driver.mostTaken, 512)
+    assert.strictEqual(driver.mostListed, 8_192)
     assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 20_000 })
     const [subscription] = driver.stream.subscriptions
     assert.strictEqual(subscription === undefined ? -1 : HashSet.size(subscription.forced), 0)

@@ -65,6 +65,19 @@ describe("A poll", { timeout: 120_000 }, () => {
     })
   )
 
+  it.scopedLive("★ by two thousand names is answered in one response, however large", () =>
+    Effect.gen(function* () {
+      const { port, store } = yield* serve({ maxJsonValues: 100_000 }, { maxResponseBytes: 10_000 })
+      const names = Array.from({ length: 2_000 }, (_, at) => `cluster-${at}`)
+      yield* store.set("edge", Snapshot.make({ endpoints: names.map((name) => assignment(name)) }))
+      const polling = client(port, { path: endpoints, names: [...names, "nobody"] })
+      expect(contentOf(yield* polling.poll()).names).toEqual(names.toSorted())
+      expect((yield* polling.poll()).status).toBe(304)
+      yield* store.set("edge", Snapshot.make({ endpoints: names.map((name) => assignment(name, 1)) }))
+      expect(contentOf(yield* polling.poll()).names).toEqual(names.toSorted())
+    })
+  )
+
   it.scopedLive("is answered in canonical JSON, with the types of Any at any depth", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve({}, { controlPlane: "cp-1" })

@@ -75,6 +75,11 @@ export interface AcceptedStream {
   /** The request headers, names in lower case; values of a repeated name joined with `, `. */
   readonly headers: Readonly<Record<string, string>>
   /**
+   * Whether an answer must be one response, however large, as that of a unary method is: the client takes each by itself. Default:
+   * false; an answer to many names may come in several.
+   */
+  readonly whole?: boolean | undefined
+  /**
    * Sends a response. `true`: there is credit for another one. `false`: this one was taken, but nothing more may be
    * written until {@link StreamHandler.onWritable}. A stream begins with credit for one.
    */

@@ -505,6 +505,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private serve(name: string, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {
     const { settings } = this.environment
     const { protocol, typeUrl, unary } = this.accepted.method
+    const isWhole = unary || this.accepted.whole === true
     // What allowed it may have been taken back while it was decided.
     this.endIfRevoked(name)
     if (this.hasEnded()) return
@@ -521,10 +522,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
         maxNames: settings.maxNames,
         maxNameLength: settings.maxNameLength,
         maxTypes: settings.maxTypes,
-        // One request has one response.
-        maxResponseBytes: unary
-          ? Number.POSITIVE_INFINITY
-          : settings.maxResponseBytes - this.suffix(longestNonce).byteLength
+        ...(isWhole
+          ? { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
+          : { maxResponseBytes: settings.maxResponseBytes - this.suffix(longestNonce).byteLength })
       })
       group = this.environment.join(this, name)
     } catch (cause) {
@@ -777,6 +777,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   /** Warns of a response that a client of gRPC may refuse: it would end the stream, and ask for the same again. */
   private judgeSize(typeUrl: string, nonce: string, bytes: number): void {
     const { environment } = this
+    // Who takes each response by itself has no limit of gRPC.
+    if (this.accepted.whole === true) return
     const maximum = environment.settings.maxResponseBytes
     const before = this.oversized
     if (bytes <= maximum) {

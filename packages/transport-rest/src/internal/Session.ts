@@ -52,7 +52,7 @@ export interface Environment {
 class Held implements Due {
   /** Has what was delivered last, as far as can be told. */
   current = true
-  /** What it lacks was asked of the server in its name. */
+  /** What it lacks was asked of the server: that may take longer than it would wait for a change. */
   asked = false
 
   constructor(
@@ -90,6 +90,7 @@ const everything: ReadonlyArray<string> = ["*"]
 
 export class Session implements ServerTransport.AcceptedStream {
   readonly method: ServerTransport.Method
+  readonly whole = true
   /** In place of no names `*` stands, which can be asked for again. */
   readonly #names: ReadonlyArray<string>
   /** Whether every response is complete by itself; else only one that answers a subscription is. */
@@ -295,7 +296,11 @@ export class Session implements ServerTransport.AcceptedStream {
   #settle(): void {
     const pending = this.#pending
     if (pending === undefined || this.#unsubscribing || this.#held.size === 0) return
-    if (!pending.complete) return this.#refresh()
+    if (!pending.complete) {
+      // Something is new to all who wait; of many names the server takes some turns to say what.
+      for (const held of this.#held) held.asked = true
+      return this.#refresh()
+    }
     this.#pending = undefined
     const response = this.environment.responseOf(pending.outgoing)
     const { nonce, version } = response
