@@ -1454,6 +1454,62 @@ const thinParts = [
     by: "packages/transport-filesystem/test/PlainYaml.test.ts"
   },
   {
+    fault: "messages of text: a field by both of its names is written twice",
+    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    line: "if (index > first && this.#fields[index - 1] === field) return false",
+    becomes: "",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "messages of text: two of a oneof are both written",
+    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    line: "if (oneofs && !this.#hasOneOfEach(first, end)) return false",
+    becomes: "",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "messages of text: fields stand in the order of the text",
+    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    line: "before.number <= field.number) break",
+    becomes: "before.number > 0) break",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "messages of text: a default is written",
+    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    line: "if (this.#isZero(content)) this.#at = before",
+    becomes: "",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "messages of text: half of a character is written",
+    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    line: "if (half.test(value)) return false",
+    becomes: "",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "messages of text: a number out of its bounds is written",
+    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    line: "if (field.bounds !== undefined && ValueBounds.isOutside(value, field.bounds)) return false",
+    becomes: "",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "messages in binary: what is no text is one",
+    file: "packages/proto/src/internal/MessageWalk.ts",
+    line: "if (field.isText && !isText(this.#bytes, this.#at, last)) return false",
+    becomes: "",
+    by: "packages/proto/test/MessageBytes.test.ts"
+  },
+  {
+    fault: "messages in binary: what is in a message ends behind it",
+    file: "packages/proto/src/internal/MessageWalk.ts",
+    line: "if (length < 0 || last > end) return false",
+    becomes: "if (length < 0) return false",
+    by: "packages/proto/test/MessageBytes.test.ts"
+  },
+  {
     fault: "what a client refuses is sent compressed",
     file: "packages/transport-rest/src/internal/Negotiation.ts",
     line: "> 0\n}",

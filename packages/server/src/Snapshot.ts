@@ -11,6 +11,7 @@ import type { Any } from "@bufbuild/protobuf/wkt"
 import * as Resource from "@effect-xds/core/Resource"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -473,7 +474,7 @@ const encodeSource = (
   const given = bytesOf(source)
   try {
     if (given !== undefined) {
-      fromBinary(schema, given)
+      MessageBytes.check(schema, given)
       return given
     }
     if ("$typeName" in source) return toBinary(schema, source)

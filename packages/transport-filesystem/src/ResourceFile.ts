@@ -6,11 +6,12 @@
  * @since 0.1.0
  */
 import type { DescMessage, JsonValue, Message, Registry } from "@bufbuild/protobuf"
-import { fromBinary, fromJson, isMessage } from "@bufbuild/protobuf"
+import { create, fromBinary, fromJson, isMessage } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
 import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt"
 import { minimumTtl } from "@effect-xds/core/Resource"
 import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { DiscoveryResponse, Resource } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
@@ -25,6 +26,7 @@ import * as FileFormat from "./FileFormat.js"
 import * as FileContent from "./internal/FileContent.js"
 import * as JsonProblem from "./internal/JsonProblem.js"
 import * as JsonText from "./internal/JsonText.js"
+import { type Encoded, MessageEncoder } from "./internal/MessageEncoder.js"
 import { Pause } from "./internal/Pause.js"
 import * as Placeholders from "./internal/Placeholders.js"
 import { type ReadOptions, withDefaults } from "./internal/ReadOptions.js"
@@ -159,7 +161,8 @@ interface Problem {
 
 /** A resource before it was looked at. */
 interface Element {
-  readonly any: Any
+  /** An `Any`, or what it would hold. */
+  readonly any: Encoded
   /** Whether its bytes were made here, from a message that was read. */
   readonly isMessage: boolean
   readonly path: Path
@@ -294,7 +297,8 @@ const readElement = async ({ offsetOf, path, value }: Placed, reading: Reading):
     reading.problems.take(problem("Schema", detail, path, offset))
     return
   }
-  const any = reading.problems.take(await readJson(AnySchema, value, offsetOf, path))
+  const encoder = (reading.encoder ??= new MessageEncoder("json", await TypeRegistry.forJson({})))
+  const any = encoder.any(value) ?? reading.problems.take(await readJson(AnySchema, value, offsetOf, path))
   if (any !== undefined) await reading.add({ any, isMessage: true, path, offset })
 }
 
@@ -490,7 +494,7 @@ const responseFromBinary = async (bytes: Uint8Array, reading: Reading): Promise<
 const milliseconds = ({ ttl }: Resource): number | undefined =>
   ttl === undefined ? undefined : Number(ttl.seconds) * 1_000 + ttl.nanos / 1e6
 
-const unwrap = (element: Element): Result<{ readonly any: Any; readonly wrapper: Resource | undefined }> => {
+const unwrap = (element: Element): Result<{ readonly any: Encoded; readonly wrapper: Resource | undefined }> => {
   const { any, offset, path } = element
   if (TypeRegistry.typeName(any.typeUrl) !== WRAPPER) return Either.right({ any, wrapper: undefined })
   try {
@@ -543,7 +547,8 @@ const resourceOf = async (
   let message: Message | undefined
   if (!element.isMessage || type === ResourceType.VirtualHost) {
     try {
-      message = fromBinary(schema, any.value)
+      if (type === ResourceType.VirtualHost) message = fromBinary(schema, any.value)
+      else MessageBytes.check(schema, any.value)
     } catch (cause) {
       return fail("Syntax", `its bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
     }
@@ -593,6 +598,8 @@ const resourceOf = async (
 class Reading {
   readonly problems = new Problems()
   readonly pause = new Pause()
+  /** Made with the first element. */
+  encoder: MessageEncoder | undefined
   readonly resources: Array<FileResource> = []
   /** What they were made of, for those who want a response. */
   readonly elements: Array<Element> = []
@@ -831,7 +838,9 @@ const checkResponse = (
     const detail = `it is of type ${resource.typeUrl}, the response of ${typeUrl}`
     problems.take(problem("WrongType", detail, element?.path, element?.offset))
   }
-  for (const { any } of elements) message.resources.push(any)
+  for (const { any } of elements) {
+    message.resources.push(create(AnySchema, { typeUrl: any.typeUrl, value: any.value }))
+  }
   return { typeUrl, version: message.versionInfo, resources, message }
 }
 

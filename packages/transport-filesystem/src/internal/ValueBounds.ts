@@ -16,7 +16,7 @@ import type { Path } from "./SourceDocument.js"
 type Number64 = number | bigint
 
 /** A numeric rule, of whatever type of numbers. */
-interface Bounds {
+export interface Bounds {
   readonly lt?: Number64 | undefined
   readonly lte?: Number64 | undefined
   readonly gt?: Number64 | undefined
@@ -35,7 +35,7 @@ interface Check {
 /** The number of that field in every numeric rule. */
 const ignoreEmpty = 8
 
-const boundsOf = (rules: FieldRules | undefined): Bounds | undefined => {
+const boundsIn = (rules: FieldRules | undefined): Bounds | undefined => {
   switch (rules?.type.case) {
     case "float":
     case "double":
@@ -74,7 +74,7 @@ const itemRules = (field: DescField, rules: FieldRules | undefined): FieldRules 
 
 const checkOf = (field: DescField): Check | undefined => {
   const rules = hasOption(field, fieldRules) ? getOption(field, fieldRules) : undefined
-  const bounds = boundsOf(itemRules(field, rules))
+  const bounds = boundsIn(itemRules(field, rules))
   const message = isSkipped(rules) || isSkipped(itemRules(field, rules)) ? undefined : field.message
   return bounds === undefined && message === undefined ? undefined : { field, bounds, message }
 }
@@ -99,6 +99,10 @@ const checksOf = (schema: DescMessage): ReadonlyMap<string, Check> => {
   }
   return checks
 }
+
+/** The bounds of a field, or of what is in its list or map. */
+export const boundsOf = (schema: DescMessage, field: DescField): Bounds | undefined =>
+  checksOf(schema).get(field.name)?.bounds
 
 /** A number as proto3 JSON has it; `undefined`: NaN, which passes every bound, or none. */
 const numberOf = (json: JsonValue, like: Number64): Number64 | undefined => {
@@ -130,6 +134,9 @@ const wrongWith = (json: JsonValue, { gt, gte, ignoreEmpty, lt, lte }: Bounds, h
   if (isOver) return lte === undefined ? `${shown} must be under ${most}` : `${shown} is over ${most}, the most allowed`
   return undefined
 }
+
+/** Whether a number is out of its bounds. */
+export const isOutside = (json: JsonValue, bounds: Bounds): boolean => wrongWith(json, bounds, true) !== undefined
 
 const isObject = (json: JsonValue | undefined): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)

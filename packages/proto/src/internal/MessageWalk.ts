@@ -1,0 +1,203 @@
+/**
+ * Goes through the fields of an encoded message without making the message.
+ *
+ * ★ It says that bytes are a message, or nothing: whatever it does not know for sure, what is wrong and why, is for the library.
+ */
+import type { DescField, DescMessage } from "@bufbuild/protobuf"
+import { ScalarType } from "@bufbuild/protobuf"
+import { WireType } from "@bufbuild/protobuf/wire"
+
+/** How a field stands in the bytes. */
+interface FieldPlan {
+  readonly wireType: number
+  /** A list of numbers may also stand as one string of bytes. */
+  readonly packed: boolean
+  readonly isText: boolean
+  /** Of a message, or of the entries of a map. */
+  message: Plan | undefined
+}
+
+// As numbers, which is what stands in the bytes.
+const varint: number = WireType.Varint
+const bit64: number = WireType.Bit64
+const bit32: number = WireType.Bit32
+const delimited: number = WireType.LengthDelimited
+
+/** By the numbers of the fields. */
+type Plan = Array<FieldPlan | undefined>
+
+/** A field with a higher number is left to the library. */
+const maxNumber = 1_000
+
+/** Messages that are nested deeper are left to the library, which reads 100. */
+const deepest = 90
+
+// Descriptors never change.
+const plans = new WeakMap<DescMessage, Plan>()
+
+const planOf = (schema: DescMessage): Plan => {
+  const known = plans.get(schema)
+  if (known !== undefined) return known
+  const plan: Plan = []
+  // Before its fields: a message may hold others of its own type.
+  plans.set(schema, plan)
+  for (const field of schema.fields) put(plan, field.number, fieldPlan(field))
+  return plan
+}
+
+const put = (plan: Plan, number: number, field: FieldPlan | undefined): void => {
+  if (number > maxNumber) return
+  // Without holes, which are slow.
+  while (plan.length <= number) plan.push(undefined)
+  plan[number] = field
+}
+
+const ofMessage = (message: Plan | undefined): FieldPlan => ({
+  wireType: delimited,
+  packed: false,
+  isText: false,
+  message
+})
+
+const ofScalar = (scalar: ScalarType, isList: boolean): FieldPlan => {
+  const wireType = wireTypeOf(scalar)
+  return {
+    wireType,
+    packed: isList && wireType !== delimited,
+    isText: scalar === ScalarType.STRING,
+    message: undefined
+  }
+}
+
+const wireTypeOf = (scalar: ScalarType): number => {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return delimited
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return bit64
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return bit32
+    default:
+      return varint
+  }
+}
+
+const fieldPlan = (field: DescField): FieldPlan | undefined => {
+  switch (field.fieldKind) {
+    case "scalar":
+      return ofScalar(field.scalar, false)
+    case "enum":
+      return ofScalar(ScalarType.INT32, false)
+    case "message":
+      return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message))
+    case "list":
+      if (field.listKind !== "message")
+        return ofScalar(field.listKind === "enum" ? ScalarType.INT32 : field.scalar, true)
+      return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message))
+    case "map": {
+      const entry: Plan = []
+      put(entry, 1, ofScalar(field.mapKey, false))
+      put(
+        entry,
+        2,
+        field.mapKind === "message"
+          ? ofMessage(planOf(field.message))
+          : ofScalar(field.mapKind === "enum" ? ScalarType.INT32 : field.scalar, false)
+      )
+      return ofMessage(entry)
+    }
+  }
+}
+
+/** Goes through bytes; what it does not know for sure is no message to it. */
+class Walk {
+  #at = 0
+  readonly #bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes
+  }
+
+  /** Whether the fields of a message stand up to the end, and nothing else: none of them ends behind it. */
+  message(plan: Plan, end: number, depth: number): boolean {
+    if (depth > deepest) return false
+    while (this.#at < end) {
+      const tag = this.#uint32(end)
+      const field = plan[tag >>> 3]
+      if (field === undefined) return false
+      const wireType = tag & 7
+      if (wireType === delimited) {
+        if (!this.#delimited(field, end, depth)) return false
+      } else if (wireType !== field.wireType || !this.#number(wireType, end)) {
+        return false
+      }
+    }
+    return true
+  }
+
+  #delimited(field: FieldPlan, end: number, depth: number): boolean {
+    const length = this.#uint32(end)
+    const last = this.#at + length
+    if (length < 0 || last > end) return false
+    if (field.message !== undefined) return this.message(field.message, last, depth + 1)
+    if (field.packed) {
+      while (this.#at < last) if (!this.#number(field.wireType, last)) return false
+      return true
+    }
+    if (field.wireType !== delimited) return false
+    if (field.isText && !isText(this.#bytes, this.#at, last)) return false
+    this.#at = last
+    return true
+  }
+
+  #number(wireType: number, end: number): boolean {
+    if (wireType === varint) {
+      // At most ten bytes; the last of ten holds one bit.
+      const bytes = this.#bytes
+      for (let left = 10; left > 0 && this.#at < end; left--) {
+        const byte = bytes[this.#at++] ?? 0
+        if (byte < 0x80) return left > 1 || byte <= 1
+      }
+      return false
+    }
+    this.#at += wireType === bit64 ? 8 : 4
+    return this.#at <= end
+  }
+
+  /** A number below 2^28, which is enough for a tag and a length; -1: something else. */
+  #uint32(end: number): number {
+    const bytes = this.#bytes
+    let value = 0
+    for (let shift = 0; shift < 28 && this.#at < end; shift += 7) {
+      const byte = bytes[this.#at++] ?? 0
+      value |= (byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+    return -1
+  }
+}
+
+const isText = (bytes: Uint8Array, begin: number, end: number): boolean => {
+  for (let at = begin; at < end; at++) {
+    if ((bytes[at] ?? 0) > 0x7f) return isUtf8(bytes.subarray(at, end))
+  }
+  return true
+}
+
+const isUtf8 = (bytes: Uint8Array): boolean => {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether bytes are a message of the type for sure. */
+export const isMessage = (schema: DescMessage, bytes: Uint8Array): boolean =>
+  new Walk(bytes).message(planOf(schema), bytes.byteLength, 1)

@@ -1,0 +1,478 @@
+/**
+ * Writes what was read of a text as the bytes of a message, without making the message: a file may hold a hundred thousand, and to make
+ * and encode them takes most of the time that it takes to read one.
+ *
+ * ★ It writes the very bytes that protobuf-es writes, or nothing: versions are digests of them. What it does not know for sure, what is
+ * wrong and why, is for protobuf-es.
+ */
+import type { DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
+import { base64Decode, WireType } from "@bufbuild/protobuf/wire"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import type { FieldPlan, Format, MessagePlan } from "./MessagePlan.js"
+import { plansOf, tagOf, wireTypeOf } from "./MessagePlan.js"
+import * as ValueBounds from "./ValueBounds.js"
+
+/** The bytes of a message, and which it is: an `Any`. */
+export interface Encoded {
+  readonly typeUrl: string
+  readonly value: Uint8Array
+}
+
+/** What is nested deeper is for protobuf-es, which reads 100 messages deep and counts an `Any` and what is in it as two. */
+const deepest = 45
+
+/** A half of a character. */
+const half = /\p{Surrogate}/u
+
+/** Bytes that a number, a tag or a length takes at most. */
+const longest = 10
+
+const text = new TextEncoder()
+
+const isObject = (json: JsonValue | undefined): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+export class MessageEncoder {
+  readonly #planOf: (schema: DescMessage) => MessagePlan
+  #bytes = new Uint8Array(4_096)
+  #view = new DataView(this.#bytes.buffer)
+  #at = 0
+  /** Fields of the messages that are being written and their values, of the outer ones first. */
+  readonly #fields: Array<FieldPlan> = []
+  readonly #values: Array<JsonValue> = []
+
+  constructor(
+    format: Format,
+    readonly registry: Registry
+  ) {
+    this.#planOf = plansOf[format]
+  }
+
+  /** An `Any` as the object with `@type` that it is in JSON; `undefined`: it is for protobuf-es. */
+  any(json: JsonValue): Encoded | undefined {
+    if (!isObject(json)) return undefined
+    const schema = this.#typeOf(json)
+    if (schema === undefined) return undefined
+    this.#at = 0
+    if (this.#message(this.#planOf(schema), json, 1, true)) {
+      return { typeUrl: `type.googleapis.com/${schema.typeName}`, value: this.#bytes.slice(0, this.#at) }
+    }
+    this.#fields.length = 0
+    this.#values.length = 0
+    return undefined
+  }
+
+  /** The type of what is in an `Any`. */
+  #typeOf(json: JsonObject): DescMessage | undefined {
+    const url = Object.hasOwn(json, "@type") ? json["@type"] : undefined
+    if (typeof url !== "string") return undefined
+    const name = TypeRegistry.typeName(url)
+    // These stand in an `Any` in another form.
+    return name.startsWith("google.protobuf.") ? undefined : this.registry.getMessage(name)
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Messages
+
+  #message(plan: MessagePlan, json: JsonValue, depth: number, isAny: boolean): boolean {
+    if (depth > deepest || !plan.isKnown || !isObject(json)) return false
+    const first = this.#fields.length
+    let oneofs = false
+    for (const key of Object.keys(json)) {
+      const field = plan.fields.get(key)
+      const value = json[key]
+      if (field === undefined || value === undefined) {
+        if (isAny && key === "@type") continue
+        return false
+      }
+      this.#put(field, value, first)
+      if (field.oneof > 0) oneofs = true
+    }
+    const end = this.#fields.length
+    if (oneofs && !this.#hasOneOfEach(first, end)) return false
+    for (let index = first; index < end; index++) {
+      const field = this.#fields[index]
+      const value = this.#values[index]
+      if (field === undefined || value === undefined) return false
+      // By both of its names.
+      if (index > first && this.#fields[index - 1] === field) return false
+      if (!this.#field(field, value, depth)) return false
+    }
+    this.#fields.length = first
+    this.#values.length = first
+    return true
+  }
+
+  /** Fields stand in the order of their numbers. */
+  #put(field: FieldPlan, value: JsonValue, first: number): void {
+    const fields = this.#fields
+    const values = this.#values
+    let at = fields.length
+    fields.push(field)
+    values.push(value)
+    for (; at > first; at--) {
+      const before = fields[at - 1]
+      const valueBefore = values[at - 1]
+      if (before === undefined || valueBefore === undefined || before.number <= field.number) break
+      fields[at] = before
+      values[at] = valueBefore
+    }
+    fields[at] = field
+    values[at] = value
+  }
+
+  #hasOneOfEach(first: number, end: number): boolean {
+    for (let one = first; one < end; one++) {
+      const oneof = this.#fields[one]?.oneof ?? 0
+      if (oneof === 0) continue
+      for (let other = one + 1; other < end; other++) if (this.#fields[other]?.oneof === oneof) return false
+    }
+    return true
+  }
+
+  #field(field: FieldPlan, value: JsonValue, depth: number): boolean {
+    // A field that is null is not set, but null is one of the values of a `Value`.
+    if (value === null && (field.kind !== "value" || field.shape !== "one")) return true
+    if (field.shape === "list") return Array.isArray(value) && this.#list(field, value, depth)
+    if (field.shape === "map") return isObject(value) && this.#map(field, value, depth)
+    if (field.hasPresence) {
+      this.#number(field.tag)
+      return this.#value(field, value, depth)
+    }
+    const before = this.#at
+    this.#number(field.tag)
+    const content = this.#at
+    if (!this.#value(field, value, depth)) return false
+    // The default is not written; that of a string and of bytes is a length of zero.
+    if (this.#isZero(content)) this.#at = before
+    return true
+  }
+
+  #isZero(begin: number): boolean {
+    for (let at = begin; at < this.#at; at++) if (this.#bytes[at] !== 0) return false
+    return true
+  }
+
+  #list(field: FieldPlan, list: ReadonlyArray<JsonValue>, depth: number): boolean {
+    if (list.length === 0) return true
+    if (!field.isPacked) {
+      for (const value of list) {
+        if (value === null) return false
+        this.#number(field.tag)
+        if (!this.#value(field, value, depth)) return false
+      }
+      return true
+    }
+    this.#number(field.tag)
+    const begin = this.#begin()
+    for (const value of list) if (value === null || !this.#value(field, value, depth)) return false
+    this.#end(begin)
+    return true
+  }
+
+  #map(field: FieldPlan, map: JsonObject, depth: number): boolean {
+    for (const key of Object.keys(map)) {
+      const value = map[key]
+      if (value === undefined || value === null) return false
+      this.#number(field.tag)
+      const begin = this.#begin()
+      this.#number(keyTag)
+      if (!this.#string(key)) return false
+      this.#number(valueTag | wireTypeOf(field.kind))
+      if (!this.#value(field, value, depth)) return false
+      this.#end(begin)
+    }
+    return true
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Values, without their tags
+
+  #value(field: FieldPlan, value: JsonValue, depth: number): boolean {
+    if (field.bounds !== undefined && ValueBounds.isOutside(value, field.bounds)) return false
+    switch (field.kind) {
+      case "string":
+        return typeof value === "string" && this.#string(value)
+      case "bool":
+        return typeof value === "boolean" && this.#number(value ? 1 : 0)
+      case "enum":
+        return this.#enum(field, value)
+      case "int32":
+        return isInteger(value, -0x80000000, 0x7fffffff) && this.#integer(value)
+      case "uint32":
+        return isInteger(value, 0, 0xffffffff) && this.#number(value)
+      case "int64":
+        return this.#long(value, -(2n ** 63n), 2n ** 63n - 1n)
+      case "uint64":
+        return this.#long(value, 0n, 2n ** 64n - 1n)
+      case "float":
+        return this.#float(value)
+      case "double":
+        return this.#double(value)
+      case "bytes":
+        return typeof value === "string" && this.#base64(value)
+      default:
+        return this.#delimited(field, value, depth)
+    }
+  }
+
+  #delimited(field: FieldPlan, value: JsonValue, depth: number): boolean {
+    const begin = this.#begin()
+    if (!this.#inside(field, value, depth)) return false
+    this.#end(begin)
+    return true
+  }
+
+  #inside(field: FieldPlan, value: JsonValue, depth: number): boolean {
+    switch (field.kind) {
+      case "message":
+        return field.message !== undefined && this.#message(field.message(), value, depth + 1, false)
+      case "wrapper":
+        return field.wrapped !== undefined && this.#field(field.wrapped, value, depth)
+      case "duration":
+        return this.#duration(value)
+      case "struct":
+        return this.#struct(value, depth + 1)
+      case "value":
+        return this.#anything(value, depth + 1)
+      case "any":
+        return this.#any(value, depth + 1)
+      default:
+        return false
+    }
+  }
+
+  #any(json: JsonValue, depth: number): boolean {
+    if (!isObject(json)) return false
+    const schema = this.#typeOf(json)
+    if (schema === undefined) return false
+    this.#number(anyType)
+    this.#string(`type.googleapis.com/${schema.typeName}`)
+    const before = this.#at
+    this.#number(anyValue)
+    const begin = this.#begin()
+    if (!this.#message(this.#planOf(schema), json, depth, true)) return false
+    if (this.#at === begin) this.#at = before
+    else this.#end(begin)
+    return true
+  }
+
+  #enum({ numbers }: FieldPlan, value: JsonValue): boolean {
+    if (typeof value !== "string") return isInteger(value, -0x80000000, 0x7fffffff) && this.#integer(value)
+    const number = numbers?.get(value)
+    return number !== undefined && this.#integer(number)
+  }
+
+  /** Up to nine digits, and no sign. */
+  #duration(value: JsonValue): boolean {
+    const match = typeof value === "string" ? /^(\d{1,11})(?:\.(\d{1,9}))?s$/.exec(value) : null
+    if (match === null) return false
+    const [, seconds = "", fraction = ""] = match
+    this.#positive(durationSeconds, Number(seconds))
+    this.#positive(durationNanos, Number(fraction.padEnd(9, "0")))
+    return true
+  }
+
+  #positive(tag: number, value: number): void {
+    if (value === 0) return
+    this.#number(tag)
+    this.#number(value)
+  }
+
+  #struct(json: JsonValue, depth: number): boolean {
+    if (!isObject(json)) return false
+    for (const key of Object.keys(json)) {
+      const value = json[key]
+      if (value === undefined) return false
+      this.#number(structFields)
+      const begin = this.#begin()
+      this.#number(keyTag)
+      if (!this.#string(key)) return false
+      this.#number(valueTag | WireType.LengthDelimited)
+      const inner = this.#begin()
+      if (!this.#anything(value, depth + 1)) return false
+      this.#end(inner)
+      this.#end(begin)
+    }
+    return true
+  }
+
+  /** A `google.protobuf.Value`. */
+  #anything(json: JsonValue, depth: number): boolean {
+    if (depth > deepest) return false
+    switch (typeof json) {
+      case "string":
+        this.#number(valueString)
+        return this.#string(json)
+      case "boolean":
+        this.#number(valueBool)
+        return this.#number(json ? 1 : 0)
+      case "number":
+        this.#number(valueNumber)
+        return this.#double(json)
+      default:
+    }
+    if (json === null) {
+      this.#number(valueNull)
+      return this.#number(0)
+    }
+    if (isObject(json)) {
+      this.#number(valueStruct)
+      const begin = this.#begin()
+      if (!this.#struct(json, depth + 1)) return false
+      this.#end(begin)
+      return true
+    }
+    if (!Array.isArray(json)) return false
+    this.#number(valueList)
+    const begin = this.#begin()
+    for (const item of json) {
+      this.#number(listValues)
+      const inner = this.#begin()
+      if (!this.#anything(item, depth + 1)) return false
+      this.#end(inner)
+    }
+    this.#end(begin)
+    return true
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Bytes
+
+  #room(size: number): void {
+    if (this.#at + size <= this.#bytes.length) return
+    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#at + size))
+    larger.set(this.#bytes.subarray(0, this.#at))
+    this.#bytes = larger
+    this.#view = new DataView(larger.buffer)
+  }
+
+  /** A number from 0 to 2^53. */
+  #number(value: number): true {
+    this.#room(longest)
+    let rest = value
+    for (; rest > 0x7fffffff; rest = Math.floor(rest / 128)) this.#bytes[this.#at++] = (rest % 128) | 0x80
+    for (; rest > 0x7f; rest >>>= 7) this.#bytes[this.#at++] = (rest & 0x7f) | 0x80
+    this.#bytes[this.#at++] = rest
+    return true
+  }
+
+  #integer(value: number): true {
+    return value < 0 ? this.#big(BigInt.asUintN(64, BigInt(value))) : this.#number(value)
+  }
+
+  #big(value: bigint): true {
+    this.#room(longest)
+    let rest = value
+    for (; rest > 0x7fn; rest >>= 7n) this.#bytes[this.#at++] = Number(rest & 0x7fn) | 0x80
+    this.#bytes[this.#at++] = Number(rest)
+    return true
+  }
+
+  /** A number, or its digits. */
+  #long(value: JsonValue, least: bigint, most: bigint): boolean {
+    const isDigits = typeof value === "string" && /^(?:0|-?[1-9]\d{0,19})$/.test(value)
+    if (!isDigits && !(typeof value === "number" && Number.isSafeInteger(value))) return false
+    const big = BigInt(value)
+    return big >= least && big <= most && this.#big(BigInt.asUintN(64, big))
+  }
+
+  #float(value: JsonValue): boolean {
+    if (typeof value !== "number") return false
+    const near = Math.fround(value)
+    // One that is next to nothing is written as a zero that is set.
+    if (!Number.isFinite(near) || (near === 0 && value !== 0)) return false
+    this.#room(longest)
+    this.#view.setFloat32(this.#at, value, true)
+    this.#at += 4
+    return true
+  }
+
+  #double(value: JsonValue): boolean {
+    if (typeof value !== "number" || !Number.isFinite(value)) return false
+    this.#room(longest)
+    this.#view.setFloat64(this.#at, value, true)
+    this.#at += 8
+    return true
+  }
+
+  #base64(value: string): boolean {
+    let bytes: Uint8Array
+    try {
+      bytes = base64Decode(value)
+    } catch {
+      return false
+    }
+    this.#number(bytes.byteLength)
+    this.#room(bytes.byteLength)
+    this.#bytes.set(bytes, this.#at)
+    this.#at += bytes.byteLength
+    return true
+  }
+
+  #string(value: string): boolean {
+    const { length } = value
+    this.#room(3 * length + longest)
+    if (length < 0x80 && this.#ascii(value)) return true
+    if (half.test(value)) return false
+    const begin = this.#begin()
+    this.#at += text.encodeInto(value, this.#bytes.subarray(this.#at)).written
+    this.#end(begin)
+    return true
+  }
+
+  /** A short text of these characters only, as nearly all are. */
+  #ascii(value: string): boolean {
+    const { length } = value
+    const bytes = this.#bytes
+    const begin = this.#at
+    bytes[begin] = length
+    for (let index = 0; index < length; index++) {
+      const code = value.charCodeAt(index)
+      if (code > 0x7f) return false
+      bytes[begin + 1 + index] = code
+    }
+    this.#at = begin + 1 + length
+    return true
+  }
+
+  /** Leaves a byte for the length of what follows. */
+  #begin(): number {
+    this.#room(longest)
+    return ++this.#at
+  }
+
+  /** Writes the length of what began there. */
+  #end(begin: number): void {
+    const length = this.#at - begin
+    if (length < 0x80) {
+      this.#bytes[begin - 1] = length
+      return
+    }
+    const size = length < 0x4000 ? 2 : length < 0x200000 ? 3 : length < 0x10000000 ? 4 : 5
+    this.#room(longest)
+    this.#bytes.copyWithin(begin - 1 + size, begin, this.#at)
+    this.#at = begin - 1
+    this.#number(length)
+    this.#at += length
+  }
+}
+
+const isInteger = (value: JsonValue, least: number, most: number): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= least && value <= most
+
+// The fields of messages that have a form of their own.
+const keyTag = tagOf(1, WireType.LengthDelimited)
+const valueTag = tagOf(2, WireType.Varint)
+const anyType = tagOf(1, WireType.LengthDelimited)
+const anyValue = tagOf(2, WireType.LengthDelimited)
+const durationSeconds = tagOf(1, WireType.Varint)
+const durationNanos = tagOf(2, WireType.Varint)
+const structFields = tagOf(1, WireType.LengthDelimited)
+const listValues = tagOf(1, WireType.LengthDelimited)
+const valueNull = tagOf(1, WireType.Varint)
+const valueNumber = tagOf(2, WireType.Bit64)
+const valueString = tagOf(3, WireType.LengthDelimited)
+const valueBool = tagOf(4, WireType.Varint)
+const valueStruct = tagOf(5, WireType.LengthDelimited)
+const valueList = tagOf(6, WireType.LengthDelimited)

@@ -1,0 +1,81 @@
+import type { DescMessage, JsonValue } from "@bufbuild/protobuf"
+import { fromJson } from "@bufbuild/protobuf"
+import { AnySchema } from "@bufbuild/protobuf/wkt"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import { beforeAll, describe, expect, it } from "@effect/vitest"
+import { MessageEncoder } from "../src/internal/MessageEncoder.js"
+import * as ValueBounds from "../src/internal/ValueBounds.js"
+import { fieldsOf, Random } from "./RandomJson.js"
+
+/** More of them by hand. */
+const seeds = Number(process.env["SEEDS"] ?? 150)
+const from = Number(process.env["FROM"] ?? 0)
+
+/** Beside the resources: what stands in them as an `Any`, and types with what is rare elsewhere. */
+const others = [
+  "envoy.config.bootstrap.v3.Bootstrap",
+  "envoy.extensions.filters.http.lua.v3.Lua",
+  "envoy.extensions.filters.http.router.v3.Router",
+  "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+  "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+  "envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+  "envoy.service.discovery.v3.Resource",
+  "envoy.service.status.v3.ClientConfig",
+  "envoy.data.core.v3.HealthCheckEvent",
+  "envoy.admin.v3.ServerInfo",
+  "envoy.data.accesslog.v3.HTTPAccessLogEntry",
+  "xds.type.v3.TypedStruct",
+  "xds.type.matcher.v3.Matcher",
+  "google.protobuf.Empty",
+  "google.protobuf.StringValue"
+]
+
+const types: Array<DescMessage> = []
+
+beforeAll(async () => {
+  for (const name of [...ResourceType.all.map(({ typeName }) => typeName), ...others]) {
+    const type = await TypeRegistry.load(name)
+    if (type !== undefined) types.push(type)
+  }
+})
+
+/** What is done without it. */
+const otherwise = (json: JsonValue, registry: Awaited<ReturnType<typeof TypeRegistry.forJson>>): string | undefined => {
+  try {
+    const any = fromJson(AnySchema, json, { registry })
+    return ValueBounds.find(AnySchema, json, registry, []).length > 0 ? undefined : hex(any)
+  } catch {
+    return undefined
+  }
+}
+
+const hex = ({ typeUrl, value }: { readonly typeUrl: string; readonly value: Uint8Array }): string =>
+  `${typeUrl} ${Buffer.from(value).toString("hex")}`
+
+describe("MessageEncoder", () => {
+  it("writes the bytes that protobuf-es writes, or leaves it to that", async () => {
+    const registry = await TypeRegistry.forJson({})
+    const encoder = new MessageEncoder("json", registry)
+    const seen = { written: 0, left: 0, refused: 0 }
+    for (let seed = from; seed < from + seeds; seed++) {
+      for (const type of types) {
+        const random = new Random(seed)
+        const recipe = { random, odd: random.of([0, 0, 5, 30, 200], 0), registry, types }
+        const json = { "@type": `type.googleapis.com/${type.typeName}`, ...fieldsOf(recipe, type) }
+        const written = encoder.any(json)
+        const wanted = otherwise(json, registry)
+        if (written !== undefined && hex(written) !== wanted) {
+          expect.fail(`seed ${seed}: ${JSON.stringify(json)}\n${hex(written)}\n${wanted ?? "is refused"}`)
+        }
+        if (written !== undefined) seen.written++
+        else if (wanted !== undefined) seen.left++
+        else seen.refused++
+      }
+    }
+    if (seeds > 1_000) console.log(seen)
+    expect(seen.written).toBeGreaterThan(5 * seeds)
+    expect(seen.refused).toBeGreaterThan(seeds)
+    expect(seen.written).toBeGreaterThan(seen.left)
+  })
+})
