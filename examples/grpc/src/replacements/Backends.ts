@@ -1,4 +1,8 @@
-/** Two backends that answer with their name, `a` and `b`. Prints their addresses as `a=127.0.0.1:50051 b=127.0.0.1:50052`. */
+/**
+ * Backends that answer with their name, each. Prints their addresses as `a=127.0.0.1:50051 b=127.0.0.1:50052`.
+ *
+ *     node dist/replacements/Backends.js <name> …
+ */
 import { Server, ServerCredentials, type UntypedServiceImplementation } from "@grpc/grpc-js"
 import { greet } from "./Service.js"
 
@@ -14,4 +18,4 @@ const listen = (name: string): Promise<string> =>
     )
   })
 
-console.log((await Promise.all([listen("a"), listen("b")])).join(" "))
+console.log((await Promise.all(process.argv.slice(2).map(listen))).join(" "))

@@ -21,11 +21,12 @@ import * as ChildProcess from "../ChildProcess.js"
 import * as Wait from "../Wait.js"
 import * as GrpcClient from "./GrpcClient.js"
 
-const group = "shop"
+export const group = "shop"
 
-const ads = { configSourceSpecifier: { case: "ads", value: {} } } as const
+export const ads = { configSourceSpecifier: { case: "ads", value: {} } } as const
 
-const listener = create(ListenerSchema, {
+/** What clients ask for first: calls to `greeter` go by the routes `greeter`. */
+export const listener = create(ListenerSchema, {
   name: "greeter",
   apiListener: {
     apiListener: anyPack(
@@ -123,30 +124,40 @@ export interface Fleet {
 
 export type Failure = Wait.TimedOut | ChildProcess.Crashed | PlatformError.PlatformError
 
-const serve = (phaseDeadline: Duration.DurationInput) =>
+/** A control plane. */
+export const serve = (phaseDeadline: Duration.DurationInput) =>
   Layer.build(
     XdsServer.layer({ group: (node) => node.cluster, phaseDeadline }).pipe(
       Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, ConnectServer.layer({ port: 0 })))
     )
   ).pipe(Effect.orDie)
 
-const startBackends = Effect.gen(function* () {
-  let line: string | undefined
-  const process = yield* ChildProcess.start({
-    name: "the backends",
-    script: new URL("../../dist/replacements/Backends.js", import.meta.url),
-    onLine: (first) => {
-      line ??= first
-    }
+/** Starts backends; gives their addresses by name. */
+export const startBackends = (names: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    let line: string | undefined
+    const process = yield* ChildProcess.start({
+      name: "the backends",
+      script: new URL("../../dist/replacements/Backends.js", import.meta.url),
+      args: names,
+      onLine: (first) => {
+        line ??= first
+      }
+    })
+    const addresses = yield* Wait.until({
+      what: "the backends to listen",
+      limit: "60 seconds",
+      check: () => {
+        const found = Array.from(
+          (line ?? "").matchAll(/(\S+)=(\S+)/g),
+          ([, name = "", address = ""]) => [name, address] as const
+        )
+        return found.length === names.length ? new Map(found) : undefined
+      },
+      seen: () => line ?? "they printed no address"
+    }).pipe(Effect.raceFirst(process.crash))
+    return { process, addresses }
   })
-  const addresses = yield* Wait.until({
-    what: "the backends to listen",
-    limit: "60 seconds",
-    check: () => /^a=(\S+) b=(\S+)$/.exec(line ?? "") ?? undefined,
-    seen: () => line ?? "they printed no address"
-  }).pipe(Effect.raceFirst(process.crash))
-  return { process, a: addresses[1] ?? "", b: addresses[2] ?? "" }
-})
 
 /** Waits until each client had so many answers of the backend that it did not have at the call. */
 export const answers = (
@@ -180,12 +191,13 @@ export const start = (
     const server = Context.get(context, XdsServer.XdsServer)
     const store = Context.get(context, SnapshotStore.SnapshotStore)
     const publish = (state: State) => Effect.orDie(store.set(group, toSnapshot(state)))
-    const backends = yield* startBackends
+    const { addresses, process } = yield* startBackends(["a", "b"])
+    const backends = { a: addresses.get("a") ?? "", b: addresses.get("b") ?? "" }
     yield* publish(first(backends))
     const clients = yield* Effect.forEach(names, (name) => GrpcClient.start(name, server.address, group), {
       concurrency: "unbounded"
     })
-    const crash = Effect.raceAll([backends.process.crash, ...clients.map((client) => client.crash)])
+    const crash = Effect.raceAll([process.crash, ...clients.map((client) => client.crash)])
     const fleet: Fleet = { backends, clients, publish, events: server.events, crash }
     yield* answers(fleet, "a", 20, "2 minutes")
     return fleet

@@ -78,6 +78,16 @@ export interface GrpcClient {
   readonly crash: ChildProcess.ChildProcess["crash"]
 }
 
+/** What a client finds its control plane by, as the node of that name. */
+export const environment = (name: string, controlPlane: string, group: string): Readonly<Record<string, string>> => ({
+  GRPC_XDS_BOOTSTRAP_CONFIG: JSON.stringify({
+    xds_servers: [{ server_uri: controlPlane, channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] }],
+    node: { id: name, cluster: group, locality: {} }
+  }),
+  // A proxy of this machine is not for what is on this machine.
+  no_proxy: "127.0.0.1"
+})
+
 /** Starts a client that finds `xds:///greeter` at the control plane, as the node of its own name. */
 export const start = (
   name: Name,
@@ -90,16 +100,7 @@ export const start = (
     const options = {
       name,
       onLine: calls.onLine,
-      env: {
-        GRPC_XDS_BOOTSTRAP_CONFIG: JSON.stringify({
-          xds_servers: [
-            { server_uri: controlPlane, channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] }
-          ],
-          node: { id: name, cluster: group, locality: {} }
-        }),
-        // A proxy of this machine is not for what is on this machine.
-        no_proxy: "127.0.0.1"
-      }
+      env: environment(name, controlPlane, group)
     }
     const { crash } =
       peer._tag === "Present"
