@@ -1773,6 +1773,20 @@ const routing = [
     by: "packages/routing/test/exploration.test.ts"
   },
   {
+    fault: "each search of a replacement counts as one through the whole text",
+    file: "packages/routing/src/RegularExpression.ts",
+    line: "steps += text.length - end",
+    becomes: "steps += text.length",
+    by: "packages/routing/test/badInput.test.ts"
+  },
+  {
+    fault: "a cluster is drawn from nine tenths of the weights",
+    file: "packages/routing/src/RouteAction.ts",
+    line: "Draws.at(draw, 0) * sum)",
+    becomes: "Draws.at(draw, 0) * sum * 0.9)",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
     fault: "an endpoint has one entry too many",
     file: "packages/routing/src/Ring.ts",
     line: "entries.length < target",

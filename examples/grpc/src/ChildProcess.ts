@@ -33,13 +33,16 @@ export const startProgram = (options: {
   readonly args?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
   readonly onLine: (line: string) => void
+  /** What it is given as its standard input. */
+  readonly input?: Stream.Stream<string>
 }): Effect.Effect<ChildProcess, PlatformError.PlatformError, Scope.Scope | CommandExecutor.CommandExecutor> =>
   Effect.gen(function* () {
     const crashed = yield* Deferred.make<never, Crashed>()
     const lastErrors: Array<string> = []
     let asked = false
     const command = Command.make(options.program, ...(options.args ?? [])).pipe(Command.env(options.env ?? {}))
-    const child = yield* Command.start(command)
+    const { input } = options
+    const child = yield* Command.start(input === undefined ? command : Command.stdin(command, Stream.encodeText(input)))
     const lines = (stream: typeof child.stdout, onLine: (line: string) => void) =>
       stream.pipe(
         Stream.decodeText(),

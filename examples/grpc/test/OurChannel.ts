@@ -1,4 +1,4 @@
-/** A channel of our routing, driven in process: its connections are there at once, or never. */
+/** A channel of our routing, driven in process: its connections are there at once, or never. Its chance comes from a seed. */
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as Channel from "@effect-xds/routing/Channel"
@@ -10,6 +10,7 @@ export class OurChannel {
   private readonly todo: Array<Channel.Input> = []
   private readonly outcomes = new Map<number, string>()
   private ids = 0
+  private random = 1
 
   /** @param canConnect whether somebody listens at an address */
   constructor(private readonly canConnect: (address: string) => boolean) {
@@ -21,15 +22,15 @@ export class OurChannel {
   }
 
   /** Where a call goes: an address, or why it fails, or that it waits. */
-  call(path: string, headers: Readonly<Record<string, string>>): string {
+  call(path: string, headers: Iterable<readonly [name: string, value: string]>): string {
     const id = ++this.ids
     const drawn = new Map<number, number>()
     const draw = (n: number): number => {
-      const number = drawn.get(n) ?? Math.random()
+      const number = drawn.get(n) ?? this.draw()
       drawn.set(n, number)
       return number
     }
-    const asked = { path, headers: CallHeaders.fromEntries(Object.entries(headers)), draw }
+    const asked = { path, headers: CallHeaders.fromEntries(headers), draw }
     this.give({ _tag: "Call", id, call: { ...asked, waitForReady: false, timeout: undefined } })
     const outcome = this.outcomes.get(id) ?? "waits"
     this.outcomes.delete(id)
@@ -37,10 +38,23 @@ export class OurChannel {
     return outcome
   }
 
+  /** The connection is lost, and cannot be made again. */
+  lose(address: string): void {
+    this.give({ _tag: "Connection", address, state: "IDLE", message: "" })
+  }
+
+  /** Numbers in [0, 1) without an order: the steps of a counter, mixed. */
+  private draw(): number {
+    this.random = (this.random + 0x6d2b79f5) | 0
+    let bits = Math.imul(this.random ^ (this.random >>> 15), this.random | 1)
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
+  }
+
   private give(first: Channel.Input): void {
     this.todo.push(first)
     for (let input = this.todo.shift(); input !== undefined; input = this.todo.shift()) {
-      const context = { now: 0, draw: () => Math.random() }
+      const context = { now: 0, draw: () => this.draw() }
       const [next, outputs] = Channel.step(this.channel, input, context, this.counters)
       this.channel = next
       for (const output of outputs) this.handle(output)

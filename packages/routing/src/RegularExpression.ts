@@ -17,7 +17,10 @@ export interface RegularExpression {
   readonly pattern: string
   /** ★ Whether the whole string matches, as `^(?:pattern)$` does. */
   readonly matches: (text: string) => boolean
-  /** The string with every match replaced. `\0` … `\9` in the substitution are the match and its groups. */
+  /**
+   * The string with every match replaced, as far as {@link maxRewriteSteps} go; the rest stays as it is. `\0` … `\9` in the
+   * substitution are the match and its groups.
+   */
   readonly replaceAll: (text: string, substitution: string) => string
 }
 
@@ -27,6 +30,15 @@ export interface RegularExpression {
  * @since 0.1.0
  */
 export const maxPatternLength = 65_536
+
+/**
+ * Most characters that a replacement of all matches looks at, counted as if each search went on to the end of the text. A
+ * search is linear, but `a.*b|a` looks through all of the text for each `a` of it: of 64 KB that takes minutes. A text of
+ * 2 047 characters is never too long, nor one of 64 KB with 31 matches.
+ *
+ * @since 0.1.0
+ */
+export const maxRewriteSteps = 2_097_152
 
 /**
  * Compiles a pattern. Left: why it is not a pattern of RE2, for people.
@@ -50,7 +62,7 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
       const matcher = compiled.matcher(text)
       let end = 0
       let out = ""
-      while (matcher.find()) {
+      for (let steps = text.length; steps <= maxRewriteSteps && matcher.find(); steps += text.length - end) {
         out += text.slice(end, matcher.start()) + expand(substitution, (group) => matcher.group(group) ?? "")
         end = matcher.end()
       }

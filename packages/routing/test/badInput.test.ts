@@ -19,6 +19,8 @@ import { all, call, host, reasons, sent, split, tableOf, to, when } from "./Rout
 import { callWith, counters, named, outcome } from "./Steps.js"
 import { assignmentOf, clusterOf, listenerOf, routesOf, value } from "./World.js"
 
+const emptyRegex = { case: "safeRegexMatch" as const, value: { regex: "" } }
+
 /** How often code reads a character of a text, or asks for a part of it, while something is done. */
 const readsOf = (action: () => void): number => {
   const names = ["charCodeAt", "codePointAt", "charAt"] as const
@@ -64,6 +66,26 @@ describe("regular expressions", () => {
     ["too long", "a".repeat(65_537)]
   ])("%s is rejected", (_, regex) => {
     expect(reasons([when({ pathSpecifier: { case: "safeRegex", value: { regex } } })])).toEqual(["InvalidRegex"])
+  })
+
+  // The rule of 1 character and more is one of Envoy's; grpc-js and grpc-go take it: see examples/grpc.
+  it.each(["current", "A28"] as const)("an empty one is taken, and is that of an empty text (%s)", (rules) => {
+    const match = { ...all, headers: [{ name: "h", headerMatchSpecifier: emptyRegex }] }
+    const table = Either.getOrThrow(tableOf([host({ match, action: to("x") })], { rules }))
+    const outcomeOf = (...headers: ReadonlyArray<readonly [string, string]>) =>
+      RouteTable.match(table, "any", call("/", headers))._tag
+    expect([outcomeOf(["h", ""]), outcomeOf(["h", "a"]), outcomeOf()]).toEqual(["Route", "NoRoute", "NoRoute"])
+  })
+
+  it("★ replacing all matches of a pattern that looks through the rest for each ends", () => {
+    const regex = Either.getOrThrow(RegularExpression.make("a.*b|a"))
+    // 32 searches of 65 536 characters; the rest stays.
+    const text = "a".repeat(65_536)
+    expect(regex.replaceAll(text, "x")).toBe(`${"x".repeat(32)}${text.slice(32)}`)
+    expect(regex.replaceAll(text.slice(0, 2_047), "x")).toBe("x".repeat(2_047))
+    // One search for each match, which are few.
+    const long = `${"-".repeat(65_000)}abab`
+    expect(Either.getOrThrow(RegularExpression.make("a")).replaceAll(long, "x")).toBe(`${"-".repeat(65_000)}xbxb`)
   })
 
   it("a header of 64 KB", () => {
