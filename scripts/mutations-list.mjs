@@ -1787,6 +1787,27 @@ const routing = [
     by: "packages/routing/test/routeTable.vectors.test.ts"
   },
   {
+    fault: "rings of other sizes are taken for equal",
+    file: "packages/routing/src/RingStore.ts",
+    line: "JSON.stringify([minSize, maxSize, members",
+    becomes: "JSON.stringify([maxSize, members",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "a policy makes a ring of its own, although there is an equal one",
+    file: "packages/routing/src/policy/RingHash.ts",
+    line: "self.ring : rings.make(",
+    becomes: "self.ring : Rings.make(",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "a ring that is asked for again is the next to be forgotten",
+    file: "packages/routing/src/RingStore.ts",
+    line: "this.rings.delete(key)",
+    becomes: "void key",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
     fault: "an endpoint has one entry too many",
     file: "packages/routing/src/Ring.ts",
     line: "entries.length < target",

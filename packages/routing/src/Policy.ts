@@ -11,6 +11,7 @@ import type { Connectivity } from "./Connectivity.js"
 import type { Draw } from "./Draw.js"
 import type { Address, Endpoint } from "./Endpoint.js"
 import type { Picker } from "./Picker.js"
+import type { RingStore } from "./RingStore.js"
 
 /**
  * What happens to a policy.
@@ -72,6 +73,8 @@ export interface Context {
   readonly now: number
   /** The random numbers of this step. */
   readonly draw: Draw
+  /** Where policies get their rings from, so that equal ones are one. Default: each policy makes its own. */
+  readonly rings?: Pick<RingStore, "make"> | undefined
 }
 
 /**

@@ -12,6 +12,7 @@ import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Channel from "@effect-xds/routing/Channel"
 import * as Cluster from "@effect-xds/routing/Cluster"
 import * as Listener from "@effect-xds/routing/Listener"
+import { RingStore } from "@effect-xds/routing/RingStore"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
 import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
 import * as Either from "effect/Either"
@@ -120,7 +121,8 @@ export class World {
     /** Milliseconds that calls take. */
     readonly callTime: () => number = () => 10,
     /** Addresses that calls may be sent to now. */
-    public allowed?: (cluster: string, address: string) => boolean
+    public allowed?: (cluster: string, address: string) => boolean,
+    private readonly rings = new RingStore()
   ) {}
 
   get waiting(): number {
@@ -130,7 +132,8 @@ export class World {
   private over = 0
 
   give(input: Channel.Input): void {
-    const [next, outputs] = Channel.step(this.channel, input, { now: this.now, draw: () => this.draw() }, this.counters)
+    const context = { now: this.now, draw: () => this.draw(), rings: this.rings }
+    const [next, outputs] = Channel.step(this.channel, input, context, this.counters)
     this.channel = next
     for (const output of outputs) this.handle(output)
   }

@@ -1,9 +1,20 @@
 import { Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as ClusterHolds from "@effect-xds/routing/ClusterHolds"
+import type { Picker, Ring } from "@effect-xds/routing/Picker"
+import { RingStore } from "@effect-xds/routing/RingStore"
+import * as Tree from "@effect-xds/routing/Tree"
 import { describe, expect, it } from "@effect/vitest"
 import * as HashMap from "effect/HashMap"
 import { all, split, to } from "./Routes.js"
 import { World, assignmentOf, clusterOf, listenerOf, random, routesOf, value } from "./World.js"
+
+/** The ring that calls of a cluster are picked from. */
+const ringIn = (picker: Picker | undefined, cluster: string): Ring | undefined => {
+  if (picker?._tag === "ByName") return ringIn(picker.children.get(cluster), cluster)
+  if (picker?._tag === "Limited") return ringIn(picker.child, cluster)
+  return picker?._tag === "Ring" ? picker.ring : undefined
+}
+const path = (text: string) => ({ pathSpecifier: { case: "path" as const, value: text } })
 
 /** A channel with clusters `a` and `b` of two endpoints each; all goes to `a`. */
 const started = (draw: () => number = () => 0.5) => {
@@ -175,6 +186,43 @@ describe("channel", () => {
     world.until(3_000)
     expect(Array.from(world.sent.values()).reduce((sum, count) => sum + count, 0)).toBe(2)
     expect(world.faults).toEqual([])
+  })
+
+  it("equal rings are one, of clusters and of channels; others are their own", () => {
+    const store = new RingStore({ maxRings: 2 })
+    const ringsOf = (endpoints: Readonly<Record<string, ReadonlyArray<number>>>, minimumRingSize = 100n) => {
+      const world = new World(random(1), undefined, undefined, store)
+      const names = Object.keys(endpoints)
+      const routes = names.map((name) => ({ match: path(`/s/${name}`), action: to(name) }))
+      const policy = {
+        lbPolicy: Cluster_LbPolicy.RING_HASH,
+        lbConfig: { case: "ringHashLbConfig", value: { minimumRingSize } }
+      }
+      world.xds({ _tag: "Start" })
+      world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+      world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routesOf(...routes)) })
+      for (const name of names) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name, policy)) })
+      for (const [name, numbers] of Object.entries(endpoints)) {
+        world.xds({ _tag: "Assignment", name, known: value(assignmentOf(name, numbers)) })
+      }
+      const rings = new Map<string, Ring>()
+      for (const name of names) {
+        world.call(`/s/${name}`)
+        const ring = ringIn(Tree.told(world.channel.tree).picker, name)
+        if (ring !== undefined) rings.set(name, ring)
+      }
+      return rings
+    }
+    const one = ringsOf({ a: [1, 2, 3], b: [1, 2, 3], c: [1, 2] })
+    expect(one.get("a")?.hashes.length).toBeGreaterThan(99)
+    expect(one.get("b")).toBe(one.get("a"))
+    expect(one.get("c")?.endpoints).not.toEqual(one.get("a")?.endpoints)
+    expect(ringsOf({ x: [1, 2, 3] }).get("x")).toBe(one.get("a"))
+    expect(ringsOf({ x: [1, 2, 3] }, 200n).get("x")?.hashes.length).toBeGreaterThan(199)
+    // Two are kept: the one asked for first is made again.
+    expect(ringsOf({ x: [1, 2, 3] }).get("x")).toBe(one.get("a"))
+    expect(ringsOf({ x: [1, 2] }).get("x")).toEqual(one.get("c"))
+    expect(ringsOf({ x: [1, 2] }).get("x")).not.toBe(one.get("c"))
   })
 
   it("10 000 calls are shared by weight, within a χ² bound", () => {

@@ -110,7 +110,7 @@ const sameMembers = (a: ReadonlyArray<Member>, b: ReadonlyArray<Member>): boolea
 export const policy = define<Config, State>({
   name: "ring_hash_experimental",
   make: (node) => ({ node, children: new Map(), members: [], sizes: [0, 0], ring: noRing, updating: false }),
-  step: (self, input) => {
+  step: (self, input, { rings = Rings }) => {
     switch (input._tag) {
       case "Config": {
         const { maxRingSize = 8_388_608, minRingSize = 1_024 } = input.config
@@ -121,7 +121,7 @@ export const policy = define<Config, State>({
         }))
         const isSame =
           self.sizes[0] === minRingSize && self.sizes[1] === maxRingSize && sameMembers(self.members, members)
-        const ring = isSame ? self.ring : Rings.make(members, minRingSize, maxRingSize)
+        const ring = isSame ? self.ring : rings.make(members, minRingSize, maxRingSize)
         const children = new Map<string, Child>()
         const outputs: Array<Output> = []
         for (const [key, endpoint] of endpoints) {
