@@ -1496,6 +1496,27 @@ const thinParts = [
     by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
   },
   {
+    fault: "plain protobuf text: what follows a resource is not read",
+    file: "packages/transport-filesystem/src/internal/PlainProtobufText.ts",
+    line: "return reader.isAtEnd ? json : undefined",
+    becomes: "return json",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "plain protobuf text: of two values of a field one is read",
+    file: "packages/transport-filesystem/src/internal/PlainProtobufText.ts",
+    line: "if (before !== undefined) throw notPlain",
+    becomes: "",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
+    fault: "plain protobuf text: a number ends anywhere",
+    file: "packages/transport-filesystem/src/internal/PlainProtobufText.ts",
+    line: "const integer = /(?:0|-?[1-9]\\d{0,19})(?![\\w.+-])/y",
+    becomes: "const integer = /(?:0|-?[1-9]\\d{0,19})/y",
+    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+  },
+  {
     fault: "messages in binary: what is no text is one",
     file: "packages/proto/src/internal/MessageWalk.ts",
     line: "if (field.isText && !isText(this.#bytes, this.#at, last)) return false",

@@ -28,6 +28,7 @@ import * as JsonProblem from "./internal/JsonProblem.js"
 import * as JsonText from "./internal/JsonText.js"
 import { type Encoded, MessageEncoder } from "./internal/MessageEncoder.js"
 import { Pause } from "./internal/Pause.js"
+import * as PlainProtobufText from "./internal/PlainProtobufText.js"
 import * as Placeholders from "./internal/Placeholders.js"
 import { type ReadOptions, withDefaults } from "./internal/ReadOptions.js"
 import * as ProtobufText from "./internal/ProtobufText.js"
@@ -379,20 +380,23 @@ const readText = async (schema: DescMessage, text: string) =>
 const responseFromText = async (text: string, reading: Reading): Promise<DiscoveryResponse | undefined> => {
   const { pause, problems } = reading
   if (ProtobufText.isEmpty(text)) return problems.take<never>(nothing(text))
-  const registry = await ProtobufText.registryFor(text)
+  const encoder = new MessageEncoder("text", await TypeRegistry.forJson({}))
+  const typeNamed = (name: string) => encoder.registry.getMessage(name)
   const rest = new ProtobufText.Rest(text)
   for (const field of ProtobufText.fields(text)) {
     if (pause.isDue) await pause.turn()
     if (problems.isFull) return undefined
     if (field.isResource) {
       const path = ["resources", reading.count]
-      const message = takeText(
-        DiscoveryResponseSchema,
-        text.slice(field.begin, field.end),
-        registry,
-        field.begin,
-        reading
-      )
+      const plain = PlainProtobufText.resourceOf(text, field.begin, field.end, typeNamed)
+      const any = plain === undefined ? undefined : encoder.any(plain)
+      if (any !== undefined) {
+        await reading.add({ any, isMessage: true, path, offset: field.begin })
+        continue
+      }
+      const alone = text.slice(field.begin, field.end)
+      const registry = await ProtobufText.registryFor(alone)
+      const message = takeText(DiscoveryResponseSchema, alone, registry, field.begin, reading)
       for (const any of message?.resources ?? []) {
         await reading.add({ any, isMessage: field.isExpanded, path, offset: field.begin })
       }
@@ -400,6 +404,7 @@ const responseFromText = async (text: string, reading: Reading): Promise<Discove
       rest.add(field)
     }
   }
+  const registry = await ProtobufText.registryFor(rest.text)
   const parsed = ProtobufText.parse(DiscoveryResponseSchema, rest.text, registry)
   if (Either.isLeft(parsed)) {
     const { detail, offset } = parsed.left

@@ -1,15 +1,19 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf"
 import { fromJson } from "@bufbuild/protobuf"
+import { fromText } from "@bufbuild/protobuf/txtpb"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
+import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { MessageEncoder } from "../src/internal/MessageEncoder.js"
+import * as PlainProtobufText from "../src/internal/PlainProtobufText.js"
 import * as ValueBounds from "../src/internal/ValueBounds.js"
 import { fieldsOf, Random } from "./RandomJson.js"
+import { resourceOf } from "./RandomText.js"
 
 /** More of them by hand. */
-const seeds = Number(process.env["SEEDS"] ?? 150)
+const seeds = Number(process.env["SEEDS"] ?? 80)
 const from = Number(process.env["FROM"] ?? 0)
 
 /** Beside the resources: what stands in them as an `Any`, and types with what is rare elsewhere. */
@@ -77,5 +81,56 @@ describe("MessageEncoder", () => {
     expect(seen.written).toBeGreaterThan(5 * seeds)
     expect(seen.refused).toBeGreaterThan(seeds)
     expect(seen.written).toBeGreaterThan(seen.left)
+  })
+
+  it("writes the same of the protobuf text format", async () => {
+    const registry = await TypeRegistry.forJson({})
+    const encoder = new MessageEncoder("text", registry)
+    const seen = { written: 0, left: 0, refused: 0 }
+    const wantedOf = (text: string): string | undefined => {
+      try {
+        const { resources, ...others } = fromText(DiscoveryResponseSchema, text, { registry })
+        const [any] = resources
+        return any === undefined || resources.length > 1 || others.typeUrl !== "" ? "another response" : hex(any)
+      } catch {
+        return undefined
+      }
+    }
+    for (let seed = from; seed < from + seeds; seed++) {
+      for (const type of types) {
+        const random = new Random(seed)
+        const text = resourceOf({ random, odd: random.of([0, 0, 5, 30, 200], 0), registry, types }, type)
+        // As a part of a text.
+        const whole = `# ${text}\n${text}\n${text}`
+        const begin = text.length + 3
+        const plain = PlainProtobufText.resourceOf(whole, begin, begin + text.length, (name) =>
+          registry.getMessage(name)
+        )
+        const written = plain === undefined ? undefined : encoder.any(plain)
+        const wanted = wantedOf(text)
+        if (written !== undefined && hex(written) !== wanted) {
+          expect.fail(`seed ${seed}: ${text}\n${hex(written)}\n${wanted ?? "is refused"}`)
+        }
+        if (written !== undefined) seen.written++
+        else if (wanted !== undefined) seen.left++
+        else seen.refused++
+      }
+    }
+    if (seeds > 1_000) console.log(seen)
+    expect(seen.written).toBeGreaterThan(5 * seeds)
+    expect(seen.refused).toBeGreaterThan(seeds)
+    expect(seen.written).toBeGreaterThan(seen.left)
+  })
+
+  it("leaves text to protobuf-es that is not in its form", async () => {
+    const registry = await TypeRegistry.forJson({})
+    const read = (inside: string) => {
+      const text = `resources { [type.googleapis.com/envoy.config.cluster.v3.Cluster] { ${inside} } }`
+      return PlainProtobufText.resourceOf(text, 0, text.length, (name) => registry.getMessage(name))
+    }
+    expect(read('name: "a" type: 1 lb_policy: RANDOM')).toMatchObject({ name: "a", type: 1, lb_policy: "RANDOM" })
+    for (const wrong of ['type: 1name: "a"', "type: 01", "type: 1.0", "name: a", 'name "a"', 'name: "a" "b"']) {
+      expect(read(wrong), wrong).toBeUndefined()
+    }
   })
 })

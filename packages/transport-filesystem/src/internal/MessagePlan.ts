@@ -94,7 +94,8 @@ const makePlans = (format: Format): ((schema: DescMessage) => MessagePlan) => {
       hasPresence: field.oneof !== undefined || field.presence !== FeatureSet_FieldPresence.IMPLICIT,
       oneof: field.oneof === undefined ? 0 : schema.oneofs.indexOf(field.oneof) + 1,
       numbers: field.enum === undefined ? undefined : numbersOf(field.enum, format),
-      bounds: ValueBounds.boundsOf(schema, field),
+      // Of text they are not looked after.
+      bounds: format === "json" ? ValueBounds.boundsOf(schema, field) : undefined,
       message: message === undefined ? undefined : () => (plan ??= planOf(message)),
       wrapped: wrapped === undefined ? undefined : fieldPlan(wrapped.parent, wrapped)
     }
@@ -103,14 +104,16 @@ const makePlans = (format: Format): ((schema: DescMessage) => MessagePlan) => {
   return planOf
 }
 
-/** Whether every name leads to one field, and no field must be there. */
+/** Whether every name leads to one field, no field must be there, and none is a group, which has another name in text. */
 const isPlain = ({ fields }: DescMessage): boolean => {
   const names = fields.flatMap(({ jsonName, name }) => Array.from(new Set([name, jsonName])))
   return (
     new Set(names).size === names.length &&
-    fields.every((field) => field.presence !== FeatureSet_FieldPresence.LEGACY_REQUIRED)
+    fields.every((field) => field.presence !== FeatureSet_FieldPresence.LEGACY_REQUIRED && !isGroup(field))
   )
 }
+
+const isGroup = (field: DescField): boolean => "delimitedEncoding" in field && field.delimitedEncoding
 
 /** By the format. */
 export const plansOf: Readonly<Record<Format, (schema: DescMessage) => MessagePlan>> = {
@@ -121,7 +124,7 @@ export const plansOf: Readonly<Record<Format, (schema: DescMessage) => MessagePl
 const kindOf = (field: DescField, format: Format): Kind | undefined => {
   if (field.enum !== undefined) return isOpen(field.enum) ? "enum" : undefined
   if (field.message !== undefined) {
-    return "delimitedEncoding" in field && field.delimitedEncoding ? undefined : kindOfMessage(field.message, format)
+    return kindOfMessage(field.message, format)
   }
   if ("longAsString" in field && field.longAsString) return undefined
   return scalars.get(field.scalar)
