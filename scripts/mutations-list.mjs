@@ -1517,6 +1517,13 @@ const thinParts = [
     by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
   },
   {
+    fault: "files: nobody runs while what a group holds is compared",
+    file: "packages/transport-filesystem/src/internal/ResourceIndex.ts",
+    line: "      if (++looked % atOnce === 0) yield\n      const key = keyOf(resource)",
+    becomes: "      const key = keyOf(resource)",
+    by: "packages/transport-filesystem/test/ResourceIndex.test.ts"
+  },
+  {
     fault: "messages in binary: what is no text is one",
     file: "packages/proto/src/internal/MessageWalk.ts",
     line: "if (field.isText && !isText(this.#bytes, this.#at, last)) return false",

@@ -71,11 +71,11 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const refused = new Map<string, string>()
     const dangling = new Map<string, ReadonlySet<string>>()
 
-    const checkReferences = (group: string, snapshot: Snapshot.Snapshot) =>
+    const checkReferences = (group: string, resources: ReadonlyArray<ResourceFile.FileResource>) =>
       Effect.gen(function* () {
-        if (snapshot.entries.length > maxChecked) return
+        if (resources.length > maxChecked) return
         const before = dangling.get(group)
-        const now = new Set((yield* Snapshot.check(snapshot)).map(({ message }) => message))
+        const now = new Set((yield* Snapshot.check(toSnapshot(resources))).map(({ message }) => message))
         dangling.set(group, now)
         const fresh = Array.from(now).filter((message) => before?.has(message) !== true)
         for (const message of fresh.slice(0, maxLines)) yield* Effect.logWarning(`${group}: ${message}`)
@@ -103,7 +103,7 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
             ? `${group}: ${countOf(resources.length, "resource")} loaded`
             : `${group}: ${countOf(upserted.length, "resource")} new or changed, ${removed.length} removed`
         )
-        yield* checkReferences(group, toSnapshot(resources))
+        yield* checkReferences(group, resources)
       }).pipe(
         Effect.catchAll((error) => refuse(group, error.message)),
         // The other groups go on.

@@ -32,6 +32,7 @@ import * as FileContent from "./internal/FileContent.js"
 import * as FileLog from "./internal/FileLog.js"
 import * as Latest from "./internal/Latest.js"
 import * as PathLookup from "./internal/PathLookup.js"
+import { inTurns } from "./internal/Pause.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
 import { withDefaults } from "./internal/ReadOptions.js"
 import * as WayWatch from "./internal/WayWatch.js"
@@ -381,7 +382,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         const events = Array.from(directoryEvents)
         for (const [group, changed] of Array.from(changes).sort(byName)) {
           const before = groups.get(group) ?? ResourceIndex.empty
-          const [next, told] = ResourceIndex.step(before, changed)
+          const [next, told] = yield* Effect.promise(() => inTurns(ResourceIndex.step(before, changed)))
           groups.set(group, next)
           for (const event of told) events.push(event)
           if (next.isPublished && (!before.isPublished || next.resources !== before.resources)) {

@@ -35,7 +35,11 @@ const step = (index: ResourceIndex.ResourceIndex, files: Readonly<Record<string,
         )
       )
   }
-  return ResourceIndex.step(index, { read, removed })
+  return resultOf(ResourceIndex.step(index, { read, removed }))
+}
+
+const resultOf = <A>(computation: Generator<undefined, A>): A => {
+  for (let next = computation.next(); ; next = computation.next()) if (next.done === true) return next.value
 }
 
 const held = (index: ResourceIndex.ResourceIndex): Record<string, string> =>
@@ -89,5 +93,22 @@ describe("a group's files", () => {
     const [refused, told] = step(index, { b: "x" })
     expect(told.map(({ _tag }) => _tag)).toEqual(["Rejected"])
     expect(step(refused, { b: "x" })[1]).toEqual([])
+  })
+
+  it("lets others run while it looks at many resources", () => {
+    const many = Array.from({ length: 10_000 }, (_, index) =>
+      resource(
+        "a",
+        `x-${String(index)}`.replace(/\d/g, (digit) => "abcdefghij"[Number(digit)] ?? "")
+      )
+    )
+    const computation = ResourceIndex.step(ResourceIndex.empty, {
+      read: new Map([["a", Either.right(many)]]),
+      removed: new Set()
+    })
+    let turns = 0
+    for (let next = computation.next(); next.done !== true; next = computation.next()) turns++
+    // It looks at each of them three times.
+    expect(turns).toBeGreaterThanOrEqual(27)
   })
 })

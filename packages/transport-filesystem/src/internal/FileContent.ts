@@ -43,7 +43,8 @@ const refused = (reason: "Unreadable" | "TooLarge", detail: string): FileContent
   detail
 })
 
-const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+/** Bytes that are read and hashed at a time; others run in between. */
+const chunk = 4_194_304
 
 /** `known`: of the content that was read last. */
 export const read = async (path: string, maxBytes: number, known?: Signature): Promise<FileContent> => {
@@ -61,15 +62,17 @@ export const read = async (path: string, maxBytes: number, known?: Signature): P
         return refused("TooLarge", `it has ${before.size} bytes, the limit for a file is ${maxBytes}; divide it`)
       }
       const bytes = Buffer.alloc(Number(before.size))
+      const hash = createHash("sha256")
       let length = 0
       while (length < bytes.byteLength) {
-        const { bytesRead } = await file.read(bytes, length)
+        const { bytesRead } = await file.read(bytes, length, Math.min(chunk, bytes.byteLength - length))
         if (bytesRead === 0) break
+        hash.update(bytes.subarray(length, length + bytesRead))
         length += bytesRead
       }
       const signature = signatureOf(await file.stat({ bigint: true }), Date.now())
       return signature.key === signatureOf(before, 0).key && length === bytes.byteLength
-        ? { _tag: "Read", bytes, hash: hashOf(bytes), signature }
+        ? { _tag: "Read", bytes, hash: hash.digest("hex"), signature }
         : { _tag: "Changing" }
     } finally {
       await file.close()

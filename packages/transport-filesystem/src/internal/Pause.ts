@@ -16,3 +16,12 @@ export class Pause {
     this.#since = performance.now()
   }
 }
+
+/** What a computation ends with; others run where it yields. */
+export const inTurns = async <A>(computation: Generator<undefined, A>): Promise<A> => {
+  const pause = new Pause()
+  for (let next = computation.next(); ; next = computation.next()) {
+    if (next.done === true) return next.value
+    if (pause.isDue) await pause.turn()
+  }
+}

@@ -75,23 +75,31 @@ const duplicate = (
 
 const byPath = <A>([one]: readonly [string, A], [other]: readonly [string, A]): number => (one < other ? -1 : 1)
 
+/** Resources that are looked at before others may run. */
+const atOnce = 1_024
+
 /** Which of the candidates cannot be, because of names that others have. */
-const conflicts = (
+const conflicts = function* (
   files: ReadonlyMap<string, IndexedFile>,
   candidates: ReadonlyMap<string, ReadonlyArray<FileResource>>
-): ReadonlyMap<string, ResourceFileError> => {
+): Generator<undefined, ReadonlyMap<string, ResourceFileError>> {
+  let looked = 0
   const refused = new Map<string, ResourceFileError>()
   for (;;) {
     const owners = new Map<string, FileResource>()
     for (const [file, { inForce }] of files) {
       if (candidates.has(file) && !refused.has(file)) continue
-      for (const resource of inForce ?? []) owners.set(keyOf(resource), resource)
+      for (const resource of inForce ?? []) {
+        if (++looked % atOnce === 0) yield
+        owners.set(keyOf(resource), resource)
+      }
     }
     const before = refused.size
     for (const [file, resources] of candidates) {
       if (refused.has(file)) continue
       const taken: Array<readonly [mine: FileResource, other: FileResource]> = []
       for (const resource of resources) {
+        if (++looked % atOnce === 0) yield
         const other = owners.get(keyOf(resource))
         if (other !== undefined && taken.push([resource, other]) === maxDuplicates) break
       }
@@ -100,7 +108,10 @@ const conflicts = (
         const others = more.map(([mine, other]) => duplicate(file, mine, other))
         refused.set(file, duplicate(file, first[0], first[1], others))
       } else {
-        for (const resource of resources) owners.set(keyOf(resource), resource)
+        for (const resource of resources) {
+          if (++looked % atOnce === 0) yield
+          owners.set(keyOf(resource), resource)
+        }
       }
     }
     // A refused file keeps what it held, and that may be what another one was just given.
@@ -108,14 +119,16 @@ const conflicts = (
   }
 }
 
-const collect = (
+const collect = function* (
   before: ReadonlyMap<string, FileResource>,
   files: ReadonlyMap<string, IndexedFile>
-): ReadonlyMap<string, FileResource> => {
+): Generator<undefined, ReadonlyMap<string, FileResource>> {
+  let looked = 0
   const resources = new Map<string, FileResource>()
   let isChanged = false
   for (const [, { inForce }] of Array.from(files).sort(byPath)) {
     for (const resource of inForce ?? []) {
+      if (++looked % atOnce === 0) yield
       const key = keyOf(resource)
       const old = before.get(key)
       const isOld = old !== undefined && isSame(old, resource)
@@ -126,7 +139,11 @@ const collect = (
   return isChanged || resources.size !== before.size ? resources : before
 }
 
-export const step = (self: ResourceIndex, change: Change): readonly [ResourceIndex, ReadonlyArray<FileEvent>] => {
+/** The index after a change, and what happened. Others may run wherever it yields: a file may hold a hundred thousand resources. */
+export const step = function* (
+  self: ResourceIndex,
+  change: Change
+): Generator<undefined, readonly [ResourceIndex, ReadonlyArray<FileEvent>]> {
   const events: Array<FileEvent> = []
   const files = new Map(self.files)
   for (const path of change.removed) {
@@ -150,7 +167,7 @@ export const step = (self: ResourceIndex, change: Change): readonly [ResourceInd
     else candidates.set(path, result.right)
   }
   const inOrder = new Map(Array.from(candidates).sort(byPath))
-  const refused = conflicts(files, inOrder)
+  const refused = yield* conflicts(files, inOrder)
   for (const [path, resources] of inOrder) {
     const error = refused.get(path)
     if (error !== undefined) {
@@ -162,6 +179,6 @@ export const step = (self: ResourceIndex, change: Change): readonly [ResourceInd
   }
 
   const isWhole = files.size > 0 && Array.from(files.values()).every(({ inForce }) => inForce !== undefined)
-  const resources = collect(self.resources, files)
+  const resources = yield* collect(self.resources, files)
   return [{ files, isPublished: self.isPublished || isWhole, resources }, events]
 }
