@@ -1,14 +1,24 @@
 /**
- * `node benchmarks/dist/routing.js`: what a match, a pick and a ring cost, beside a linear scan and, for the match, the
- * matcher of grpc-js-xds. CPU time of this process; medians of many batches.
+ * `node benchmarks/dist/routing.js`: what a match, a pick and a ring cost, beside a linear scan, and the matcher and the
+ * picker of grpc-js-xds. CPU time of this process; medians of many batches.
  */
 import { create } from "@bufbuild/protobuf"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
-import { CallCounters, CallHeaders, Endpoint, PathMatcher, Picker, Ring, RouteTable } from "@effect-xds/routing"
-import { Metadata } from "@grpc/grpc-js"
+import {
+  CallCounters,
+  CallHeaders,
+  Endpoint,
+  PathMatcher,
+  Picker,
+  Ring,
+  RouteTable,
+  VirtualHost
+} from "@effect-xds/routing"
+import { Metadata, status } from "@grpc/grpc-js"
 import { FullMatcher, PathExactValueMatcher } from "@grpc/grpc-js-xds/build/src/matcher.js"
 import * as Either from "effect/Either"
 import { createRequire } from "node:module"
+import * as GrpcJsPicker from "./GrpcJsPicker.js"
 
 const require = createRequire(import.meta.url)
 
@@ -28,17 +38,29 @@ const cpu = (): number => {
   return system + user
 }
 
-/** Microseconds of CPU for one call: the median of batches. */
-const cost = (action: (n: number) => unknown, batch: number, batches = 31): number => {
-  const costs: Array<number> = []
+type Action = (n: number) => unknown
+
+/** Microseconds of CPU for one call. */
+const batchOf = (action: Action, batch: number, n: number): number => {
   let kept: unknown
-  for (let n = 0; n < batches; n++) {
-    const start = cpu()
-    for (let each = 0; each < batch; each++) kept = action(n * batch + each)
-    costs.push((cpu() - start) / batch)
-  }
+  const start = cpu()
+  for (let each = 0; each < batch; each++) kept = action(n * batch + each)
+  const microseconds = (cpu() - start) / batch
   if (kept === undefined) throw new Error("nothing came of it")
-  return costs.sort((a, b) => a - b)[batches >> 1] ?? 0
+  return microseconds
+}
+
+const median = (numbers: ReadonlyArray<number>): number =>
+  Array.from(numbers).sort((a, b) => a - b)[numbers.length >> 1] ?? 0
+
+/** The median of batches. */
+const cost = (action: Action, batch: number, batches = 31): number =>
+  median(Array.from({ length: batches }, (_, n) => batchOf(action, batch, n)))
+
+/** Several things by turns, so that what else the machine does is no difference between them: medians of batches. */
+const costOfEach = (actions: ReadonlyArray<Action>, batch: number, batches = 61): ReadonlyArray<number> => {
+  const costs = Array.from({ length: batches }, (_, n) => actions.map((action) => batchOf(action, batch, n)))
+  return actions.map((_, at) => median(costs.map((each) => each[at] ?? 0)))
 }
 
 const print = (what: string, microseconds: number, note = ""): void =>
@@ -80,12 +102,21 @@ const callsOf = (hosts: number, called: number): ReadonlyArray<Asked> =>
     call: { path: pathOf((n * 7) % routesOfEach), headers, draw }
   }))
 
-/** The cost of a look-up for each of the calls in turn. All that is compared is measured by this. */
-const costOf = (calls: ReadonlyArray<Asked>, lookUp: (asked: Asked) => unknown, batch: number): number =>
-  cost((n) => {
+/** A look-up for each of the calls in turn. All that is compared is measured by this. */
+const inTurn =
+  (calls: ReadonlyArray<Asked>, lookUp: (asked: Asked) => unknown): Action =>
+  (n) => {
     const asked = calls[n % calls.length]
     return asked === undefined ? undefined : lookUp(asked)
-  }, batch)
+  }
+
+const costOf = (calls: ReadonlyArray<Asked>, lookUp: (asked: Asked) => unknown, batch: number): number =>
+  cost(inTurn(calls, lookUp), batch)
+
+const printBoth = (what: string, whatOfTheirs: string, [own = 0, their = 0]: ReadonlyArray<number>): void => {
+  print(what, own)
+  print(whatOfTheirs, their, `${(their / own).toFixed(1)} × ours`)
+}
 
 const tableOf = (hosts: number) => Either.getOrThrow(RouteTable.make(configurationOf(hosts)))
 
@@ -134,11 +165,13 @@ const loadAmong = (count: number): number => {
 
 const sizes = [10, 1_000, 10_000]
 for (const [pattern, called] of Object.entries(patterns)) {
-  const costs = sizes.map((hosts) => {
-    const microseconds = costOf(callsOf(hosts, called), matchIn(tableOf(hosts)), 20_000)
-    print(`match, ${hosts} virtual hosts × ${routesOfEach} routes, ${pattern}`, microseconds)
-    return microseconds
-  })
+  const costs = costOfEach(
+    sizes.map((hosts) => inTurn(callsOf(hosts, called), matchIn(tableOf(hosts)))),
+    20_000
+  )
+  for (const [at, hosts] of sizes.entries()) {
+    print(`match, ${hosts} virtual hosts × ${routesOfEach} routes, ${pattern}`, costs[at] ?? 0)
+  }
   const [least = 0, ours = 0, most = 0] = costs
   print(`from 10 to 10 000 virtual hosts, ${pattern}`, most - least, `${(most / least).toFixed(2)} ×`)
   const calls = callsOf(1_000, called)
@@ -146,46 +179,65 @@ for (const [pattern, called] of Object.entries(patterns)) {
     print(`${what}, ${pattern}`, microseconds, `${(microseconds / ours).toFixed(1)} × ours`)
   compare("linear scan, 1000 virtual hosts", costOf(calls, scanIn(tableOf(1_000)), 200))
   const theirs = theirsOf(1_000)
-  compare("grpc-js-xds, 20 routes of a virtual host", costOf(calls, theirs.route, 2_000))
+  // A channel of either knows its virtual host before it calls.
+  const known = tableOf(1).virtualHosts[0]
+  if (known === undefined) throw new Error("there is no virtual host")
+  printBoth(
+    `match, 20 routes of a virtual host that is known, ${pattern}`,
+    `grpc-js-xds, 20 routes of a virtual host, ${pattern}`,
+    costOfEach([inTurn(calls, ({ call }) => VirtualHost.match(known, call)), inTurn(calls, theirs.route)], 20_000)
+  )
   compare("grpc-js-xds, the virtual host of 1000", costOf(calls, theirs.host, 200))
 }
 for (const count of [1_000, 200_000, 2_000_000]) print(`one load among ${count} objects`, loadAmong(count) / 1_000)
 
-const connected = (address: string): Picker.Picker => ({
-  _tag: "Connected",
-  address,
-  endpoint: Endpoint.make([address])
-})
+const connected = (address: string): Picker.Picker =>
+  Picker.uniform({ _tag: "Connected", address, endpoint: Endpoint.make([address]) })
 const localities = Array.from({ length: 4 }, (_, locality): readonly [number, Picker.Picker] => [
   1 + locality,
-  {
+  Picker.uniform({
     _tag: "RoundRobin",
     turns: `turns-${locality}`,
     children: Array.from({ length: 25 }, (_, at) => connected(`10.0.${locality}.${at}:80`))
-  }
+  })
 ])
-const tree: Picker.Picker = {
-  _tag: "ByName",
-  children: new Map([
-    [
-      "c0",
-      {
-        _tag: "Limited",
-        cluster: "c0",
-        drops: [],
-        inFlight: "c0",
-        maxRequests: 1_024,
-        child: Picker.weighted(localities)
-      }
-    ]
-  ])
-}
+const limited = Picker.uniform({
+  _tag: "Limited",
+  cluster: "c0",
+  drops: [],
+  inFlight: "c0",
+  maxRequests: 1_024,
+  child: Picker.uniform(Picker.weighted(localities))
+})
+/** As a tree of policies gives it. */
+const tree = Picker.uniform({ _tag: "ByName", children: new Map([["c0", limited]]) })
 const counters = new CallCounters.CallCounters()
 const pickCall = { path: "/s/m", headers, draw, cluster: "c0", hash: undefined }
-print(
-  "pick: cluster manager, limits, weighted_target, round_robin",
-  cost(() => Picker.pick(tree, pickCall, counters), 20_000)
-)
+const ourPick = () => Picker.pick(tree, pickCall, counters)
+/** With all that is counted of a call from its pick to its end. */
+const ourCall = () => {
+  const pick = ourPick()
+  if (pick._tag !== "Complete") throw new Error(pick._tag)
+  counters.hold(pick.holds)
+  counters.release(pick.holds)
+  return pick
+}
+const theirPicker = GrpcJsPicker.make("c0", [1, 2, 3, 4], 25)
+const pickArguments = { metadata: new Metadata(), extraPickInfo: { cluster: "c0" } }
+const theirPick = () => theirPicker.pick(pickArguments)
+const theirCall = () => {
+  const pick = theirPick()
+  if (pick.subchannel === null) throw new Error(pick.status?.details)
+  pick.onCallStarted?.()
+  pick.onCallEnded?.(status.OK, "", pickArguments.metadata)
+  return pick
+}
+for (const [what, ours, theirs] of [
+  ["pick: cluster manager, limits, weighted_target, round_robin", ourPick, theirPick],
+  ["the same, and the call begun and ended", ourCall, theirCall]
+] as const) {
+  printBoth(what, "the same of grpc-js-xds", costOfEach([ours, theirs], 20_000))
+}
 
 const members = Array.from({ length: 1_000 }, (_, at) => ({ key: `10.0.${at >> 8}.${at & 255}:80`, weight: 1 }))
 const ring = Ring.make(members, 1_024, 8_388_608)

@@ -167,6 +167,36 @@ export const fail = (reason: Status.Reason, message: string): Picker => ({
   status: Status.unavailable(reason, message)
 })
 
+/** Every field of any picker. */
+const blank = {
+  _tag: undefined,
+  node: undefined,
+  status: undefined,
+  address: undefined,
+  endpoint: undefined,
+  targets: undefined,
+  sum: undefined,
+  turns: undefined,
+  choices: undefined,
+  ring: undefined,
+  virtualHost: undefined,
+  matchers: undefined,
+  cluster: undefined,
+  drops: undefined,
+  inFlight: undefined,
+  maxRequests: undefined,
+  child: undefined,
+  children: undefined
+}
+
+/**
+ * The same picker with the fields of all others, without values. A pick that goes through pickers of one shape takes half as
+ * long: a place in code that sees more than four shapes looks fields up by their names. {@link Tree} does it.
+ *
+ * @since 0.1.0
+ */
+export const uniform = (self: Picker): Picker => ({ ...blank, ...self })
+
 /**
  * Shares in their order; those without weight are left out.
  *
@@ -261,7 +291,7 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
       case "Limited": {
         const refused = refusalOf(picker, call.draw, counters)
         if (refused !== undefined) return { _tag: "Drop", status: refused }
-        holds = [...holds, picker.inFlight]
+        holds = holds === none ? [picker.inFlight] : [...holds, picker.inFlight]
         picker = picker.child
       }
     }

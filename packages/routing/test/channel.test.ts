@@ -1,4 +1,5 @@
 import { Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as ClusterHolds from "@effect-xds/routing/ClusterHolds"
 import type { Picker, Ring } from "@effect-xds/routing/Picker"
 import { RingStore } from "@effect-xds/routing/RingStore"
@@ -223,6 +224,38 @@ describe("channel", () => {
     expect(ringsOf({ x: [1, 2, 3] }).get("x")).toBe(one.get("a"))
     expect(ringsOf({ x: [1, 2] }).get("x")).toEqual(one.get("c"))
     expect(ringsOf({ x: [1, 2] }).get("x")).not.toBe(one.get("c"))
+  })
+
+  it("pickers have one shape, whatever they are: a pick takes half as long", () => {
+    const world = connected()
+    const shapes = new Map<string, string>()
+    const visit = (picker: Picker | undefined): void => {
+      if (picker === undefined) return
+      shapes.set(picker._tag, Object.keys(picker).join())
+      if (picker._tag === "ByName") for (const child of picker.children.values()) visit(child)
+      if (picker._tag === "Limited") visit(picker.child)
+      if (picker._tag === "Weighted") for (const { child } of picker.targets) visit(child)
+      if (picker._tag === "RoundRobin") for (const child of picker.children) visit(child)
+    }
+    visit(Tree.told(world.channel.tree).picker)
+    expect(Array.from(shapes.keys())).toEqual(["ByName", "Limited", "Weighted", "RoundRobin", "Connected"])
+    expect(new Set(shapes.values()).size).toBe(1)
+  })
+
+  it("what calls no longer hold is forgotten, a thousand names at a time; what they hold is not", () => {
+    const counters = new CallCounters()
+    counters.hold(["held"])
+    for (let name = 0; name < 10_000; name++) {
+      counters.hold([`${name}`, `${name}`])
+      counters.release([`${name}`])
+      expect(counters.count(`${name}`)).toBe(1)
+      counters.release([`${name}`, "never held"])
+      expect([counters.count(`${name}`), counters.held]).toEqual([0, 1])
+    }
+    expect(counters.size).toBeLessThan(1_003)
+    expect(counters.count("held")).toBe(1)
+    counters.hold(["9999", "held"])
+    expect([counters.count("9999"), counters.count("held"), counters.held]).toEqual([1, 2, 2])
   })
 
   it("10 000 calls are shared by weight, within a χ² bound", () => {
