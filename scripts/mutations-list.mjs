@@ -1815,6 +1815,20 @@ const routing = [
     by: "packages/routing/test/routeTable.vectors.test.ts"
   },
   {
+    fault: "a path's outcome is that of any virtual host whose place is the same",
+    file: "packages/routing/src/CertainRoutes.ts",
+    line: "owner === virtualHost && places",
+    becomes: "places",
+    by: "packages/routing/test/certain.test.ts"
+  },
+  {
+    fault: "an outcome that had to give way is not found",
+    file: "packages/routing/src/CertainRoutes.ts",
+    line: "3 * ((first + probe) & mask)",
+    becomes: "3 * (first & mask)",
+    by: "packages/routing/test/certain.test.ts"
+  },
+  {
     fault: "pickers of a tree have the shapes that policies gave them",
     file: "packages/routing/src/Tree.ts",
     line: "picker: uniform(output.picker)",

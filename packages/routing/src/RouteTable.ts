@@ -7,6 +7,7 @@
  */
 import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
 import * as Either from "effect/Either"
+import * as CertainRoutes from "./CertainRoutes.js"
 import * as Domains from "./Domains.js"
 import type { Call } from "./Matcher.js"
 import type { RouteError } from "./RouteError.js"
@@ -39,6 +40,7 @@ export interface RouteTable {
   /** In their order; `undefined`: one that A28 does not look at and that could not be used. */
   readonly virtualHosts: ReadonlyArray<VirtualHost.VirtualHost | undefined>
   readonly domains: Domains.Domains
+  readonly certain: CertainRoutes.CertainRoutes
   /** What is legal and probably a mistake: a domain that two virtual hosts have. */
   readonly warnings: ReadonlyArray<string>
 }
@@ -109,11 +111,13 @@ export const make = (
     )
   )
   if (errors.count > 0) return Either.left(errors.errors)
+  const indexed = virtualHosts.map((each) => (each === undefined ? undefined : VirtualHost.indexed(each)))
   return Either.right({
     name: message.name,
     rules,
-    virtualHosts: virtualHosts.map((each) => (each === undefined ? undefined : VirtualHost.indexed(each))),
+    virtualHosts: indexed,
     domains,
+    certain: CertainRoutes.make(indexed),
     warnings
   })
 }
@@ -134,6 +138,10 @@ export const virtualHost = (self: RouteTable, host: string): VirtualHost.Virtual
  * @since 0.1.0
  */
 export const match = (self: RouteTable, host: string, call: Call): Match => {
-  const found = virtualHost(self, host)
+  const index = Domains.find(self.domains, host)
+  if (index === undefined) return { _tag: "NoVirtualHost", host }
+  const certain = CertainRoutes.find(self.certain, index, call.path)
+  if (certain !== undefined) return certain
+  const found = self.virtualHosts[index]
   return found === undefined ? { _tag: "NoVirtualHost", host } : VirtualHost.match(found, call, self.rules)
 }

@@ -1,5 +1,6 @@
 /** Paths whose route is known beforehand: the same routes as one by one, whatever stands before them. */
 import { expect, it } from "@effect/vitest"
+import * as CertainRoutes from "@effect-xds/routing/CertainRoutes"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Draw from "@effect-xds/routing/Draw"
 import * as Fraction from "@effect-xds/routing/Fraction"
@@ -86,6 +87,7 @@ it("generated tables give the route that a scan gives", () => {
       const route = virtualHost.routes[scan(virtualHost, call)]
       calls++
       if (virtualHost.certain.has(path)) certain++
+      expect(RouteTable.match(made.right, authority, call)).toEqual(match)
       if (match._tag === "Route") expect(match.route).toBe(route)
       else if (match._tag === "NoRoute") expect(route).toBeUndefined()
       else expect(route).toMatchObject({ _tag: "NotRoute", name: match.route })
@@ -93,4 +95,33 @@ it("generated tables give the route that a scan gives", () => {
   }
   expect(calls).toBeGreaterThan(500)
   expect(certain).toBeGreaterThan(20)
+})
+
+it("of many virtual hosts each has its own outcomes, also where their places are the same", () => {
+  const hosts = Array.from({ length: 500 }, (_, at) => ({
+    ...host(path("/s/m", `c${at}`), ...(at % 2 === 0 ? [path("/s/even", `even${at}`)] : [])),
+    domains: [`h${at}`]
+  }))
+  const { certain, virtualHosts } = Either.getOrThrow(tableOf(hosts))
+  for (const [at, each] of virtualHosts.entries()) {
+    for (const text of ["/s/m", "/s/even", "/s/none"]) {
+      expect(CertainRoutes.find(certain, at, text)).toBe(each?.certain.get(text))
+    }
+  }
+  expect(CertainRoutes.find(certain, 500, "/s/m")).toBeUndefined()
+  // 128 places for 40 outcomes, all of which want the same one.
+  const some = Array.from({ length: 40 * 128 * 2 }, (_, at) => at).filter(
+    (at) => (CertainRoutes.placeOf(at, 0) & 127) === 5
+  )
+  const crowded: Array<VirtualHost.VirtualHost | undefined> = []
+  for (const at of some.slice(0, 40)) crowded[at] = virtualHosts[at % 500]
+  const table = CertainRoutes.make(
+    Array.from(crowded, (each) => each && { ...each, certain: new Map(Array.from(each.certain).slice(0, 1)) })
+  )
+  const found = some.slice(0, 40).filter((at) => {
+    const outcome = CertainRoutes.find(table, at, "/s/m")
+    if (outcome !== undefined) expect(outcome).toBe(virtualHosts[at % 500]?.certain.get("/s/m"))
+    return outcome !== undefined
+  })
+  expect(found).toHaveLength(CertainRoutes.maxProbes)
 })
