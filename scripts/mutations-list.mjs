@@ -1829,6 +1829,14 @@ const routing = [
     by: "packages/routing/test/certain.test.ts"
   },
   {
+    fault: "a cluster with an endpoint that failed has failed, whatever the others are",
+    file: "packages/routing/src/policy/PerEndpoint.ts",
+    line: "const state = Connectivities.aggregate(states)",
+    becomes:
+      'const state = states.includes("TRANSIENT_FAILURE") ? "TRANSIENT_FAILURE" : Connectivities.aggregate(states)',
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
     fault: "pickers of a tree have the shapes that policies gave them",
     file: "packages/routing/src/Tree.ts",
     line: "picker: uniform(output.picker)",

@@ -4,6 +4,7 @@ import * as ClusterHolds from "@effect-xds/routing/ClusterHolds"
 import type { Picker, Ring } from "@effect-xds/routing/Picker"
 import { RingStore } from "@effect-xds/routing/RingStore"
 import * as Tree from "@effect-xds/routing/Tree"
+import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
 import { describe, expect, it } from "@effect/vitest"
 import * as HashMap from "effect/HashMap"
 import { all, split, to } from "./Routes.js"
@@ -34,6 +35,7 @@ const connected = (draw?: () => number) => {
   return world
 }
 
+const ended = ({ ended }: World) => Array.from(ended.values()).reduce((sum, count) => sum + count, 0)
 const sent = ({ sent }: World) => Array.from(sent.keys()).sort()
 
 describe("channel", () => {
@@ -291,13 +293,28 @@ describe("ten minutes of endpoints that come, go, fail and recover", () => {
     const members = new Map<string, ReadonlyArray<ReadonlyArray<number>>>()
     world.allowed = (cluster, address) =>
       members.get(cluster)?.some((numbers) => numbers.some((number) => address === `10.0.0.${number}:80`)) === true
+    const hasPlace = (cluster: string) =>
+      members
+        .get(cluster)
+        ?.flat()
+        .some((number) => world.connections.get(`10.0.0.${number}:80`) === "ready") === true
+    let updates = 0
+    /** What is done fails no call while each cluster has an endpoint that is connected. */
+    const failsNone = (what: string, action: () => void) => {
+      const before = ended(world)
+      action()
+      if (!Array.from(ClusterHolds.clusters(world.channel.holds)).every(hasPlace)) return
+      updates++
+      if (ended(world) > before) world.faults.push(`${what} failed a call that had somewhere to go`)
+    }
+    const update = (input: XdsConfig.Input) => failsNone(`an update of ${input._tag}`, () => world.xds(input))
     const pick = (n: number) => Math.floor(draw() * n)
     const assign = (cluster: string) => {
       const base = clusters.indexOf(cluster) * 20
       const numbers = Array.from({ length: 1 + pick(5) }, (_, index) => base + 1 + index * 3 + pick(3))
       const second = draw() < 0.5 ? [numbers.splice(0, Math.floor(numbers.length / 2))] : []
       members.set(cluster, [numbers, ...second.filter((each) => each.length > 0)])
-      world.xds({
+      update({
         _tag: "Assignment",
         name: cluster,
         known: value(assignmentOf(cluster, ...(members.get(cluster) ?? [])))
@@ -307,18 +324,18 @@ describe("ten minutes of endpoints that come, go, fail and recover", () => {
       const chosen = clusters.filter(() => draw() < 0.6)
       const weights = Object.fromEntries((chosen.length === 0 ? ["a"] : chosen).map((name) => [name, 1 + pick(5)]))
       const known = value(routesOf({ match: all, action: split(weights) }))
-      world.xds({ _tag: "RouteConfiguration", name: "routes", known })
+      update({ _tag: "RouteConfiguration", name: "routes", known })
     }
-    world.xds({ _tag: "Start" })
-    world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+    update({ _tag: "Start" })
+    update({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
     route()
     const answer = () => {
       for (const cluster of clusters) {
         if (!world.watched.has(`Cluster ${cluster}`)) continue
-        world.xds({ _tag: "Cluster", name: cluster, known: value(clusterOf(cluster)) })
+        update({ _tag: "Cluster", name: cluster, known: value(clusterOf(cluster)) })
         if (world.watched.has(`Assignment ${cluster}`) && !members.has(cluster)) assign(cluster)
         else if (members.has(cluster)) {
-          world.xds({
+          update({
             _tag: "Assignment",
             name: cluster,
             known: value(assignmentOf(cluster, ...(members.get(cluster) ?? [])))
@@ -331,7 +348,7 @@ describe("ten minutes of endpoints that come, go, fail and recover", () => {
     while (world.now < end) {
       world.until(world.now + draw() * 2_000)
       const dice = draw()
-      if (dice < 0.7) for (let call = 0; call < 5; call++) world.call("/s/m", draw() < 0.3)
+      if (dice < 0.7) for (let call = 0; call < 5; call++) failsNone("a pick", () => world.call("/s/m", draw() < 0.3))
       else if (dice < 0.8) world.flip(`10.0.0.${1 + pick(60)}:80`)
       else if (dice < 0.9) assign(clusters[pick(3)] ?? "a")
       else {
@@ -343,6 +360,7 @@ describe("ten minutes of endpoints that come, go, fail and recover", () => {
     world.down.clear()
     world.until(end + 10 * 60_000)
     expect(world.faults).toEqual([])
+    expect(updates).toBeGreaterThan(20)
     expect(world.waiting).toBe(0)
     expect(HashMap.size(world.channel.calls)).toBe(0)
     expect(HashMap.size(world.channel.queue.waiting)).toBe(0)

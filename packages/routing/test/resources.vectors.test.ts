@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf"
 import type { MessageInitShape } from "@bufbuild/protobuf"
+import { anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
 import {
   ClusterSchema,
   Cluster_DiscoveryType as DiscoveryType,
@@ -16,6 +17,8 @@ import * as Assignment from "@effect-xds/routing/Assignment"
 import * as Cluster from "@effect-xds/routing/Cluster"
 import * as IpAddress from "@effect-xds/routing/IpAddress"
 import * as Listener from "@effect-xds/routing/Listener"
+import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
+import { define } from "@effect-xds/routing/Policy"
 import * as PolicyRegistry from "@effect-xds/routing/PolicyRegistry"
 import type { RouteError } from "@effect-xds/routing/RouteError"
 import { describe, expect, it } from "@effect/vitest"
@@ -240,6 +243,39 @@ describe("policies of a service config", () => {
     const made = parse(list)
     expect(Either.isLeft(made) && made.left).toContain("policies are nested deeper than 16")
   })
+})
+
+it("anybody's own policy is as good as ours: by its name, in a TypedStruct and by its type URL", () => {
+  const own = define<string, null>({
+    name: "acme.Policy",
+    make: () => null,
+    step: (self) => [self, []],
+    deadline: () => Number.POSITIVE_INFINITY
+  })
+  const typeUrl = "type.googleapis.com/acme.Policy"
+  const registry = PolicyRegistry.add(PolicyRegistry.standard, {
+    name: "acme.Policy",
+    typeUrl,
+    fromJson: ({ word }) => (typeof word === "string" ? Either.right(own.with(word)) : Either.left("word is missing")),
+    fromBytes: (bytes) => Either.right(own.with(new TextDecoder().decode(bytes)))
+  })
+  const struct = anyPack(TypedStructSchema, create(TypedStructSchema, { typeUrl, value: { word: "hello" } }))
+  const bytes = create(AnySchema, { typeUrl, value: new TextEncoder().encode("hello") })
+  for (const typedConfig of [struct, bytes]) {
+    const message = create(ClusterSchema, {
+      name: "c",
+      clusterDiscoveryType: { case: "type", value: DiscoveryType.EDS },
+      edsClusterConfig: { edsConfig: { configSourceSpecifier: { case: "ads", value: {} } } },
+      loadBalancingPolicy: { policies: [{ typedExtensionConfig: { typedConfig } }] }
+    })
+    const made = Either.getOrThrow(Cluster.make(message, registry))
+    expect(made.policy).toEqual(own.with("hello"))
+    expect(made.policy.policy).toBe(own.with("").policy)
+    expect(mistakes(Cluster.make(message))).toEqual(["load_balancing_policy LoadBalancingPolicy"])
+  }
+  expect(PolicyRegistry.fromJson(registry, [{ unknown: {} }, { "acme.Policy": {} }])).toEqual(
+    Either.left("acme.Policy: word is missing")
+  )
 })
 
 describe("IP addresses", () => {
