@@ -354,9 +354,9 @@ const server = [
   },
   {
     fault: "what a client holds that comes back is not looked at anew when the group changes",
-    file: "ServerStream.ts",
-    line: "const begun = sorting?.versions === initial && sorting.set === set ? sorting : InitialVersions.sorting(initial, set)",
-    becomes: "const begun = sorting?.versions === initial ? sorting : InitialVersions.sorting(initial, set)"
+    file: "InitialVersions.ts",
+    line: "  self.set === set &&\n",
+    becomes: ""
   },
   {
     fault: "listeners that are gone are taken away after the new ones",
@@ -2060,6 +2060,34 @@ export const mutations = [
     line: "for (const held of this.#held) held.asked = true",
     becomes: "",
     by: "packages/transport-rest/test/Polling.test.ts"
+  },
+  {
+    fault: "what a client holds beside names is looked at all at once",
+    file: "InitialVersions.ts",
+    line: "let left = count * knownPerNew",
+    becomes: "let left = Number.POSITIVE_INFINITY",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "what a client holds and did not ask for stays, where it holds a part of what it asked for",
+    file: "InitialVersions.ts",
+    line: "found.reduce((sum, each) => sum + each.asked, 0) < HashMap.size(asked.names)",
+    becomes: "found.length < 0",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "a name that a client holds in two versions is taken away twice",
+    file: "InitialVersions.ts",
+    line: "if (HashSet.has(seen, name)) continue",
+    becomes: "",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "hosts that were told not to exist are taken away",
+    file: "InitialVersions.ts",
+    line: 'if (isHost && version === "") continue',
+    becomes: "",
+    by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "a name may have any length",

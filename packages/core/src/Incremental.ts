@@ -118,14 +118,16 @@ const noResources: ReadonlyArray<Resource> = []
 
 /**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
- * resources that are new to the client.
+ * resources that are new to the client. `sorted`: what the client holds that comes back was looked at before, and what is gone is
+ * told by somebody else.
  *
  * @since 0.1.0
  */
 export const flush = (
   self: Subscription,
   { changes, maxBytes, removals, set, ttl, updates }: Flush,
-  openers: ReadonlyArray<string>
+  openers: ReadonlyArray<string>,
+  sorted?: InitialVersions.Sorted
 ): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] => {
   const wild = Subscriptions.isWild(self)
   const first = self.mark === undefined
@@ -134,8 +136,14 @@ export const flush = (
   const changed = updates ? changes.changed : []
 
   const before = self.initial.size === 0 ? InitialVersions.none : InitialVersions.compare(self.initial, set)
-  const { included, held, lost, missing } = answers(self, advanced ? self.forced : entailed(self, set), set, before)
-  const gone = [...lost, ...(first && before !== InitialVersions.none ? quotedInVain(self, set, before) : [])]
+  const { included, held, lost, missing } = answers(
+    self,
+    advanced ? self.forced : entailed(self, set),
+    set,
+    before,
+    sorted?.heldMore === true
+  )
+  const gone = [...lost, ...(first && before !== InitialVersions.none ? quotedInVain(self, set, before, sorted) : [])]
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
@@ -292,7 +300,8 @@ const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean
 const quotedInVain = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison
+  before: InitialVersions.Comparison,
+  sorted: InitialVersions.Sorted | undefined
 ): ReadonlyArray<string> => {
   const wild = Subscriptions.isWild(self)
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
@@ -303,7 +312,8 @@ const quotedInVain = (
     const own = ResourceSet.get(set, name)
     return own !== undefined && before.isHeld(own)
   }
-  const mayHaveOthers = !wild && isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name))
+  const mayHaveOthers =
+    sorted?.mayHaveOthers ?? (!wild && isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name)))
   for (const [name, version] of before.others) {
     // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
     if (isVirtualHost && version === "") continue
@@ -343,10 +353,11 @@ const mayNotKnow = (
   self: Subscription,
   forced: HashSet.HashSet<string>,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison
+  before: InitialVersions.Comparison,
+  heldMore: boolean
 ): ((name: string, resource: Resource) => boolean) => {
   let many: Set<Resource> | undefined
-  let isOther: boolean | undefined
+  let isOther = heldMore ? true : undefined
   return (name, resource) => {
     if (name === resource.name ? before.isHeld(resource) : isQuoted(before, name, resource)) return false
     if (Subscriptions.isWild(self) || HashSet.size(forced) < HashMap.size(self.names)) return true
@@ -443,7 +454,8 @@ const answers = (
   self: Subscription,
   forced: HashSet.HashSet<string>,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison
+  before: InitialVersions.Comparison,
+  heldMore: boolean
 ): Answers => {
   if (HashSet.size(forced) === 0) return noAnswers
   const included = new Map<string, Resource>()
@@ -451,7 +463,7 @@ const answers = (
   const missing: Array<string> = []
   const lost: Array<string> = []
   const { mark } = self
-  const isUnknown = mayNotKnow(self, forced, set, before)
+  const isUnknown = mayNotKnow(self, forced, set, before, heldMore)
   for (const name of forced) {
     const resource = ResourceSet.find(set, name)
     // Asked for by an alias: the client may hold it by its own name.

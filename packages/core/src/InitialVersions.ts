@@ -9,6 +9,9 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Reconnect"
  * @since 0.1.0
  */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import { NumberSet } from "./NumberSet.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -76,8 +79,7 @@ export class Sieve {
   /** What was taken, and what was not and has come otherwise. */
   versions(others: ReadonlyMap<string, string> | undefined): ReadonlyMap<string, string> | undefined {
     if (this.numbers.size === 0) return others
-    const versions = new InternedVersions(this.dictionary, this.numbers)
-    return others === undefined ? versions : new Map([...versions, ...others])
+    return new InternedVersions(this.dictionary, this.numbers, others)
   }
 
   private pass(bytes: Uint8Array, at: number, end: number): number {
@@ -201,9 +203,11 @@ export const sift = (dictionary: VersionDictionary, request: Uint8Array): Sifted
     rest: request
   }
 
+const noBeside: ReadonlyMap<string, string> = new Map()
+
 /**
- * Names and versions as numbers of a dictionary: a map that is made when somebody asks it for anything but what
- * {@link compare} does.
+ * Names and versions as numbers of a dictionary, and beside them those that are in none: a map that is made when somebody asks it
+ * for anything but what {@link compare} does.
  *
  * @since 0.1.0
  */
@@ -212,12 +216,13 @@ export class InternedVersions implements ReadonlyMap<string, string> {
 
   constructor(
     readonly dictionary: VersionDictionary,
-    readonly numbers: NumberSet
+    readonly numbers: NumberSet,
+    readonly beside: ReadonlyMap<string, string> = noBeside
   ) {}
 
   /** Entries; one name may be in several. */
   get size(): number {
-    return this.numbers.size
+    return this.numbers.size + this.beside.size
   }
 
   get(name: string): string | undefined {
@@ -255,6 +260,7 @@ export class InternedVersions implements ReadonlyMap<string, string> {
       const [name, version] = this.dictionary.textOf(number)
       decoded.set(name, version)
     })
+    for (const [name, version] of this.beside) decoded.set(name, version)
     return (this.decoded = decoded)
   }
 }
@@ -288,45 +294,83 @@ export const none: Comparison = { isHeld: () => false, unheld: () => [], held: (
  * @since 0.1.0
  */
 export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.ResourceSet): Comparison => {
-  if (versions instanceof InternedVersions) return meaningOf(versions.dictionary, set).compare(versions.numbers)
-  const isHeld = ({ name, version }: Resource): boolean => versions.get(name) === version
+  const interned =
+    versions instanceof InternedVersions ? meaningOf(versions.dictionary, set).compare(versions.numbers) : undefined
+  const beside = versions instanceof InternedVersions ? versions.beside : versions
+  if (interned !== undefined && beside.size === 0) return interned
+  const isHeld = (resource: Resource): boolean =>
+    beside.get(resource.name) === resource.version || interned?.isHeld(resource) === true
   return {
     isHeld,
     unheld: () => ResourceSet.all(set).filter((resource) => !isHeld(resource)),
     held: () => ResourceSet.all(set).filter(isHeld),
-    others: versions
+    others: interned === undefined ? beside : new Map([...interned.others, ...beside])
   }
 }
 
 /**
- * What a client holds, gone through so many entries at a time for names that a set has nothing under: of those it need only be
- * told that they are gone, and there may be a hundred thousand of them.
+ * Who holds it, before its first answer: a subscription.
+ *
+ * @since 0.1.0
+ */
+export interface Holder {
+  readonly typeUrl: string
+  readonly initial: ReadonlyMap<string, string>
+  readonly names: HashMap.HashMap<string, unknown>
+  readonly insisted: HashSet.HashSet<string>
+  readonly forced: HashSet.HashSet<string>
+}
+
+/**
+ * What a client holds that comes back, gone through so many entries at a time for names that there is nothing under: of those it
+ * need only be told that they are gone, and there may be a hundred thousand of them.
  *
  * @since 0.1.0
  */
 export interface Sorting {
+  readonly asked: Holder
+  /** Whether it is sent every resource of the type. */
+  readonly wild: boolean
   readonly versions: ReadonlyMap<string, string>
   readonly set: ResourceSet.ResourceSet
-  readonly entries: Uint32Array | ReadonlyArray<readonly [name: string, version: string]>
+  /** The entries: those that are numbers of a dictionary, then the names of the others. */
+  readonly numbers: Uint32Array
+  readonly names: ReadonlyArray<string>
   /** How many entries were looked at. */
   readonly at: number
   /** What was found, in the order of the steps. */
   readonly found: ReadonlyArray<Found>
-  /** What {@link sorted} gives, when all is sorted: in a step of its own. */
+  /** The names of a dictionary that are in `found`: one name may be in several entries. */
+  readonly seen: HashSet.HashSet<string>
+  /** What comes of it, in a step of its own. */
   readonly sorted: Sorted | undefined
 }
 
 /**
- * What is left of what the client holds, and the names that are gone, each once.
+ * What is left of what the client holds, and what the rest of it said.
  *
  * @since 0.1.0
  */
-export type Sorted = readonly [versions: ReadonlyMap<string, string>, gone: ReadonlyArray<string>]
+export interface Sorted {
+  readonly versions: ReadonlyMap<string, string>
+  /** Names that the client must not hold anything by any more, each once. */
+  readonly gone: ReadonlyArray<string>
+  /** Whether it asked for names, without a wildcard, that it does not hold by that name. */
+  readonly mayHaveOthers: boolean
+  /** Whether something is not left that the client held. */
+  readonly heldMore: boolean
+}
 
 interface Found {
-  /** Of the entries, those that are kept. */
+  /** The places of the entries that are left. */
   readonly kept: ReadonlyArray<number>
   readonly gone: ReadonlyArray<string>
+  /** Names that were given up in the same request: gone as well, unless the client had them by nothing but that name. */
+  readonly givenUp: ReadonlyArray<string>
+  /** How many of the entries are names that were asked for. */
+  readonly asked: number
+  /** How many of those that are not left have a version. */
+  readonly lost: number
 }
 
 /** Entries that are known already cost so many times less. */
@@ -337,14 +381,34 @@ const knownPerNew = 16
  *
  * @since 0.1.0
  */
-export const sorting = (versions: ReadonlyMap<string, string>, set: ResourceSet.ResourceSet): Sorting => ({
-  versions,
-  set,
-  entries: versions instanceof InternedVersions ? versions.numbers.toArray() : Array.from(versions),
-  at: 0,
-  found: [],
-  sorted: undefined
-})
+export const sorting = (asked: Holder, wild: boolean, set: ResourceSet.ResourceSet): Sorting => {
+  const { initial } = asked
+  return {
+    asked,
+    wild,
+    versions: initial,
+    set,
+    numbers: initial instanceof InternedVersions ? initial.numbers.toArray() : new Uint32Array(0),
+    names: Array.from((initial instanceof InternedVersions ? initial.beside : initial).keys()),
+    at: 0,
+    found: [],
+    seen: HashSet.empty(),
+    sorted: undefined
+  }
+}
+
+/**
+ * Whether what was sorted is still what the client holds and asks for.
+ *
+ * @since 0.1.0
+ */
+export const isSorted = (self: Sorting, asked: Holder, wild: boolean, set: ResourceSet.ResourceSet): boolean =>
+  self.versions === asked.initial &&
+  self.set === set &&
+  self.asked.names === asked.names &&
+  self.asked.insisted === asked.insisted &&
+  self.asked.forced === asked.forced &&
+  self.wild === wild
 
 /**
  * Looks at so many entries more; at more of those that were looked up for another client already. After the last of them puts
@@ -353,58 +417,93 @@ export const sorting = (versions: ReadonlyMap<string, string>, set: ResourceSet.
  * @since 0.1.0
  */
 export const sort = (self: Sorting, count: number): Sorting => {
-  const { entries, set, versions } = self
-  if (self.at >= entries.length) return { ...self, sorted: sortedFrom(self) }
-  const kept: Array<number> = []
-  const gone: Array<string> = []
+  const { asked, names, numbers, set, versions } = self
+  const all = numbers.length + names.length
+  if (self.at >= all) return gather(self)
+  const found = { kept: Array<number>(), gone: Array<string>(), givenUp: Array<string>(), asked: 0, lost: 0 }
+  const isHost = asked.typeUrl === ResourceType.VirtualHost.typeUrl
+  const isCounted = !self.wild && !HashMap.isEmpty(asked.names)
+  const isElsewhere = isHost || !HashMap.isEmpty(set.aliases)
+  const interned = versions instanceof InternedVersions ? versions : undefined
+  const meaning = interned === undefined ? undefined : meaningOf(interned.dictionary, set)
+  const seen = HashSet.beginMutation(self.seen)
+  let left = count * knownPerNew
   let { at } = self
-  if (versions instanceof InternedVersions) {
-    const meaning = meaningOf(versions.dictionary, set)
-    for (let left = count * knownPerNew; at < entries.length && left > 0; at++) {
-      const number = numberAt(entries, at)
-      left -= meaning.isKnown(number) ? 1 : knownPerNew
-      if (meaning.isNamed(number)) kept.push(at)
-      else gone.push(versions.dictionary.textOf(number)[0])
+  for (; at < all && left > 0; at++) {
+    const number = at < numbers.length ? numbers[at] : undefined
+    // Where it is known what it means, there is no need to know what it says.
+    if (number !== undefined && meaning !== undefined && interned !== undefined) {
+      const isKnown = meaning.isKnown(number)
+      const held = meaning.heldBy(number)
+      if (held !== undefined || (!isCounted && meaning.isNamed(number))) {
+        left -= isKnown ? 1 : knownPerNew
+        if (isCounted && held !== undefined && HashMap.has(asked.names, held.name)) found.asked++
+        found.kept.push(at)
+        continue
+      }
     }
-  } else {
-    for (let left = count; at < entries.length && left > 0; at++, left--) {
-      const entry = entries[at]
-      if (typeof entry !== "object") continue
-      if (ResourceSet.get(set, entry[0]) === undefined) gone.push(entry[0])
-      else kept.push(at)
+    left -= knownPerNew
+    const [name, version] = entryAt(self, at)
+    const isAsked = HashMap.has(asked.names, name)
+    if (isAsked) found.asked++
+    if ((isElsewhere ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined) {
+      found.kept.push(at)
+      continue
     }
+    if (version !== "") found.lost++
+    // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
+    if (isHost && version === "") continue
+    if (number !== undefined) {
+      if (HashSet.has(seen, name)) continue
+      HashSet.add(seen, name)
+    }
+    // What is to be answered by its name is told so; of a host that is another answer.
+    if (HashSet.has(asked.forced, name) && !(isHost && isAsked)) continue
+    if (!HashSet.has(asked.insisted, name)) found.gone.push(name)
+    else if (!isAsked) found.givenUp.push(name)
   }
-  return { ...self, at, found: [...self.found, { kept, gone }] }
+  return { ...self, at, found: [...self.found, found], seen: HashSet.endMutation(seen) }
 }
 
-/** The number of an entry, where what is held are numbers. */
-const numberAt = (entries: Sorting["entries"], at: number): number => {
-  const number = entries[at]
-  return typeof number === "number" ? number : 0
+const entryAt = ({ names, numbers, versions }: Sorting, at: number): readonly [name: string, version: string] => {
+  const number = numbers[at]
+  const isInterned = versions instanceof InternedVersions
+  if (isInterned && number !== undefined) return versions.dictionary.textOf(number)
+  const name = names[at - numbers.length] ?? ""
+  return [name, (isInterned ? versions.beside : versions).get(name) ?? ""]
 }
 
-const sortedFrom = ({ entries, found, versions }: Sorting): Sorted => {
-  if (found.every(({ gone }) => gone.length === 0)) return [versions, []]
-  const gone = new Set<string>()
-  for (const each of found) for (const name of each.gone) gone.add(name)
-  if (versions instanceof InternedVersions) {
-    const numbers = new NumberSet()
-    for (const { kept } of found) {
-      numbers.add(
-        Uint32Array.from(kept, (at) => numberAt(entries, at)),
+/** Says what comes of what was found. */
+const gather = (self: Sorting): Sorting => {
+  const { asked, found, wild } = self
+  const mayHaveOthers = !wild && found.reduce((sum, each) => sum + each.asked, 0) < HashMap.size(asked.names)
+  const gone = found.flatMap((each) => each.gone)
+  if (mayHaveOthers || wild) for (const { givenUp } of found) for (const name of givenUp) gone.push(name)
+  const heldMore = found.some(({ lost }) => lost > 0)
+  return { ...self, sorted: { versions: leftOf(self), gone, mayHaveOthers, heldMore } }
+}
+
+const leftOf = (self: Sorting): ReadonlyMap<string, string> => {
+  const { found, names, numbers, versions } = self
+  const left = found.reduce((sum, { kept }) => sum + kept.length, 0)
+  if (left === numbers.length + names.length) return versions
+  const beside = new Map<string, string>()
+  const known = new NumberSet()
+  for (const { kept } of found) {
+    const ofDictionary = kept.filter((at) => at < numbers.length)
+    if (versions instanceof InternedVersions && ofDictionary.length > 0) {
+      known.add(
+        Uint32Array.from(ofDictionary, (at) => numbers[at] ?? 0),
         versions.dictionary.size
       )
     }
-    return [new InternedVersions(versions.dictionary, numbers), Array.from(gone)]
-  }
-  const left = new Map<string, string>()
-  for (const { kept } of found) {
     for (const at of kept) {
-      const entry = entries[at]
-      if (typeof entry === "object") left.set(entry[0], entry[1])
+      if (at < numbers.length) continue
+      const [name, version] = entryAt(self, at)
+      beside.set(name, version)
     }
   }
-  return [left, Array.from(gone)]
+  return versions instanceof InternedVersions ? new InternedVersions(versions.dictionary, known, beside) : beside
 }
 
 /**
@@ -418,9 +517,9 @@ export const wasCompared = (
   set: ResourceSet.ResourceSet,
   most: number
 ): boolean => {
-  if (!(versions instanceof InternedVersions)) return false
+  if (!(versions instanceof InternedVersions) || versions.beside.size > most) return false
   const others = meaningOf(versions.dictionary, set).othersOf(versions.numbers)
-  return others !== undefined && others <= most
+  return others !== undefined && others + versions.beside.size <= most
 }
 
 /** It was not looked up yet. */
@@ -469,6 +568,11 @@ class Meaning {
     let place = places[number] ?? unknown
     if (place === unknown) place = places[number] = this.find(number)
     return place !== nothing
+  }
+
+  /** The resource that an entry names as it is. */
+  heldBy(number: number): Resource | undefined {
+    return this.isNamed(number) ? this.resources[this.places[number] ?? otherwise] : undefined
   }
 
   private compared(numbers: NumberSet): Comparison {

@@ -840,30 +840,28 @@ const turnOf = (
 const departedPerAnswered = 4
 
 /**
- * Whether of a client that comes back under a wildcard, and holds many resources, something is left to be looked at before its first
- * answer; some of it was, then. Names and aliases mean more than that there is nothing under a name, so what is held beside them is
- * compared as a whole.
+ * Whether of a client that comes back, and holds many resources, something is left to be looked at before its first answer; some of it
+ * was, then.
  */
 const sortOn = (self: Draft, { due, subscription }: Turn): boolean => {
   const { namesPerStep, protocol } = self.options
-  const { forced, initial, mark, names, typeUrl } = subscription
+  const { initial, mark } = subscription
   const { set } = due
   const isSortable =
     protocol === "Incremental" &&
     mark === undefined &&
     initial.size > namesPerStep &&
-    Subscriptions.isWild(subscription) &&
-    typeUrl !== ResourceType.VirtualHost.typeUrl &&
-    HashMap.isEmpty(names) &&
-    HashSet.size(forced) === 0 &&
-    HashMap.isEmpty(set.mark.aliases) &&
     !InitialVersions.wasCompared(initial, set, namesPerStep)
   if (!isSortable) {
     self.sorting = undefined
     return false
   }
   const { sorting } = self
-  const begun = sorting?.versions === initial && sorting.set === set ? sorting : InitialVersions.sorting(initial, set)
+  const wild = Subscriptions.isWild(subscription)
+  const begun =
+    sorting !== undefined && InitialVersions.isSorted(sorting, subscription, wild, set)
+      ? sorting
+      : InitialVersions.sorting(subscription, wild, set)
   if (begun.sorted !== undefined) return false
   self.sorting = InitialVersions.sort(begun, namesPerStep)
   return true
@@ -884,26 +882,12 @@ const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): 
 const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boolean =>
   options.protocol === "StateOfTheWorld" && family === "full-state"
 
-const noneDeparted: ReadonlyArray<string> = []
-
-/** A subscription without what there is nothing under of that which the client holds, and those names. */
-const departing = (
-  { sorting }: ServerStream,
-  subscription: Subscription
-): readonly [Subscription, departed: ReadonlyArray<string>] => {
-  if (sorting?.sorted === undefined || sorting.versions !== subscription.initial) return [subscription, noneDeparted]
-  const [initial, departed] = sorting.sorted
-  if (departed.length === 0) return [subscription, noneDeparted]
-  const next = Subscriptions.draft(subscription)
-  next.initial = initial
-  return [next, departed]
-}
-
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const { due, place, subscription, updates } = turn
   const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
-  const [returning, departed] = departing(self, subscription)
+  const sorted = self.sorting?.versions === subscription.initial ? self.sorting.sorted : undefined
+  const returning = Subscriptions.withInitial(subscription, sorted?.versions ?? subscription.initial)
   const { changes, deferred, openers, set } = due
   const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
   const isRenewal = ttl && updates && now >= due.renewAt
@@ -915,7 +899,11 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
   const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
   const [next, answer, fresh] =
-    protocol === "StateOfTheWorld" ? StateOfTheWorld.flush(part, input) : Incremental.flush(part, input, openers)
+    protocol === "StateOfTheWorld"
+      ? StateOfTheWorld.flush(part, input)
+      : Incremental.flush(part, input, openers, sorted)
+  const isOpened = new Set(openers)
+  const departed = sorted?.gone.filter((name) => !isOpened.has(name)) ?? []
   // The first answer is owed, whatever it says.
   const made =
     answer === undefined || departed.length === 0
@@ -926,7 +914,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   if (part !== returning) {
     next.forced = Subscriptions.joined(Subscriptions.joined(rest, deferred), next.forced)
     // Of the names that are left it is still to be seen whether the client holds what they mean.
-    next.initial = subscription.initial
+    next.initial = returning.initial
     next.insisted = subscription.insisted
   }
   for (const name of openers) next.opened = HashSet.add(next.opened, name)

@@ -234,6 +234,18 @@ export const draft = (self: Subscription): Draft => ({
 })
 
 /**
+ * A subscription of a client that holds something else from an earlier stream; the same one if it is the same.
+ *
+ * @since 0.1.0
+ */
+export const withInitial = (self: Subscription, initial: ReadonlyMap<string, string>): Subscription => {
+  if (self.initial === initial) return self
+  const next = draft(self)
+  next.initial = initial
+  return next
+}
+
+/**
  * Whether the client is sent every resource of the type.
  *
  * @since 0.1.0

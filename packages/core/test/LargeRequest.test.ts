@@ -243,7 +243,10 @@ describe("what a client holds that comes back", () => {
   }
 
   /** The same as numbers of a dictionary: what a transport of gRPC gives. */
-  const interned = (dictionary: VersionDictionary, held: ReadonlyMap<string, string>): ReadonlyMap<string, string> => {
+  const interned = (
+    dictionary: VersionDictionary,
+    held: Iterable<readonly [string, string]>
+  ): ReadonlyMap<string, string> => {
     const fields = Array.from(held, ([name, version]) =>
       Wire.fieldOf(5, Buffer.concat([Wire.fieldOf(1, Wire.utf8(name)), Wire.fieldOf(2, Wire.utf8(version))]))
     )
@@ -278,6 +281,80 @@ describe("what a client holds that comes back", () => {
         // A new listener may have the address of one that is gone.
         const at = driver.sent.findIndex(({ response }) => response.resources.length > 0)
         assert.strictEqual(at, type === typeUrl ? 0 : 5)
+      })
+    }
+  }
+
+  const given = {
+    names: { subscribe: [...namesFrom(0, 1_000), ...namesFrom(3_000, 100), ...namesFrom(5_000, 1_000)], give: [] },
+    "names of which one is new": { subscribe: [...namesFrom(2_000, 500), "nobody"], give: [] },
+    "names and a wildcard": { subscribe: ["*", ...namesFrom(0, 10), ...namesFrom(4_900, 700)], give: [] },
+    "names, some of them given up": { subscribe: namesFrom(4_000, 2_000), give: namesFrom(5_500, 1_000) },
+    "names that it holds, some of them given up": { subscribe: namesFrom(0, 1_000), give: namesFrom(6_000, 600) }
+  }
+  for (const [what, { give, subscribe }] of Object.entries(given)) {
+    for (const type of [typeUrl, ResourceType.VirtualHost.typeUrl]) {
+      it(`beside ${what}, of ${ResourceType.shortNameOf(type)}: in slices it is told the same as at once`, () => {
+        const host = (name: string) => (type === typeUrl ? name : `routes/${name}`)
+        const upsert = namesFrom(0, 5_000).map((name, at) => {
+          const aliases = at % 2 === 0 ? [host(`other-${at}`)] : []
+          return toResource({ typeUrl: type, name: host(name), aliases, content: 1 })
+        })
+        const held = Either.getOrThrow(ResourceGroup.update(ResourceGroup.empty, { upsert }))
+        const byOther = namesFrom(0, 100).map((_, at): readonly [string, string] => [host(`other-${at}`), "old"])
+        const nothing = type === typeUrl ? [] : holding(namesFrom(40_000, 1_000).map(host), "")
+        // Too long for the dictionary.
+        const long = holding(
+          namesFrom(0, 600).map((name) => host(`${name}${"-long".repeat(30)}`)),
+          "gone"
+        )
+        const quoted = new Map([
+          ...Array.from(heldOf(held), ([name, version]): readonly [string, string] =>
+            name.startsWith("routes/") ? [name, version] : [host(name), version]
+          ),
+          ...ResourceGroup.all(held)
+            .slice(0, 3_000)
+            .map(({ name, version }): readonly [string, string] => [name, version]),
+          ...byOther,
+          ...nothing,
+          ...long
+        ])
+        // An entry may be there twice.
+        const twice = Array.from(quoted).flatMap((entry) =>
+          entry[0] === host("assignment-9000") ? [entry, [entry[0], "other"] as const] : [entry]
+        )
+        const told = (namesPerStep: number) => {
+          const dictionary = VersionDictionary.make(1 << 22)
+          const driver = new Driver({ protocol: "Incremental", typeUrl: undefined, namesPerStep })
+          driver.step({ _tag: "Changed", group: held })
+          driver.request(
+            Request.incremental({
+              typeUrl: type,
+              resourceNamesSubscribe: subscribe.map((name) => (name === "*" ? name : host(name))),
+              resourceNamesUnsubscribe: give.map(host),
+              initialResourceVersions: dictionary === undefined ? quoted : interned(dictionary, twice)
+            })
+          )
+          for (const { response } of driver.sent) {
+            const all = [...response.removed, ...response.resources.map(({ name }) => name), ...response.absent]
+            assert.strictEqual(new Set(all).size, all.length)
+          }
+          const names = (of: (response: Send["response"]) => ReadonlyArray<string>) =>
+            Array.from(new Set(driver.sent.flatMap(({ response }) => of(response)))).toSorted()
+          return {
+            mostSorted: driver.mostSorted,
+            removed: names(({ removed }) => removed),
+            brought: names(({ resources }) => resources.map(({ name }) => name)),
+            absent: names(({ absent }) => absent)
+          }
+        }
+        const atOnce = told(1_000_000)
+        const inSlices = told(512)
+        assert.strictEqual(atOnce.mostSorted, 0)
+        assert.isAbove(inSlices.mostSorted, 0)
+        // Of what is known already more is looked at.
+        assert.isAtMost(inSlices.mostSorted, 16 * 512)
+        assert.deepStrictEqual({ ...inSlices, mostSorted: 0 }, atOnce)
       })
     }
   }
