@@ -41,7 +41,6 @@ const put = (dictionary: VersionDictionary, name: string, version: string): numb
 const mask = (1n << 64n) - 1n
 const times = (one: bigint, other: bigint): bigint => (one * other) & mask
 const left = (word: bigint, bits: bigint): bigint => ((word << bits) | (word >> (64n - bits))) & mask
-const fold = (word: bigint): bigint => word ^ (word >> 32n)
 const [first, second] = [0x9e3779b185ebca87n, 0xc2b2ae3d27d4eb4fn]
 /** Of an odd number. Each step of Newton doubles the bits that are right. */
 const inverse = (odd: bigint): bigint => {
@@ -53,8 +52,7 @@ type Lanes = readonly [one: bigint, two: bigint]
 /** wasm/lookup.wat's hash: 16 bytes more of an entry. */
 const stride = ([one, two]: Lanes, entry: Buffer, at: number): Lanes => {
   const [low, high] = [entry.readBigUInt64LE(at), entry.readBigUInt64LE(at + 8)]
-  const next = (two + left(times(one ^ fold(times(low, first)), second), 27n)) & mask
-  return [next, (next + left(times(two ^ fold(times(high, second)), first), 31n)) & mask]
+  return [left(times(one ^ low, second), 27n), left(times(two ^ high, first), 31n)]
 }
 const half = (entry: Buffer): Lanes => stride([32n ^ 0x510e527fade682d1n, 0x9b05688c2b3e6c1fn], entry, 16)
 /** Of a field whose entry has 32 bytes, before the last mixing. */
@@ -76,11 +74,10 @@ const twinOf = (field: Uint8Array): Uint8Array => {
   for (let end = 0; ; end++) {
     twin.writeUIntLE(end, 16, 6)
     const [before, other] = half(twin)
-    const low = fold(before ^ times(left((one - other) & mask, 37n), undoSecond))
-    const word = times(low, undoFirst)
+    const word = before ^ times(left(one, 37n), undoSecond)
     if (end === entry.readUIntLE(16, 6) || Number(word & 0xffffn) !== start) continue
     twin.writeBigUInt64LE(word, 0)
-    twin.writeBigUInt64LE(times(fold(other ^ times(left((two - one) & mask, 33n), undoFirst)), undoSecond), 8)
+    twin.writeBigUInt64LE(other ^ times(left(two, 33n), undoFirst), 8)
     return Buffer.concat([field.subarray(0, 2), twin])
   }
 }

@@ -38,9 +38,8 @@
           (i32.add (i32.add (local.get $from) (i32.const 4)) (i32.load8_u offset=3 (local.get $from)))
           (local.get $entryEnd)))
 
-        ;; The hash: two lanes, of which each gets what the other was. A word is multiplied and folded before it goes in,
-        ;; so that every bit of it reaches bits below it, too. What is left at the beginning is hashed with some bytes a
-        ;; second time.
+        ;; The hash: two lanes side by side. It says where to look, and not what is the same, so it may be a plain one. What
+        ;; is left at the beginning is hashed with some bytes a second time.
         (local.set $one (i64.xor (i64.extend_i32_u (local.get $length)) (i64.const 0x510e527fade682d1)))
         (local.set $two (i64.const 0x9b05688c2b3e6c1f))
         (local.set $from (select
@@ -54,12 +53,11 @@
             (if (i32.lt_u (local.get $length) (i32.const 8)) (then
               (local.set $word (i64.and (local.get $word)
                 (i64.shr_u (i64.const -1) (i64.extend_i32_u (i32.sub (i32.const 64) (i32.shl (local.get $length) (i32.const 3)))))))))
-            (local.set $word (i64.mul (local.get $word) (i64.const 0x9e3779b185ebca87)))
-            (local.set $one (i64.add (local.get $two) (i64.rotl
+            (local.set $one (i64.rotl
               (i64.mul
-                (i64.xor (local.get $one) (i64.xor (local.get $word) (i64.shr_u (local.get $word) (i64.const 32))))
+                (i64.xor (local.get $one) (local.get $word))
                 (i64.const 0xc2b2ae3d27d4eb4f))
-              (i64.const 27))))
+              (i64.const 27)))
             (local.set $word (i64.load offset=8 (local.get $from)))
             (if (i32.lt_u (local.get $length) (i32.const 16)) (then
               (local.set $word (select
@@ -67,12 +65,11 @@
                   (i64.shr_u (i64.const -1) (i64.extend_i32_u (i32.sub (i32.const 128) (i32.shl (local.get $length) (i32.const 3))))))
                 (i64.const 0)
                 (i32.gt_u (local.get $length) (i32.const 8))))))
-            (local.set $word (i64.mul (local.get $word) (i64.const 0xc2b2ae3d27d4eb4f)))
-            (local.set $two (i64.add (local.get $one) (i64.rotl
+            (local.set $two (i64.rotl
               (i64.mul
-                (i64.xor (local.get $two) (i64.xor (local.get $word) (i64.shr_u (local.get $word) (i64.const 32))))
+                (i64.xor (local.get $two) (local.get $word))
                 (i64.const 0x9e3779b185ebca87))
-              (i64.const 31))))
+              (i64.const 31)))
             (br_if $hashed (i32.eq (local.get $from) (local.get $start)))
             (local.set $from (i32.sub (local.get $from) (i32.const 16)))
             (local.set $from (select
@@ -80,7 +77,6 @@
               (local.get $from)
               (i32.lt_s (local.get $from) (local.get $start))))
             (br $stride)))
-        ;; The first lane has nothing yet of what came last into the second.
         (local.set $one (i64.add (local.get $one) (i64.rotl (local.get $two) (i64.const 41))))
         (local.set $one (i64.mul
           (i64.xor (local.get $one) (i64.shr_u (local.get $one) (i64.const 32)))
@@ -108,16 +104,22 @@
                   (i32.load (i32.sub (i32.add (local.get $known) (local.get $length)) (i32.const 4)))
                   (i32.load (i32.sub (local.get $entryEnd) (i32.const 4)))))
                 (br $found)))
-              (local.set $left (i32.sub (local.get $length) (i32.const 8)))
-              (loop $compare
+              (if (i32.lt_u (local.get $length) (i32.const 16)) (then
+                (br_if $differs (i64.ne (i64.load (local.get $known)) (i64.load (local.get $start))))
                 (br_if $differs (i64.ne
-                  (i64.load (i32.add (local.get $known) (local.get $left)))
-                  (i64.load (i32.add (local.get $start) (local.get $left)))))
+                  (i64.load (i32.sub (i32.add (local.get $known) (local.get $length)) (i32.const 8)))
+                  (i64.load (i32.sub (local.get $entryEnd) (i32.const 8)))))
+                (br $found)))
+              (local.set $left (i32.sub (local.get $length) (i32.const 16)))
+              (loop $compare
+                (br_if $differs (v128.any_true (v128.xor
+                  (v128.load (i32.add (local.get $known) (local.get $left)))
+                  (v128.load (i32.add (local.get $start) (local.get $left))))))
                 (br_if $found (i32.eqz (local.get $left)))
                 (local.set $left (select
-                  (i32.sub (local.get $left) (i32.const 8))
+                  (i32.sub (local.get $left) (i32.const 16))
                   (i32.const 0)
-                  (i32.gt_u (local.get $left) (i32.const 8))))
+                  (i32.gt_u (local.get $left) (i32.const 16))))
                 (br $compare)))
             (local.set $slot (i32.and (i32.add (local.get $slot) (i32.const 16)) (local.get $mask)))
             (br_if $stop (i32.eqz (local.tee $probes (i32.sub (local.get $probes) (i32.const 1)))))
