@@ -6,7 +6,8 @@ import * as Either from "effect/Either"
 
 /** Why something cannot be read, in words for the peer and for the log: without what they quote of it. */
 export const reasonOf = (cause: unknown): string =>
-  cause instanceof RangeError
+  // What ends first, the stack or the bound on its depth, is the machine's matter and not the peer's.
+  cause instanceof RangeError || (cause instanceof Error && cause.message.includes("maximum recursion depth"))
     ? "it is nested too deep"
     : cause instanceof Error
       ? // The name of the library in front says nothing to the peer.
