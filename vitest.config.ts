@@ -17,6 +17,8 @@ export default defineConfig({
     // All cores: a test waits for sockets and processes as often as it computes, and the default leaves one core to nobody.
     maxWorkers: "100%",
     minWorkers: 1,
+    // What is imported stays for the next file of tests: half of what most of them take is imports.
+    poolOptions: { threads: { isolate: false } },
     reporters: ["default", "./scripts/SummaryReporter.mjs"],
     server: { deps: { external: [/packages\/proto\/gen\//] } }
   }

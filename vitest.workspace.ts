@@ -1,4 +1,7 @@
 // The test projects: every package that has tests, by name.
+//
+// They run in threads that keep their modules; but not those that exchange modules, set the user of their process, or start
+// processes and little else.
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 
@@ -14,5 +17,10 @@ export default ["packages", "examples"]
   .filter(({ root }) => existsSync(join(root, "package.json")))
   .map(({ name, root }) => ({
     extends: true as const,
-    test: { name, root, include: ["test/**/*.test.ts"] }
+    test: {
+      name,
+      root,
+      include: ["test/**/*.test.ts"],
+      pool: /^(cli|transport-filesystem|example-.*)$/.test(name) ? ("forks" as const) : ("threads" as const)
+    }
   }))
