@@ -2090,6 +2090,28 @@ export const mutations = [
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
+    fault: "what is new to a client that asks for everything again is looked for anew for each",
+    file: "ResourceSet.ts",
+    line: "since.revision < 0 && HashMap.isEmpty(since.fingerprints) ? since.aliases : since",
+    becomes: "since",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "what follows from many names is done in the step of the last of them",
+    file: "ServerStream.ts",
+    line: "if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.taking = { names: StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return onSubscription(next, known, StateOfTheWorld.finish(names), [], now)",
+    becomes:
+      "const taken = StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.taking = { names: taken, known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return onSubscription(next, known, StateOfTheWorld.finish(taken), [], now)",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "a large response is written in the turn in which it was made",
+    file: "packages/server/src/internal/Connection.ts",
+    line: "return this.accepted.whole !== true || this.busy",
+    becomes: "return false",
+    by: "packages/server/test/XdsServer.test.ts"
+  },
+  {
     fault: "a name may have any length",
     file: "ServerStream.ts",
     by: "packages/core/test/LargeRequest.test.ts",

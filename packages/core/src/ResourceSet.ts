@@ -438,7 +438,11 @@ const none: Difference = {
 export const concerns = ({ domains, touched }: Difference, name: string): boolean =>
   touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
 
-const differences = new WeakMap<ResourceSet, WeakMap<Mark, Difference>>()
+const differences = new WeakMap<ResourceSet, WeakMap<object, Difference>>()
+
+/** Marks with the same have the same difference: all of those who hold nothing any more, and ask for everything again. */
+const keyOf = (since: Mark): object =>
+  since.revision < 0 && HashMap.isEmpty(since.fingerprints) ? since.aliases : since
 
 /**
  * What changed in a set since a mark: from the log in time proportional to the changes, or, if the log does not reach
@@ -454,10 +458,11 @@ export const difference = (self: ResourceSet, since: Mark): Difference => {
     known = new WeakMap()
     differences.set(self, known)
   }
-  const found = known.get(since)
+  const key = keyOf(since)
+  const found = known.get(key)
   if (found !== undefined) return found
   const made = compare(self, since)
-  known.set(since, made)
+  known.set(key, made)
   return made
 }
 

@@ -265,6 +265,16 @@ export const body = (response: Response): Uint8Array => {
 }
 
 /**
+ * Whether to ask for the {@link body} takes no time: it is there already.
+ *
+ * @since 0.1.0
+ */
+export const isWritten = (response: Response): boolean => {
+  const known = bodies.get(response)
+  return known instanceof Uint8Array || known?.deref() !== undefined
+}
+
+/**
  * The bytes that follow a {@link body} to make it one stream's message: the nonce.
  *
  * @since 0.1.0

@@ -376,7 +376,7 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
     // Who does not wait has it all in this step.
     const [taken, outputs] = goOn(self, self.taking, Number.POSITIVE_INFINITY, now)
     if (taken.ended) return [taken, outputs]
-    const [next, more] = onRequest(taken, input.request, now)
+    const [next, more] = taken.taking === undefined ? onRequest(taken, input.request, now) : step(taken, input, now)
     return [next, [...outputs, ...more]]
   }
   const next = draft(self)
@@ -489,7 +489,7 @@ const onRequest = (
 const tooManyNames = (names: number, typeUrl: string, { maxNames }: Options): string =>
   `${names} names of ${typeUrl}; at most ${maxNames} are allowed`
 
-/** Takes so many names more of a request that is not taken as a whole. */
+/** Takes so many names more of a request that is not taken as a whole. What follows from them is a step of its own. */
 const goOn = (
   self: ServerStream,
   { known, names }: Taking,
@@ -498,17 +498,19 @@ const goOn = (
 ): readonly [ServerStream, ReadonlyArray<Output>] => {
   const next = draft(self)
   if (names._tag === "StateOfTheWorld") {
-    const taken = StateOfTheWorld.advance(names, count)
-    next.taking = { names: taken, known }
-    if (taken.at < StateOfTheWorld.sizeOf(taken)) return [next, none]
+    if (names.at < StateOfTheWorld.sizeOf(names)) {
+      next.taking = { names: StateOfTheWorld.advance(names, count), known }
+      return [next, none]
+    }
     next.taking = undefined
-    return onSubscription(next, known, StateOfTheWorld.finish(taken), [], now)
+    return onSubscription(next, known, StateOfTheWorld.finish(names), [], now)
   }
-  const taken = Incremental.advance(names, count)
-  next.taking = { names: taken, known }
-  if (taken.at < Incremental.sizeOf(taken)) return [next, none]
+  if (names.at < Incremental.sizeOf(names)) {
+    next.taking = { names: Incremental.advance(names, count), known }
+    return [next, none]
+  }
   next.taking = undefined
-  return onSubscription(next, known, taken.next, [], now)
+  return onSubscription(next, known, names.next, [], now)
 }
 
 /** What follows when all names of a request were taken. */

@@ -1,6 +1,7 @@
 import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import * as Request from "@effect-xds/core/Request"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/ResourceSet"
 import * as ServerStream from "@effect-xds/core/ServerStream"
 import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
 import * as Wire from "@effect-xds/core/Wire"
@@ -40,11 +41,15 @@ class Driver {
 
   step(input: ServerStream.Input): void {
     const before = this.counts()
+    const isTaking = input._tag === "Continue" && this.stream.taking !== undefined
     const [next, outputs] = ServerStream.step(this.stream, input, 0)
     this.stream = next
     this.steps++
     const after = this.counts()
-    this.mostTaken = Math.max(this.mostTaken, Math.abs(after.names - before.names))
+    const taken = Math.abs(after.names - before.names)
+    this.mostTaken = Math.max(this.mostTaken, taken)
+    // What follows from many names is a step by itself.
+    if (isTaking && taken > 0) assert.isFalse(outputs.some(({ _tag }) => _tag === "Send"))
     this.mostSorted = Math.max(this.mostSorted, after.sorted - before.sorted)
     this.mostListed = Math.max(this.mostListed, after.listed - before.listed)
     for (const output of outputs) {
@@ -93,6 +98,16 @@ describe("a request with many names", () => {
     driver.request(Request.incremental({ typeUrl, resourceNamesUnsubscribe: namesFrom(0, 20_000) }))
     assert.strictEqual(driver.mostTaken, 512)
     assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 0 })
+  })
+
+  it("of everything again, after nothing: what is new to such a client is found once for all of them", () => {
+    const set = ResourceGroup.set(group, typeUrl)
+    const nothing = (): ResourceSet.Mark => ({ ...set.mark, revision: -1, fingerprints: HashMap.empty(), token: {} })
+    const difference = ResourceSet.difference(set, nothing())
+    assert.strictEqual(difference.changed.length, 5_000)
+    assert.strictEqual(ResourceSet.difference(set, nothing()), difference)
+    const held = { ...nothing(), fingerprints: HashMap.make(["assignment-0", "other"]) }
+    assert.notStrictEqual(ResourceSet.difference(set, held), difference)
   })
 
   it("of state of the world is taken 512 names at a time, and so is the one that lists others", () => {

@@ -926,6 +926,29 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
+  it.effect("a response of a thousand resources is written in a turn after the one in which it was made", () => {
+    // A slice is over as soon as it began, so that each step has a turn.
+    let milliseconds = 0
+    const impatient = Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: () => (milliseconds += 100) })
+    const names = Array.from({ length: 1_000 }, (_, at) => `c${at}`)
+    const turnsFor = (asked: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        yield* store.set("edge", clusters(...names))
+        const client = yield* open()
+        client.send(first(CDS, "edge", asked))
+        let turns = 0
+        for (; client.unread() === 0 && turns < 1_000; turns++) yield* turn
+        expect((yield* client.receive).names.length).toBe(asked.length)
+        return turns
+      }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
+    return Effect.gen(function* () {
+      const most = yield* turnsFor(names.slice(1))
+      // To take the names are as many steps.
+      expect(yield* turnsFor(names)).toBe(most + 1)
+    })
+  })
+
   it.effect("changes that come before a stream has its turn are all told, whatever it was passed over for", () => {
     // A slice is over as soon as it began, so that one stream has its turn and the others have not.
     let milliseconds = 0

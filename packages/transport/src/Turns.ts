@@ -90,6 +90,13 @@ export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<
   })
 
 /**
+ * Waits for a turn after this one: for work that is long by itself, after other work.
+ *
+ * @since 0.1.0
+ */
+export const next = (turns: Pick<Turns, "later">): Promise<void> => new Promise((resolve) => turns.later(resolve, true))
+
+/**
  * All that comes one after the other; where a turn is over before the next is made, others have theirs.
  *
  * @since 0.1.0
@@ -101,7 +108,7 @@ export const gather = async <A>(
   const gathered: Array<A> = []
   for await (const each of all) {
     gathered.push(each)
-    if (turns.isOver()) await new Promise<void>((resolve) => turns.later(resolve, true))
+    if (turns.isOver()) await next(turns)
   }
   return gathered
 }

@@ -177,6 +177,11 @@ const weightOf = (request: Request.Request, nodeBytes: number, nodeFields: numbe
 /** Responses to one stream whose answers are still to come and whose content is kept for the client's words about it. */
 const maxUnanswered = 16
 
+/** To write so many resources, or more, takes a turn by itself. */
+const manyResources = 1_000
+
+type Send = ServerStream.Output & { readonly _tag: "Send" }
+
 interface Unanswered {
   readonly typeUrl: string
   readonly nonce: string
@@ -207,6 +212,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private subscribed = false
   /** What the audience has still to note of many names. */
   private indexing: Slices | undefined
+  /** Was made, and is written in the next turn. */
+  private unsent: Send | undefined
   /** What is left before others have their turn. */
   private stepsLeft = 0
   /** The transport is not to read on. */
@@ -555,7 +562,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.stepping = true
     this.stepsLeft = stepsPerTurn
     try {
-      if (this.indexing === undefined) this.feed(now)
+      if (this.unsent !== undefined) this.sendLong(this.unsent)
+      else if (this.indexing === undefined) this.feed(now)
       else this.index(this.indexing)
     } catch (cause) {
       // The reducer is total and transports do not throw; if one does, it is this stream's end and nobody else's.
@@ -594,7 +602,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   /** Whether there is something left to do without anybody calling. */
   private isBusy(): boolean {
     if (this.phase._tag !== "Serving") return false
-    if (this.indexing !== undefined || this.inputs.length > 0 || ServerStream.isWorking(this.stream)) return true
+    if (this.indexing !== undefined || this.unsent !== undefined || this.inputs.length > 0) return true
+    if (ServerStream.isWorking(this.stream)) return true
     return this.stepsLeft <= 0 && (this.due || this.given !== this.phase.group.resources)
   }
 
@@ -654,7 +663,10 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     switch (output._tag) {
       case "Send":
         this.measure(output, before)
-        return this.send(output)
+        if (!this.isLong(output)) return this.send(output)
+        this.unsent = output
+        this.stepsLeft = 0
+        return
       case "Subscribed":
         this.subscribed = true
         environment.publish(() => ({ ...output, client: this.client() }))
@@ -697,10 +709,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   }
 
   /** Begins to measure how long it takes to the ACK, if a response tells of a change. */
-  private measure(
-    { nonce, typeUrl }: ServerStream.Output & { readonly _tag: "Send" },
-    before: ServerStream.ServerStream
-  ) {
+  private measure({ nonce, typeUrl }: Send, before: ServerStream.ServerStream) {
     const from = ServerStream.revision(before, typeUrl)
     // A `*` that is asked for again has no revision: its answer is no change.
     if (from === undefined || from < 0 || from === ServerStream.revision(this.stream, typeUrl)) return
@@ -743,7 +752,22 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     )
   }
 
-  private send({ nonce, response, typeUrl }: ServerStream.Output & { readonly _tag: "Send" }): void {
+  /**
+   * Whether a response is to be written in a turn after the one in which it was made. Who answers polls gets at once what there is
+   * without waiting: else it would say that nothing changed.
+   */
+  private isLong({ response }: Send): boolean {
+    if (response.resources.length < manyResources || Response.isWritten(response)) return false
+    return this.accepted.whole !== true || this.busy
+  }
+
+  private sendLong(output: Send): void {
+    this.unsent = undefined
+    this.stepsLeft = 0
+    this.send(output)
+  }
+
+  private send({ nonce, response, typeUrl }: Send): void {
     const { environment } = this
     const body = Response.body(response)
     const suffix = this.suffix(nonce)

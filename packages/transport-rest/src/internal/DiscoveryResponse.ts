@@ -79,6 +79,7 @@ export class DiscoveryResponse {
 
 /** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
 const toJson = async (message: Uint8Array, turns: Turns.Turns): Promise<Uint8Array> => {
+  await Turns.next(turns)
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
   return Buffer.concat(await Turns.gather(turns, MessageJson.parts(DiscoveryResponseSchema, field.resources, message)))
 }
