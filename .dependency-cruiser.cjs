@@ -44,7 +44,8 @@ module.exports = {
     },
     may("proto"),
     may("core", "proto"),
-    may("routing", "core", "proto"),
+    may("discovery", "core", "proto"),
+    may("routing", "core", "proto", "discovery"),
     may("transport", "core", "proto"),
     {
       name: "arrows-of-transports",

@@ -74,7 +74,7 @@ export default defineConfig(
     }
   },
   {
-    files: ["packages/core/src/**", "packages/routing/src/**"],
+    files: ["packages/core/src/**", "packages/routing/src/**", "packages/discovery/src/**"],
     rules: {
       "no-restricted-imports": [
         "error",

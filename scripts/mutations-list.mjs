@@ -1985,6 +1985,66 @@ const routing = [
   }
 ]
 
+// Outlier detection: what its rules have marked as easily wrong.
+const discovery = [
+  {
+    fault: "outliers: a row of 5xx that reached its limit goes on",
+    file: "packages/discovery/src/Outlier.ts",
+    line: "put(self, name, { ...host, inRow: { ...host.inRow, [kind]: 0 } })",
+    becomes: "",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: a 5xx that is not a gateway's does not end a row of gateway failures",
+    file: "packages/discovery/src/Outlier.ts",
+    line: "gateway: isGateway ? host.inRow.gateway + 1 : 0",
+    becomes: "gateway: isGateway ? host.inRow.gateway + 1 : failed === 1 ? host.inRow.gateway : 0",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: the deviation of success rates is that of a sample",
+    file: "packages/discovery/src/Outlier.ts",
+    line: "rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / rates.length",
+    becomes: "rates.reduce((sum, rate) => sum + (rate - mean) ** 2, 0) / (rates.length - 1)",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: a host that two detectors find is ejected twice",
+    file: "packages/discovery/src/Outlier.ts",
+    line: "if (host === undefined || host.ejected !== undefined) return",
+    becomes: "if (host === undefined) return",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: a host comes back with the failures that were counted meanwhile",
+    file: "packages/discovery/src/Outlier.ts",
+    line: "{ ...host, inRow: noneInRow, ejected: undefined,",
+    becomes: "{ ...host, ejected: undefined,",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: Envoy ejects one more host than its percentage",
+    file: "packages/discovery/src/OutlierRules.ts",
+    line: "100 * (ejected + 1) <= maxEjectionPercent * hosts",
+    becomes: "100 * ejected < maxEjectionPercent * hosts",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: A50: a percentage of failures that is just the threshold ejects",
+    file: "packages/discovery/src/OutlierRules.ts",
+    line: "percentage > threshold",
+    becomes: "percentage >= threshold",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: Envoy: a multiplier is less at once when its host came back",
+    file: "packages/discovery/src/OutlierRules.ts",
+    line: "sinceReturn !== undefined && sinceReturn >= interval",
+    becomes: "sinceReturn !== undefined",
+    by: "packages/discovery/test/outlier.vectors.test.ts"
+  }
+]
+
 export const mutations = [
   ...server,
   ...client,
@@ -2417,5 +2477,6 @@ export const mutations = [
     line: "const message = `a listener of the SnapshotStore failed",
     becomes: "throw cause; const message = `a listener of the SnapshotStore failed"
   },
-  ...routing
+  ...routing,
+  ...discovery
 ]
