@@ -2042,6 +2042,34 @@ const discovery = [
     line: "sinceReturn !== undefined && sinceReturn >= interval",
     becomes: "sinceReturn !== undefined",
     by: "packages/discovery/test/outlier.vectors.test.ts"
+  },
+  {
+    fault: "outliers: an ejected endpoint is told as READY",
+    file: "packages/routing/src/policy/PickFirst.ts",
+    line: 'state !== "READY" || !self.heedsEjection || endpoint?.isEjected !== true',
+    becomes: 'state !== "READY" || !self.heedsEjection || endpoint !== undefined',
+    by: "packages/routing/test/outlierDetection.test.ts"
+  },
+  {
+    fault: "outliers: policies are not told what became of calls before they sweep",
+    file: "packages/routing/src/Channel.ts",
+    line: 'if (input._tag === "Config" || input._tag === "Deadline") {',
+    becomes: 'if (input._tag === "Config") {',
+    by: "packages/routing/test/outlierDetection.test.ts"
+  },
+  {
+    fault: "outliers: an attempt that is followed by another counts as nothing",
+    file: "packages/routing/src/Channel.ts",
+    line: "note(draft, going, input.outcome)",
+    becomes: "",
+    by: "packages/routing/test/outlierDetection.test.ts"
+  },
+  {
+    fault: "outliers: whoever comes back in a sweep is told with the next change",
+    file: "packages/routing/src/policy/OutlierDetection.ts",
+    line: 'outputs.some(({ _tag }) => _tag !== "Spared")',
+    becomes: 'outputs.some(({ _tag }) => _tag === "Ejected")',
+    by: "packages/routing/test/outlierDetection.test.ts"
   }
 ]
 

@@ -18,6 +18,7 @@ export type Reason =
   | "Dropped"
   | "CircuitOpen"
   | "NoEndpoint"
+  | "Ejected"
   | "ConnectionFailed"
   | "Resource"
 

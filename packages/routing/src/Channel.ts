@@ -17,8 +17,9 @@ import * as ConfigSelector from "./ConfigSelector.js"
 import type { Connectivity } from "./Connectivity.js"
 import type { Draw } from "./Draw.js"
 import type { Address, Endpoint } from "./Endpoint.js"
+import * as Endpoints from "./Endpoint.js"
 import * as PickQueue from "./PickQueue.js"
-import type { Context } from "./Policy.js"
+import type { Context, Outcomes } from "./Policy.js"
 import * as Tree from "./Tree.js"
 import * as XdsConfig from "./XdsConfig.js"
 import * as Cds from "./policy/Cds.js"
@@ -49,7 +50,12 @@ interface Going {
   readonly committed: boolean
   /** Counters that it holds since it was sent. */
   readonly holds: ReadonlyArray<string>
+  /** The policy that is to be told what becomes of it, and the endpoint that it was sent to. */
+  readonly observed: { readonly node: string; readonly endpoint: Endpoint } | undefined
 }
+
+/** What became of a call, as far as its endpoint goes. */
+type Outcome = "Succeeded" | "Failed"
 
 /**
  * The state of a channel.
@@ -64,6 +70,8 @@ export interface Channel {
   readonly queue: PickQueue.PickQueue
   readonly told: XdsConfig.Told | undefined
   readonly calls: HashMap.HashMap<number, Going>
+  /** What became of calls, by policy and endpoint, until the policies are told: before each `Deadline` and each configuration. */
+  readonly outcomes: HashMap.HashMap<string, HashMap.HashMap<string, Outcomes>>
 }
 
 /**
@@ -81,12 +89,12 @@ export type Input =
       readonly message: string
     }
   | { readonly _tag: "Call"; readonly id: number; readonly call: Asked }
-  /** Another attempt of a call that was sent: it stays on its route and cluster. */
-  | { readonly _tag: "Retry"; readonly id: number }
+  /** Another attempt of a call that was sent: it stays on its route and cluster. `outcome`: of the one before. */
+  | { readonly _tag: "Retry"; readonly id: number; readonly outcome?: Outcome | undefined }
   /** A call that was sent picks no more. */
   | { readonly _tag: "Commit"; readonly id: number }
-  /** The call is over, for whatever reason. */
-  | { readonly _tag: "Over"; readonly id: number }
+  /** The call is over, for whatever reason. `outcome`: whether its status is OK; none if the caller gave it up. */
+  | { readonly _tag: "Over"; readonly id: number; readonly outcome?: Outcome | undefined }
   | { readonly _tag: "Deadline" }
   | { readonly _tag: "Close" }
 
@@ -122,7 +130,8 @@ export const make = (name: string, authority: string, id: bigint): Channel => ({
   tree: Tree.empty,
   queue: PickQueue.make(),
   told: undefined,
-  calls: HashMap.empty()
+  calls: HashMap.empty(),
+  outcomes: HashMap.empty()
 })
 
 /**
@@ -158,14 +167,15 @@ export const step = (
       tree(draft, input)
       break
     case "Call":
-      put(draft, input.id, { asked: input.call, selected: undefined, committed: false, holds: [] })
+      put(draft, input.id, { asked: input.call, selected: undefined, committed: false, holds: [], observed: undefined })
       begin(draft, input.id)
       break
     case "Retry": {
       const going = find(draft, input.id)
       if (going === undefined || going.committed) break
+      note(draft, going, input.outcome)
       counters.release(going.holds)
-      put(draft, input.id, { ...going, holds: [] })
+      put(draft, input.id, { ...going, holds: [], observed: undefined })
       pick(draft, input.id)
       break
     }
@@ -177,6 +187,7 @@ export const step = (
       break
     }
     case "Over":
+      note(draft, find(draft, input.id), input.outcome)
       over(draft, input.id)
       break
     case "Deadline":
@@ -189,8 +200,8 @@ export const step = (
       }
       tree(draft, { _tag: "Close" })
   }
-  const { calls, holds, id, outputs, queue: waiting, told, tree: policies, xds: resources } = draft
-  return [{ id, xds: resources, holds, tree: policies, queue: waiting, told, calls }, outputs]
+  const { calls, holds, id, outcomes, outputs, queue: waiting, told, tree: policies, xds: resources } = draft
+  return [{ id, xds: resources, holds, tree: policies, queue: waiting, told, calls, outcomes }, outputs]
 }
 
 const find = (self: Draft, id: number): Going | undefined => Option.getOrUndefined(HashMap.get(self.calls, id))
@@ -235,7 +246,25 @@ const configure = (self: Draft): void => {
   tree(self, { _tag: "Config", config: ClusterManager.policy.with({ children }), endpoints: [] })
 }
 
+/** Counts what became of a call, if a policy wants to know. */
+const note = (self: Draft, going: Going | undefined, outcome: Outcome | undefined): void => {
+  if (going?.observed === undefined || outcome === undefined) return
+  const { endpoint, node } = going.observed
+  const key = Endpoints.keyOf(endpoint)
+  const ofNode = Option.getOrElse(HashMap.get(self.outcomes, node), () => HashMap.empty<string, Outcomes>())
+  const { failed, succeeded } = Option.getOrElse(HashMap.get(ofNode, key), () => none)
+  const next = outcome === "Succeeded" ? { failed, succeeded: succeeded + 1 } : { failed: failed + 1, succeeded }
+  self.outcomes = HashMap.set(self.outcomes, node, HashMap.set(ofNode, key, next))
+}
+
+const none: Outcomes = { succeeded: 0, failed: 0 }
+
 const tree = (self: Draft, input: Tree.Input): void => {
+  if (input._tag === "Config" || input._tag === "Deadline") {
+    const { outcomes } = self
+    self.outcomes = HashMap.empty()
+    for (const [node, ofNode] of outcomes) tree(self, { _tag: "Outcomes", node, outcomes: new Map(ofNode) })
+  }
   const [next, outputs] = Tree.step(self.tree, input, self.context)
   self.tree = next
   for (const output of outputs) {
@@ -262,8 +291,9 @@ const queue = (self: Draft, input: PickQueue.Input): void => {
           self.counters.release(output.holds)
           break
         }
-        put(self, output.id, { ...going, holds: output.holds })
-        const { address, endpoint, id } = output
+        const { address, endpoint, holds, id, observer } = output
+        const observed = observer === undefined ? undefined : { node: observer, endpoint }
+        put(self, id, { ...going, holds, observed })
         self.outputs.push({ _tag: "Send", id, address, endpoint, selected: going.selected })
       }
     }

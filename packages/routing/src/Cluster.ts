@@ -5,7 +5,8 @@
  * @since 0.1.0
  */
 import { fromBinary } from "@bufbuild/protobuf"
-import type { Any } from "@bufbuild/protobuf/wkt"
+import type { Any, Duration } from "@bufbuild/protobuf/wkt"
+import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
@@ -51,7 +52,8 @@ export interface Cluster {
   readonly policy: Configured
   /** Calls in flight; `undefined`: the default. */
   readonly maxRequests: number | undefined
-  readonly outlierDetection: OutlierDetection | undefined
+  /** By the rules of gRPC clients; `undefined`: nobody is ejected. */
+  readonly outlierDetection: OutlierSettings.OutlierSettings | undefined
   /** How connections are secured, by name and configuration; `undefined`: they are not. */
   readonly transportSocket: { readonly name: string; readonly config: Any | undefined } | undefined
 }
@@ -75,7 +77,7 @@ export const make = (
     errors.add(path, "LoadBalancingPolicy", policy.left)
   }
   const { outlierDetection, transportSocket } = message
-  if (outlierDetection !== undefined) checkOutlierDetection(outlierDetection, errors)
+  const outliers = outlierDetection === undefined ? undefined : outlierDetectionOf(outlierDetection, errors)
   // ★ The first threshold of the DEFAULT priority.
   const thresholds = message.circuitBreakers?.thresholds.find(({ priority }) => priority === RoutingPriority.DEFAULT)
   if (discovery === undefined || Either.isLeft(policy) || errors.count > 0) return Either.left(errors.errors)
@@ -84,7 +86,7 @@ export const make = (
     discovery,
     policy: policy.right,
     maxRequests: thresholds?.maxRequests,
-    outlierDetection,
+    outlierDetection: outliers,
     transportSocket:
       transportSocket === undefined
         ? undefined
@@ -203,26 +205,29 @@ const policyOf = (message: ClusterMessage, registry: PolicyRegistry): Either.Eit
   }
 }
 
-const checkOutlierDetection = (message: OutlierDetection, errors: Collector): void => {
-  const durations = {
-    interval: message.interval,
-    base_ejection_time: message.baseEjectionTime,
-    max_ejection_time: message.maxEjectionTime
-  }
-  for (const [field, duration] of Object.entries(durations)) {
-    if (duration === undefined) continue
-    const milliseconds = Milliseconds.make(duration)
-    if (milliseconds !== undefined && milliseconds >= 0) continue
-    errors.add(`outlier_detection.${field}`, "OutlierDetection", "not a valid duration, or a negative one")
-  }
-  const percents = {
-    max_ejection_percent: message.maxEjectionPercent,
-    enforcing_success_rate: message.enforcingSuccessRate,
-    failure_percentage_threshold: message.failurePercentageThreshold,
-    enforcing_failure_percentage: message.enforcingFailurePercentage
-  }
-  for (const [field, percent = 0] of Object.entries(percents)) {
-    if (percent > 100)
-      errors.add(`outlier_detection.${field}`, "OutlierDetection", `is ${percent}; at most 100 is possible`)
-  }
+const outlierDetectionOf = (
+  message: OutlierDetection,
+  errors: Collector
+): OutlierSettings.OutlierSettings | undefined => {
+  // What is no duration is none of the settings' numbers, either.
+  const milliseconds = (duration: Duration | undefined) =>
+    duration === undefined ? undefined : (Milliseconds.make(duration) ?? Number.NaN)
+  const settings = OutlierSettings.make("A50", {
+    interval: milliseconds(message.interval),
+    baseEjectionTime: milliseconds(message.baseEjectionTime),
+    maxEjectionTime: milliseconds(message.maxEjectionTime),
+    maxEjectionPercent: message.maxEjectionPercent,
+    successRateMinimumHosts: message.successRateMinimumHosts,
+    successRateRequestVolume: message.successRateRequestVolume,
+    successRateStdevFactor: message.successRateStdevFactor,
+    enforcingSuccessRate: message.enforcingSuccessRate,
+    failurePercentageMinimumHosts: message.failurePercentageMinimumHosts,
+    failurePercentageRequestVolume: message.failurePercentageRequestVolume,
+    failurePercentageThreshold: message.failurePercentageThreshold,
+    enforcingFailurePercentage: message.enforcingFailurePercentage
+  })
+  if (Either.isRight(settings)) return settings.right
+  for (const { field, message: what } of settings.left)
+    errors.add(`outlier_detection.${field}`, "OutlierDetection", what)
+  return undefined
 }

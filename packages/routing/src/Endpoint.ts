@@ -30,6 +30,8 @@ export interface Endpoint {
   readonly hashKey: string | undefined
   /** `:authority` of calls to it, if the route rewrites that. */
   readonly hostname: string | undefined
+  /** It fails more than others, and is to get no calls; its connection stays. Default: false. */
+  readonly isEjected?: boolean | undefined
 }
 
 /**

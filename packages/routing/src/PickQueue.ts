@@ -57,6 +57,8 @@ export type Output =
       readonly endpoint: Endpoint
       /** Counters to hold until the stream ends. */
       readonly holds: ReadonlyArray<string>
+      /** The policy that is to be told what becomes of the call. */
+      readonly observer: string | undefined
     }
   | { readonly _tag: "End"; readonly id: number; readonly status: CallStatus }
   /** The policy at this node is to connect. */
@@ -93,7 +95,14 @@ export const step = (
     switch (pick._tag) {
       case "Complete":
         hold(pick.holds)
-        outputs.push({ _tag: "Send", id, address: pick.address, endpoint: pick.endpoint, holds: pick.holds })
+        outputs.push({
+          _tag: "Send",
+          id,
+          address: pick.address,
+          endpoint: pick.endpoint,
+          holds: pick.holds,
+          observer: pick.observer
+        })
         return false
       case "Queue":
         if (pick.wake !== undefined && !woken.has(pick.wake)) {

@@ -54,6 +54,8 @@ export type Picker =
       readonly maxRequests: number
       readonly child: Picker
     }
+  /** What becomes of the calls of the child is told to the policy at `node`. */
+  | { readonly _tag: "Observed"; readonly node: string; readonly child: Picker }
 
 /**
  * A picker and its share.
@@ -143,6 +145,8 @@ export type Pick =
       readonly endpoint: Endpoint
       /** Counters that the call holds until its stream ends. */
       readonly holds: ReadonlyArray<string>
+      /** The policy that is to be told what becomes of the call; `undefined`: none is. */
+      readonly observer: string | undefined
     }
   /** `wake`: the policy at this node is to connect. */
   | { readonly _tag: "Queue"; readonly wake: string | undefined }
@@ -232,6 +236,7 @@ const none: ReadonlyArray<string> = []
 export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => {
   let picker = self
   let holds = none
+  let observer: string | undefined
   for (;;) {
     switch (picker._tag) {
       case "Queue":
@@ -242,7 +247,7 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
       case "Drop":
         return picker
       case "Connected":
-        return { _tag: "Complete", address: picker.address, endpoint: picker.endpoint, holds }
+        return { _tag: "Complete", address: picker.address, endpoint: picker.endpoint, holds, observer }
       case "Weighted": {
         const share = Draws.share(picker.targets, Draws.at(call.draw, DRAW_SHARE) * picker.sum)
         if (share === undefined) return { _tag: "Queue", wake: undefined }
@@ -288,6 +293,10 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
         picker = child
         break
       }
+      case "Observed":
+        observer = picker.node
+        picker = picker.child
+        break
       case "Limited": {
         const refused = refusalOf(picker, call.draw, counters)
         if (refused !== undefined) return { _tag: "Drop", status: refused }

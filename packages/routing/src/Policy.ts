@@ -36,10 +36,22 @@ export type Input<Config> =
       /** Why it failed, for people. */
       readonly message: string
     }
+  /** What became of calls that an `Observed` picker of this policy picked, since the last time, by `Endpoint.keyOf`. */
+  | { readonly _tag: "Outcomes"; readonly outcomes: ReadonlyMap<string, Outcomes> }
   /** A call waits: connect. */
   | { readonly _tag: "ExitIdle" }
   /** The time of `deadline` has come. */
   | { readonly _tag: "Deadline" }
+
+/**
+ * How many calls of an endpoint succeeded, and how many failed.
+ *
+ * @since 0.1.0
+ */
+export interface Outcomes {
+  readonly succeeded: number
+  readonly failed: number
+}
 
 /**
  * What a policy wants.

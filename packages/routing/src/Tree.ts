@@ -88,6 +88,10 @@ export type Input =
   | (PolicyInput<never> & { readonly _tag: "Connection" })
   /** A pick wants the policy at this node to connect; `undefined`: the whole channel is to. */
   | { readonly _tag: "Wake"; readonly node: string | undefined }
+  | (PolicyInput<never> & { readonly _tag: "Outcomes" } & {
+      /** The node of the `Observed` picker that picked the calls. */
+      readonly node: string
+    })
   | { readonly _tag: "Deadline" }
   /** The channel is closed. */
   | { readonly _tag: "Close" }
@@ -329,6 +333,8 @@ const isFor = (run: Run, { id }: Node, input: Exclude<Input, { readonly _tag: "C
       return run.connections.get(input.address)?.nodes.has(id) === true
     case "Wake":
       return input.node === undefined || input.node === id
+    case "Outcomes":
+      return input.node === id
     case "Deadline":
       return true
   }
@@ -342,6 +348,7 @@ const mayBeBelow = (
   if (input._tag === "Deadline") return Math.min(current.deadline, pending?.deadline ?? never) <= run.context.now
   const isUnder = (id: string) =>
     [current, pending].some((node) => node !== undefined && (id === node.id || id.startsWith(`${node.id}/`)))
+  if (input._tag === "Outcomes") return isUnder(input.node)
   if (input._tag === "Wake") return input.node !== undefined && isUnder(input.node)
   for (const id of run.connections.get(input.address)?.nodes ?? []) if (isUnder(id)) return true
   return false

@@ -3,7 +3,7 @@ import type { Endpoint } from "@effect-xds/routing/Endpoint"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import type { Counters, Pick, PickCall, Picker } from "@effect-xds/routing/Picker"
 import * as Pickers from "@effect-xds/routing/Picker"
-import type { Configured, Definition, Output } from "@effect-xds/routing/Policy"
+import type { Configured, Definition, Outcomes, Output } from "@effect-xds/routing/Policy"
 import { define } from "@effect-xds/routing/Policy"
 
 /** A policy that does nothing: a child whose words the test says itself. */
@@ -88,6 +88,10 @@ export class Steps {
 
   connection(address: string, state: Connectivity, message = "refused"): this {
     return this.step({ _tag: "Connection", address, state, message })
+  }
+
+  outcomes(outcomes: ReadonlyMap<string, Outcomes>): this {
+    return this.step({ _tag: "Outcomes", outcomes })
   }
 
   exitIdle(): this {

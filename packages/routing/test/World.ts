@@ -110,10 +110,13 @@ export class World {
   /** Connections that the channel wants, and whether they are there. */
   readonly connections = new Map<string, "connecting" | "ready" | "failed">()
   readonly down = new Set<string>()
+  /** Addresses whose calls fail. */
+  readonly bad = new Set<string>()
   readonly watched = new Set<string>()
   readonly sent = new Map<string, number>()
   readonly ended = new Map<string, number>()
   readonly faults: Array<string> = []
+  onSend: ((id: number, address: string) => void) | undefined
   private ids = 0
 
   constructor(
@@ -177,6 +180,7 @@ export class World {
         return
       case "Send": {
         const { address, id, selected } = output
+        this.onSend?.(id, address)
         if (this.connections.get(address) !== "ready") this.faults.push(`call ${id} sent to ${address}: not connected`)
         if (this.allowed?.(selected.cluster, address) === false) {
           this.faults.push(`call ${id} of ${selected.cluster} sent to ${address}: not an endpoint of it`)
@@ -184,7 +188,7 @@ export class World {
         this.sent.set(address, (this.sent.get(address) ?? 0) + 1)
         return this.after(this.callTime(), () => {
           this.over++
-          this.give({ _tag: "Over", id })
+          this.give({ _tag: "Over", id, outcome: this.bad.has(address) ? "Failed" : "Succeeded" })
         })
       }
       case "End":

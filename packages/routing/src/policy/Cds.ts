@@ -8,6 +8,7 @@
 import type { Assignment, Locality } from "../Assignment.js"
 import * as Assignments from "../Assignment.js"
 import type { Connectivity } from "../Connectivity.js"
+import type { Endpoint } from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
 import * as Status from "../CallStatus.js"
 import * as Pickers from "../Picker.js"
@@ -15,6 +16,7 @@ import type { Configured, Output } from "../Policy.js"
 import { define } from "../Policy.js"
 import type { ClusterConfig } from "../XdsConfig.js"
 import * as ClusterImpl from "./ClusterImpl.js"
+import * as OutlierDetection from "./OutlierDetection.js"
 import * as Priority from "./Priority.js"
 
 /**
@@ -90,26 +92,32 @@ const leafOf = (
   self: State,
   { assignment, cluster, note }: ClusterConfig & { readonly _tag: "Leaf" }
 ): readonly [State, Configured | Picker] => {
-  const { discovery, maxRequests, policy } = cluster
+  const { discovery, maxRequests, outlierDetection, policy } = cluster
   const priorities = assignment?.priorities ?? []
   if (priorities.length === 0) {
     const message = note === "" ? `cluster ${JSON.stringify(cluster.name)} has no endpoints` : note
     return [self, Pickers.fail("NoEndpoint", message)]
   }
   const [named, names] = nameAll(self, cluster.name, priorities)
-  const config = ClusterImpl.policy.with({
-    cluster: cluster.name,
-    edsServiceName: discovery._tag === "Eds" ? discovery.name : "",
-    drops: dropsOf(assignment),
-    maxRequests,
-    child: Priority.policy.with({
-      priorities: priorities.map((localities, index) => ({
-        name: named[index]?.name ?? "",
-        child: policy,
-        endpoints: Assignments.weighed(localities)
-      }))
+  const weighed = priorities.map(Assignments.weighed)
+  const child = (mark: (endpoint: Endpoint) => Endpoint): Configured =>
+    ClusterImpl.policy.with({
+      cluster: cluster.name,
+      edsServiceName: discovery._tag === "Eds" ? discovery.name : "",
+      drops: dropsOf(assignment),
+      maxRequests,
+      child: Priority.policy.with({
+        priorities: weighed.map((endpoints, index) => ({
+          name: named[index]?.name ?? "",
+          child: policy,
+          endpoints: endpoints.map(mark)
+        }))
+      })
     })
-  })
+  const config =
+    outlierDetection === undefined
+      ? child((endpoint) => endpoint)
+      : OutlierDetection.policy.with({ settings: outlierDetection, endpoints: weighed.flat(), child })
   return [{ ...self, named, names }, config]
 }
 
@@ -171,6 +179,7 @@ export const policy = define<Config, State>({
       case "ExitIdle":
         return [self, self.hasChild ? [{ _tag: "ExitIdle", name: child }] : nothing]
       case "Connection":
+      case "Outcomes":
       case "Deadline":
         return [self, nothing]
     }

@@ -91,6 +91,7 @@ export const make = <Config, Setup>({
           return [children === self.children ? self : { ...self, children }, outputs]
         }
         case "Connection":
+        case "Outcomes":
           return [self, nothing]
       }
     },

@@ -69,6 +69,7 @@ export const make = <Config>({ pickerOf, wanted, ...rest }: Particulars<Config>)
         case "ExitIdle":
           return [self, [{ _tag: "ExitIdle", name }]]
         case "Connection":
+        case "Outcomes":
         case "Deadline":
           return [self, nothing]
       }

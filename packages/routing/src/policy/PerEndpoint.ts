@@ -68,7 +68,7 @@ export interface Particulars<in Config> {
 }
 
 const nothing: ReadonlyArray<Output> = []
-const child = PickFirst.policy.with({})
+const child = PickFirst.policy.with({ heedsEjection: true })
 
 /**
  * The policy of these particulars.
@@ -136,6 +136,7 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
         case "ExitIdle":
           return [self, Array.from(self.children.keys(), (key) => ({ _tag: "ExitIdle", name: key }))]
         case "Connection":
+        case "Outcomes":
         case "Deadline":
           return [self, nothing]
       }

@@ -28,6 +28,8 @@ export interface Config {
   readonly lazy?: boolean | undefined
   /** Milliseconds between attempts, 100 to 2 000. Default: 250. */
   readonly attemptDelay?: number | undefined
+  /** A connection to an endpoint that is ejected counts as failed, and stays. Default: false: it serves on. */
+  readonly heedsEjection?: boolean | undefined
 }
 
 /** An address, and what became of attempts to connect to it. */
@@ -48,6 +50,7 @@ interface Attempt {
 export interface State {
   readonly node: string
   readonly attemptDelay: number
+  readonly heedsEjection: boolean
   /** In the order in which they are tried. */
   readonly attempts: ReadonlyMap<Address, Attempt>
   /** The address it is connected to. */
@@ -128,10 +131,19 @@ const pickerOf = (self: State, state: Connectivity): Picker => {
   }
 }
 
-const say = (self: State, state: Connectivity): readonly [State, ReadonlyArray<Output>] => [
-  { ...self, said: state },
-  [{ _tag: "State", state, picker: pickerOf(self, state) }]
-]
+const say = (self: State, state: Connectivity): readonly [State, ReadonlyArray<Output>] => {
+  const next = { ...self, said: state }
+  const endpoint = self.connected === undefined ? undefined : self.attempts.get(self.connected)?.endpoint
+  if (state !== "READY" || !self.heedsEjection || endpoint?.isEjected !== true) {
+    return [next, [{ _tag: "State", state, picker: pickerOf(self, state) }]]
+  }
+  // ★ It is told as a failure, but the connection is kept for when the endpoint comes back.
+  const picker = Pickers.fail(
+    "Ejected",
+    `${endpoint.addresses.join(", ")} fails too often: outlier detection ejected it`
+  )
+  return [next, [{ _tag: "State", state: "TRANSIENT_FAILURE", picker }]]
+}
 
 const withAttempt = (self: State, address: Address, attempt: Attempt): State => ({
   ...self,
@@ -178,7 +190,7 @@ const concluded = (self: State, before: ReadonlyArray<Output>): readonly [State,
 
 const onConfig = (
   self: State,
-  { attemptDelay = 250, lazy = false, shuffle = false }: Config,
+  { attemptDelay = 250, heedsEjection = false, lazy = false, shuffle = false }: Config,
   endpoints: ReadonlyArray<Endpoint>,
   context: Context
 ): readonly [State, ReadonlyArray<Output>] => {
@@ -197,7 +209,7 @@ const onConfig = (
     outputs.push({ _tag: "Disconnect", address })
   }
   const delay = Math.min(2_000, Math.max(100, attemptDelay))
-  const next: State = { ...self, attempts, attemptDelay: delay }
+  const next: State = { ...self, attempts, attemptDelay: delay, heedsEjection }
   if (attempts.size === 0) {
     const empty = { ...next, connected: undefined, nextAt: never, started: 0, message: "there are no endpoints" }
     const [said, states] = say(empty, "TRANSIENT_FAILURE")
@@ -286,6 +298,7 @@ export const policy = define<Config, State>({
   make: (node) => ({
     node,
     attemptDelay: 250,
+    heedsEjection: false,
     attempts: new Map(),
     connected: undefined,
     said: undefined,
@@ -308,6 +321,7 @@ export const policy = define<Config, State>({
       }
       case "Configured":
       case "ChildState":
+      case "Outcomes":
         return [self, nothing]
     }
   },

@@ -185,6 +185,7 @@ export const policy = define<Config, State>({
         onDeadline(draft, now)
         break
       case "Connection":
+      case "Outcomes":
         break
     }
     decide(draft, now)

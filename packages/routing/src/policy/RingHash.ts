@@ -52,7 +52,7 @@ export interface State {
 }
 
 const nothing: ReadonlyArray<Output> = []
-const child = PickFirst.policy.with({ lazy: true })
+const child = PickFirst.policy.with({ lazy: true, heedsEjection: true })
 const noRing: Ring = { hashes: new BigUint64Array(), endpoints: new Uint32Array() }
 
 const stateOf = (children: ReadonlyMap<string, Child>): Connectivity => {
@@ -149,6 +149,7 @@ export const policy = define<Config, State>({
         return [self, idle === undefined ? nothing : [{ _tag: "ExitIdle", name: idle[0] }]]
       }
       case "Connection":
+      case "Outcomes":
       case "Deadline":
         return [self, nothing]
     }
