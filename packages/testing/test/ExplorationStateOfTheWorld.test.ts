@@ -1,0 +1,3 @@
+import { areExplored } from "./SmallWorlds.js"
+
+areExplored((name) => !name.includes("incremental"))
