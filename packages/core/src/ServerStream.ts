@@ -884,6 +884,13 @@ const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): 
 const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boolean =>
   options.protocol === "StateOfTheWorld" && family === "full-state"
 
+const noneDeparted: ReadonlyArray<string> = []
+
+const except = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const isOther = new Set(others)
+  return names.filter((name) => !isOther.has(name))
+}
+
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const { due, place, subscription, updates } = turn
@@ -904,8 +911,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
     protocol === "StateOfTheWorld"
       ? StateOfTheWorld.flush(part, input)
       : Incremental.flush(part, input, openers, sorted)
-  const isOpened = new Set(openers)
-  const departed = sorted?.gone.filter((name) => !isOpened.has(name)) ?? []
+  const departed = sorted === undefined ? noneDeparted : except(sorted.gone, openers)
   // The first answer is owed, whatever it says.
   const made =
     answer === undefined || departed.length === 0
