@@ -7,7 +7,6 @@
  */
 import type { Assignment, Locality } from "../Assignment.js"
 import * as Assignments from "../Assignment.js"
-import type { Connectivity } from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
 import * as Status from "../CallStatus.js"
@@ -16,6 +15,7 @@ import type { Configured, Output } from "../Policy.js"
 import { define } from "../Policy.js"
 import type { ClusterConfig } from "../XdsConfig.js"
 import * as ClusterImpl from "./ClusterImpl.js"
+import * as OneChild from "./OneChild.js"
 import * as OutlierDetection from "./OutlierDetection.js"
 import * as Priority from "./Priority.js"
 
@@ -40,7 +40,7 @@ interface Named {
  *
  * @since 0.1.0
  */
-export interface State {
+export interface State extends OneChild.Hearing {
   readonly named: ReadonlyArray<Named>
   /** Names given so far: none is given twice. */
   readonly names: number
@@ -48,9 +48,6 @@ export interface State {
   readonly hasChild: boolean
   /** `undefined`: what the child says is told. */
   readonly failure: Picker | undefined
-  readonly heard: { readonly state: Connectivity; readonly picker: Picker } | undefined
-  /** A config is being carried out: what the child says is recorded only. */
-  readonly updating: boolean
 }
 
 const nothing: ReadonlyArray<Output> = []
@@ -168,14 +165,9 @@ export const policy = define<Config, State>({
           [{ _tag, name: child, child: made, endpoints: [] }]
         ]
       }
-      case "Configured": {
-        const next = { ...self, updating: false }
-        return [next, tell(next)]
-      }
-      case "ChildState": {
-        const next = { ...self, heard: { state: input.state, picker: input.picker } }
-        return [next, tell(next)]
-      }
+      case "Configured":
+      case "ChildState":
+        return OneChild.hear(self, input, tell)
       case "ExitIdle":
         return [self, self.hasChild ? [{ _tag: "ExitIdle", name: child }] : nothing]
       case "Connection":

@@ -7,19 +7,27 @@ import type { Wanted } from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
-import type { Output, Policy } from "../Policy.js"
+import type { Input, Output, Policy } from "../Policy.js"
+
+/**
+ * What such a policy knows of its child.
+ *
+ * @since 0.1.0
+ */
+export interface Hearing {
+  /** What the child said last. */
+  readonly heard: { readonly state: Connectivity; readonly picker: Picker } | undefined
+  /** A config is being carried out: what the child says is recorded only. */
+  readonly updating: boolean
+}
 
 /**
  * The state of such a policy.
  *
  * @since 0.1.0
  */
-export interface State<out Config> {
+export interface State<out Config> extends Hearing {
   readonly config: Config | undefined
-  /** What the child said last. */
-  readonly heard: { readonly state: Connectivity; readonly picker: Picker } | undefined
-  /** A config is being carried out. */
-  readonly updating: boolean
 }
 
 /**
@@ -37,6 +45,23 @@ export interface Particulars<in Config> {
 
 const nothing: ReadonlyArray<Output> = []
 const name = "child"
+
+/**
+ * Notes what the child says, or that a config was carried out, and tells the parent what there is to tell then.
+ *
+ * @since 0.1.0
+ */
+export const hear = <Self extends Hearing>(
+  self: Self,
+  input: Extract<Input<never>, { readonly _tag: "Configured" | "ChildState" }>,
+  tell: (self: Self) => ReadonlyArray<Output>
+): readonly [Self, ReadonlyArray<Output>] => {
+  const next =
+    input._tag === "Configured"
+      ? { ...self, updating: false }
+      : { ...self, heard: { state: input.state, picker: input.picker } }
+  return [next, tell(next)]
+}
 
 /**
  * The policy of these particulars.
@@ -58,14 +83,9 @@ export const make = <Config>({ pickerOf, wanted, ...rest }: Particulars<Config>)
           const _tag = self.config === undefined ? "Create" : "Update"
           return [{ ...self, config: input.config, updating: true }, [{ _tag, name, child, endpoints }]]
         }
-        case "Configured": {
-          const next = { ...self, updating: false }
-          return [next, tell(next)]
-        }
-        case "ChildState": {
-          const next = { ...self, heard: { state: input.state, picker: input.picker } }
-          return [next, tell(next)]
-        }
+        case "Configured":
+        case "ChildState":
+          return hear(self, input, tell)
         case "ExitIdle":
           return [self, [{ _tag: "ExitIdle", name }]]
         case "Connection":

@@ -10,12 +10,11 @@
 import * as Outlier from "@effect-xds/discovery/Outlier"
 import type { OutlierSettings } from "@effect-xds/discovery/OutlierSettings"
 import * as HashMap from "effect/HashMap"
-import type { Connectivity } from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
-import type { Picker } from "../Picker.js"
 import type { Configured, Output } from "../Policy.js"
 import { define } from "../Policy.js"
+import * as OneChild from "./OneChild.js"
 
 /**
  * A cluster.
@@ -36,14 +35,11 @@ export interface Config {
  *
  * @since 0.1.0
  */
-export interface State {
+export interface State extends OneChild.Hearing {
   readonly node: string
   readonly config: Config | undefined
   /** Hosts by what tells endpoints apart. */
   readonly outlier: Outlier.Outlier | undefined
-  readonly heard: { readonly state: Connectivity; readonly picker: Picker } | undefined
-  /** A config is being carried out. */
-  readonly updating: boolean
 }
 
 const nothing: ReadonlyArray<Output> = []
@@ -109,14 +105,9 @@ export const policy = define<Config, State>({
           [{ _tag, name, child: childOf(config, outlier), endpoints: [] }]
         ]
       }
-      case "Configured": {
-        const next = { ...self, updating: false }
-        return [next, tell(next)]
-      }
-      case "ChildState": {
-        const next = { ...self, heard: { state: input.state, picker: input.picker } }
-        return [next, tell(next)]
-      }
+      case "Configured":
+      case "ChildState":
+        return OneChild.hear(self, input, tell)
       case "Outcomes": {
         if (self.outlier === undefined) return [self, nothing]
         const [outlier] = feed(self.outlier, counted(input.outcomes), context)
