@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage, JsonValue, Message, Registry } from "@bufbuild/protobuf"
+import type { DescMessage, JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf"
 import { create, fromBinary, fromJson, isMessage } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
 import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt"
@@ -34,7 +34,7 @@ import { type ReadOptions, withDefaults } from "./internal/ReadOptions.js"
 import * as ProtobufText from "./internal/ProtobufText.js"
 import * as ResponseFields from "./internal/ResponseFields.js"
 import type { OffsetOf, Part, Path, SyntaxProblem } from "./internal/SourceDocument.js"
-import { formatPath, positionAt } from "./internal/SourceDocument.js"
+import { formatPath, isObject, positionAt } from "./internal/SourceDocument.js"
 import * as ValueBounds from "./internal/ValueBounds.js"
 import * as YamlText from "./internal/YamlText.js"
 
@@ -244,11 +244,6 @@ const nothing = (text: string): Result<never> =>
 /** What is in a text; where there is `undefined`, others may run. */
 const partsOf = (format: "json" | "yaml", text: string): Iterable<Part | undefined> =>
   format === "json" ? JsonText.parts(text) : YamlText.parts(text)
-
-type JsonObject = Extract<JsonValue, Readonly<Record<string, unknown>>>
-
-const isObject = (json: JsonValue | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** The part of a document at a path, as a message. */
 const readJson = async <Desc extends DescMessage>(schema: Desc, json: JsonValue, offsetOf: OffsetOf, path: Path) => {

@@ -6,7 +6,7 @@ import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discove
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { beforeAll, describe, expect, it } from "@effect/vitest"
-import { MessageEncoder } from "../src/internal/MessageEncoder.js"
+import { type Encoded, MessageEncoder } from "../src/internal/MessageEncoder.js"
 import * as PlainProtobufText from "../src/internal/PlainProtobufText.js"
 import * as ValueBounds from "../src/internal/ValueBounds.js"
 import { fieldsOf, Random } from "./RandomJson.js"
@@ -57,11 +57,35 @@ const otherwise = (json: JsonValue, registry: Awaited<ReturnType<typeof TypeRegi
 const hex = ({ typeUrl, value }: { readonly typeUrl: string; readonly value: Uint8Array }): string =>
   `${typeUrl} ${Buffer.from(value).toString("hex")}`
 
+/** What became of random messages beside what protobuf-es makes of them: the same bytes, or nothing. */
+class Seen {
+  #written = 0
+  #left = 0
+  #refused = 0
+
+  /** `wanted`: its bytes; `undefined`: it refuses the message. */
+  note(what: string, written: Encoded | undefined, wanted: string | undefined): void {
+    if (written !== undefined && hex(written) !== wanted) {
+      expect.fail(`${what}\n${hex(written)}\n${wanted ?? "is refused"}`)
+    }
+    if (written !== undefined) this.#written++
+    else if (wanted !== undefined) this.#left++
+    else this.#refused++
+  }
+
+  judge(): void {
+    if (seeds > 1_000) console.log({ written: this.#written, left: this.#left, refused: this.#refused })
+    expect(this.#written).toBeGreaterThan(5 * seeds)
+    expect(this.#refused).toBeGreaterThan(seeds)
+    expect(this.#written).toBeGreaterThan(this.#left)
+  }
+}
+
 describe("MessageEncoder", () => {
   it("writes the bytes that protobuf-es writes, or leaves it to that", async () => {
     const registry = await TypeRegistry.forJson({})
     const encoder = new MessageEncoder("json", registry)
-    const seen = { written: 0, left: 0, refused: 0 }
+    const seen = new Seen()
     for (let seed = from; seed < from + seeds; seed++) {
       for (const type of types) {
         const random = new Random(seed)
@@ -69,24 +93,16 @@ describe("MessageEncoder", () => {
         const json = { "@type": `type.googleapis.com/${type.typeName}`, ...fieldsOf(recipe, type) }
         const written = encoder.any(json)
         const wanted = otherwise(json, registry)
-        if (written !== undefined && hex(written) !== wanted) {
-          expect.fail(`seed ${seed}: ${JSON.stringify(json)}\n${hex(written)}\n${wanted ?? "is refused"}`)
-        }
-        if (written !== undefined) seen.written++
-        else if (wanted !== undefined) seen.left++
-        else seen.refused++
+        seen.note(`seed ${seed}: ${JSON.stringify(json)}`, written, wanted)
       }
     }
-    if (seeds > 1_000) console.log(seen)
-    expect(seen.written).toBeGreaterThan(5 * seeds)
-    expect(seen.refused).toBeGreaterThan(seeds)
-    expect(seen.written).toBeGreaterThan(seen.left)
+    seen.judge()
   })
 
   it("writes the same of the protobuf text format", async () => {
     const registry = await TypeRegistry.forJson({})
     const encoder = new MessageEncoder("text", registry)
-    const seen = { written: 0, left: 0, refused: 0 }
+    const seen = new Seen()
     const wantedOf = (text: string): string | undefined => {
       try {
         const { resources, ...others } = fromText(DiscoveryResponseSchema, text, { registry })
@@ -108,18 +124,10 @@ describe("MessageEncoder", () => {
         )
         const written = plain === undefined ? undefined : encoder.any(plain)
         const wanted = wantedOf(text)
-        if (written !== undefined && hex(written) !== wanted) {
-          expect.fail(`seed ${seed}: ${text}\n${hex(written)}\n${wanted ?? "is refused"}`)
-        }
-        if (written !== undefined) seen.written++
-        else if (wanted !== undefined) seen.left++
-        else seen.refused++
+        seen.note(`seed ${seed}: ${text}`, written, wanted)
       }
     }
-    if (seeds > 1_000) console.log(seen)
-    expect(seen.written).toBeGreaterThan(5 * seeds)
-    expect(seen.refused).toBeGreaterThan(seeds)
-    expect(seen.written).toBeGreaterThan(seen.left)
+    seen.judge()
   })
 
   it("leaves text to protobuf-es that is not in its form", async () => {

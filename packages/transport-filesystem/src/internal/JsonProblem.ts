@@ -9,7 +9,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { isSensitive } from "@effect-xds/proto/MessageRedaction"
 import { ofParser } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import type { Path } from "./SourceDocument.js"
+import { isObject, type Path } from "./SourceDocument.js"
 
 export interface Problem {
   readonly path: Path
@@ -29,9 +29,6 @@ const failureOf = (schema: DescMessage, json: JsonValue, registry: Registry): st
     return Reason.of(cause)
   }
 }
-
-const isObject = (json: JsonValue | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** Inline values of any DataSource count as sensitive: which of them are, hangs on where it is used. */
 export const isHidden = (schema: DescMessage): boolean => schema.typeName === "envoy.config.core.v3.DataSource"

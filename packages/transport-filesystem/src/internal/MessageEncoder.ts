@@ -10,6 +10,7 @@ import { base64Decode, WireType } from "@bufbuild/protobuf/wire"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { FieldPlan, Format, MessagePlan } from "./MessagePlan.js"
 import { plansOf, tagOf, wireTypeOf } from "./MessagePlan.js"
+import { isObject } from "./SourceDocument.js"
 import * as ValueBounds from "./ValueBounds.js"
 
 /** The bytes of a message, and which it is: an `Any`. */
@@ -28,9 +29,6 @@ const half = /\p{Surrogate}/u
 const longest = 10
 
 const text = new TextEncoder()
-
-const isObject = (json: JsonValue | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 export class MessageEncoder {
   readonly #planOf: (schema: DescMessage) => MessagePlan

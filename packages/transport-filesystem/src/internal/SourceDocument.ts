@@ -1,5 +1,5 @@
 /** A parsed document that still knows where its values stand in the text. */
-import type { JsonValue } from "@bufbuild/protobuf"
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 
 /** The way to a value inside a document: keys of objects, indexes of lists. */
 export type Path = ReadonlyArray<string | number>
@@ -26,6 +26,9 @@ export type Part =
   | { readonly _tag: "Wrong"; readonly problems: ReadonlyArray<SyntaxProblem> }
   /** The elements of this document that were told are to be forgotten: it is read from its start in another way. */
   | { readonly _tag: "Again" }
+
+export const isObject = (json: JsonValue | undefined): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** Whether the `resources` of an object are told one by one: those of a DiscoveryResponse. */
 export const isResponseType = (type: JsonValue | undefined): boolean =>

@@ -2,7 +2,7 @@
  * Finds numbers that the API's own rules forbid, such as a port over 65535: `(validate.rules)` of fields with numbers,
  * read from the descriptors. Clients apply these rules, too, and reject what breaks them.
  */
-import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
+import type { DescField, DescMessage, JsonValue, Registry } from "@bufbuild/protobuf"
 import { getOption, hasOption } from "@bufbuild/protobuf"
 import { AnySchema, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { isSensitive } from "@effect-xds/proto/MessageRedaction"
@@ -11,7 +11,7 @@ import type { FieldRules } from "@effect-xds/proto/validate/validate"
 import { disabled, rules as fieldRules } from "@effect-xds/proto/validate/validate"
 import type { Problem } from "./JsonProblem.js"
 import { isHidden } from "./JsonProblem.js"
-import type { Path } from "./SourceDocument.js"
+import { isObject, type Path } from "./SourceDocument.js"
 
 type Number64 = number | bigint
 
@@ -137,9 +137,6 @@ const wrongWith = (json: JsonValue, { gt, gte, ignoreEmpty, lt, lte }: Bounds, h
 
 /** Whether a number is out of its bounds. */
 export const isOutside = (json: JsonValue, bounds: Bounds): boolean => wrongWith(json, bounds, true) !== undefined
-
-const isObject = (json: JsonValue | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** All that is wrong with the numbers of a value that was read as a message before. */
 export const find = (schema: DescMessage, json: JsonValue, registry: Registry, path: Path): ReadonlyArray<Problem> => {

@@ -5,7 +5,7 @@ import type { CST, Document, YAMLError } from "yaml"
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Parser, Schema } from "yaml"
 import * as PlainYaml from "./PlainYaml.js"
 import type { OffsetOf, Part, Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
-import { isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
+import { isObject, isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
 
 /** A value that has no place in JSON, or too much of it. */
 class Refused extends Error {
@@ -35,9 +35,6 @@ const scalarOf = (value: unknown): JsonValue | undefined => {
       return value === null ? null : undefined
   }
 }
-
-const isObject = (json: JsonValue): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** What an anchor stands for. */
 interface Anchored {
