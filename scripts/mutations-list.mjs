@@ -2070,6 +2070,160 @@ const discovery = [
     line: 'outputs.some(({ _tag }) => _tag !== "Spared")',
     becomes: 'outputs.some(({ _tag }) => _tag === "Ejected")',
     by: "packages/routing/test/outlierDetection.test.ts"
+  },
+  {
+    fault: "hosts: who is absent and passes is purged",
+    file: "packages/discovery/src/HealthMatrix.ts",
+    line: "absent: {\n    ok: { isRouted: true, isPurged: false }",
+    becomes: "absent: {\n    ok: { isRouted: true, isPurged: true }",
+    by: "packages/discovery/test/hostSet.matrix.test.ts"
+  },
+  {
+    fault: "hosts: who is absent is not routed to, though it passes",
+    file: "packages/discovery/src/HealthMatrix.ts",
+    line: "absent: {\n    ok: { isRouted: true, isPurged: false }",
+    becomes: "absent: {\n    ok: { isRouted: false, isPurged: false }",
+    by: "packages/discovery/test/hostSet.matrix.test.ts"
+  },
+  {
+    fault: "hosts: who is absent and fails is kept",
+    file: "packages/discovery/src/HealthMatrix.ts",
+    line: "failing: { isRouted: false, isPurged: true }",
+    becomes: "failing: { isRouted: false, isPurged: false }",
+    by: "packages/discovery/test/hostSet.matrix.test.ts"
+  },
+  {
+    fault: "hosts: an ejection is a failure, and an ejected host is forgotten",
+    file: "packages/discovery/src/HealthFlags.ts",
+    line: 'FAILED_OUTLIER: meaning(5, "outlier", "unhealthy")',
+    becomes: 'FAILED_OUTLIER: meaning(5, "outlier", "unhealthy", { fails: true })',
+    by: "packages/discovery/test/hostSet.matrix.test.ts"
+  },
+  {
+    fault: "hosts: who drains and is unlisted is kept",
+    file: "packages/discovery/src/HealthFlags.ts",
+    line: 'meaning(7, "discovery", "unhealthy", { fails: true, isExcluded: true })',
+    becomes: 'meaning(7, "discovery", "unhealthy", { isExcluded: true })',
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "hosts: who is listed again begins anew",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "put(self, before, isSwitched ? withChecks(member, checks) : member)",
+    becomes: "put(self, before, withChecks(member, checks))",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "hosts: without checks an absent host is kept",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "!isAbsent || (checks.length > 0 && !settings.ignoreHealthOnHostRemoval)",
+    becomes: "!isAbsent || !settings.ignoreHealthOnHostRemoval",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "hosts: ignore_health_on_host_removal is ignored",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "!isAbsent || (checks.length > 0 && !settings.ignoreHealthOnHostRemoval)",
+    becomes: "!isAbsent || checks.length > 0",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "hosts: an ejected host is routed to",
+    file: "packages/discovery/src/HostSet.ts",
+    line: 'cellOf(member, self.settings).isRouted && !HealthFlags.has(member.flags, "FAILED_OUTLIER")',
+    becomes: "cellOf(member, self.settings).isRouted",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "hosts: whoever turns failing is not drained",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "if (isPurged || turnsFailing || isEjected) {",
+    becomes: "if (isPurged || isEjected) {",
+    by: "packages/discovery/test/hostSet.matrix.test.ts"
+  },
+  {
+    fault: "hosts: warming waits for who was removed",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "if (!isChecked) awaitNoLonger(self, host)",
+    becomes: "",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "hosts: one checker's result stands for all",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "if (checks.every(({ hasResult }) => hasResult)) awaitNoLonger(self, host)",
+    becomes: "awaitNoLonger(self, host)",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "loads: excluded hosts count among those that could be well",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "Math.min(100, Math.floor((factor * part) / (all - excluded)))",
+    becomes: "Math.min(100, Math.floor((factor * part) / all))",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: what there is too much of is shared, too",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "const total = Math.min(100, sum(healthy) + sum(degraded))",
+    becomes: "const total = sum(healthy) + sum(degraded)",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: percentages are rounded, not truncated",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "Math.min(remaining, Math.floor((each * 100) / total))",
+    becomes: "Math.min(remaining, Math.round((each * 100) / total))",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: the rounding rest is the last priority's",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "const firstHealthy = healthy.findIndex((each) => each > 0)",
+    becomes: "const firstHealthy = healthy.findLastIndex((each) => each > 0)",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: panic where other priorities have enough",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "total < 100 && isBelow(hosts, panicThreshold)",
+    becomes: "isBelow(hosts, panicThreshold)",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: panic at the threshold itself",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "100 * (healthy + degraded) < threshold * (all - excluded)",
+    becomes: "100 * (healthy + degraded) <= threshold * (all - excluded)",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: degraded hosts do not keep from panic",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "100 * (healthy + degraded) < threshold * (all - excluded)",
+    becomes: "100 * healthy < threshold * (all - excluded)",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: in panic of all priorities load goes by health",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "const isTotal = panics.every((isPanicking) => isPanicking)",
+    becomes: "const isTotal = false",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: panic by weights",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: "tallies.map(({ hosts }) => total < 100",
+    becomes: "sums.map((hosts) => total < 100",
+    by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "loads: degraded hosts are picked before healthy ones",
+    file: "packages/discovery/src/PriorityLoad.ts",
+    line: 'for (const hosts of ["healthy", "degraded"] as const) {',
+    becomes: 'for (const hosts of ["degraded", "healthy"] as const) {',
+    by: "packages/discovery/test/priorityLoad.test.ts"
   }
 ]
 

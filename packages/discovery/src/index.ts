@@ -1,3 +1,8 @@
+export * as HealthFlags from "./HealthFlags.js"
+export * as HealthMatrix from "./HealthMatrix.js"
+export * as Host from "./Host.js"
+export * as HostSet from "./HostSet.js"
 export * as Outlier from "./Outlier.js"
 export * as OutlierRules from "./OutlierRules.js"
 export * as OutlierSettings from "./OutlierSettings.js"
+export * as PriorityLoad from "./PriorityLoad.js"
