@@ -2224,6 +2224,90 @@ const discovery = [
     line: 'for (const hosts of ["healthy", "degraded"] as const) {',
     becomes: 'for (const hosts of ["degraded", "healthy"] as const) {',
     by: "packages/discovery/test/priorityLoad.test.ts"
+  },
+  {
+    fault: "checks: a first success is not enough",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: "failed && (isFirst || self.inRow + 1 >= settings.healthyThreshold)",
+    becomes: "failed && self.inRow + 1 >= settings.healthyThreshold",
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: a first failure keeps the fast path",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: "const isFirst = self.last === undefined\n  const failed = isFailing(self)",
+    becomes: 'const isFirst = self.last?.result !== "Success" && self.inRow === 0\n  const failed = isFailing(self)',
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: a status that may be tried again fails at once",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'tag === "Immediate" || tag === "Passive"\n',
+    becomes: 'tag === "Immediate" || tag === "Passive" || tag === "Retriable"\n',
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: what says no has to come again",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'const isImmediate = tag === "Immediate" || tag === "Passive"\n',
+    becomes: 'const isImmediate = tag === "Passive"\n',
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: edge intervals follow a transition",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: "return intervalOf(self, false, isPending)",
+    becomes: "return intervalOf(self, false, turns)",
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: a response that says to fail the host moves its timer",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'fail(draft, "Passive")',
+    becomes: 'finish(draft, "Timeout")',
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: the result of an earlier attempt counts",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'phase._tag !== "Probing" || input.attempt !== self.attempt',
+    becomes: 'phase._tag !== "Probing"',
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: the timeout flag stays after another failure",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'tag === "Timeout" && !isPending)',
+    becomes: '(tag === "Timeout" || HealthFlags.has(flags, "ACTIVE_HC_TIMEOUT")) && !isPending)',
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: a percentage of jitter goes by the usual interval",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: "Math.floor((wait * intervalJitterPercent) / 100)",
+    becomes: "Math.floor((self.settings.interval * intervalJitterPercent) / 100)",
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: without traffic, successes that are not yet enough are as good as others",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: "return isSuccess && !isPending ? settings.noTrafficHealthyInterval",
+    becomes: "return isSuccess ? settings.noTrafficHealthyInterval",
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: somebody waits for a check that was stopped",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'if (self.last === undefined) draft.outputs.push({ _tag: "Checked" })',
+    becomes: "",
+    by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "checks: the connection of a probe that was reset is used again",
+    file: "packages/discovery/src/HealthCheck.ts",
+    line: 'result !== "Timeout" && result._tag !== "Network" && result.closes !== true',
+    becomes: 'result !== "Timeout" && !("closes" in result && result.closes === true)',
+    by: "packages/discovery/test/healthCheck.test.ts"
   }
 ]
 

@@ -1,3 +1,5 @@
+export * as HealthCheck from "./HealthCheck.js"
+export * as HealthCheckSettings from "./HealthCheckSettings.js"
 export * as HealthFlags from "./HealthFlags.js"
 export * as HealthMatrix from "./HealthMatrix.js"
 export * as Host from "./Host.js"
