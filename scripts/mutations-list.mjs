@@ -2743,6 +2743,20 @@ export const mutations = [
     line: "const message = `a listener of the SnapshotStore failed",
     becomes: "throw cause; const message = `a listener of the SnapshotStore failed"
   },
+  {
+    fault: "the last of the names and versions that clients hold lies at the end of the memory",
+    file: "VersionDictionary.ts",
+    by: "packages/core/test/VersionDictionary.test.ts",
+    line: "const slackBytes = 128",
+    becomes: "const slackBytes = 0"
+  },
+  {
+    fault: "a table of names and versions that grows loses what lies in the way of another",
+    file: "VersionDictionary.ts",
+    by: "packages/core/test/VersionDictionary.test.ts",
+    line: "while (to[slot + 1] !== 0) slot = (slot + 2) & mask",
+    becomes: ""
+  },
   ...routing,
   ...discovery
 ]

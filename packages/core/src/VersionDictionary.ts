@@ -7,7 +7,7 @@ import { lookup } from "./internal/lookup.js"
 import type { NumberSet } from "./NumberSet.js"
 
 /** As wasm/lookup.wat has it. */
-type Lookup = (at: number, end: number, out: number, table: number, mask: number) => number
+type Lookup = (at: number, end: number, out: number, notes: number, table: number, mask: number) => number
 
 /** What we use of WebAssembly, whose types are only among those of the DOM. */
 declare const WebAssembly:
@@ -32,12 +32,15 @@ const pageBytes = 65_536
 /** What is to be looked up comes first in the memory, with room for the hash to read behind it. */
 const inputBytes = 2 * pageBytes
 const inputLimit = inputBytes - 16
-/** Then the results: an entry has six bytes at least, a number four. */
+/** Then the results: an entry has six bytes at least, a number four. Behind them, notes about entries looked up together. */
 const outBytes = inputBytes
+const notesAt = inputBytes + outBytes - 384
 /** Then the table. One that is twice as large lies behind it, so a table of so many bytes begins there, too. Then the entries. */
 const leastTable = inputBytes + outBytes
-/** Of a slot: two words of hash, the address of the entry, and the number + 1. */
-const slotBytes = 16
+/** Of a slot: half of the hash, and the address of the entry. */
+const slotBytes = 8
+/** An entry is compared as if it were as long as any. */
+const slackBytes = 128
 /** At most so many of eight slots are taken. */
 const mostOfEight = 5
 
@@ -58,8 +61,9 @@ export class VersionDictionary {
   private readonly out: Uint32Array
   private table = leastTable
   private readonly bytes: Uint8Array
+  private readonly words: DataView
   private used = 0
-  /** Where an entry begins, by its number; it ends where the next one does. */
+  /** Where an entry and its number begin, by that number; it ends where the next one begins. */
   private starts = new Uint32Array(256)
   private entries = 0
   private full = false
@@ -72,12 +76,13 @@ export class VersionDictionary {
     private readonly lookup: Lookup
   ) {
     this.bytes = new Uint8Array(memory, entriesAt, maxBytes)
+    this.words = new DataView(memory)
     this.input = new Uint8Array(memory, 0, inputLimit)
     this.out = new Uint32Array(memory, inputBytes, outBytes / 4)
   }
 
   /**
-   * @param maxBytes of the entries; their index takes about half as much. Memory is taken as it is needed, but `external` of
+   * @param maxBytes of the entries; their index takes about a quarter as much. Memory is taken as it is needed, but `external` of
    *   `process.memoryUsage` has both as if they were full.
    * @returns `undefined` where there is no WebAssembly, or no address space for it
    */
@@ -86,9 +91,9 @@ export class VersionDictionary {
     if (typeof WebAssembly === "undefined") return undefined
     let most = leastTable
     // Of the size that entries of fifty bytes need: with smaller ones it is full before they are.
-    while (most < maxBytes / 2) most *= 2
+    while (most < maxBytes / 4) most *= 2
     const entriesAt = 2 * most
-    const pages = Math.ceil((entriesAt + maxBytes) / pageBytes)
+    const pages = Math.ceil((entriesAt + maxBytes + slackBytes) / pageBytes)
     try {
       module ??= new WebAssembly.Module(Uint8Array.from(atob(lookup), (letter) => letter.charCodeAt(0)))
       const memory = new WebAssembly.Memory({ initial: pages, maximum: pages })
@@ -120,7 +125,7 @@ export class VersionDictionary {
     const { input, out } = this
     let next = at
     for (;;) {
-      next = this.lookup(next, end, inputBytes, this.table, this.table - 1)
+      next = this.lookup(next, end, inputBytes, notesAt, this.table, this.table - 1)
       const count = out[0] ?? 0
       if (count > 0) numbers.add(out.subarray(2, 2 + count), this.entries)
       const slot = out[1] ?? 0
@@ -133,9 +138,10 @@ export class VersionDictionary {
     }
   }
 
-  /** Keeps the bytes of an entry; `false` if there is no room. `slot`: has its hash already. */
+  /** Keeps the bytes of an entry behind its number; `false` if there is no room. `slot`: has its hash already. */
   private add(entry: Uint8Array, slot: number): boolean {
-    const end = this.used + entry.length
+    const start = this.used + 4
+    const end = start + entry.length
     const isCrowded = 8 * (this.entries + 1) * slotBytes > mostOfEight * this.table
     if (end > this.bytes.length || (isCrowded && 4 * this.table > this.entriesAt)) {
       this.full = true
@@ -146,9 +152,10 @@ export class VersionDictionary {
       larger.set(this.starts)
       this.starts = larger
     }
-    this.bytes.set(entry, this.used)
+    this.words.setUint32(this.entriesAt + this.used, this.entries, true)
+    this.bytes.set(entry, start)
+    this.words.setUint32(slot + 4, this.entriesAt + start, true)
     this.entries++
-    new Uint32Array(this.memory, slot, 4).set([this.entriesAt + this.used, this.entries], 2)
     this.used = end
     this.starts[this.entries] = end
     if (isCrowded) this.grow()
@@ -161,18 +168,21 @@ export class VersionDictionary {
     this.table *= 2
     const to = new Uint32Array(this.memory, this.table, this.table / 4)
     const mask = to.length - 1
-    for (let at = 0; at < from.length; at += 4) {
-      if (from[at + 3] === 0) continue
-      let slot = ((from[at] ?? 0) * 4) & mask
-      while (to[slot + 3] !== 0) slot = (slot + 4) & mask
-      to.set(from.subarray(at, at + 4), slot)
+    for (let at = 0; at < from.length; at += 2) {
+      const address = from[at + 1] ?? 0
+      if (address === 0) continue
+      const hash = from[at] ?? 0
+      let slot = (hash << 1) & mask
+      while (to[slot + 1] !== 0) slot = (slot + 2) & mask
+      to[slot] = hash
+      to[slot + 1] = address
     }
   }
 
   /** The name and version with a number. */
   textOf(number: number): readonly [name: string, version: string] {
     const { bytes } = this
-    const start = this.starts[number] ?? 0
+    const start = (this.starts[number] ?? 0) + 4
     const nameEnd = start + 2 + (bytes[start + 1] ?? 0)
     return [
       decoder.decode(bytes.subarray(start + 2, nameEnd)),

@@ -99,7 +99,7 @@ describe("a dictionary of names and versions", () => {
     for (let at = 0; at < 40; at++) {
       for (const letter of "abcdefgh") entries.push([`${"n".repeat(at)}${letter}${"n".repeat(39 - at)}`, "v1"])
     }
-    for (let index = 0; index < 5_000; index++) {
+    for (let index = 0; index < 11_000; index++) {
       entries.push([`cluster-${index}.svc.cluster.local`, "v1"], ["cluster", `${index}`.padStart(16, "0")])
     }
     for (const [index, entry] of entries.entries()) assert.strictEqual(put(dictionary, ...entry), index)
@@ -153,6 +153,41 @@ describe("a dictionary of names and versions", () => {
     assert.strictEqual(dictionary.size, 2)
   })
 
+  it("finds what it has in any order, and what is new among it", () => {
+    const dictionary = make(1_000_000)
+    const fields = Array.from({ length: 1_000 }, (_, index) => fieldOf(`cluster-${index * 7919}`, `${index % 7}`))
+    const taken = (indices: ReadonlyArray<number>): ReadonlyArray<number> => {
+      const request = Buffer.concat(indices.map((index) => fields[index] ?? new Uint8Array()))
+      dictionary.input.set(request)
+      const numbers = new NumberSet()
+      assert.strictEqual(dictionary.take(0, request.length, numbers), request.length)
+      return all(numbers)
+    }
+    const even = fields.flatMap((_, index) => (index % 2 === 0 ? [index] : []))
+    assert.deepStrictEqual(
+      taken(even),
+      even.map((index) => index / 2)
+    )
+    const shuffled = fields.map((_, index) => (index * 611) % fields.length)
+    const expected = new Set(shuffled.map((_, at) => at))
+    assert.deepStrictEqual(new Set(taken(shuffled)), expected)
+    assert.deepStrictEqual(new Set(taken([...shuffled].reverse())), expected)
+    let odd = 0
+    for (const index of shuffled) {
+      const number = index % 2 === 0 ? index / 2 : even.length + odd++
+      assert.deepStrictEqual(taken([index]), [number])
+    }
+  })
+
+  it("is asked for longer entries than those at its end", () => {
+    const dictionary = make(65_536)
+    let known = 0
+    while (put(dictionary, `${known}`.padStart(8, "0"), "v1") >= 0) known++
+    for (let index = 0; index < 30_000; index++) {
+      assert.strictEqual(put(dictionary, `${index}`.padStart(100, "0"), "v1"), -1)
+    }
+  })
+
   it("turns away what it has no room for, and keeps what it has", () => {
     const dictionary = make(24)
     assert.deepStrictEqual(
@@ -165,10 +200,10 @@ describe("a dictionary of names and versions", () => {
 
   it("turns away what its index has no room for, and finds what it has", () => {
     const dictionary = make(500_000)
-    const numbers = Array.from({ length: 12_000 }, (_, index) => put(dictionary, `${index}`, ""))
+    const numbers = Array.from({ length: 24_000 }, (_, index) => put(dictionary, `${index}`, ""))
     const { size } = dictionary
     assert.isTrue(dictionary.isFull)
-    assert.isAtLeast(size, 10_000)
+    assert.isAtLeast(size, 20_000)
     assert.deepStrictEqual(
       numbers,
       numbers.map((_, index) => (index < size ? index : -1))
