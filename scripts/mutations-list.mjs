@@ -54,13 +54,13 @@ const server = [
   {
     fault: "a subscription to a name that is held is not answered",
     file: "Incremental.ts",
-    line: "      Subscriptions.addName(next, name)\n",
-    becomes: "      if (!Subscriptions.hasName(next, name)) Subscriptions.addName(next, name)\n"
+    line: "      added.push(name)\n",
+    becomes: "      if (!Subscriptions.hasName(next, name)) added.push(name)\n"
   },
   {
     fault: "names added at an unchanged version are not answered",
     file: "Subscription.ts",
-    line: "self.forced = HashSet.add(self.forced, name)",
+    line: "    HashSet.add(forced, name)\n",
     becomes: ""
   },
   {
@@ -96,7 +96,7 @@ const server = [
   {
     fault: "names that remain after the wildcard forget what it brought",
     file: "Subscription.ts",
-    line: "if (isWild(self) && held !== undefined) for (const name of HashMap.keys(self.names)) keepHeld(self, held, name)",
+    line: "if (isWild(self) && held !== undefined) keepHeld(self, held, HashMap.keys(self.names))",
     becomes: ""
   },
   {
@@ -542,8 +542,8 @@ const server = [
   {
     fault: "a name given up under the wildcard takes back that it was to be sent",
     file: "Subscription.ts",
-    line: "if (!isWild(self)) self.forced = HashSet.remove(self.forced, name)",
-    becomes: "self.forced = HashSet.remove(self.forced, name)"
+    line: "  if (isWild(self)) return\n  const forced",
+    becomes: "  const forced"
   },
   {
     fault: "a version that was replaced is taken for the present one",
@@ -1094,6 +1094,12 @@ const clientPackage = [
 
 /** The server's driver and its parts. */
 const serverPackage = [
+  {
+    fault: "what is put off until others had their turn is done at once where nobody else has anything to do",
+    file: "packages/server/src/XdsServer.ts",
+    line: "worker.startLater()",
+    becomes: "worker.start()"
+  },
   {
     fault: "who left is still told of changes",
     file: "packages/server/src/XdsServer.ts",

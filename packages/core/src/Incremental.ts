@@ -53,6 +53,7 @@ export const advance = (self: Taking, count: number): Taking => {
   const next = Subscriptions.draft(self.next)
   const subscribed = resourceNamesSubscribe.length
   const all = sizeOf(self)
+  const added: Array<string> = []
   let left = count
   let at = self.at
   for (; at < subscribed && left > 0; at++) {
@@ -63,11 +64,12 @@ export const advance = (self: Taking, count: number): Taking => {
       if (!first && next.mark === undefined && next.wildcard !== "legacy") next.resync = true
       Subscriptions.addWildcard(next)
     } else {
-      // ★ A name that is held already is sent again: the client may have forgotten it.
-      Subscriptions.addName(next, name)
-      if (!first) Subscriptions.insist(next, [name])
+      added.push(name)
     }
   }
+  // ★ A name that is held already is sent again: the client may have forgotten it.
+  Subscriptions.addNames(next, added)
+  if (!first) Subscriptions.insist(next, added)
   // ★ A legacy wildcard became `*` by the first name that was subscribed to.
   if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"
   for (; at < all && left > 0; at++) {
@@ -79,7 +81,7 @@ export const advance = (self: Taking, count: number): Taking => {
     } else if (Subscriptions.hasName(next, name)) {
       // ★ What came by an alias, and is asked for by its own name now, the client has: Envoy asks again so.
       Subscriptions.keepAlias(next, name)
-      Subscriptions.removeName(next, name)
+      Subscriptions.removeNames(next, [name])
       // The client drops what it gives up: there is nothing to delete.
       if (!Subscriptions.isWild(next)) next.lingering = Subscriptions.without(next.lingering, [name])
       Subscriptions.insist(next, [name])

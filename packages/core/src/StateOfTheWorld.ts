@@ -89,6 +89,9 @@ export const advance = (self: Taking, count: number): Taking => {
   const next = Subscriptions.draft(self.next)
   const all = sizeOf(self)
   const heldByWildcard = !star && Subscriptions.isWild(before) ? before.mark : undefined
+  const added: Array<string> = []
+  const kept: Array<string> = []
+  const dropped: Array<string> = []
   let left = count
   let at = self.at
   for (; at < all && left > 0; at++) {
@@ -98,13 +101,16 @@ export const advance = (self: Taking, count: number): Taking => {
     left -= Subscriptions.effort(name)
     if (name === "*") continue
     if (!isNew) {
-      if (!isIn(wanted, name)) Subscriptions.removeName(next, name)
+      if (!isIn(wanted, name)) dropped.push(name)
       continue
     }
-    if (!Subscriptions.hasName(before, name)) Subscriptions.addName(next, name)
-    // Also new names keep what the wildcard brought: if that is deleted, the client must be told.
-    if (heldByWildcard !== undefined) Subscriptions.keepHeld(next, heldByWildcard, name)
+    if (!Subscriptions.hasName(before, name)) added.push(name)
+    kept.push(name)
   }
+  Subscriptions.addNames(next, added)
+  // Also new names keep what the wildcard brought: if that is deleted, the client must be told.
+  if (heldByWildcard !== undefined) Subscriptions.keepHeld(next, heldByWildcard, kept)
+  Subscriptions.removeNames(next, dropped)
   return { ...self, wanted, next, at }
 }
 

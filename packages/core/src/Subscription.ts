@@ -260,24 +260,38 @@ export const isWild = (self: Subscription): boolean => self.covered && self.wild
 export const hasName = (self: Subscription, name: string): boolean => HashMap.has(self.names, name)
 
 /**
- * Asks for one more name; it is to be answered even if the client has it.
+ * Asks for more names; they are to be answered even if the client has them.
  *
  * @since 0.1.0
  */
-export const addName = (self: Draft, name: string): void => {
-  if (!HashMap.has(self.names, name)) self.names = HashMap.set(self.names, name, "")
-  self.forced = HashSet.add(self.forced, name)
+export const addNames = (self: Draft, names: ReadonlyArray<string>): void => {
+  if (names.length === 0) return
+  // Copied once for all of them: what is copied for each, of a hundred thousand, is garbage by the hundred megabytes.
+  const next = new Changing(self.names)
+  const forced = HashSet.beginMutation(self.forced)
+  for (const name of names) {
+    next.setNew(name)
+    HashSet.add(forced, name)
+  }
+  self.names = next.end()
+  self.forced = HashSet.endMutation(forced)
 }
 
 /**
- * No longer asks for a name. What was sent under it is forgotten: if it is asked for again, it is sent again. Under a
- * wildcard it may be due for another reason: it still is.
+ * No longer asks for names. What was sent under them is forgotten: if they are asked for again, it is sent again. Under a
+ * wildcard they may be due for another reason: they still are.
  *
  * @since 0.1.0
  */
-export const removeName = (self: Draft, name: string): void => {
-  self.names = HashMap.remove(self.names, name)
-  if (!isWild(self)) self.forced = HashSet.remove(self.forced, name)
+export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => {
+  if (names.length === 0) return
+  const next = new Changing(self.names)
+  for (const name of names) next.delete(name)
+  self.names = next.end()
+  if (isWild(self)) return
+  const forced = HashSet.beginMutation(self.forced)
+  for (const name of names) HashSet.remove(forced, name)
+  self.forced = HashSet.endMutation(forced)
 }
 
 /**
@@ -296,17 +310,20 @@ export const keepAlias = (self: Draft, alias: string): void => {
 }
 
 /**
- * Notes under a name what the wildcard brought under it, as the mark of that time has it.
+ * Notes under names what the wildcard brought under them, as the mark of that time has it.
  *
  * @since 0.1.0
  */
-export const keepHeld = (self: Draft, held: ResourceSet.Mark, name: string): void => {
-  const fingerprint = HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name))
-  self.names = HashMap.set(
-    self.names,
-    name,
-    Option.getOrElse(fingerprint, () => "")
-  )
+export const keepHeld = (self: Draft, held: ResourceSet.Mark, names: Iterable<string>): void => {
+  const next = new Changing(self.names)
+  for (const name of names) {
+    const fingerprint = HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name))
+    next.set(
+      name,
+      Option.getOrElse(fingerprint, () => "")
+    )
+  }
+  self.names = next.end()
 }
 
 /**
@@ -316,7 +333,7 @@ export const keepHeld = (self: Draft, held: ResourceSet.Mark, name: string): voi
  */
 export const dropWildcard = (self: Draft): void => {
   const held = self.mark
-  if (isWild(self) && held !== undefined) for (const name of HashMap.keys(self.names)) keepHeld(self, held, name)
+  if (isWild(self) && held !== undefined) keepHeld(self, held, HashMap.keys(self.names))
   endWildcard(self)
 }
 
@@ -351,11 +368,11 @@ export const addWildcard = (self: Draft): void => {
     self.lingering = forgotten(self.lingering)
     return
   }
-  let fingerprints = noNames
+  const fingerprints = new Changing(noNames)
   for (const [name, fingerprint] of self.names) {
-    if (fingerprint !== "") fingerprints = HashMap.set(fingerprints, ResourceSet.nameAt(self.mark, name), fingerprint)
+    if (fingerprint !== "") fingerprints.set(ResourceSet.nameAt(self.mark, name), fingerprint)
   }
-  self.mark = { ...self.mark, revision: -1, fingerprints, token: {} }
+  self.mark = { ...self.mark, revision: -1, fingerprints: fingerprints.end(), token: {} }
 }
 
 /**
@@ -403,7 +420,9 @@ export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>)
  */
 export const insist = (self: Draft, names: Iterable<string>): void => {
   if (self.initial.size === 0) return
-  for (const name of names) self.insisted = HashSet.add(self.insisted, name)
+  const insisted = HashSet.beginMutation(self.insisted)
+  for (const name of names) HashSet.add(insisted, name)
+  self.insisted = HashSet.endMutation(insisted)
 }
 
 /**
@@ -586,6 +605,17 @@ class Changing {
   set(name: string, fingerprint: string): void {
     this.copy ??= HashMap.beginMutation(this.names)
     HashMap.set(this.copy, name, fingerprint)
+  }
+
+  /** A name of which nothing is noted; one that is there stays as it is. */
+  setNew(name: string): void {
+    if (!HashMap.has(this.copy ?? this.names, name)) this.set(name, "")
+  }
+
+  delete(name: string): void {
+    if (!HashMap.has(this.copy ?? this.names, name)) return
+    this.copy ??= HashMap.beginMutation(this.names)
+    HashMap.remove(this.copy, name)
   }
 
   /** The same for a name that was asked for; another one is passed over. */

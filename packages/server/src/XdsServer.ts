@@ -250,7 +250,7 @@ export const make = <R = never>(
     }
     const later = (work: Work): void => {
       enqueue(work)
-      worker.start()
+      worker.startLater()
     }
     const deadlines = yield* Deadlines.make<Connection>(now, (due) => {
       for (const connection of due) {

@@ -949,6 +949,27 @@ describe("XdsServer", () => {
     })
   })
 
+  it.effect("a response of a thousand resources has its own turn also where nobody else has anything to do", () => {
+    // A slice is never over: what is not put off is done at once.
+    const patient = Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: () => 0 })
+    const names = Array.from({ length: 1_000 }, (_, at) => `c${at}`)
+    const turnsFor = (set: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        yield* store.set("edge", clusters(...set))
+        const client = yield* open()
+        client.send(first(CDS, "edge", []))
+        let turns = 0
+        for (; client.unread() === 0 && turns < 1_000; turns++) yield* turn
+        expect((yield* client.receive).names.length).toBe(set.length)
+        return turns
+      }).pipe(Effect.provide(Layer.provide(setup(), patient)))
+    return Effect.gen(function* () {
+      expect(yield* turnsFor(names.slice(1))).toBe(0)
+      expect(yield* turnsFor(names)).toBe(1)
+    })
+  })
+
   it.effect("changes that come before a stream has its turn are all told, whatever it was passed over for", () => {
     // A slice is over as soon as it began, so that one stream has its turn and the others have not.
     let milliseconds = 0

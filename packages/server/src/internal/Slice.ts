@@ -30,6 +30,8 @@ export interface Worker<in A> {
   readonly add: (item: A) => void
   /** Works on the queue, now if it is idle. */
   readonly start: () => void
+  /** Works on the queue when others had their turn. */
+  readonly startLater: () => void
   /** Forgets what is left. */
   readonly stop: () => void
 }
@@ -67,6 +69,11 @@ export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (ite
     add: (item) => void queue.push(item),
     start: () => {
       if (!busy) run()
+    },
+    startLater: () => {
+      if (busy) return
+      busy = true
+      cancel = loop.later(run)
     },
     stop: () => {
       queue = []
