@@ -1187,6 +1187,34 @@ const clientDetails = [
 /** What is thin: HTTP, files, the allow list, the admin port, what a client is told before it begins. */
 const thinParts = [
   {
+    fault: "two commas without anything in between are taken in a long text",
+    file: "packages/transport-rest/src/internal/JsonParts.ts",
+    line: "if (needed) throw new Malformed(end, true)",
+    becomes: "",
+    by: "packages/transport-rest/test/JsonParts.test.ts"
+  },
+  {
+    fault: "a name that is repeated in a long text keeps its first value",
+    file: "packages/transport-rest/src/internal/JsonParts.ts",
+    line: "  else members[key] = value",
+    becomes: "  else members[key] ??= value",
+    by: "packages/transport-rest/test/JsonParts.test.ts"
+  },
+  {
+    fault: "what is large in a message is left out of its bytes",
+    file: "packages/transport-rest/src/internal/MessageParts.ts",
+    line: "encoded.push(yield* encodeField(schema, of, key, member, options, depth))",
+    becomes: "yield* encodeField(schema, of, key, member, options, depth)",
+    by: "packages/transport-rest/test/JsonParts.test.ts"
+  },
+  {
+    fault: "a long text is parsed at once",
+    file: "packages/transport-rest/src/internal/JsonParts.ts",
+    line: "if (this.#comma(at)) yield",
+    becomes: "this.#comma(at)",
+    by: "packages/transport-rest/test/JsonParts.test.ts"
+  },
+  {
     fault: "an answer that nobody reads to its end keeps its scope",
     file: "packages/transport/src/HttpListener.ts",
     line: '    response.once("close", () => resume(Effect.void))\n',

@@ -1,6 +1,5 @@
 /** Polls as they come: JSON or protobuf bytes, and the node in them, which is 77 KB of JSON from an Envoy each time. */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
-import { fromJson, toBinary } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -10,7 +9,9 @@ import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
 import * as JsonValues from "@effect-xds/transport/JsonValues"
-import { parseObject, reasonOf } from "./JsonText.js"
+import * as JsonParts from "./JsonParts.js"
+import { notObject, parseObject, reasonOf } from "./JsonText.js"
+import * as MessageParts from "./MessageParts.js"
 import * as Names from "./Names.js"
 import { badRequest, Refusal } from "./Refusal.js"
 
@@ -37,6 +38,21 @@ const notRequest = (cause: unknown): Refusal =>
   cause instanceof Refusal ? cause : badRequest(`the body is not a DiscoveryRequest: ${reasonOf(cause)}`)
 const notNode = (cause: unknown): Refusal =>
   cause instanceof Refusal ? cause : badRequest(`the body is not a DiscoveryRequest: in field node: ${reasonOf(cause)}`)
+
+/** Bytes from which on JSON is read, and hashed, in parts; an Envoy's node has 77 KB. */
+const largeJson = 128 * 1024
+
+/** Bytes that are hashed in one part. */
+const hashedAtATime = 256 * 1024
+
+function* hashInParts(bytes: Uint8Array): Turns.Parts<string> {
+  const digest = createHash("sha256")
+  for (let at = 0; at < bytes.length; at += hashedAtATime) {
+    if (at > 0) yield
+    digest.update(bytes.subarray(at, at + hashedAtATime))
+  }
+  return digest.digest("base64")
+}
 
 /** Names that are dealt with, or fields that are read, in one part. */
 const atATime = 2048
@@ -97,16 +113,29 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
       const message = `the body holds more than ${maxJsonValues} JSON values, the limit of this server; ${hint}`
       throw new Refusal({ status: 413, code: "RESOURCE_EXHAUSTED", message })
     }
+    if (bytes.length >= largeJson) return yield* parseLarge(bytes)
     return yield* whole(() =>
       Either.getOrThrowWith(parseObject(bytes, "the body", "DiscoveryRequest"), (reason) => badRequest(reason))
     )
   }
 
+  /** The same in parts. */
+  function* parseLarge(bytes: Uint8Array): Turns.Parts<JsonObject> {
+    if (!(yield* whole(() => JsonParts.isText(bytes)))) throw badRequest("the body is not JSON: it is not UTF-8")
+    try {
+      const json = yield* JsonParts.parse(bytes)
+      if (JsonParts.isObject(json)) return json
+      throw badRequest(notObject(json, "the body", "DiscoveryRequest"))
+    } catch (cause) {
+      if (!(cause instanceof JsonParts.Malformed)) throw cause
+      throw badRequest(`the body is not JSON: ${yield* JsonParts.place(bytes, cause)}: it is wrong there`)
+    }
+  }
+
   const jsonNode = (node: JsonValue | undefined): Effect.Effect<Uint8Array | undefined, Refusal> => {
     function* parts(): Turns.Parts<Uint8Array | undefined> {
       if (node === undefined || node === null) return undefined
-      const message = yield* whole(() => fromJson(NodeSchema, node, { ignoreUnknownFields }))
-      return yield* whole(() => toBinary(NodeSchema, message))
+      return yield* MessageParts.encode(NodeSchema, node, { ignoreUnknownFields })
     }
     return Effect.suspend(() => inTurns(parts(), notNode))
   }
@@ -120,21 +149,18 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
       )
       const registry = yield* Effect.promise(() => TypeRegistry.forJson(rest))
       function* parts(): Turns.Parts<Request.StateOfTheWorldRequest> {
-        const message = yield* whole(() => fromJson(DiscoveryRequestSchema, rest, { registry, ignoreUnknownFields }))
-        const { errorDetail, resourceNames, responseNonce, typeUrl, versionInfo } = message
-        const request = Request.stateOfTheWorld({
-          typeUrl,
-          versionInfo,
-          responseNonce,
-          resourceNames: yield* namesOf(resourceNames),
-          errorDetail: errorDetail === undefined ? undefined : { code: errorDetail.code, message: errorDetail.message }
-        })
+        const encoded = yield* MessageParts.encode(DiscoveryRequestSchema, rest, { registry, ignoreUnknownFields })
+        const { request } = yield* binaryParts(encoded)
         return request
       }
       function* keyParts(): Turns.Parts<string> {
         if (node === undefined) return ""
-        const text = yield* whole(() => JSON.stringify(node))
-        return yield* whole(() => hash(text))
+        const digest = createHash("sha256")
+        for (const text of JsonParts.texts(node)) {
+          digest.update(text)
+          yield
+        }
+        return digest.digest("base64")
       }
       const request = yield* inTurns(parts(), notRequest)
       return { request, nodeKey: yield* inTurns(keyParts(), notNode), node: jsonNode(node) }
@@ -155,7 +181,11 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
   }
 
   const decodeJson = (bytes: Uint8Array): Effect.Effect<DiscoveryRequest, Refusal> => {
-    const key = hash(bytes)
+    if (bytes.length < largeJson) return decodeKeyed(bytes, hash(bytes))
+    return Effect.flatMap(inTurns(hashInParts(bytes), notRequest), (key) => decodeKeyed(bytes, key))
+  }
+
+  const decodeKeyed = (bytes: Uint8Array, key: string): Effect.Effect<DiscoveryRequest, Refusal> => {
     const before = known.get(key)
     if (before === undefined) return Effect.tap(ofJson(bytes), (decoded) => Effect.sync(() => remember(key, decoded)))
     known.delete(key)
@@ -178,7 +208,7 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
     const resourceNames = yield* namesOf(request.resourceNames)
     return {
       request: { ...request, resourceNames, node: undefined },
-      nodeKey: node === undefined ? "" : yield* whole(() => hash(node)),
+      nodeKey: node === undefined ? "" : yield* hashInParts(node),
       node: Effect.succeed(node)
     }
   }

@@ -48,7 +48,11 @@ export const parseObject = (bytes: Uint8Array, subject: string, kind: string): E
     // Where it is wrong is enough: what stands there may be a secret.
     return Either.left(`${subject} is not JSON: ${whereInText(text, message)}: it is wrong there`)
   }
-  if (isObject(json)) return Either.right(json)
+  return isObject(json) ? Either.right(json) : Either.left(notObject(json, subject, kind))
+}
+
+/** Why JSON that is no object is not what it is to be. */
+export const notObject = (json: unknown, subject: string, kind: string): string => {
   const found = json === null ? "null" : Array.isArray(json) ? "an array" : `a ${typeof json}`
-  return Either.left(`${subject} is not a ${kind}: it is ${found} and not an object`)
+  return `${subject} is not a ${kind}: it is ${found} and not an object`
 }

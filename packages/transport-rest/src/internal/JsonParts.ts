@@ -1,0 +1,314 @@
+/**
+ * JSON texts of megabytes, read and written some at a time: what `JSON.parse` and `JSON.stringify` do in one go, in which nobody else
+ * is served. Pieces of the text are parsed by themselves and put together; what they give is what the whole would have given.
+ */
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
+import type { Parts } from "@effect-xds/transport/Turns"
+import { Buffer, isUtf8 } from "node:buffer"
+
+/** Bytes from which on a piece is parsed. A string or a number is never divided: to take one of megabytes is fast. */
+const pieceBytes = 16_384
+
+/** Bytes that are looked at in one part. */
+const bytesAtATime = 65_536
+
+/** Characters that are written in one part. */
+const charactersAtATime = 32_768
+
+/** Values from which on one is written, or taken, in parts. */
+const manyValues = 512
+
+/** Deeper values are written as a whole: with each part they would be gone through from the top. */
+const deepest = 100
+
+const quote = 0x22
+const comma = 0x2c
+const backslash = 0x5c
+const openArray = 0x5b
+const closeArray = 0x5d
+const openObject = 0x7b
+const closeObject = 0x7d
+const newline = 0x0a
+
+const isBlank = (byte: number | undefined): boolean =>
+  byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
+
+/** A text that is no JSON, and where: `at` is a byte, `exact` whether it is this one or one after it. */
+export class Malformed extends Error {
+  constructor(
+    readonly at: number,
+    readonly exact: boolean
+  ) {
+    super("malformed JSON")
+  }
+}
+
+/** An array or an object that has begun and has not ended. */
+interface Open {
+  readonly isArray: boolean
+  readonly elements: Array<JsonValue>
+  readonly members: JsonObject
+  /** The first byte that was not taken, and the one after the last comma. */
+  from: number
+  last: number
+  /** Whether a comma stands before `from`, so that something must follow. */
+  needed: boolean
+  /** Whether something that was taken by itself stands before `from`, so that a comma or the end must follow. */
+  taken: boolean
+  /** The member that is being taken by itself. */
+  key: string
+}
+
+const opened = (isArray: boolean, from: number): Open => ({
+  isArray,
+  elements: [],
+  members: {},
+  from,
+  last: from,
+  needed: false,
+  taken: false,
+  key: ""
+})
+
+/** As `JSON.parse` does it: `__proto__` is a name like others. */
+const put = (members: JsonObject, key: string, value: JsonValue): void => {
+  if (key === "__proto__")
+    Object.defineProperty(members, key, { value, configurable: true, enumerable: true, writable: true })
+  else members[key] = value
+}
+
+/** Reads a text some of its bytes at a time. */
+class Reading {
+  readonly #text: Buffer
+  readonly #open: Array<Open> = []
+  /** How many of them are known to be taken by themselves. */
+  #alone = 0
+  #root: JsonValue | undefined
+
+  constructor(bytes: Uint8Array) {
+    this.#text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  }
+
+  *all(): Parts<JsonValue> {
+    const text = this.#text
+    let quoted = false
+    let escaped = false
+    // A byte order mark is none of the text.
+    let at = text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf ? 3 : 0
+    for (; at < text.length && isBlank(text[at]); at++);
+    if (text[at] !== openArray && text[at] !== openObject) return this.#parse(at, text.length, "", "")
+    for (let next = at + bytesAtATime; at < text.length; at++) {
+      if (at >= next) {
+        next = at + bytesAtATime
+        yield
+      }
+      const byte = text[at]
+      if (quoted) {
+        if (escaped) escaped = false
+        else if (byte === backslash) escaped = true
+        else if (byte === quote) quoted = false
+      } else if (byte === quote) quoted = true
+      else if (byte === comma) {
+        if (this.#comma(at)) yield
+      } else if (byte === openArray || byte === openObject) this.#open.push(opened(byte === openArray, at + 1))
+      else if (byte === closeArray || byte === closeObject) {
+        yield* this.#close(at, byte === closeArray)
+        if (this.#root !== undefined) return this.#end(at + 1, this.#root)
+      }
+    }
+    throw this.#fault(text.length)
+  }
+
+  /** Takes what there is before a comma, if it is enough for a piece. */
+  #comma(at: number): boolean {
+    const open = this.#open.at(-1)
+    if (open === undefined) throw this.#fault(at)
+    if (open.taken) {
+      this.#blank(open.from, at)
+      open.taken = false
+      open.needed = true
+      open.from = at + 1
+    }
+    const isPiece = at - (this.#open[Math.max(0, this.#alone - 1)]?.from ?? 0) >= pieceBytes
+    if (isPiece && at >= open.from) {
+      this.#takeAlone()
+      this.#take(open, at, true)
+    }
+    open.last = at + 1
+    return isPiece
+  }
+
+  *#close(at: number, isArray: boolean): Parts<void> {
+    const open = this.#open.at(-1)
+    if (open === undefined || open.isArray !== isArray) throw this.#fault(at)
+    const depth = this.#open.length
+    if (depth > 1 && this.#alone < depth) {
+      this.#open.pop()
+      return
+    }
+    this.#takeAlone()
+    if (open.taken) this.#blank(open.from, at)
+    else this.#take(open, at, open.needed)
+    yield
+    this.#open.pop()
+    this.#alone--
+    const value = isArray ? open.elements : open.members
+    const parent = this.#open.at(-1)
+    if (parent === undefined) this.#root = value
+    else {
+      if (parent.isArray) parent.elements.push(value)
+      else put(parent.members, parent.key, value)
+      parent.taken = true
+      parent.from = parent.last = at + 1
+    }
+  }
+
+  #end(at: number, value: JsonValue): JsonValue {
+    this.#blank(at, this.#text.length)
+    return value
+  }
+
+  /** What has begun is taken by itself from now on, and before it what stands before it. */
+  #takeAlone(): void {
+    for (; this.#alone < this.#open.length; this.#alone++) {
+      const parent = this.#open[this.#alone - 1]
+      const child = this.#open[this.#alone]
+      if (parent === undefined || child === undefined) continue
+      if (parent.taken) throw this.#fault(child.from)
+      if (parent.last > parent.from) this.#take(parent, parent.last - 1, true)
+      const start = child.from - 1
+      if (parent.isArray) this.#blank(parent.from, start)
+      else parent.key = this.#key(parent.from, start)
+      parent.from = start
+    }
+  }
+
+  /** Takes whole elements or members up to a comma, or to the end. */
+  #take(open: Open, end: number, needed: boolean): void {
+    const { from, isArray } = open
+    if (this.#isBlank(from, end)) {
+      if (needed) throw new Malformed(end, true)
+    } else if (isArray) {
+      const elements = this.#parse(from, end, "[", "]")
+      if (Array.isArray(elements)) for (const element of elements) open.elements.push(element)
+    } else {
+      const members = this.#parse(from, end, "{", "}")
+      if (isObject(members)) for (const key of Object.keys(members)) put(open.members, key, members[key] ?? null)
+    }
+    open.from = end + 1
+    open.needed = true
+  }
+
+  /** The key that stands before a value. */
+  #key(from: number, end: number): string {
+    const member = this.#parse(from, end, "{", "null}")
+    return (isObject(member) ? Object.keys(member)[0] : undefined) ?? ""
+  }
+
+  #isBlank(from: number, end: number): boolean {
+    for (let at = from; at < end; at++) if (!isBlank(this.#text[at])) return false
+    return true
+  }
+
+  #blank(from: number, end: number): void {
+    for (let at = from; at < end; at++) if (!isBlank(this.#text[at])) throw new Malformed(at, true)
+  }
+
+  #parse(from: number, end: number, before: string, after: string): JsonValue {
+    const text = this.#text.toString("utf8", from, end)
+    try {
+      const json: unknown = JSON.parse(`${before}${text}${after}`)
+      return isValue(json) ? json : null
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : ""
+      const position = /at position (\d+)/.exec(message)?.[1]
+      if (position === undefined) throw new Malformed(message.includes("end of JSON") ? end : from, false)
+      const character = Math.min(Math.max(0, Number(position) - before.length), text.length)
+      throw new Malformed(from + Buffer.byteLength(text.slice(0, character)), true)
+    }
+  }
+
+  /** What is wrong with a text that ends here, or goes on with something that must not be there. */
+  #fault(end: number): Malformed {
+    const open = this.#open[Math.max(0, this.#alone - 1)]
+    if (open === undefined) return new Malformed(end, true)
+    try {
+      this.#parse(open.from, Math.min(end + 1, this.#text.length), open.isArray ? "[" : "{", "")
+    } catch (fault) {
+      if (fault instanceof Malformed) return fault
+    }
+    return new Malformed(end, true)
+  }
+}
+
+/** Of what `JSON.parse` gives. */
+const isValue = (json: unknown): json is JsonValue => json !== undefined
+
+/** Whether a value has members. */
+export const isObject = (json: JsonValue): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
+
+/** Whether bytes are text at all. */
+export const isText = (bytes: Uint8Array): boolean => isUtf8(bytes)
+
+/** What a text says; throws {@link Malformed}. The bytes are to be UTF-8. */
+export const parse = (bytes: Uint8Array): Parts<JsonValue> => new Reading(bytes).all()
+
+/** Where a byte of a text is, for people. */
+export function* place(bytes: Uint8Array, { at, exact }: Malformed): Parts<string> {
+  let line = 1
+  let start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+  for (let index = 0; index < at; index++) {
+    if (index % bytesAtATime === bytesAtATime - 1) yield
+    if (bytes[index] !== newline) continue
+    line++
+    start = index + 1
+  }
+  if (!exact) return `line ${line}`
+  const column = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, at - start)).toString("utf8").length
+  return `line ${line}, column ${column + 1}`
+}
+
+/** Whether a value has few values in it, and short ones. */
+export const isSmall = (json: JsonValue): boolean => weigh(json, manyValues) > 0
+
+const weigh = (json: JsonValue, left: number): number => {
+  if (typeof json === "string") return left - 1 - json.length / 64
+  if (typeof json !== "object" || json === null) return left - 1
+  let rest = left - 1
+  if (Array.isArray(json)) {
+    for (const element of json) {
+      if (rest <= 0) return rest
+      rest = weigh(element, rest)
+    }
+    return rest
+  }
+  for (const key in json) {
+    if (rest <= 0) return rest
+    rest = weigh(json[key] ?? null, rest - key.length / 64)
+  }
+  return rest
+}
+
+/** What `JSON.stringify` gives, in parts that follow one another. */
+export function* texts(json: JsonValue, depth = 0): Generator<string, void, void> {
+  if (typeof json !== "object" || json === null || depth >= deepest || isSmall(json)) return yield JSON.stringify(json)
+  const isArray = Array.isArray(json)
+  let text = isArray ? "[" : "{"
+  let before = ""
+  for (const key of Object.keys(json)) {
+    const value = (isArray ? json[Number(key)] : json[key]) ?? null
+    text += isArray ? before : `${before}${JSON.stringify(key)}:`
+    before = ","
+    if (isSmall(value)) text += JSON.stringify(value)
+    else {
+      yield text
+      text = ""
+      yield* texts(value, depth + 1)
+    }
+    if (text.length < charactersAtATime) continue
+    yield text
+    text = ""
+  }
+  yield `${text}${isArray ? "]" : "}"}`
+}
