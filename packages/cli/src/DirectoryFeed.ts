@@ -41,11 +41,16 @@ const maxLines = 20
 /** Reasons that are told at a time. */
 const maxReasons = 5
 
+/** The bytes were made for them, and for nothing else. */
+const plain: Snapshot.ResourceOptions = { keepBytes: true }
+
 const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot =>
   Snapshot.make({
-    resources: resources.map((resource) =>
-      Snapshot.resource(resource, { version: resource.version, ttl: resource.ttl, aliases: resource.aliases })
-    )
+    resources: resources.map((resource) => {
+      const { aliases, ttl, version } = resource
+      const isPlain = version === undefined && ttl === undefined && aliases.length === 0
+      return Snapshot.resource(resource, isPlain ? plain : { version, ttl, aliases, keepBytes: true })
+    })
   })
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import { WireType } from "@bufbuild/protobuf/wire"
+import { FieldScan } from "@effect-xds/proto/FieldScan"
 import { fields } from "./Wire.js"
 
 /** envoy.config.cluster.v3.Cluster */
@@ -26,6 +27,36 @@ const SERVICE_NAME = 2
  * @since 0.1.0
  */
 export const assignmentName = (clusterName: string, cluster: Uint8Array): string | undefined => {
+  const scan = new FieldScan(cluster)
+  let isEds = false
+  let serviceName: string | undefined = ""
+  while (scan.next()) {
+    if (scan.number === TYPE && scan.wireType === varint) {
+      isEds = scan.value === EDS
+    } else if (scan.number === CLUSTER_TYPE) {
+      // The other member of the same oneof: the last one on the wire wins.
+      isEds = false
+    } else if (scan.number === EDS_CLUSTER_CONFIG && scan.wireType === delimited) {
+      const config = new FieldScan(cluster, scan.begin, scan.end)
+      while (config.next()) {
+        if (config.number === SERVICE_NAME && config.wireType === delimited) serviceName = config.text(clusterName)
+      }
+      if (!config.isSure) return byReader(clusterName, cluster)
+    }
+  }
+  if (!scan.isSure || serviceName === undefined) return byReader(clusterName, cluster)
+  return isEds ? assignmentOf(clusterName, serviceName) : undefined
+}
+
+const varint: number = WireType.Varint
+const delimited: number = WireType.LengthDelimited
+
+/** Usually both names are the same: one string is kept then, and not two. */
+const assignmentOf = (clusterName: string, serviceName: string): string =>
+  serviceName === "" || serviceName === clusterName ? clusterName : serviceName
+
+/** What the scan does not know for sure. */
+const byReader = (clusterName: string, cluster: Uint8Array): string | undefined => {
   const seen = { isEds: false, serviceName: "" }
   try {
     fields(cluster, (reader, field, type) => {
@@ -51,7 +82,5 @@ export const assignmentName = (clusterName: string, cluster: Uint8Array): string
   } catch {
     return undefined
   }
-  if (!seen.isEds) return undefined
-  // Usually both names are the same: one string is kept then, and not two.
-  return seen.serviceName === "" || seen.serviceName === clusterName ? clusterName : seen.serviceName
+  return seen.isEds ? assignmentOf(clusterName, seen.serviceName) : undefined
 }

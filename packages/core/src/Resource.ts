@@ -77,12 +77,13 @@ export class InvalidResource extends Data.TaggedError("InvalidResource")<{
 const noAliases: ReadonlyArray<string> = []
 
 /**
- * A resource from its encoded message.
+ * A resource from its encoded message. `sha256` is for what the version and the identity are made of; see {@link Digest.ofParts}.
  *
  * @since 0.1.0
  */
 export const make = (
-  input: { readonly typeUrl: string; readonly name: string; readonly value: Uint8Array } & Options
+  input: { readonly typeUrl: string; readonly name: string; readonly value: Uint8Array } & Options,
+  sha256?: Digest.Sha256
 ): Either.Either<Resource, InvalidResource> => {
   const { name, ttl, typeUrl, value } = input
   const invalid = (reason: string) => Either.left(new InvalidResource({ typeUrl, name, reason }))
@@ -94,7 +95,7 @@ export const make = (
     return invalid("an alias is given twice or repeats the name")
   if (ttl !== undefined && !(ttl >= minimumTtl && Number.isFinite(ttl)))
     return invalid(`a TTL of ${ttl} ms is too short: heartbeats go out at half of it; give at least ${minimumTtl} ms`)
-  const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases])
+  const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases], sha256)
   const fingerprint = Digest.toHex(digest)
   return Either.right({
     typeUrl,

@@ -8,6 +8,7 @@ import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
+import * as Steps from "./Steps.js"
 
 /**
  * The resources of one group, by type URL.
@@ -95,9 +96,13 @@ export const get = (self: ResourceGroup, key: ResourceKey): Resource | undefined
 export const all = (self: ResourceGroup): ReadonlyArray<Resource> =>
   Array.from(self.sets.values()).flatMap((each) => ResourceSet.all(each))
 
-const byType = (resources: Iterable<Resource>): Either.Either<Map<string, Map<string, Resource>>, DuplicateName> => {
+const byType = function* (
+  resources: Iterable<Resource>
+): Steps.Steps<Either.Either<Map<string, Map<string, Resource>>, DuplicateName>> {
   const types = new Map<string, Map<string, Resource>>()
+  let looked = 0
   for (const resource of resources) {
+    if (++looked % Steps.atOnce === 0) yield
     let named = types.get(resource.typeUrl)
     if (named === undefined) {
       named = new Map()
@@ -110,6 +115,21 @@ const byType = (resources: Iterable<Resource>): Either.Either<Map<string, Map<st
   return Either.right(types)
 }
 
+const noResources: ReadonlyMap<string, Resource> = new Map()
+
+/**
+ * What to do to a group, in one step that every stream sees as one.
+ *
+ * @since 0.1.0
+ */
+export interface Change {
+  readonly upsert?: Iterable<Resource> | undefined
+  /** A key that is also put in is put in. */
+  readonly remove?: Iterable<ResourceKey> | undefined
+  /** Labels for whole types, by type URL; a type that is changed without one is labelled by its content. */
+  readonly versions?: Readonly<Record<string, string>> | undefined
+}
+
 /**
  * Makes a group hold exactly these resources, of all types. What is equal stays as it is: no client is sent anything
  * for it. `versions` are labels for whole types, by type URL.
@@ -120,35 +140,53 @@ export const replace = (
   self: ResourceGroup,
   resources: Iterable<Resource>,
   versions: Readonly<Record<string, string>> = {}
-): Either.Either<ResourceGroup, ChangeError> =>
-  Either.gen(function* () {
-    const types = yield* byType(resources)
-    const sets = new Map(self.sets)
-    for (const typeUrl of new Set([...sets.keys(), ...types.keys(), ...Object.keys(versions)])) {
-      const next = yield* ResourceSet.replace(set(self, typeUrl), types.get(typeUrl)?.values() ?? [], versions[typeUrl])
-      sets.set(typeUrl, next)
-    }
-    return { sets }
-  })
+): Either.Either<ResourceGroup, ChangeError> => Steps.toEnd(replacing(self, resources, versions))
 
 /**
- * Puts resources in and takes others out, in one step that every stream sees as one. A key that is in both is put in.
- * `versions` are labels for whole types, by type URL; a type that is changed without one is labelled by its content.
+ * {@link replace} in steps: others may run wherever it yields, and the group that is replaced stays as it is.
  *
  * @since 0.1.0
  */
-export const update = (
+export const replacing = function* (
   self: ResourceGroup,
-  change: {
-    readonly upsert?: Iterable<Resource> | undefined
-    readonly remove?: Iterable<ResourceKey> | undefined
-    readonly versions?: Readonly<Record<string, string>> | undefined
+  resources: Iterable<Resource>,
+  versions: Readonly<Record<string, string>> = {}
+): Steps.Steps<Either.Either<ResourceGroup, ChangeError>> {
+  const types = yield* byType(resources)
+  if (Either.isLeft(types)) return Either.left(types.left)
+  const sets = new Map(self.sets)
+  for (const typeUrl of new Set([...sets.keys(), ...types.right.keys(), ...Object.keys(versions)])) {
+    const named = types.right.get(typeUrl) ?? noResources
+    const next = yield* ResourceSet.replacing(set(self, typeUrl), named, versions[typeUrl])
+    if (Either.isLeft(next)) return Either.left(next.left)
+    sets.set(typeUrl, next.right)
   }
-): Either.Either<ResourceGroup, ChangeError> => {
-  const types = byType(change.upsert ?? [])
+  return Either.right({ sets })
+}
+
+/**
+ * Puts resources in and takes others out, in one step that every stream sees as one.
+ *
+ * @since 0.1.0
+ */
+export const update = (self: ResourceGroup, change: Change): Either.Either<ResourceGroup, ChangeError> =>
+  Steps.toEnd(updating(self, change))
+
+/**
+ * {@link update} in steps; see {@link replacing}.
+ *
+ * @since 0.1.0
+ */
+export const updating = function* (
+  self: ResourceGroup,
+  change: Change
+): Steps.Steps<Either.Either<ResourceGroup, ChangeError>> {
+  const types = yield* byType(change.upsert ?? [])
   if (Either.isLeft(types)) return Either.left(types.left)
   const removals = new Map<string, Array<string>>()
+  let looked = 0
   for (const { name, typeUrl } of change.remove ?? []) {
+    if (++looked % Steps.atOnce === 0) yield
     const names = removals.get(typeUrl)
     if (names === undefined) removals.set(typeUrl, [name])
     else names.push(name)
@@ -158,8 +196,8 @@ export const update = (
   let changed = false
   for (const typeUrl of new Set([...types.right.keys(), ...removals.keys(), ...Object.keys(versions)])) {
     const before = set(self, typeUrl)
-    const after = ResourceSet.update(before, {
-      upsert: types.right.get(typeUrl)?.values(),
+    const after = yield* ResourceSet.updating(before, {
+      upsert: types.right.get(typeUrl) ?? noResources,
       remove: removals.get(typeUrl),
       version: versions[typeUrl]
     })

@@ -15,6 +15,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
+import * as Steps from "./Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
@@ -275,14 +276,39 @@ export interface Change {
 }
 
 /**
+ * {@link Change} with its resources by their names.
+ *
+ * @since 0.1.0
+ */
+export interface NamedChange extends Omit<Change, "upsert"> {
+  readonly upsert: ReadonlyMap<string, Resource>
+}
+
+/**
  * Changes a set in time proportional to the change. Gives back the same set if nothing is different.
  *
  * @since 0.1.0
  */
-export const update = (self: ResourceSet, change: Change): Either.Either<ResourceSet, AliasConflict> => {
-  const upserts = new Map<string, Resource>()
-  for (const resource of change.upsert ?? []) upserts.set(resource.name, resource)
+export const update = (self: ResourceSet, change: Change): Either.Either<ResourceSet, AliasConflict> =>
+  Steps.toEnd(updating(self, { ...change, upsert: byName(change.upsert ?? []) }))
 
+const byName = (resources: Iterable<Resource>): ReadonlyMap<string, Resource> => {
+  const named = new Map<string, Resource>()
+  for (const resource of resources) named.set(resource.name, resource)
+  return named
+}
+
+/**
+ * {@link update} in steps, for a change that may be large: others may run wherever it yields. The set that is changed stays as it is.
+ *
+ * @since 0.1.0
+ */
+export const updating = function* (
+  self: ResourceSet,
+  change: NamedChange
+): Steps.Steps<Either.Either<ResourceSet, AliasConflict>> {
+  const upserts = change.upsert
+  let looked = 0
   const before = new Map<string, Resource | undefined>()
   let relabelled = false
   let { aliases, digest, ttls } = self
@@ -300,6 +326,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
   }
 
   for (const name of change.remove ?? []) {
+    if (++looked % Steps.atOnce === 0) yield
     if (upserts.has(name) || before.has(name)) continue
     const old = get(self, name)
     if (old === undefined) continue
@@ -309,6 +336,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
     HashMap.remove(fingerprints, name)
   }
   for (const [name, resource] of upserts) {
+    if (++looked % Steps.atOnce === 0) yield
     const hash = Hash.string(name)
     const old = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
     if (old !== undefined && old.fingerprint === resource.fingerprint) {
@@ -327,6 +355,7 @@ export const update = (self: ResourceSet, change: Change): Either.Either<Resourc
     if (resource.ttl !== undefined) ttls = HashMap.set(ttls, name, resource.ttl)
   }
   for (const name of before.keys()) {
+    if (++looked % Steps.atOnce === 0) yield
     // After all removals, so that an alias may move from one resource to another in one step.
     const resource = upserts.get(name)
     if (resource === undefined) continue
@@ -390,12 +419,25 @@ export const replace = (
   self: ResourceSet,
   resources: Iterable<Resource>,
   version?: string
-): Either.Either<ResourceSet, AliasConflict> => {
-  const upsert = new Map<string, Resource>()
-  for (const resource of resources) upsert.set(resource.name, resource)
+): Either.Either<ResourceSet, AliasConflict> => Steps.toEnd(replacing(self, byName(resources), version))
+
+/**
+ * {@link replace} in steps, by resources that are known by their names; see {@link updating}.
+ *
+ * @since 0.1.0
+ */
+export const replacing = function* (
+  self: ResourceSet,
+  upsert: ReadonlyMap<string, Resource>,
+  version?: string
+): Steps.Steps<Either.Either<ResourceSet, AliasConflict>> {
   const remove: Array<string> = []
-  for (const name of HashMap.keys(self.resources)) if (!upsert.has(name)) remove.push(name)
-  return update(self, { upsert: upsert.values(), remove, version })
+  let looked = 0
+  for (const name of HashMap.keys(self.resources)) {
+    if (++looked % Steps.atOnce === 0) yield
+    if (!upsert.has(name)) remove.push(name)
+  }
+  return yield* updating(self, { upsert, remove, version })
 }
 
 /**

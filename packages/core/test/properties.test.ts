@@ -25,6 +25,7 @@ import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
 import * as fc from "fast-check"
 import { assert, describe, it, vi } from "@effect/vitest"
+import { createHash } from "node:crypto"
 import * as Simulation from "./Simulation.js"
 
 // The same scripts in every run; XDS_SEED=<number> tries others, XDS_SEED=random any.
@@ -401,6 +402,8 @@ describe("Digest", () => {
         }
         const hex = Array.from(expected.digest().subarray(0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("")
         assert.strictEqual(Digest.toHex(Digest.ofParts(parts)), hex)
+        const platform = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex")
+        assert.strictEqual(Digest.toHex(Digest.ofParts(parts, platform)), hex)
       }
     ))
   it("moving a byte from one part to the next gives another digest", () =>

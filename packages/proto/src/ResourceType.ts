@@ -6,6 +6,7 @@
  */
 import type { DescMessage, Message } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import { FieldScan } from "./FieldScan.js"
 import type { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { TypedExtensionConfigSchema } from "@effect-xds/proto/envoy/config/core/v3/extension"
 import type { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
@@ -304,9 +305,23 @@ export const nameOf = (type: ResourceType, message: Message): string | undefined
  * The name in an encoded resource of any of these types, read from field 1 without loading the type. Empty when the
  * field is not there, `undefined` when the bytes are not a protobuf message with a string in field 1.
  *
+ * @param probable what the name probably is: it is compared then, which takes less than to make it
  * @since 0.1.0
  */
-export const nameOfBytes = (bytes: Uint8Array): string | undefined => {
+export const nameOfBytes = (bytes: Uint8Array, probable?: string): string | undefined => {
+  const scan = new FieldScan(bytes)
+  let name: string | undefined = ""
+  while (scan.next()) {
+    if (scan.number !== 1) continue
+    if (scan.wireType !== lengthDelimited) return nameByReader(bytes)
+    name = scan.text(probable)
+  }
+  return scan.isSure ? name : nameByReader(bytes)
+}
+
+const lengthDelimited: number = WireType.LengthDelimited
+
+const nameByReader = (bytes: Uint8Array): string | undefined => {
   try {
     const reader = new BinaryReader(bytes)
     let name = ""

@@ -8,6 +8,8 @@
 import type { Resource } from "@effect-xds/core/Resource"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import type * as Steps from "@effect-xds/core/Steps"
+import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
@@ -19,6 +21,7 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
 
 /**
@@ -150,11 +153,9 @@ export interface Options {
 
 /** One call of set, update or clear, in the order of the calls. */
 interface Turn {
-  /** Known when the resources are encoded; `undefined` until then. */
-  apply: (() => void) | undefined
+  /** Goes on when it is the first; `undefined`: it does not wait. */
+  begin: (() => void) | undefined
 }
-
-const noTurn = (): void => undefined
 
 const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
   let size = 0
@@ -194,14 +195,14 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       }
     }
 
-    /** Applies what is ready, in the order of the calls: what was called first and is still being encoded is waited for. */
-    const advance = (group: string): void => {
+    /** Ends a turn; the next one may begin. */
+    const leave = (group: string, turn: Turn): void => {
       const queue = turns.get(group)
-      for (let apply = queue?.[0]?.apply; apply !== undefined; apply = queue?.[0]?.apply) {
-        queue?.shift()
-        apply()
-      }
-      if (queue?.length === 0) turns.delete(group)
+      const place = queue?.indexOf(turn) ?? -1
+      if (queue === undefined || place < 0) return
+      queue.splice(place, 1)
+      if (queue.length === 0) turns.delete(group)
+      if (place === 0) queue[0]?.begin?.()
     }
 
     const put = (
@@ -224,36 +225,43 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       return Either.right(next)
     }
 
-    /** Takes a turn now, prepares, and applies when the turn has come. A call that fails or is interrupted gives it up. */
+    /** Waits until those that were called before are applied, or gave up. */
+    const awaitTurn = (turn: Turn): Effect.Effect<void> =>
+      Effect.async((resume) => {
+        turn.begin = () => {
+          turn.begin = undefined
+          resume(Effect.void)
+        }
+        return Effect.sync(() => {
+          turn.begin = undefined
+        })
+      })
+
+    /**
+     * Takes a turn now, prepares, and applies when the turn has come: in steps, while the group is as it was for everybody and no other
+     * change of it begins. A call that fails or is interrupted gives its turn up.
+     */
     const inTurn = <P, A, E>(
       group: string,
       prepare: Effect.Effect<P, E>,
-      apply: (prepared: P) => Either.Either<A, E>
+      apply: (prepared: P) => Steps.Steps<Either.Either<A, E>>
     ): Effect.Effect<A, E> =>
-      Effect.suspend(() => {
-        const turn: Turn = { apply: undefined }
+      Effect.flatMap(EventLoop, (loop) => {
+        const turn: Turn = { begin: undefined }
         const queue = turns.get(group)
         if (queue === undefined) turns.set(group, [turn])
         else queue.push(turn)
-        const giveUp = Effect.sync(() => {
-          turn.apply = noTurn
-          advance(group)
-        })
-        return Effect.flatMap(prepare, (prepared) => {
-          const queue = turns.get(group)
-          // Most are the first in the queue, and there is nothing to wait for.
-          if (queue?.[0] === turn) {
-            queue.shift()
-            const applied = apply(prepared)
-            advance(group)
+        const applying = (prepared: P) =>
+          Effect.flatMap(Slice.steps(loop, apply(prepared)), (applied) => {
+            leave(group, turn)
             return applied
-          }
-          return Effect.async<A, E>((resume) => {
-            turn.apply = () => resume(apply(prepared))
-            advance(group)
-            return giveUp
           })
-        }).pipe(Effect.onError(() => giveUp))
+        return Effect.flatMap(prepare, (prepared) =>
+          // Most are the first in the queue, and there is nothing to wait for.
+          turns.get(group)?.[0] === turn
+            ? applying(prepared)
+            : Effect.flatMap(awaitTurn(turn), () => applying(prepared))
+        ).pipe(Effect.onError(() => Effect.sync(() => leave(group, turn))))
       })
 
     const listen = (listener: Listener) =>
@@ -296,30 +304,30 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
         inTurn<ReadonlyArray<Resource>, ResourceGroup.ResourceGroup, SetError>(
           group,
           Effect.suspend(() => Snapshot.encode(snapshot, held.get(group))),
-          (resources) =>
-            Either.flatMap(
-              ResourceGroup.replace(held.get(group) ?? ResourceGroup.empty, resources, snapshot.versions),
-              (next) => put(group, next)
-            )
+          function* (resources) {
+            const before = held.get(group) ?? ResourceGroup.empty
+            const next = yield* ResourceGroup.replacing(before, resources, snapshot.versions)
+            return Either.flatMap(next, (next) => put(group, next))
+          }
         ),
       update: (group, { remove, upsert, versions }) =>
         inTurn<ReadonlyArray<Resource>, ResourceGroup.ResourceGroup, SetError | GroupNotSet>(
           group,
           Effect.suspend(() => (upsert === undefined ? Effect.succeed([]) : Snapshot.encode(upsert, held.get(group)))),
-          (resources) => {
+          function* (resources) {
             const before = held.get(group)
             if (before === undefined) return Either.left(new GroupNotSet({ group }))
-            const change = {
+            const next = yield* ResourceGroup.updating(before, {
               upsert: resources,
               remove: remove === undefined ? undefined : Snapshot.keys(remove),
               versions: { ...upsert?.versions, ...Snapshot.versionsByTypeUrl(versions ?? {}) }
-            }
-            return Either.flatMap(ResourceGroup.update(before, change), (next) => put(group, next))
+            })
+            return Either.flatMap(next, (next) => put(group, next))
           }
         ),
       get: (group) => Effect.sync(() => Option.fromNullable(held.get(group))),
       clear: (group) =>
-        inTurn(group, Effect.void, () => {
+        inTurn(group, Effect.void, function* () {
           if (held.delete(group)) tell(group, undefined)
           return Either.void
         }),

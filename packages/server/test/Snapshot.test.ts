@@ -100,6 +100,25 @@ describe("Snapshot.encode", () => {
     })
   )
 
+  it.effect("keeps bytes of its own of what is given as a Buffer, whose slices are views", () =>
+    Effect.gen(function* () {
+      const value = Buffer.from(clusterBytes)
+      const resource = yield* encodeOne({
+        clusters: [{ typeUrl: "envoy.config.cluster.v3.Cluster", name: "a", value }]
+      })
+      value.fill(0)
+      expect(resource.value).toEqual(clusterBytes)
+    })
+  )
+
+  it.effect("keeps the very bytes where it is told so", () =>
+    Effect.gen(function* () {
+      const given = { typeUrl: "envoy.config.cluster.v3.Cluster", name: "a", value: clusterBytes.slice() }
+      const resource = yield* encodeOne({ clusters: [Snapshot.resource(given, { keepBytes: true })] })
+      expect(resource.value).toBe(given.value)
+    })
+  )
+
   const bytes = (typeUrl: string, name: string, value: Uint8Array) => ({ resources: [{ typeUrl, name, value }] })
   // As a caller without types might give it.
   const misplaced: Snapshot.Input = {}

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Snapshot, SnapshotStore } from "@effect-xds/server"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Effect, Fiber, Option, Stream, TestClock } from "effect"
 
@@ -11,6 +12,11 @@ const namesOf = (group: ResourceGroup.ResourceGroup) =>
   ResourceGroup.all(group)
     .map(({ name }) => name)
     .sort()
+/** Every slice is over as soon as it is asked for. */
+const counting = () => {
+  let time = 0
+  return () => (time += 2)
+}
 const held = (group: string) =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
@@ -118,6 +124,58 @@ describe("SnapshotStore.layerMemory", () => {
       expect(namesOf(second)).toHaveLength(5_001)
       yield* Fiber.join(calls[4])
       expect(yield* held("edge")).toEqual(Option.some(["a"]))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("applies a large change in slices: nobody sees a part of it, and what is called meanwhile waits", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const names = Array.from({ length: 4_096 }, (_, index) => `large-${index}`)
+      yield* store.set("edge", clusters(...names))
+      const seen: Array<number> = []
+      const sizeNow = () => {
+        const group = store.unsafeGet("edge")
+        return group === undefined ? 0 : ResourceGroup.all(group).length
+      }
+      const loop: EventLoop.Service = {
+        ...EventLoop.process,
+        elapsed: counting(),
+        later: (work) =>
+          EventLoop.process.later(() => {
+            seen.push(sizeNow())
+            work()
+          })
+      }
+      // Nothing of it is to be encoded.
+      const change = yield* Effect.fork(
+        Effect.provideService(store.update("edge", { remove: { clusters: names } }), EventLoop.EventLoop, loop)
+      )
+      yield* Effect.yieldNow()
+      const next = yield* Effect.fork(store.update("edge", { upsert: clusters("a") }))
+      expect(namesOf(yield* Fiber.join(change))).toEqual([])
+      expect(namesOf(yield* Fiber.join(next))).toEqual(["a"])
+      // It looks at each name three times, at 256 before others may run.
+      expect(seen.length).toBeGreaterThanOrEqual(32)
+      expect(new Set(seen)).toEqual(new Set([4_096]))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+  )
+
+  it.effect("a large change that is interrupted while it is applied changes nothing", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const names = Array.from({ length: 2_000 }, (_, index) => `large-${index}`)
+      const before = yield* store.set("edge", clusters(...names))
+      // Its next slice never comes.
+      const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting(), later: () => () => undefined }
+      const change = yield* Effect.fork(
+        Effect.provideService(store.update("edge", { remove: { clusters: names } }), EventLoop.EventLoop, loop)
+      )
+      yield* Effect.yieldNow()
+      const next = yield* Effect.fork(store.update("edge", { upsert: clusters("a") }))
+      yield* Effect.yieldNow()
+      expect(store.unsafeGet("edge")).toBe(before)
+      yield* Fiber.interrupt(change)
+      expect(namesOf(yield* Fiber.join(next))).toHaveLength(2_001)
     }).pipe(Effect.provide(SnapshotStore.layerMemory))
   )
 

@@ -2,8 +2,10 @@
  * Long work in slices, so that the event loop goes on serving others in between. Slices are measured in real time on
  * purpose: they are about the processor, not about the protocol's clock.
  */
+import type * as Steps from "@effect-xds/core/Steps"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 
 /**
  * Milliseconds of work before others get their turn. What was written in a slice is then sent, and what clients answered to the one
@@ -23,6 +25,16 @@ export const breathe = ({ later }: EventLoop.Service): Effect.Effect<void> =>
     const cancel = later(() => resume(Effect.void))
     return Effect.sync(cancel)
   })
+
+/** What work in steps ends with, at once or, when that takes long, in slices. An interruption leaves the rest undone. */
+export const steps = <A>(loop: EventLoop.Service, work: Steps.Steps<A>): Effect.Effect<A> => {
+  const now = slice(loop)
+  for (;;) {
+    const { done, value } = work.next()
+    if (done === true) return Exit.succeed(value)
+    if (now.isOver()) return Effect.flatMap(breathe(loop), () => steps(loop, work))
+  }
+}
 
 /** A queue of work that is done at once and, when that takes long, in slices. */
 export interface Worker<in A> {
