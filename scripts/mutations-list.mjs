@@ -1476,8 +1476,8 @@ const thinParts = [
   {
     fault: "binary: nobody runs while resources are read",
     file: "packages/transport-filesystem/src/ResourceFile.ts",
-    line: "    if (reading.pause.isDue) await reading.pause.turn()\n    await reading.add({",
-    becomes: "    await reading.add({",
+    line: "      if (reading.pause.isDue) await reading.pause.turn()\n      const any: Encoded",
+    becomes: "      const any: Encoded",
     by: "packages/transport-filesystem/test/Parts.test.ts"
   },
   {
@@ -1530,11 +1530,46 @@ const thinParts = [
     by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
   },
   {
-    fault: "plain protobuf text: what follows a resource is not read",
-    file: "packages/transport-filesystem/src/internal/PlainProtobufText.ts",
-    line: "return reader.isAtEnd ? json : undefined",
-    becomes: "return json",
-    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+    fault: "plain protobuf text: what separates a resource from the next field is not read",
+    file: "packages/transport-filesystem/src/internal/ProtobufText.ts",
+    line: 'return next === "," || next === ";"',
+    becomes: 'return next === "#"',
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "the store: a change begins while another is being applied",
+    file: "packages/server/src/SnapshotStore.ts",
+    line: "turns.get(group)?.[0] === turn",
+    becomes: "turns.has(group)",
+    by: "packages/server/test/SnapshotStore.test.ts"
+  },
+  {
+    fault: "the store: a Buffer that is given is not copied",
+    file: "packages/server/src/Snapshot.ts",
+    line: "new Uint8Array(encoded) : encoded",
+    becomes: "encoded.slice() : encoded",
+    by: "packages/server/test/Snapshot.test.ts"
+  },
+  {
+    fault: "names: a field that is not known for sure is taken",
+    file: "packages/proto/src/ResourceType.ts",
+    line: "return scan.isSure ? name : nameByReader(bytes)",
+    becomes: "return name",
+    by: "packages/proto/test/FieldScan.test.ts"
+  },
+  {
+    fault: "a large change is looked at in one turn",
+    file: "ResourceSet.ts",
+    line: "    if (++looked % Steps.atOnce === 0) yield\n    const hash = Hash.string(name)",
+    becomes: "    const hash = Hash.string(name)",
+    by: "packages/core/test/Steps.test.ts"
+  },
+  {
+    fault: "files: that one was rejected is remembered when it is gone",
+    file: "packages/transport-filesystem/src/internal/FileLog.ts",
+    line: '} else if (event._tag !== "Missing") {',
+    becomes: '} else if (event._tag === "Accepted") {',
+    by: "packages/transport-filesystem/test/FileLog.test.ts"
   },
   {
     fault: "plain protobuf text: of two values of a field one is read",

@@ -120,12 +120,26 @@ type Resources = ReadonlyMap<string, FileResource>
 
 const noResources: Resources = new Map()
 
-const difference = (group: string, before: Resources | undefined, now: Resources): GroupChange => {
+/** Resources that are looked at before others may run. */
+const atOnce = 1_024
+
+const difference = function* (
+  group: string,
+  before: Resources | undefined,
+  now: Resources
+): Generator<undefined, GroupChange> {
   const old = before ?? noResources
+  let looked = 0
   const upserted: Array<FileResource> = []
-  for (const [key, resource] of now) if (old.get(key) !== resource) upserted.push(resource)
+  for (const [key, resource] of now) {
+    if (++looked % atOnce === 0) yield
+    if (old.get(key) !== resource) upserted.push(resource)
+  }
   const removed: Array<{ readonly typeUrl: string; readonly name: string }> = []
-  for (const [key, { name, typeUrl }] of old) if (!now.has(key)) removed.push({ typeUrl, name })
+  for (const [key, { name, typeUrl }] of old) {
+    if (++looked % atOnce === 0) yield
+    if (!now.has(key)) removed.push({ typeUrl, name })
+  }
   return { group, isFirst: before === undefined, resources: Array.from(now.values()), upserted, removed }
 }
 
@@ -474,10 +488,10 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
 
     const changes = Stream.suspend(() => {
       const told = new Map<string, Resources>()
-      return Stream.map(published.changes, ([group, resources]) => {
-        const result = difference(group, told.get(group), resources)
+      return Stream.mapEffect(published.changes, ([group, resources]) => {
+        const before = told.get(group)
         told.set(group, resources)
-        return result
+        return Effect.promise(() => inTurns(difference(group, before, resources)))
       })
     })
 

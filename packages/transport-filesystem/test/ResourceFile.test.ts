@@ -108,6 +108,19 @@ describe("one DiscoveryResponse", () => {
     })
   )
 
+  it.effect("in binary gives resources that do not hold the file", () =>
+    Effect.gen(function* () {
+      const message = create(DiscoveryResponseSchema, {
+        typeUrl: ResourceType.Cluster.typeUrl,
+        resources: [anyPack(ClusterSchema, create(ClusterSchema, { name: "a" }))]
+      })
+      const bytes = Buffer.from(toBinary(DiscoveryResponseSchema, message))
+      const [found] = yield* ResourceFile.parseResources({ file: "a.pb", bytes })
+      expect(found?.value.byteLength).toBe(3)
+      expect(found?.value.buffer.byteLength).toBe(3)
+    })
+  )
+
   it.effect("in binary is refused if the bytes are something else", () =>
     Effect.gen(function* () {
       expect(yield* said(response("lds.pb", "resources: []\n"))).toMatch(/^lds\.pb: its 14 bytes are not a Discovery/)
@@ -205,6 +218,8 @@ describe("resources", () => {
       const any = `[type.googleapis.com/envoy.config.cluster.v3.Cluster] { name: "a" }`
       expect(yield* names(resources("a.txtpb", `# one\n${any}\n`))).toEqual(["a"])
       expect(yield* names(resources("a.txtpb", `resources { ${any} }\nversion_info: "1"`))).toEqual(["a"])
+      const two = `resources { ${any} }, resources { ${any.replace('"a"', '"b"')} };version_info: "1"`
+      expect(yield* names(resources("a.txtpb", two))).toEqual(["a", "b"])
       const header =
         "# proto-file: envoy/config/cluster/v3/cluster.proto\n# proto-message: envoy.config.cluster.v3.Cluster\n"
       expect(yield* names(resources("a.txtpb", `${header}\nname: "a"\n`))).toEqual(["a"])

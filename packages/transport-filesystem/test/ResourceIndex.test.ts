@@ -103,7 +103,11 @@ describe("a group's files", () => {
       )
     )
     const computation = ResourceIndex.step(ResourceIndex.empty, {
-      read: new Map([["a", Either.right(many)]]),
+      // Of one file alone it would look at them once.
+      read: new Map([
+        ["a", Either.right(many)],
+        ["b", Either.right([resource("b", "y")])]
+      ]),
       removed: new Set()
     })
     let turns = 0

@@ -3,6 +3,7 @@
  * twice in an object is an error: one of the two would be lost in silence.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
+import { KnownNames } from "./KnownNames.js"
 import type { OffsetOf, Part, Path } from "./SourceDocument.js"
 import { isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
 
@@ -27,6 +28,12 @@ const literals: ReadonlyArray<readonly [string, JsonValue]> = [
   ["null", null]
 ]
 
+const quote = 0x22
+const nine = 0x39
+const bracket = 0x5b
+const backslash = 0x5c
+const brace = 0x7b
+
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const plain = /[^"\\\u0000-\u001f]*/y
 
@@ -46,6 +53,7 @@ class Reader {
   /** Of the document, where it is an object. */
   readonly #places = new Map<string, Place>()
   #start = 0
+  readonly #known = new KnownNames()
 
   constructor(readonly text: string) {}
 
@@ -113,31 +121,50 @@ class Reader {
 
   #value(depth: number): JsonValue {
     if (depth > maxDepth) this.#fail(tooDeep)
-    const character = this.text[this.#at]
-    if (character === "{") return this.#object(depth)
-    if (character === "[") return this.#array(depth)
-    if (character === '"') return this.#string()
+    const code = this.text.charCodeAt(this.#at)
+    if (code === quote) return this.#string()
+    if (code === brace) return this.#object(depth)
+    if (code === bracket) return this.#array(depth)
+    if (code <= nine) return this.#number()
     for (const [word, value] of literals) {
       if (!this.text.startsWith(word, this.#at)) continue
       this.#at += word.length
       return value
     }
+    return this.#number()
+  }
+
+  #number(): number {
     number.lastIndex = this.#at
-    const digits = number.exec(this.text)?.[0]
-    if (digits === undefined) this.#fail(`expected a value but found ${this.#next()}`)
-    this.#at += digits.length
-    return Number(digits)
+    if (!number.test(this.text)) this.#fail(`expected a value but found ${this.#next()}`)
+    const begin = this.#at
+    this.#at = number.lastIndex
+    return Number(this.text.slice(begin, this.#at))
   }
 
   /** A key, up to its value. */
   #name(): string {
     if (this.text[this.#at] !== '"') this.#fail(`expected a name in double quotes but found ${this.#next()}`)
-    const name = this.#string()
+    const name = this.#plainName() ?? this.#string()
     this.#space()
     if (this.text[this.#at] !== ":") this.#fail(`expected ":" but found ${this.#next()}`)
     this.#at++
     this.#space()
     return name
+  }
+
+  /** A string that is a word, as nearly all names are. */
+  #plainName(): string | undefined {
+    const begin = this.#at + 1
+    for (let at = begin; ; at++) {
+      const code = this.text.charCodeAt(at)
+      // Letters, and the few signs between and before them.
+      if (code >= 0x40 && code !== backslash && code < 0x7f) continue
+      if (code >= 0x2d && code <= nine) continue
+      if (code !== quote) return undefined
+      this.#at = at + 1
+      return this.#known.of(this.text, begin, at)
+    }
   }
 
   #object(depth: number): JsonValue {
@@ -248,7 +275,7 @@ class Reader {
     this.#at++
     for (;;) {
       plain.lastIndex = this.#at
-      this.#at += plain.exec(this.text)?.[0].length ?? 0
+      if (plain.test(this.text)) this.#at = plain.lastIndex
       const character = this.text[this.#at]
       if (character === '"') break
       if (character !== "\\") {

@@ -263,6 +263,11 @@ export class MessageEncoder {
 
   /** Up to nine digits, and no sign. */
   #duration(value: JsonValue): boolean {
+    const whole = typeof value === "string" ? wholeSeconds(value) : -1
+    if (whole >= 0) {
+      this.#positive(durationSeconds, whole)
+      return true
+    }
     const match = typeof value === "string" ? /^(\d{1,11})(?:\.(\d{1,9}))?s$/.exec(value) : null
     if (match === null) return false
     const [, seconds = "", fraction = ""] = match
@@ -454,6 +459,19 @@ export class MessageEncoder {
     this.#number(length)
     this.#at += length
   }
+}
+
+/** Of a duration of up to six digits and no fraction; -1: something else. */
+const wholeSeconds = (text: string): number => {
+  const last = text.length - 1
+  if (last < 1 || last > 6 || text.charCodeAt(last) !== 0x73) return -1
+  let seconds = 0
+  for (let index = 0; index < last; index++) {
+    const digit = text.charCodeAt(index) - 0x30
+    if (digit < 0 || digit > 9) return -1
+    seconds = seconds * 10 + digit
+  }
+  return seconds
 }
 
 const isInteger = (value: JsonValue, least: number, most: number): value is number =>

@@ -5,6 +5,7 @@
  * ★ It says what a text stands for, or nothing at all: whatever it does not know for sure, what is wrong and why, is for protobuf-es.
  */
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf"
+import { KnownNames } from "./KnownNames.js"
 import type { FieldPlan, MessagePlan } from "./MessagePlan.js"
 import { plansOf } from "./MessagePlan.js"
 
@@ -27,30 +28,41 @@ const decimal = /(?:0|-?[1-9]\d{0,14}|(?:0|-?[1-9]\d{0,8})\.\d{1,6})(?![\w.+-])/
 
 const brace = { open: 0x7b, close: 0x7d }
 
-class Reader {
-  #at: number
-  readonly #text: string
-  readonly #end: number
-  readonly #typeNamed: (name: string) => DescMessage | undefined
+/** What a part of a text stands for, and where it ends. */
+export interface Plain {
+  readonly value: JsonObject
+  readonly end: number
+}
 
-  constructor(text: string, begin: number, end: number, typeNamed: (name: string) => DescMessage | undefined) {
+export class Reader {
+  #at = 0
+  readonly #text: string
+  readonly #typeNamed: (name: string) => DescMessage | undefined
+  readonly #known = new KnownNames()
+
+  constructor(text: string, typeNamed: (name: string) => DescMessage | undefined) {
     this.#text = text
-    this.#at = begin
-    this.#end = end
     this.#typeNamed = typeNamed
   }
 
-  /** Whether a name is next, which is passed. */
-  pass(wanted: string): boolean {
-    return this.#match(name) === wanted
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at === this.#end
+  /**
+   * The value of the field `resources` that stands there, as the object with `@type` that it is in JSON, with the names and forms
+   * of the text; `undefined`: it is for protobuf-es.
+   */
+  resourceAt(begin: number): Plain | undefined {
+    this.#at = begin
+    try {
+      if (this.#name() !== "resources") return undefined
+      const value = this.#any(1)
+      return { value, end: this.#at }
+    } catch (cause) {
+      if (cause !== notPlain) throw cause
+      return undefined
+    }
   }
 
   /** An `Any`: braces around a type and its message. */
-  any(depth: number): JsonObject {
+  #any(depth: number): JsonObject {
     this.#colon()
     this.#brace(brace.open)
     this.#space()
@@ -75,7 +87,7 @@ class Reader {
     for (;;) {
       this.#space()
       if (this.#text.charCodeAt(this.#at) === brace.close) break
-      const key = this.#match(name)
+      const key = this.#name()
       const field = plan.fields.get(key)
       if (field === undefined) throw notPlain
       const value = this.#value(field, depth)
@@ -91,7 +103,7 @@ class Reader {
   }
 
   #value(field: FieldPlan, depth: number): JsonValue {
-    if (field.kind === "any") return this.any(depth + 1)
+    if (field.kind === "any") return this.#any(depth + 1)
     if (field.kind === "message" && field.message !== undefined) return this.#message(field.message(), depth + 1)
     if (!this.#colon()) throw notPlain
     this.#space()
@@ -100,12 +112,12 @@ class Reader {
         // Another string behind it would be a part of it; here it is no name of a field.
         return this.#match(quoted).slice(1, -1)
       case "bool": {
-        const text = this.#match(name)
+        const text = this.#name()
         if (text !== "true" && text !== "false") throw notPlain
         return text === "true"
       }
       case "enum":
-        return this.#isWord() ? this.#match(name) : Number(this.#match(integer))
+        return this.#isWord() ? this.#name() : Number(this.#match(integer))
       case "int32":
       case "uint32":
         return Number(this.#match(integer))
@@ -127,6 +139,14 @@ class Reader {
   /** Numbers begin below the letters. */
   #isWord(): boolean {
     return this.#text.charCodeAt(this.#at) > 0x40
+  }
+
+  #name(): string {
+    const begin = this.#at
+    name.lastIndex = begin
+    if (!name.test(this.#text)) throw notPlain
+    this.#at = name.lastIndex
+    return this.#known.of(this.#text, begin, this.#at)
   }
 
   #match(pattern: RegExp): string {
@@ -156,26 +176,5 @@ class Reader {
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return
       this.#at++
     }
-  }
-}
-
-/**
- * The value of the field `resources` that a part of a text is, as the object with `@type` that it is in JSON, with the names and forms
- * of the text; `undefined`: it is for protobuf-es.
- */
-export const resourceOf = (
-  text: string,
-  begin: number,
-  end: number,
-  typeNamed: (name: string) => DescMessage | undefined
-): JsonObject | undefined => {
-  const reader = new Reader(text, begin, end, typeNamed)
-  try {
-    if (!reader.pass("resources")) return undefined
-    const json = reader.any(1)
-    return reader.isAtEnd ? json : undefined
-  } catch (cause) {
-    if (cause !== notPlain) throw cause
-    return undefined
   }
 }

@@ -6,6 +6,7 @@
  * whole parser. So no text means something else by being read here.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
+import { KnownNames } from "./KnownNames.js"
 
 /** A part of the text that is for the whole parser. */
 export class NotPlain extends Error {}
@@ -40,8 +41,11 @@ const special =
 /** Numbers that a double has as they are written. */
 const plainNumber = /^(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{1,6})$/
 
+/** What is special begins with one of these. */
+const beginsSpecial = /^[-+.\dnNtTfF]/
+
 const scalarOf = (text: string): JsonValue => {
-  if (!special.test(text)) return text
+  if (!beginsSpecial.test(text) || !special.test(text)) return text
   if (plainNumber.test(text)) return Number(text)
   switch (text) {
     case "true":
@@ -62,6 +66,8 @@ const set = (object: JsonObject, name: string, value: JsonValue): void => {
 
 const dash = 45
 
+const colon = 58
+
 const space = 32
 
 export class Reader {
@@ -70,6 +76,7 @@ export class Reader {
   indent = -1
   /** Where the element that was read last begins, behind its dash. */
   elementAt = 0
+  readonly #known = new KnownNames()
 
   /** @param begin of a line */
   constructor(
@@ -109,9 +116,28 @@ export class Reader {
 
   /** A key whose value begins on lines of its own, or behind it. */
   key(): string {
-    const name = this.#match(keyInBlock)
+    const name = this.#word(false) ?? this.#match(keyInBlock)
     if (name === undefined) throw notPlain
     return name
+  }
+
+  /** A key that is a plain word with its value behind it, or below it, as nearly all are. */
+  #word(isFlow: boolean): string | undefined {
+    const begin = this.#at
+    let at = begin
+    for (; at - begin < 64; at++) {
+      const code = this.text.charCodeAt(at)
+      // Letters of ASCII, digits but not at first, and underscores.
+      if (!((code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95)) {
+        if (at === begin || code < 48 || code > 57) break
+      }
+    }
+    if (at === begin || this.text.charCodeAt(at) !== colon) return undefined
+    const next = this.text.charCodeAt(at + 1)
+    if (next !== space && (isFlow || next !== 10)) return undefined
+    this.#at = at + 1
+    if (isFlow) while (this.text.charCodeAt(this.#at) === space) this.#at++
+    return this.#known.of(this.text, begin, at)
   }
 
   /** Goes to the line that begins there. */
@@ -157,7 +183,7 @@ export class Reader {
     this.indent = column
     const at = this.#at
     if (this.isElement(column)) return this.block(column, depth)
-    const name = this.#match(keyInBlock)
+    const name = this.#word(false) ?? this.#match(keyInBlock)
     this.#at = at
     return name === undefined ? this.line(indent, depth) : this.block(column, depth)
   }
@@ -190,7 +216,7 @@ export class Reader {
       case "{":
         return this.#flowMap(depth)
       default: {
-        const text = this.#match(isFlow ? plainInFlow : plainInBlock)
+        const text = this.#all(isFlow ? plainInFlow : plainInBlock)
         if (text === undefined || /^-(?:$|[ -])/.test(text)) throw notPlain
         return scalarOf(text)
       }
@@ -212,7 +238,7 @@ export class Reader {
     this.#open(depth)
     if (this.#take("}")) return object
     for (;;) {
-      const name = this.#match(keyInFlow)
+      const name = this.#word(true) ?? this.#match(keyInFlow)
       if (name === undefined) throw notPlain
       set(object, name, this.#scalar(true, depth + 1))
       if (this.#isOver("}")) return object
@@ -255,6 +281,15 @@ export class Reader {
     if (found === null) return undefined
     this.#at = pattern.lastIndex
     return found[1] ?? found[2] ?? found[3] ?? found[0]
+  }
+
+  /** All of what a pattern without parts matches. */
+  #all(pattern: RegExp): string | undefined {
+    const begin = this.#at
+    pattern.lastIndex = begin
+    if (!pattern.test(this.text)) return undefined
+    this.#at = pattern.lastIndex
+    return this.text.slice(begin, this.#at)
   }
 
   #endLine(): void {

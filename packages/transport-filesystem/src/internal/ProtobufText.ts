@@ -4,6 +4,7 @@ import { fromText } from "@bufbuild/protobuf/txtpb"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Either from "effect/Either"
+import type { Plain } from "./PlainProtobufText.js"
 import type { SyntaxProblem } from "./SourceDocument.js"
 
 /** `[type.googleapis.com/envoy…]`: more may be found than are types, which costs a look-up. */
@@ -51,6 +52,8 @@ export interface Field {
   readonly isResource: boolean
   /** A resource that is written out, with its type in brackets. */
   readonly isExpanded: boolean
+  /** Of a resource that was read already: what it stands for. */
+  readonly plain: Plain["value"] | undefined
 }
 
 const fieldName = /[A-Za-z_]\w*/y
@@ -122,19 +125,33 @@ const fieldAt = (text: string, begin: number): Field | undefined => {
     begin,
     end: text[next] === "," || text[next] === ";" ? next + 1 : valueEnd,
     isResource: isMessage && nameEnd - begin === 9 && text.startsWith("resources", begin),
-    isExpanded: endOf(typed, text, at) >= 0
+    isExpanded: endOf(typed, text, at) >= 0,
+    plain: undefined
   }
+}
+
+const plainAt = (text: string, begin: number, resourceAt: (begin: number) => Plain | undefined): Field | undefined => {
+  const plain = text.startsWith("resources", begin) ? resourceAt(begin) : undefined
+  if (plain === undefined) return undefined
+  const next = text[skipSpace(text, plain.end)]
+  return next === "," || next === ";"
+    ? undefined
+    : { begin, end: plain.end, isResource: true, isExpanded: true, plain: plain.value }
 }
 
 /**
  * The fields at the top of a text, one by one: together they are too much to read at once. ★ What is not known for sure,
- * up to the end, is given as one; what a field means and whether it is right is for the parser.
+ * up to the end, is given as one; what a field means and whether it is right is for the parser. A resource that `resourceAt` reads is
+ * not gone through again.
  */
-export const fields = function* (text: string): Generator<Field, void> {
+export const fields = function* (
+  text: string,
+  resourceAt: (begin: number) => Plain | undefined
+): Generator<Field, void> {
   for (let begin = skipSpace(text, 0); begin < text.length;) {
-    const field = fieldAt(text, begin)
+    const field = plainAt(text, begin, resourceAt) ?? fieldAt(text, begin)
     if (field === undefined) {
-      yield { begin, end: text.length, isResource: false, isExpanded: false }
+      yield { begin, end: text.length, isResource: false, isExpanded: false, plain: undefined }
       return
     }
     yield field

@@ -7,6 +7,7 @@
  * clients.
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { Buffer } from "node:buffer"
 import * as Either from "effect/Either"
 import type { FileEvent } from "../FileEvent.js"
 import type { FileResource } from "../ResourceFile.js"
@@ -38,7 +39,7 @@ export const empty: ResourceIndex = { files: new Map(), isPublished: false, reso
 const keyOf = ({ name, typeUrl }: { readonly typeUrl: string; readonly name: string }): string => `${typeUrl} ${name}`
 
 const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
-  one.byteLength === other.byteLength && one.every((byte, index) => byte === other[index])
+  one.byteLength === other.byteLength && Buffer.compare(one, other) === 0
 
 const sameList = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
   one.length === other.length && one.every((text, index) => text === other[index])
@@ -78,6 +79,12 @@ const byPath = <A>([one]: readonly [string, A], [other]: readonly [string, A]): 
 /** Resources that are looked at before others may run. */
 const atOnce = 1_024
 
+/** Whether there is a candidate, and no other file than it. */
+const isOnly = (files: ReadonlyMap<string, unknown>, candidates: ReadonlyMap<string, unknown>): boolean => {
+  const [file] = files.keys()
+  return files.size === 1 && candidates.size === 1 && file !== undefined && candidates.has(file)
+}
+
 /** Which of the candidates cannot be, because of names that others have. */
 const conflicts = function* (
   files: ReadonlyMap<string, IndexedFile>,
@@ -85,6 +92,8 @@ const conflicts = function* (
 ): Generator<undefined, ReadonlyMap<string, ResourceFileError>> {
   let looked = 0
   const refused = new Map<string, ResourceFileError>()
+  // The names of one file are looked at where it is read.
+  if (files.size === 0 ? candidates.size <= 1 : isOnly(files, candidates)) return refused
   for (;;) {
     const owners = new Map<string, FileResource>()
     for (const [file, { inForce }] of files) {
