@@ -2377,6 +2377,104 @@ const discovery = [
     line: 'result !== "Timeout" && result._tag !== "Network" && result.closes !== true',
     becomes: 'result !== "Timeout" && !("closes" in result && result.closes === true)',
     by: "packages/discovery/test/healthCheck.test.ts"
+  },
+  {
+    fault: "names: one family without addresses is enough for none",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: 'results.every(({ _tag }) => _tag === "Resolved") && !isAny',
+    becomes: "!isAny",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: of a logical cluster no address is an answer",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: '!(isNone && settings.uses === "all")',
+    becomes: "!isNone",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: a TTL of 0 means at once",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: "return least > 0 && Number.isFinite(least) ?",
+    becomes: "return Number.isFinite(least) ?",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: a logical cluster goes by the least TTL",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: 'uses === "all" ? answers : answers.slice(0, 1)',
+    becomes: "answers",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: a failure waits for what is drawn, if that is nothing, too",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: "Math.max(Math.min(100, failureRefreshRate.base), Math.floor(random * self.failureWait))",
+    becomes: "Math.floor(random * self.failureWait)",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: after a success failures wait as long as before",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: "failureWait: settings.failureRefreshRate?.base ?? 0,\n      phase",
+    becomes: "failureWait: self.failureWait,\n      phase",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: a family that failed loses its addresses",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: 'ended._tag === "Resolved" ? { ...self.byFamily, [family]: ended.addresses } : self.byFamily',
+    becomes: '{ ...self.byFamily, [family]: ended._tag === "Resolved" ? ended.addresses : [] }',
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: late answers count",
+    file: "packages/discovery/src/DnsTarget.ts",
+    line: 'phase._tag !== "Asking" || attempt !== self.attempt',
+    becomes: 'phase._tag !== "Asking"',
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: settled with the first of several",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "targets.every(({ hasAnswered }) => hasAnswered)",
+    becomes: "targets.some(({ hasAnswered }) => hasAnswered)",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: a logical host is another with another address",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "id: `${name}:${endpoint.address.port}`, priority: 0",
+    becomes: "priority: 0",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: an assignment that does not say when it is stale is stale when the last would be",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "draft.staleAt = input.staleAfter === undefined ? Number.POSITIVE_INFINITY : now + input.staleAfter",
+    becomes: "draft.staleAt = input.staleAfter === undefined ? self.staleAt : now + input.staleAfter",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: of an address that is there twice the last counts",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "if (!found.has(host.address)) found.set(host.address, host)",
+    becomes: "found.set(host.address, host)",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: a host with connections is cleaned up",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "isInUse || isUsed",
+    becomes: "isUsed",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "names: the address of checks does not tell hosts apart",
+    file: "packages/discovery/src/Endpoint.ts",
+    line: "id: JSON.stringify([entry, text, checkAddress])",
+    becomes: "id: JSON.stringify([entry, text])",
+    by: "packages/discovery/test/discovery.test.ts"
   }
 ]
 

@@ -9,10 +9,11 @@ import type { Locality as LocalityMessage } from "@effect-xds/proto/envoy/config
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import type { LbEndpoint, LocalityLbEndpoints } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
+import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import * as Either from "effect/Either"
 import type { Address, Endpoint } from "./Endpoint.js"
 import * as Fraction from "./Fraction.js"
-import * as IpAddress from "./IpAddress.js"
+
 import type { Drop } from "./Picker.js"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"

@@ -15,7 +15,7 @@ import type {
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import * as Assignment from "@effect-xds/routing/Assignment"
 import * as Cluster from "@effect-xds/routing/Cluster"
-import * as IpAddress from "@effect-xds/routing/IpAddress"
+import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import * as Listener from "@effect-xds/routing/Listener"
 import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
 import { define } from "@effect-xds/routing/Policy"

@@ -1,0 +1,392 @@
+/**
+ * Which hosts a cluster has, by its type: answers of DNS, assignments, picks and time go in; what to resolve, and all hosts
+ * there are now, comes out. Who of them is still there, and well, is `HostSet`'s to say.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/service_discovery
+ * @since 0.1.0
+ */
+import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import * as Targets from "./DnsTarget.js"
+import * as Endpoints from "./Endpoint.js"
+import * as Hosts from "./Host.js"
+
+/**
+ * A cluster, as far as discovery goes. Durations are in milliseconds.
+ *
+ * @since 0.1.0
+ */
+export type Cluster =
+  | { readonly type: "STATIC"; readonly endpoints: ReadonlyArray<Endpoints.Endpoint> }
+  | {
+      readonly type: "STRICT_DNS" | "LOGICAL_DNS"
+      readonly endpoints: ReadonlyArray<Endpoints.Endpoint>
+      readonly dns?: Partial<Omit<Targets.Settings, "uses">> | undefined
+      /** `wait_for_warm_on_init`; default: true. */
+      readonly waitForWarmOnInit?: boolean | undefined
+    }
+  | { readonly type: "EDS" }
+  /** `cleanupInterval`: how often hosts that are not used are looked for; default: 5000. */
+  | { readonly type: "ORIGINAL_DST"; readonly cleanupInterval?: number | undefined }
+
+/**
+ * A mistake in a cluster.
+ *
+ * @since 0.1.0
+ */
+export interface Mistake {
+  /** As in the proto: `load_assignment.endpoints`. */
+  readonly field: string
+  /** What is wrong, and what to do. */
+  readonly message: string
+}
+
+/**
+ * What happens.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | { readonly _tag: "Start" }
+  /** A query has ended, named as `Resolve` has it. `random`: in [0, 1). ★ No addresses: the name has none, which is no failure. */
+  | {
+      readonly _tag: "Resolved"
+      readonly target: number
+      readonly attempt: number
+      readonly family: Targets.Family
+      readonly addresses: ReadonlyArray<Targets.Answer>
+      readonly random: number
+    }
+  | {
+      readonly _tag: "Unresolved"
+      readonly target: number
+      readonly attempt: number
+      readonly family: Targets.Family
+      readonly random: number
+    }
+  /** An assignment. `staleAfter`: `endpoint_stale_after`, in milliseconds. */
+  | {
+      readonly _tag: "Assigned"
+      readonly endpoints: ReadonlyArray<Endpoints.Endpoint>
+      readonly staleAfter?: number | undefined
+    }
+  /** There is no such assignment. */
+  | { readonly _tag: "Missing" }
+  /** It was rejected, was an error, or took too long. ★ A stream that is lost is none of these. */
+  | { readonly _tag: "Failed" }
+  /** A call goes to this address, `10.0.0.1:80`. */
+  | { readonly _tag: "Picked"; readonly address: string }
+  /** Whether there are connections to it. */
+  | { readonly _tag: "InUse"; readonly address: string; readonly isInUse: boolean }
+  /** The time of `deadline` has come. */
+  | { readonly _tag: "Deadline" }
+
+/**
+ * What comes of it.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  /** Resolve a name to addresses of one family, and say how that ended. */
+  | {
+      readonly _tag: "Resolve"
+      readonly target: number
+      readonly attempt: number
+      readonly name: string
+      readonly family: Targets.Family
+    }
+  /** All hosts. */
+  | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
+  /** Its first end. Said once. */
+  | { readonly _tag: "Settled" }
+
+/**
+ * A host that picks made.
+ *
+ * @since 0.1.0
+ */
+export interface Picked {
+  /** Since the last cleanup. */
+  readonly isUsed: boolean
+  readonly isInUse: boolean
+}
+
+/**
+ * The state.
+ *
+ * @since 0.1.0
+ */
+export interface Discovery {
+  readonly cluster: Cluster
+  readonly isSettled: boolean
+  /** Names, by the order of their endpoints. */
+  readonly targets: ReadonlyArray<Targets.DnsTarget>
+  /** When the assignment is stale, in milliseconds; Infinity if never. */
+  readonly staleAt: number
+  readonly picked: HashMap.HashMap<string, Picked>
+  /** When hosts that are not used are looked for next, in milliseconds; Infinity if never. */
+  readonly cleanupAt: number
+}
+
+/**
+ * What a step is given beside its input.
+ *
+ * @since 0.1.0
+ */
+export interface Context {
+  /** Milliseconds, never less than in the step before. */
+  readonly now: number
+}
+
+const nothing: ReadonlyArray<Output> = []
+
+const isDns = (cluster: Cluster): cluster is Extract<Cluster, { readonly dns?: unknown }> =>
+  cluster.type === "STRICT_DNS" || cluster.type === "LOGICAL_DNS"
+
+const endpointsOf = (cluster: Cluster): ReadonlyArray<Endpoints.Endpoint> =>
+  "endpoints" in cluster ? cluster.endpoints : []
+
+const mistakesOf = (cluster: Cluster): ReadonlyArray<Mistake> => {
+  const mistakes: Array<Mistake> = []
+  const field = "load_assignment.endpoints"
+  const endpoints = endpointsOf(cluster)
+  if (cluster.type === "STATIC" && !endpoints.every(Endpoints.isLiteral)) {
+    mistakes.push({ field, message: "an endpoint has a name; say an IP address, or make it a cluster of DNS" })
+  }
+  if (!isDns(cluster)) return mistakes
+  if (endpoints.some(({ address }) => "pipe" in address)) {
+    mistakes.push({ field, message: "an endpoint is a pipe; only names and IP addresses can be resolved" })
+  }
+  if (cluster.type === "LOGICAL_DNS" && endpoints.length !== 1) {
+    mistakes.push({ field, message: `there are ${endpoints.length} endpoints; LOGICAL_DNS has exactly one` })
+  }
+  const rate = cluster.dns?.failureRefreshRate
+  if (rate !== undefined && !(rate.base > 0 && rate.max >= rate.base)) {
+    const message = `base_interval is ${rate.base} ms, max_interval ${rate.max} ms; base is above 0, max at least base`
+    mistakes.push({ field: "dns_failure_refresh_rate", message })
+  }
+  return mistakes
+}
+
+/**
+ * The discovery of a cluster, not started. Left: all mistakes.
+ *
+ * @example
+ * import { Discovery, Endpoint } from "@effect-xds/discovery"
+ *
+ * const endpoints = [Endpoint.make({ host: "backend.example.com", port: 80 })]
+ * const discovery = Discovery.make({ type: "STRICT_DNS", endpoints, dns: { respectTtl: true } })
+ *
+ * @since 0.1.0
+ */
+export const make = (cluster: Cluster): Either.Either<Discovery, ReadonlyArray<Mistake>> => {
+  const mistakes = mistakesOf(cluster)
+  if (mistakes.length > 0) return Either.left(mistakes)
+  const targets = !isDns(cluster)
+    ? []
+    : cluster.endpoints.flatMap(({ address }) =>
+        "pipe" in address
+          ? []
+          : [
+              Targets.make(address.host, {
+                family: "AUTO",
+                refreshRate: 5_000,
+                failureRefreshRate: undefined,
+                respectTtl: false,
+                minRefreshRate: 0,
+                jitter: 0,
+                ...cluster.dns,
+                uses: cluster.type === "LOGICAL_DNS" ? "first" : "all"
+              })
+            ]
+      )
+  return Either.right({
+    cluster,
+    isSettled: false,
+    targets,
+    staleAt: Number.POSITIVE_INFINITY,
+    picked: HashMap.empty(),
+    cleanupAt: Number.POSITIVE_INFINITY
+  })
+}
+
+/**
+ * When it wants a `Deadline`, in milliseconds; Infinity if never.
+ *
+ * @since 0.1.0
+ */
+export const deadline = ({ cleanupAt, staleAt, targets }: Discovery): number =>
+  targets.reduce((least, target) => Math.min(least, Targets.deadline(target)), Math.min(staleAt, cleanupAt))
+
+type Draft = { -readonly [Key in keyof Discovery]: Discovery[Key] } & {
+  readonly outputs: Array<Output>
+  readonly now: number
+}
+
+/**
+ * Takes one input. Total: what is of another type of cluster, or of a name that is not asked for, is ignored.
+ *
+ * @since 0.1.0
+ */
+export const step = (self: Discovery, input: Input, { now }: Context): readonly [Discovery, ReadonlyArray<Output>] => {
+  if (input._tag === "Deadline" && now < deadline(self)) return [self, nothing]
+  const draft: Draft = { ...self, outputs: [], now }
+  const { type } = self.cluster
+  switch (input._tag) {
+    case "Start":
+      start(draft)
+      break
+    case "Resolved":
+    case "Unresolved": {
+      const target = self.targets[input.target]
+      if (target === undefined) return [self, nothing]
+      take(draft, [[input.target, Targets.end(target, input.attempt, input.family, input, now, input.random)]])
+      break
+    }
+    case "Assigned":
+      if (type !== "EDS") return [self, nothing]
+      // ★ Armed by each assignment, and disarmed by one that does not say it.
+      draft.staleAt = input.staleAfter === undefined ? Number.POSITIVE_INFINITY : now + input.staleAfter
+      list(draft, assigned(input.endpoints))
+      settle(draft)
+      break
+    case "Missing":
+      if (type !== "EDS") return [self, nothing]
+      draft.staleAt = Number.POSITIVE_INFINITY
+      list(draft, [])
+      settle(draft)
+      break
+    case "Failed":
+      if (type !== "EDS") return [self, nothing]
+      // ★ What is held stays.
+      settle(draft)
+      break
+    case "Picked":
+    case "InUse":
+      if (type !== "ORIGINAL_DST") return [self, nothing]
+      use(draft, input)
+      break
+    case "Deadline":
+      wake(draft)
+  }
+  const { cleanupAt, cluster, isSettled, outputs, picked, staleAt, targets } = draft
+  return [{ cluster, isSettled, targets, staleAt, picked, cleanupAt }, outputs]
+}
+
+const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
+  self.outputs.push({ _tag: "Listed", hosts })
+}
+
+const settle = (self: Draft): void => {
+  if (self.isSettled) return
+  self.isSettled = true
+  self.outputs.push({ _tag: "Settled" })
+}
+
+const start = (self: Draft): void => {
+  const { cluster } = self
+  switch (cluster.type) {
+    case "STATIC":
+      // ★ As written, duplicates, too.
+      list(
+        self,
+        cluster.endpoints.map((endpoint, index) => Endpoints.hostOf(endpoint, index))
+      )
+      settle(self)
+      return
+    case "STRICT_DNS":
+    case "LOGICAL_DNS":
+      if (self.targets.some(({ phase }) => phase._tag !== "New")) return
+      if (cluster.waitForWarmOnInit === false) settle(self)
+      take(
+        self,
+        self.targets.map((target, index) => [index, Targets.ask(target)])
+      )
+      return
+    case "ORIGINAL_DST":
+      if (self.isSettled) return
+      self.cleanupAt = self.now + (cluster.cleanupInterval ?? 5_000)
+      settle(self)
+      return
+    case "EDS":
+  }
+}
+
+/** Takes over steps of names, and says what comes of all of them together. */
+const take = (self: Draft, steps: ReadonlyArray<readonly [target: number, step: Targets.Step]>): void => {
+  const targets = Array.from(self.targets)
+  let isNews = false
+  for (const [target, { ask, outcome, self: next }] of steps) {
+    const before = targets[target]
+    targets[target] = next
+    const isSame = before?.hasAnswered === true && before.held.join() === next.held.join()
+    isNews ||= outcome === "Answered" && !isSame
+    for (const family of ask) {
+      self.outputs.push({ _tag: "Resolve", target, attempt: next.attempt, name: next.name, family })
+    }
+  }
+  self.targets = targets
+  if (isNews) list(self, resolved(self))
+  // ★ Every name, and a failure is an answer, too: one that is silent is told as one.
+  if (targets.every(({ hasAnswered }) => hasAnswered)) settle(self)
+}
+
+const resolved = ({ cluster, targets }: Draft): ReadonlyArray<Hosts.Host> =>
+  targets.flatMap(({ held, name }, index) => {
+    const endpoint = endpointsOf(cluster)[index]
+    if (endpoint === undefined || "pipe" in endpoint.address || held.length === 0) return []
+    const named = { ...endpoint, host: { hostname: name, ...endpoint.host } }
+    if (cluster.type === "STRICT_DNS") return held.map((address) => Endpoints.hostOf(named, index, [address]))
+    // ★ One host whatever the addresses: a new one is no reason to drain.
+    return [{ ...Endpoints.hostOf(named, index, held), id: `${name}:${endpoint.address.port}`, priority: 0 }]
+  })
+
+/** ★ An address that is there twice, in other priorities, too: the first counts. */
+const assigned = (endpoints: ReadonlyArray<Endpoints.Endpoint>): ReadonlyArray<Hosts.Host> => {
+  const found = new Map<string, Hosts.Host>()
+  for (const endpoint of endpoints) {
+    const host = Endpoints.hostOf(endpoint, "")
+    if (!found.has(host.address)) found.set(host.address, host)
+  }
+  return Array.from(found.values())
+}
+
+const use = (self: Draft, input: Extract<Input, { readonly _tag: "Picked" | "InUse" }>): void => {
+  const known = Option.getOrUndefined(HashMap.get(self.picked, input.address))
+  if (input._tag === "InUse") {
+    if (known === undefined) return
+    self.picked = HashMap.set(self.picked, input.address, { ...known, isInUse: input.isInUse })
+    return
+  }
+  self.picked = HashMap.set(self.picked, input.address, { isInUse: known?.isInUse ?? false, isUsed: true })
+  if (known === undefined) listPicked(self)
+}
+
+const listPicked = (self: Draft): void => {
+  const addresses = Array.from(HashMap.keys(self.picked)).sort()
+  list(
+    self,
+    addresses.map((address) => Hosts.make(address))
+  )
+}
+
+const wake = (self: Draft): void => {
+  if (self.staleAt <= self.now) {
+    self.staleAt = Number.POSITIVE_INFINITY
+    list(self, [])
+  }
+  if (self.cleanupAt <= self.now && self.cluster.type === "ORIGINAL_DST") {
+    self.cleanupAt = self.now + (self.cluster.cleanupInterval ?? 5_000)
+    const before = HashMap.size(self.picked)
+    self.picked = HashMap.map(
+      HashMap.filter(self.picked, ({ isInUse, isUsed }) => isInUse || isUsed),
+      (each) => ({ ...each, isUsed: false })
+    )
+    if (HashMap.size(self.picked) < before) listPicked(self)
+  }
+  const due = self.targets.flatMap((target, index) =>
+    Targets.deadline(target) <= self.now ? [[index, Targets.ask(target)] as const] : []
+  )
+  if (due.length > 0) take(self, due)
+}
