@@ -52,6 +52,18 @@ const server = [
     becomes: 'request.responseNonce !== "" && self.sent?.nonce !== request.responseNonce'
   },
   {
+    fault: "a full state that was gathered for another set is answered",
+    file: "StateOfTheWorld.ts",
+    line: "known.forced === forced && known.set === set) return known",
+    becomes: "known.forced === forced) return known"
+  },
+  {
+    fault: "what many names of a full state bring is gathered at once",
+    file: "ServerStream.ts",
+    line: "StateOfTheWorld.gather(self.gathering, resourcesPerName * namesPerStep)",
+    becomes: "StateOfTheWorld.gather(self.gathering, Number.POSITIVE_INFINITY)"
+  },
+  {
     fault: "a subscription to a name that is held is not answered",
     file: "Incremental.ts",
     line: "      added.push(name)\n",

@@ -100,6 +100,8 @@ export interface ServerStream {
   readonly answering: boolean
   /** What a client holds that comes back, as far as it was looked at for the first answer. */
   readonly sorting: InitialVersions.Sorting | undefined
+  /** What many names of a full state bring, as far as it was looked at for their answer. */
+  readonly gathering: StateOfTheWorld.Gathering | undefined
   readonly deadline: number
 }
 
@@ -228,6 +230,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   taking: undefined,
   answering: false,
   sorting: undefined,
+  gathering: undefined,
   deadline: never
 })
 
@@ -247,6 +250,7 @@ const draft = (self: ServerStream): Draft => ({
   taking: self.taking,
   answering: self.answering,
   sorting: self.sorting,
+  gathering: self.gathering,
   deadline: self.deadline
 })
 
@@ -559,6 +563,7 @@ const violate = (
   next.taking = undefined
   next.answering = false
   next.sorting = undefined
+  next.gathering = undefined
   next.deadline = never
   return [next, [{ _tag: "Violation", reason, message }]]
 }
@@ -741,12 +746,13 @@ const flush = (self: Draft, now: number): Output | undefined => {
       self.deadline = wakeAt(self, dues, now)
       return undefined
     }
-    if (sortOn(self, turn)) {
+    if (sortOn(self, turn) || gatherOn(self, turn)) {
       self.answering = true
       return undefined
     }
     const output = take(self, turn, now)
     self.sorting = undefined
+    self.gathering = undefined
     if (output !== undefined) return output
     // Where there was nothing to say after all, the state moved on: what is next? Of many names that is not found out in
     // one step.
@@ -755,6 +761,7 @@ const flush = (self: Draft, now: number): Output | undefined => {
     return undefined
   }
   self.round = Round.idle
+  self.gathering = undefined
   return undefined
 }
 
@@ -869,6 +876,21 @@ const sortOn = (self: Draft, { due, subscription }: Turn): boolean => {
   return true
 }
 
+/** How many resources are looked at for each name that a step takes: that costs less. */
+const resourcesPerName = 4
+
+/** Whether of a full state that many names wait for something is left to be looked at before their answer; some of it was, then. */
+const gatherOn = (self: Draft, { due, subscription }: Turn): boolean => {
+  const { namesPerStep, protocol } = self.options
+  self.gathering =
+    protocol === "StateOfTheWorld"
+      ? StateOfTheWorld.gathering(subscription, due.set, namesPerStep, self.gathering)
+      : undefined
+  if (self.gathering === undefined || StateOfTheWorld.isGathered(self.gathering)) return false
+  self.gathering = StateOfTheWorld.gather(self.gathering, resourcesPerName * namesPerStep)
+  return true
+}
+
 /** When time brings something about. */
 const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): number => {
   const { changes, removals } = self.round
@@ -909,7 +931,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
   const [next, answer, fresh] =
     protocol === "StateOfTheWorld"
-      ? StateOfTheWorld.flush(part, input)
+      ? StateOfTheWorld.flush(part, input, self.gathering)
       : Incremental.flush(part, input, openers, sorted)
   const departed = sorted === undefined ? noneDeparted : except(sorted.gone, openers)
   // The first answer is owed, whatever it says.

@@ -201,24 +201,92 @@ const named = (set: ResourceSet.ResourceSet, names: Names): Array<Resource> => {
 }
 
 /**
+ * What many names that wait for an answer bring, as far as it was looked at: a full state has all of it in one response.
+ *
+ * @since 0.1.0
+ */
+export interface Gathering {
+  /** Of whom, and of which set. */
+  readonly names: HashMap.HashMap<string, string>
+  readonly forced: HashSet.HashSet<string>
+  readonly set: ResourceSet.ResourceSet
+  /** How many resources of the set were looked at. */
+  readonly at: number
+  /** Those that are asked for now, and all that are asked for: so many as were found in each step. */
+  readonly asked: ReadonlyArray<ReadonlyArray<Resource>>
+  readonly all: ReadonlyArray<ReadonlyArray<Resource>>
+  /** The names, with what will have been sent under them. */
+  readonly held: HashMap.HashMap<string, string>
+}
+
+/** How many times more resources than names there may be, for all of them to be looked at. */
+const resourcesPerName = 8
+
+/**
+ * What is to be gathered before the answer to more than so many names, as far as it was for the same; `undefined`: nothing.
+ *
+ * @since 0.1.0
+ */
+export const gathering = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  many: number,
+  known: Gathering | undefined
+): Gathering | undefined => {
+  const { family, forced, names } = self
+  const waiting = HashSet.size(forced)
+  if (family !== "full-state" || waiting <= many || Subscriptions.isWild(self)) return undefined
+  if (waiting * resourcesPerName < ResourceSet.size(set)) return undefined
+  if (known?.names === names && known.forced === forced && known.set === set) return known
+  return { names, forced, set, at: 0, asked: [], all: [], held: names }
+}
+
+/**
+ * Whether all of the set was looked at.
+ *
+ * @since 0.1.0
+ */
+export const isGathered = (self: Gathering): boolean => self.at >= ResourceSet.size(self.set)
+
+/**
+ * Looks at so many resources more.
+ *
+ * @since 0.1.0
+ */
+export const gather = (self: Gathering, count: number): Gathering => {
+  const { forced, names, set } = self
+  const some = ResourceSet.all(set).slice(self.at, self.at + count)
+  const all = some.filter(({ name }) => HashMap.has(names, name))
+  return {
+    ...self,
+    at: self.at + count,
+    asked: [...self.asked, all.filter(({ name }) => HashSet.has(forced, name))],
+    all: [...self.all, all],
+    held: Subscriptions.hold(self.held, all)
+  }
+}
+
+/**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
- * resources that are new to the client.
+ * resources that are new to the client. `gathered`: what its names bring was looked at before.
  *
  * @since 0.1.0
  */
 export const flush = (
   self: Subscription,
-  flush: Flush
+  flush: Flush,
+  gathered?: Gathering
 ): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] =>
-  self.family === "full-state" ? flushFullState(self, flush) : flushByName(self, flush)
+  self.family === "full-state" ? flushFullState(self, flush, gathered) : flushByName(self, flush)
 
 /** Full state: what the response lacks, the client deletes. So each response has all that is subscribed to. */
 const flushFullState = (
   self: Subscription,
-  { changes, removals, set, ttl }: Flush
+  { changes, removals, set, ttl }: Flush,
+  gathered: Gathering | undefined
 ): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
   const wild = Subscriptions.isWild(self)
-  const asked = named(set, forcedOf(self.forced))
+  const asked = gathered?.asked.flat() ?? named(set, forcedOf(self.forced))
   const everything = self.mark === undefined || self.resync
   const settled = Subscriptions.draft(self)
   settled.mark = set.mark
@@ -233,7 +301,11 @@ const flushFullState = (
   }
   // Of who asks for the first time, all names are to be answered.
   const isAllAsked = HashSet.size(self.forced) === HashMap.size(self.names)
-  const base = wild ? ResourceSet.all(set) : isAllAsked ? asked : named(set, namesOf(self.names))
+  const base = wild
+    ? ResourceSet.all(set)
+    : isAllAsked
+      ? asked
+      : (gathered?.all.flat() ?? named(set, namesOf(self.names)))
   const kept: Array<Resource> = []
   const lingering = new Map<string, Subscriptions.Lingering>()
   for (const [name, each] of leaving) {
@@ -252,7 +324,8 @@ const flushFullState = (
       ttl
     })
   const response = wild && kept.length === 0 ? SharedResponse.of(set, set.mark, `sotw full ${ttl}`, make) : make()
-  if (!wild) settled.names = Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
+  if (gathered !== undefined) settled.names = Subscriptions.release(gathered.held, changes.gone.keys())
+  else if (!wild) settled.names = Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
   settled.lingering = lingering
   const fresh = everything ? base : asked.length === 0 ? changes.changed : unique([...changes.changed, ...asked])
   return [settled, response, fresh]

@@ -848,17 +848,17 @@ export const inPart = (
 ): readonly [part: Subscription, rest: HashSet.HashSet<string>] => {
   if (HashSet.size(self.forced) <= most) return [self, noForced]
   const part = draft(self)
-  let rest = self.forced
+  const rest = HashSet.beginMutation(self.forced)
   const now: Array<string> = []
   let left = most
   for (const name of self.forced) {
     if (left <= 0) break
     left -= effort(name)
     now.push(name)
-    rest = HashSet.remove(rest, name)
   }
+  for (const name of now) HashSet.remove(rest, name)
   part.forced = HashSet.fromIterable(now)
-  return [part, rest]
+  return [part, HashSet.endMutation(rest)]
 }
 
 /**

@@ -100,6 +100,66 @@ describe("a request with many names", () => {
     assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 0 })
   })
 
+  describe("of a full state", () => {
+    const clusters = ResourceType.Cluster.typeUrl
+    const groupOf = (content: number, count: number) =>
+      Either.getOrThrow(
+        ResourceGroup.update(ResourceGroup.empty, {
+          upsert: namesFrom(0, count).map((name) => toResource({ typeUrl: clusters, name, content }))
+        })
+      )
+    const asking = (namesPerStep: number) => {
+      const driver = new Driver({ protocol: "StateOfTheWorld", typeUrl: undefined, namesPerStep })
+      driver.step({ _tag: "Changed", group: groupOf(1, 5_000) })
+      return driver
+    }
+    const all = Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: namesFrom(1_000, 20_000) })
+    /** All that it did, in an order that does not depend on how it was found. */
+    const told = ({ sent, stream }: Driver) => ({
+      sent: sent.map(({ nonce, response: { resources, version } }) => ({
+        nonce,
+        version,
+        values: resources.map(({ name, value }) => `${name} ${value.join()}`).sort()
+      })),
+      names: stream.subscriptions.map(({ forced, names }) => [
+        Array.from(names, ([name, held]) => `${name} ${held}`).sort(),
+        Array.from(forced).sort()
+      ])
+    })
+
+    it("looks at 2 048 resources at a time before it is answered, and tells the same as at once", () => {
+      const [driver, whole] = [asking(512), asking(Number.POSITIVE_INFINITY)]
+      driver.request(all)
+      whole.request(all)
+      assert.deepStrictEqual(told(driver), told(whole))
+      assert.strictEqual(driver.sent[0]?.response.resources.length, 4_000)
+      // To take the names, to see that there are no others, what follows from it, and to look at the resources.
+      const taking = Math.ceil(20_000 / 512)
+      assert.strictEqual(driver.steps - whole.steps, taking - 1 + 1 + Math.ceil(5_000 / 2_048))
+      // Others beside them, some of them given up.
+      const responseNonce = driver.sent[0]?.nonce ?? ""
+      for (const each of [driver, whole]) {
+        each.request(Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: namesFrom(0, 4_500), responseNonce }))
+      }
+      assert.deepStrictEqual(told(driver), told(whole))
+    })
+
+    it("looks at them anew if the group changes meanwhile", () => {
+      const driver = asking(512)
+      driver.step({ _tag: "Request", request: all })
+      while (driver.stream.gathering === undefined) driver.step({ _tag: "Continue" })
+      driver.step({ _tag: "Changed", group: groupOf(2, 4_000) })
+      while (ServerStream.isWorking(driver.stream)) driver.step({ _tag: "Continue" })
+      const resources = driver.sent.flatMap(({ response }) => response.resources)
+      assert.strictEqual(resources.length, 3_000)
+      const present = new Set(
+        ResourceSet.all(ResourceGroup.set(groupOf(2, 4_000), clusters)).map((each) => each.fingerprint)
+      )
+      assert.isTrue(resources.every(({ fingerprint }) => present.has(fingerprint)))
+      assert.isUndefined(driver.stream.gathering)
+    })
+  })
+
   it("of everything again, after nothing: what is new to such a client is found once for all of them", () => {
     const set = ResourceGroup.set(group, typeUrl)
     const nothing = (): ResourceSet.Mark => ({ ...set.mark, revision: -1, fingerprints: HashMap.empty(), token: {} })

@@ -187,6 +187,18 @@ const ofSorting = ({ group, sorting }: ServerStream): string => {
   return isPresent ? `${sorting.at} ${sorting.sorted !== undefined}` : "other"
 }
 
+/** So does this, and where other names wait. */
+const ofGathering = ({ gathering, group, subscriptions }: ServerStream): string => {
+  if (gathering === undefined) return ""
+  const isPresent = subscriptions.some(
+    ({ forced, names, typeUrl }) =>
+      ResourceGroups.set(group ?? ResourceGroups.empty, typeUrl) === gathering.set &&
+      forced === gathering.forced &&
+      names === gathering.names
+  )
+  return isPresent ? String(gathering.at) : "other"
+}
+
 /**
  * A stream of a server, but for its group.
  *
@@ -211,6 +223,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
     taking: ofTaking(self.taking),
     answering: self.answering,
     sorting: ofSorting(self),
+    gathering: ofGathering(self),
     deadline: ahead(self.deadline, now)
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 

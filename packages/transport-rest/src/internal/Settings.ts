@@ -41,8 +41,8 @@ export interface Options {
   /** The largest body of a request in bytes; a larger one is answered with 413. Default 4 194 304; an Envoy's has 77 KB. */
   readonly maxRequestBytes?: number | undefined
   /**
-   * Values in a JSON body: members, elements, objects and arrays; with more it is answered with 413. They are parsed as a whole,
-   * and others wait for it. Protobuf bodies have no such limit. Default 20 000: an Envoy's node has 6000.
+   * Values in a JSON body: members, elements, objects and arrays; with more it is answered with 413. They are
+   * read in turns, but held all at a time. Protobuf bodies have no such limit. Default 20 000: an Envoy's node has 6000.
    */
   readonly maxJsonValues?: number | undefined
   /** Names in a request; with more it is answered with 429. Default 100 000, as that of the server. */
