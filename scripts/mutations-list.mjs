@@ -2487,6 +2487,27 @@ const discovery = [
     line: "id: JSON.stringify([entry, text, checkAddress])",
     becomes: "id: JSON.stringify([entry, text])",
     by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "resolver: a name without addresses is a failure",
+    file: "packages/discovery-node/src/Resolver.ts",
+    line: 'new Set(["ENODATA", "ENOTFOUND"])',
+    becomes: 'new Set(["ENODATA"])',
+    by: "packages/discovery-node/test/resolver.test.ts"
+  },
+  {
+    fault: "resolver: every failure means that there are no addresses",
+    file: "packages/discovery-node/src/Resolver.ts",
+    line: "none.has(code) ? then : Effect.fail(code)",
+    becomes: 'code === "ECANCELLED" ? Effect.fail(code) : then',
+    by: "packages/discovery-node/test/resolver.test.ts"
+  },
+  {
+    fault: "resolver: queries outlive their scope",
+    file: "packages/discovery-node/src/Resolver.ts",
+    line: "Effect.sync(() => resolver.cancel())",
+    becomes: "Effect.void",
+    by: "packages/discovery-node/test/resolver.test.ts"
   }
 ]
 

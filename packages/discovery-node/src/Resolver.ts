@@ -1,0 +1,124 @@
+/**
+ * Names to addresses with `node:dns`: a service that can be exchanged.
+ *
+ * @since 0.1.0
+ */
+import type * as DnsTarget from "@effect-xds/discovery/DnsTarget"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Dns from "node:dns/promises"
+
+/**
+ * A query that failed; that a name has no address is none.
+ *
+ * @since 0.1.0
+ */
+export class ResolveError extends Data.TaggedError("ResolveError")<{
+  readonly name: string
+  readonly family: DnsTarget.Family
+  /** As `node:dns` tells it: `ETIMEOUT`, `ESERVFAIL`. */
+  readonly code: string
+  readonly message: string
+}> {}
+
+/**
+ * Resolves names.
+ *
+ * @since 0.1.0
+ */
+export interface Resolver {
+  /** The addresses of one family, in the order of the answer; none if there are none. */
+  readonly resolve: (
+    name: string,
+    family: DnsTarget.Family
+  ) => Effect.Effect<ReadonlyArray<DnsTarget.Answer>, ResolveError>
+}
+
+/**
+ * The service.
+ *
+ * @since 0.1.0
+ */
+export const Resolver = Context.GenericTag<Resolver>("@effect-xds/discovery-node/Resolver")
+
+/**
+ * How it resolves.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** How long a server may be silent, at the first try. Default: 5 seconds. */
+  readonly timeout?: Duration.DurationInput | undefined
+  /** How often each server is asked. Default: 4. */
+  readonly tries?: number | undefined
+  /** Addresses, with a port if it is not 53: `127.0.0.1:5353`. Default: those of the system. */
+  readonly servers?: ReadonlyArray<string> | undefined
+  /** Whether names that DNS has no address for are looked for as the system does: hosts file, search list. Default: true. */
+  readonly usesSystem?: boolean | undefined
+}
+
+const codeOf = (error: unknown): string =>
+  typeof error === "object" && error !== null && "code" in error && typeof error.code === "string"
+    ? error.code
+    : "EUNKNOWN"
+
+/** The name has no address: an answer. */
+const none: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"])
+
+/**
+ * A resolver; when its scope closes its queries are cancelled.
+ *
+ * @since 0.1.0
+ */
+export const make = ({ servers, timeout = "5 seconds", tries = 4, usesSystem = true }: Options = {}): Effect.Effect<
+  Resolver,
+  never,
+  Scope.Scope
+> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const resolver = new Dns.Resolver({ timeout: Duration.toMillis(timeout), tries })
+        if (servers !== undefined) resolver.setServers(servers)
+        return resolver
+      }),
+      (resolver) => Effect.sync(() => resolver.cancel())
+    ),
+    (resolver): Resolver => ({
+      resolve: (name, family) => {
+        const query = Effect.tryPromise({
+          try: async (): Promise<ReadonlyArray<DnsTarget.Answer>> =>
+            family === 4 ? await resolver.resolve4(name, { ttl: true }) : await resolver.resolve6(name, { ttl: true }),
+          catch: codeOf
+        })
+        // ★ DNS alone knows neither hosts file nor search list.
+        const system = Effect.tryPromise({
+          try: async (): Promise<ReadonlyArray<DnsTarget.Answer>> =>
+            (await Dns.lookup(name, { all: true, family })).map(({ address }) => ({ address, ttl: undefined })),
+          catch: codeOf
+        })
+        const orNone = (answered: Effect.Effect<ReadonlyArray<DnsTarget.Answer>, string>, then: typeof query) =>
+          Effect.catchAll(answered, (code) => (none.has(code) ? then : Effect.fail(code)))
+        const empty: typeof query = Effect.succeed([])
+        return Effect.catchAll(orNone(query, usesSystem ? orNone(system, empty) : empty), (code) =>
+          // ★ Who stops is told nothing.
+          code === "ECANCELLED"
+            ? Effect.interrupt
+            : Effect.fail(
+                new ResolveError({ name, family, code, message: `cannot resolve ${JSON.stringify(name)}: ${code}` })
+              )
+        )
+      }
+    })
+  )
+
+/**
+ * The service with `node:dns`.
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<Resolver> => Layer.scoped(Resolver, make(options))

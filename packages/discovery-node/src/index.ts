@@ -1,0 +1,1 @@
+export * as Resolver from "./Resolver.js"
