@@ -2710,17 +2710,17 @@ export const mutations = [
   },
   {
     fault: "every group has metrics of its own",
-    file: "packages/server/src/XdsServerMetrics.ts",
-    by: "packages/server/test",
-    line: "if (groups.size >= maxGroups || group.length > maxGroupName) return otherGroup",
-    becomes: "if (group.length > maxGroupName) return otherGroup"
+    file: "packages/server/src/internal/GroupTags.ts",
+    by: "packages/server/test/GroupTags.test.ts",
+    line: "if (this.#groups.size >= this.maxGroups || group.length > maxName) return other",
+    becomes: "if (group.length > maxName) return other"
   },
   {
     fault: "a group's name of any length is a label",
-    file: "packages/server/src/XdsServerMetrics.ts",
-    by: "packages/server/test",
-    line: "if (groups.size >= maxGroups || group.length > maxGroupName) return otherGroup",
-    becomes: "if (groups.size >= maxGroups) return otherGroup"
+    file: "packages/server/src/internal/GroupTags.ts",
+    by: "packages/server/test/GroupTags.test.ts",
+    line: "if (this.#groups.size >= this.maxGroups || group.length > maxName) return other",
+    becomes: "if (this.#groups.size >= this.maxGroups) return other"
   },
   {
     fault: "an identity of any length is told",
@@ -2732,7 +2732,7 @@ export const mutations = [
   {
     fault: "a connection server may have any number of streams",
     file: "packages/transport-connect/src/internal/Calls.ts",
-    by: "packages/transport-connect/test/ConnectServer.test.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
     line: "if (this.#open.size >= maxStreams) {",
     becomes: "if (this.#open.size > maxStreams) {"
   },
@@ -2802,14 +2802,14 @@ export const mutations = [
   {
     fault: "the budget for what clients hold has no end",
     file: "packages/transport/src/ByteBudget.ts",
-    by: "packages/transport-rest/test/Session.test.ts",
+    by: "packages/transport-rest/test/strangers.test.ts",
     line: "while (this.#held > this.limit) {",
     becomes: "while (this.#held > this.limit * 1_000) {"
   },
   {
     fault: "REST may have any number of sessions",
     file: "packages/transport-rest/src/internal/Sessions.ts",
-    by: "packages/transport-rest/test/Session.test.ts",
+    by: "packages/transport-rest/test/strangers.test.ts",
     line: "if (this.#open.size >= this.limits.maxSessions && ",
     becomes: "if (this.#open.size > this.limits.maxSessions && "
   },
@@ -2830,14 +2830,14 @@ export const mutations = [
   {
     fault: "a REST body may have any size",
     file: "packages/transport-rest/src/internal/RequestBody.ts",
-    by: "packages/transport-rest/test",
-    line: "if (size > limits.maxRequestBytes) finish(Effect.fail(tooLarge(limits)))",
-    becomes: ""
+    by: "packages/transport-rest/test/Http.test.ts",
+    line: "if (size > limits.maxRequestBytes) finish",
+    becomes: "if (size > Infinity) finish"
   },
   {
-    fault: "a REST body may inflate to any size",
+    fault: "a REST body that is a stream may have any size",
     file: "packages/transport-rest/src/internal/RequestBody.ts",
-    by: "packages/transport-rest/test",
+    by: "packages/transport-rest/test/RequestBody.test.ts",
     line: "if (more > limits.maxRequestBytes) return Effect.fail(tooLarge(limits))",
     becomes: ""
   },
@@ -2865,21 +2865,21 @@ export const mutations = [
   {
     fault: "a YAML file may be nested to any depth",
     file: "packages/transport-filesystem/src/internal/YamlText.ts",
-    by: "packages/transport-filesystem/test",
-    line: "if (this.#path.length >= maxDepth) throw this.#refuse(tooDeep)",
+    by: "packages/transport-filesystem/test/Mistakes.test.ts",
+    line: "if (depth > maxDepth) return first?.offset ?? document.offset",
     becomes: ""
   },
   {
     fault: "YAML's aliases may nest to any depth",
     file: "packages/transport-filesystem/src/internal/YamlText.ts",
-    by: "packages/transport-filesystem/test",
+    by: "packages/transport-filesystem/test/Mistakes.test.ts",
     line: "if (this.#path.length + anchored.depth > maxDepth) throw this.#refuse(tooDeep)",
     becomes: ""
   },
   {
     fault: "a JSON file may be nested to any depth",
     file: "packages/transport-filesystem/src/internal/JsonText.ts",
-    by: "packages/transport-filesystem/test",
+    by: "packages/transport-filesystem/test/Mistakes.test.ts",
     line: "if (depth > maxDepth) this.#fail(tooDeep)",
     becomes: ""
   },

@@ -107,14 +107,14 @@ for (const name of copied) {
   cpSync(join(home, "packages", name), join(folder, "packages", name), {
     recursive: true,
     // Links between packages lead into the copy, because they are relative.
-    verbatimSymlinks: true,
-    filter: (path) => relative(join(home, "packages", name), path).split(sep)[0] !== "dist"
+    // What is built comes along: tests that start a process of their own run it, without the fault.
+    verbatimSymlinks: true
   })
 }
 
 const report = join(folder, "report.json")
 
-/** Runs tests until the first fails: its name, or `undefined` if all pass. */
+/** Runs tests until the first fails: its name and file, or `undefined` if all pass. */
 const firstFailure = (paths, timeout) =>
   new Promise((resolve, reject) => {
     rmSync(report, { force: true })
@@ -128,19 +128,31 @@ const firstFailure = (paths, timeout) =>
     child.once("close", (code, signal) => {
       clearTimeout(timer)
       child = undefined
-      if (signal !== null) return resolve(`the tests do not end (${timeout / 1000} s)`)
+      if (signal !== null) return resolve({ test: `the tests do not end (${timeout / 1000} s)` })
       if (!existsSync(report)) return reject(new Error(`no report of the tests: ${Buffer.concat(output).toString()}`))
       const { numTotalTests, testResults } = JSON.parse(readFileSync(report, "utf8"))
       if (code === 0 && numTotalTests > 0) return resolve(undefined)
       for (const { assertionResults, message, name, status } of testResults) {
         const file = relative(folder, name).split(sep).join("/").replace("packages/", "").replace("/test/", "/")
         const failed = assertionResults.find((each) => each.status === "failed")
-        if (failed !== undefined) return resolve(`${file}: ${failed.fullName.trim()}`)
-        if (status === "failed" && message) return resolve(`${file}: ${message.split("\n")[0]}`)
+        if (failed !== undefined)
+          return resolve({ test: `${file}: ${failed.fullName.trim()}`, path: relative(folder, name) })
+        // A file that does not even compile shows nothing of its tests.
+        if (status === "failed" && message) return reject(new Error(`${file}: ${message.split("\n")[0]}`))
       }
       reject(new Error(`the tests fail, but none of them: ${Buffer.concat(output).toString()}`))
     })
   })
+
+/** Files of tests that were seen to pass without a fault. */
+const sound = new Set()
+/** A test that fails without a fault, too, has not seen it. */
+const assertSound = async ({ path, test }) => {
+  if (path === undefined || sound.has(path)) return
+  const failure = await firstFailure([path], timeout)
+  if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure.test} (after ${test})`)
+  sound.add(path)
+}
 
 const rows = []
 const begin = Date.now()
@@ -148,7 +160,7 @@ try {
   if (only === undefined) {
     const all = new Set(mutations.flatMap((mutation) => helpingsOf(mutation).flat()))
     const failure = await firstFailure(Array.from(all), wholeTimeout)
-    if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure}`)
+    if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure.test}`)
   }
   for (const mutation of chosen) {
     const path = join(folder, pathOf(mutation.file))
@@ -159,9 +171,10 @@ try {
     for (const paths of helpingsOf(mutation)) killer ??= await firstFailure(paths, timeout)
     writeFileSync(path, before)
     const seconds = ((Date.now() - start) / 1000).toFixed(1)
-    rows.push({ ...mutation, killer, seconds })
+    if (killer !== undefined) await assertSound(killer)
+    rows.push({ ...mutation, killer: killer?.test, seconds })
     console.log(`${String(mutation.number).padStart(3)}  ${seconds.padStart(5)} s  ${mutation.fault}`)
-    console.log(`     ${killer === undefined ? "SURVIVED" : `killed by ${killer}`}`)
+    console.log(`     ${killer === undefined ? "SURVIVED" : `killed by ${killer.test}`}`)
   }
 } catch (error) {
   console.error(error.message)

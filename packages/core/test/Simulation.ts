@@ -150,6 +150,18 @@ export const run = (
     now = time
   }
 
+  /** Does something until nothing is on its way, but not for ever. */
+  const becomesQuiet = (act: () => void, isBusy = () => wire.length > 0): boolean => {
+    for (let limit = 2_000; isBusy(); limit--) {
+      if (limit === 0) {
+        problems.push("it never becomes quiet")
+        return false
+      }
+      act()
+    }
+    return true
+  }
+
   const perform = (operation: Arbitraries.Operation): void => {
     switch (operation._tag) {
       case "Ask": {
@@ -167,7 +179,7 @@ export const run = (
           [...subscribe, ...unsubscribe].some(
             (name) => name === "*" || name.endsWith("-alias") || aliasOf(name) !== undefined
           )
-        if (options.protocol === "Incremental" && another) while (wire.length > 0) receive(false)
+        if (options.protocol === "Incremental" && another && !becomesQuiet(() => receive(false))) return
         const [next, asked] = ReferenceClient.ask(client, typeUrl, subscribe, unsubscribe, { forget })
         client = next
         return request(asked)
@@ -251,15 +263,14 @@ export const run = (
   perform({ _tag: "Credit", given: true })
   goOn(Number.POSITIVE_INFINITY)
   const end = now + 3 * server.options.phaseDeadline + 30_000
-  for (let limit = 2_000; wire.length > 0 || ServerStream.deadline(server) <= end; limit--) {
-    if (limit === 0) {
-      problems.push("it never becomes quiet")
-      break
-    }
-    if (wire.length > 0) receive(false)
-    else waitUntil(Math.min(end, ServerStream.deadline(server)))
-    goOn(Number.POSITIVE_INFINITY)
-  }
+  becomesQuiet(
+    () => {
+      if (wire.length > 0) receive(false)
+      else waitUntil(Math.min(end, ServerStream.deadline(server)))
+      goOn(Number.POSITIVE_INFINITY)
+    },
+    () => wire.length > 0 || ServerStream.deadline(server) <= end
+  )
   endStream()
   const rest = group ?? ResourceGroup.empty
   // A client of state of the world keeps what it gave up beside a `*`: that the wildcard is off it cannot know.

@@ -9,6 +9,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricLabel from "effect/MetricLabel"
+import { GroupTags } from "./internal/GroupTags.js"
 
 /**
  * Streams that are open.
@@ -154,22 +155,11 @@ const otherType = [MetricLabel.make("type", "other")]
  */
 export const typeTags = (typeUrl: string): ReadonlyArray<MetricLabel.MetricLabel> => known.get(typeUrl) ?? otherType
 
-const groups = new Map<string, ReadonlyArray<MetricLabel.MetricLabel>>()
-const maxGroups = 100
-/** Characters: nodes may name their group. */
-const maxGroupName = 200
-const otherGroup = [MetricLabel.make("group", "other")]
+const groups = new GroupTags(100)
 
 /**
  * The tags of a group's metrics.
  *
  * @since 0.1.0
  */
-export const groupTags = (group: string): ReadonlyArray<MetricLabel.MetricLabel> => {
-  const found = groups.get(group)
-  if (found !== undefined) return found
-  if (groups.size >= maxGroups || group.length > maxGroupName) return otherGroup
-  const made = [MetricLabel.make("group", group)]
-  groups.set(group, made)
-  return made
-}
+export const groupTags = (group: string): ReadonlyArray<MetricLabel.MetricLabel> => groups.of(group)

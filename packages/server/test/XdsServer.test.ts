@@ -883,6 +883,20 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup({ maxStreams: 2, maxStreamsPerGroup: 1, maxNames: 2, maxTypes: 1 })))
   )
 
+  it.effect("bounds the name of a group", () =>
+    Effect.gen(function* () {
+      const longest = yield* open()
+      longest.send(first(CDS, "x".repeat(200)))
+      expect(yield* Effect.flatMap(XdsServer.XdsServer, (server) => server.status)).toMatchObject([{ waiting: true }])
+      const longer = yield* open()
+      longer.send(first(CDS, "x".repeat(201)))
+      expect(yield* longer.ended).toMatchObject({
+        code: "RESOURCE_EXHAUSTED",
+        message: "the name of the group has 201 characters; at most 200 are allowed"
+      })
+    }).pipe(Effect.provide(setup({ maxNameLength: 200 })))
+  )
+
   it.effect("breaks of the protocol end the stream with the reason", () =>
     Effect.gen(function* () {
       logs.length = 0

@@ -133,6 +133,17 @@ describe("nesting and aliases without end", () => {
     })
   )
 
+  it.effect("aliases of what has aliases are told where they are too deep together", () =>
+    Effect.gen(function* () {
+      const line = (name: string, inside: string): string =>
+        `${name}: &${name} ${"[".repeat(100)}${inside}${"]".repeat(100)}`
+      const text = (levels: number): string =>
+        [line("a", "x"), line("b", "*a"), `c: ${"[".repeat(levels)}*b${"]".repeat(levels)}`].join("\n")
+      expect(yield* mistakes("a.yaml", text(50))).toEqual([`yaml:3:54: ${deep}`])
+      expect((yield* mistakes("a.yaml", text(49))).join()).not.toContain(deep)
+    })
+  )
+
   it.effect.each([
     [
       "aliases",

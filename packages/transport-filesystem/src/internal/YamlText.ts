@@ -114,7 +114,6 @@ class Conversion {
   }
 
   #below(part: string | number, node: unknown): JsonValue {
-    if (this.#path.length >= maxDepth) throw this.#refuse(tooDeep)
     this.#path.push(part)
     const json = this.node(node ?? null)
     this.#path.pop()
