@@ -2957,6 +2957,27 @@ export const mutations = [
     line: "while (to[slot + 1] !== 0) slot = (slot + 2) & mask",
     becomes: ""
   },
+  {
+    fault: "a body that others began to write is begun again",
+    file: "Response.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "  bodies.set(response, left)\n",
+    becomes: ""
+  },
+  {
+    fault: "a large body is written in one turn",
+    file: "Response.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)\n    if (++count % atOnce === 0) yield",
+    becomes: "write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)"
+  },
+  {
+    fault: "a response is thought to be smaller than it can be",
+    file: "ResponseParts.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "return bytes + bytesPerUnit * units",
+    becomes: "return bytes"
+  },
   ...routing,
   ...discovery
 ]

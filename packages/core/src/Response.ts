@@ -11,6 +11,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "./Request.js"
 import type { Resource } from "./Resource.js"
+import { atOnce, type Steps, toEnd } from "./Steps.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
 /**
@@ -175,7 +176,7 @@ const writeResource = (
   if (ttl !== undefined) writeDuration(to, RESOURCE.ttl, ttl)
 }
 
-const writeStateOfTheWorld = (to: Encoder, response: Response, typeUrl: Uint8Array): void => {
+function* writeStateOfTheWorld(to: Encoder, response: Response, typeUrl: Uint8Array): Steps<void> {
   const writeWrapped = (resource: Resource, value: Uint8Array | undefined) => {
     const any = to.open(SOTW.resources)
     to.bytes(ANY.typeUrl, RESOURCE_TYPE_URL)
@@ -185,9 +186,11 @@ const writeStateOfTheWorld = (to: Encoder, response: Response, typeUrl: Uint8Arr
     to.close(SOTW.resources, any)
   }
   to.text(SOTW.version, response.version)
+  let count = 0
   for (const resource of response.resources) {
     if (response.ttl && resource.ttl !== undefined) writeWrapped(resource, resource.value)
     else writeAny(to, SOTW.resources, typeUrl, resource.value)
+    if (++count % atOnce === 0) yield
   }
   for (const resource of response.heartbeats) writeWrapped(resource, undefined)
   to.bytes(SOTW.typeUrl, typeUrl)
@@ -198,7 +201,7 @@ const withoutTtl = (resource: Resource, response: Response): Pick<Resource, "nam
     ? resource
     : { name: resource.name, version: resource.version, ttl: undefined }
 
-const writeIncremental = (to: Encoder, response: Response, typeUrl: Uint8Array): void => {
+function* writeIncremental(to: Encoder, response: Response, typeUrl: Uint8Array): Steps<void> {
   const write = (
     resource: Pick<Resource, "name" | "version" | "ttl">,
     aliases: ReadonlyArray<string>,
@@ -210,8 +213,10 @@ const writeIncremental = (to: Encoder, response: Response, typeUrl: Uint8Array):
   }
   const aliasesOf = (name: string) => response.aliases.get(name) ?? noNames
   to.text(DELTA.version, response.version)
+  let count = 0
   for (const resource of response.resources) {
     write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)
+    if (++count % atOnce === 0) yield
   }
   for (const resource of response.heartbeats) write(resource, aliasesOf(resource.name), undefined)
   for (const name of response.absent) write({ name, version: "", ttl: undefined }, [name], undefined)
@@ -219,21 +224,43 @@ const writeIncremental = (to: Encoder, response: Response, typeUrl: Uint8Array):
   for (const name of response.removed) to.text(DELTA.removed, name, true)
 }
 
-const encodeBody = (response: Response): Uint8Array => {
+function* encodeBody(response: Response): Steps<Uint8Array> {
   const typeUrl = typeUrls.get(response.typeUrl) ?? utf8(response.typeUrl)
   const write = response.protocol === "StateOfTheWorld" ? writeStateOfTheWorld : writeIncremental
   const encoder = new Encoder()
-  write(encoder, response, typeUrl)
+  yield* write(encoder, response, typeUrl)
   const bytes = encoder.begin()
-  write(encoder, response, typeUrl)
+  yield* write(encoder, response, typeUrl)
   return bytes
 }
 
 /** Bytes. Up to here a body is kept with its response. All the resources of a group once more would be too much for that. */
 const keepLimit = 16 * 1024
 
-/** A large body is known as long as anybody still holds bytes of it: by its buffer, because they may hold a part. */
-const bodies = new WeakMap<Response, Uint8Array | WeakRef<ArrayBufferLike> | undefined>()
+/**
+ * A large body is known as long as anybody still holds bytes of it: by its buffer, because they may hold a part. Before it is
+ * known it may be half written.
+ */
+const bodies = new WeakMap<Response, Uint8Array | WeakRef<ArrayBufferLike> | Steps<Uint8Array> | undefined>()
+
+/** A body that is known. */
+const knownBody = (response: Response): Uint8Array | undefined => {
+  const known = bodies.get(response)
+  if (known instanceof Uint8Array) return known
+  const buffer = known instanceof WeakRef ? known.deref() : undefined
+  return buffer === undefined ? undefined : new Uint8Array(buffer)
+}
+
+const keep = (response: Response, made: Uint8Array): Uint8Array => {
+  bodies.set(response, made.byteLength <= keepLimit ? made : new WeakRef(made.buffer))
+  return made
+}
+
+/** What is left to do for its body. */
+const unwritten = (response: Response): Steps<Uint8Array> => {
+  const begun = bodies.get(response)
+  return begun === undefined || begun instanceof Uint8Array || begun instanceof WeakRef ? encodeBody(response) : begun
+}
 
 /**
  * A response whose {@link body} is kept: one that many streams send. To keep it for every response would take longer than
@@ -254,14 +281,24 @@ export const shared = (response: Response): Response => {
  * @since 0.1.0
  */
 export const body = (response: Response): Uint8Array => {
-  if (!bodies.has(response)) return encodeBody(response)
-  const known = bodies.get(response)
-  if (known instanceof Uint8Array) return known
-  const buffer = known?.deref()
-  if (buffer !== undefined) return new Uint8Array(buffer)
-  const made = encodeBody(response)
-  bodies.set(response, made.byteLength <= keepLimit ? made : new WeakRef(made.buffer))
-  return made
+  if (!bodies.has(response)) return toEnd(encodeBody(response))
+  return knownBody(response) ?? keep(response, toEnd(unwritten(response)))
+}
+
+/**
+ * Some of the work that the {@link body} takes, for one of many resources: others may have their turn between this call and the
+ * next. Gives the body when it is there; whoever is to send the same goes on with the same work.
+ *
+ * @since 0.1.0
+ */
+export const bodyInSteps = (response: Response): Uint8Array | undefined => {
+  const known = knownBody(response)
+  if (known !== undefined) return known
+  const left = unwritten(response)
+  const { done, value } = left.next()
+  if (done === true) return keep(response, value)
+  bodies.set(response, left)
+  return undefined
 }
 
 /**
@@ -269,10 +306,7 @@ export const body = (response: Response): Uint8Array => {
  *
  * @since 0.1.0
  */
-export const isWritten = (response: Response): boolean => {
-  const known = bodies.get(response)
-  return known instanceof Uint8Array || known?.deref() !== undefined
-}
+export const isWritten = (response: Response): boolean => knownBody(response) !== undefined
 
 /**
  * The bytes that follow a {@link body} to make it one stream's message: the nonce.

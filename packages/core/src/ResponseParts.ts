@@ -36,6 +36,22 @@ interface Part {
   readonly removed: Array<string>
 }
 
+/** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
+const atMost = ({ absent, aliases, heartbeats, removed, resources, typeUrl, version }: Response): number => {
+  if (aliases.size > 0) return Number.POSITIVE_INFINITY
+  let units = typeUrl.length + version.length
+  let bytes = framing
+  for (const each of resources) {
+    units += typeUrl.length + each.name.length + each.version.length
+    bytes += framing + each.value.byteLength
+  }
+  for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
+  for (const name of absent) units += 2 * name.length
+  for (const name of removed) units += name.length
+  bytes += framing * (heartbeats.length + 2 * absent.length + removed.length)
+  return bytes + bytesPerUnit * units
+}
+
 /**
  * A response as the first of parts of at most so many bytes, of which each has the `next`; as it is if it is no larger. A
  * resource that is larger by itself is a part by itself. The cuts depend on the response alone, so that it is split once for all
@@ -47,7 +63,7 @@ interface Part {
  * @since 0.1.0
  */
 export const split = (response: Response, maxBytes: number): Response => {
-  if (maxBytes === Number.POSITIVE_INFINITY) return response
+  if (maxBytes === Number.POSITIVE_INFINITY || atMost(response) <= maxBytes) return response
   const { absent, aliases, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)

@@ -1042,6 +1042,10 @@ const emit = (
 /** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000
 
+/** One copy for all of them: there may be a hundred thousand. */
+const withNames = (set: HashSet.HashSet<string>, names: ReadonlyArray<string>): HashSet.HashSet<string> =>
+  HashSet.mutate(set, (draft) => names.forEach((name) => HashSet.add(draft, name)))
+
 /** What a response of one type makes due in another. */
 const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): void => {
   if (self.options.typeUrl !== undefined) return
@@ -1059,12 +1063,11 @@ const sendAssignments = (self: Draft, clusters: Subscription, fresh: ReadonlyArr
     // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
     if (self.options.protocol !== "Incremental") return
     if (clusters.mark === undefined && clusters.initial.size === 0) self.warming = "all"
-    for (const { assignment } of fresh) {
-      if (self.warming === "all") return
-      if (assignment === undefined) continue
-      self.warming = HashSet.add(self.warming === "none" ? HashSet.empty<string>() : self.warming, assignment)
-      if (HashSet.size(self.warming) > maxWarming) self.warming = "all"
-    }
+    if (self.warming === "all") return
+    const names = fresh.flatMap(({ assignment }) => (assignment === undefined ? [] : [assignment]))
+    if (names.length === 0) return
+    const warming = withNames(self.warming === "none" ? HashSet.empty<string>() : self.warming, names)
+    self.warming = HashSet.size(warming) > maxWarming ? "all" : warming
     return
   }
   // The first answer brings everything but what the client says it holds.
@@ -1076,7 +1079,7 @@ const sendAssignments = (self: Draft, clusters: Subscription, fresh: ReadonlyArr
   }
   if (names.length === 0) return
   const next = Subscriptions.draft(endpoints)
-  for (const name of names) next.forced = HashSet.add(next.forced, name)
+  next.forced = withNames(next.forced, names)
   Subscriptions.insist(next, names)
   self.subscriptions = put(self.subscriptions, next)
 }

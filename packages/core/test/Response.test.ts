@@ -35,6 +35,24 @@ describe("the body of a shared response", () => {
     expect(decoded.removedResources).toEqual(["größer", ""])
   })
 
+  it("is the same in steps, whoever takes them, as at once", () => {
+    const resources = Array.from({ length: 600 }, (_, at) => resource(`${at}`, at % 7))
+    for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
+      const make = () => Response.make({ protocol, typeUrl, version: "1", resources })
+      const expected = Response.body(make())
+      for (const stepped of [make(), Response.shared(make())]) {
+        for (let step = 0; step < 4; step++) expect(Response.bodyInSteps(stepped)).toBe(undefined)
+        expect(Response.isWritten(stepped)).toBe(false)
+        expect(Response.bodyInSteps(stepped)).toEqual(expected)
+        expect(Response.isWritten(stepped)).toBe(true)
+        expect(Response.body(stepped)).toEqual(expected)
+      }
+      const begun = make()
+      Response.bodyInSteps(begun)
+      expect(Response.body(begun)).toEqual(expected)
+    }
+  })
+
   it("is made once while a part of it is being sent, and a large one is not kept after that", async () => {
     const large = response([resource("large", 100_000)])
     const expected = Response.encode(large, "1")

@@ -762,14 +762,15 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   }
 
   private sendLong(output: Send): void {
-    this.unsent = undefined
     this.stepsLeft = 0
-    this.send(output)
+    const body = Response.bodyInSteps(output.response)
+    if (body === undefined) return
+    this.unsent = undefined
+    this.send(output, body)
   }
 
-  private send({ nonce, response, typeUrl }: Send): void {
+  private send({ nonce, response, typeUrl }: Send, body = Response.body(response)): void {
     const { environment } = this
-    const body = Response.body(response)
     const suffix = this.suffix(nonce)
     const size = body.byteLength + suffix.byteLength
     const tags = XdsServerMetrics.typeTags(typeUrl)
