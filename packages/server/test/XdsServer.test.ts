@@ -940,79 +940,64 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
-  it.effect("a response of a thousand resources is written in a turn after the one in which it was made", () => {
-    // A slice is over as soon as it began, so that each step has a turn.
-    let milliseconds = 0
-    const impatient = Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: () => (milliseconds += 100) })
-    const names = Array.from({ length: 1_000 }, (_, at) => `c${at}`)
-    const turnsFor = (asked: ReadonlyArray<string>) =>
-      Effect.gen(function* () {
-        const store = yield* SnapshotStore.SnapshotStore
-        yield* store.set("edge", clusters(...names))
-        const client = yield* open()
-        client.send(first(CDS, "edge", asked))
-        let turns = 0
-        for (; client.unread() === 0 && turns < 1_000; turns++) yield* turn
-        expect((yield* client.receive).names.length).toBe(asked.length)
-        return turns
-      }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
-    return Effect.gen(function* () {
-      const most = yield* turnsFor(names.slice(1))
-      // To take the names are as many steps. It is measured, then written: three times others have their turn in each.
-      expect(yield* turnsFor(names)).toBe(most + 1 + 6)
-    })
-  })
-
-  it.effect("a response of a thousand resources has its own turn also where nobody else has anything to do", () => {
-    // A slice is never over: what is not put off is done at once.
-    const patient = Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: () => 0 })
-    const names = Array.from({ length: 1_000 }, (_, at) => `c${at}`)
-    const turnsFor = (set: ReadonlyArray<string>) =>
+  describe("a response of a thousand resources", () => {
+    const names = Array.from({ length: 5_000 }, (_, at) => `c${at}`)
+    /** A slice is over as soon as it began, so that each step has a turn. */
+    const impatient = () => {
+      let milliseconds = 0
+      return () => (milliseconds += 100)
+    }
+    /** A slice is never over: what is not put off is done at once. */
+    const patient = () => () => 0
+    /** Turns until all of them have their first response, in a group of these clusters. */
+    const turns = (
+      elapsed: () => () => number,
+      set: ReadonlyArray<string>,
+      asked: ReadonlyArray<string> = [],
+      count = 1
+    ): Effect.Effect<number> =>
       Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore
         yield* store.set("edge", clusters(...set))
-        const client = yield* open()
-        client.send(first(CDS, "edge", []))
+        const clients = yield* Effect.all(Array.from({ length: count }, () => open()))
+        for (const client of clients) client.send(first(CDS, "edge", asked))
         let turns = 0
-        for (; client.unread() === 0 && turns < 1_000; turns++) yield* turn
-        expect((yield* client.receive).names.length).toBe(set.length)
+        for (; clients.some((client) => client.unread() === 0) && turns < 1_000; turns++) yield* turn
+        for (const client of clients) {
+          expect((yield* client.receive).names.length).toBe(asked.length === 0 ? set.length : asked.length)
+        }
         return turns
-      }).pipe(Effect.provide(Layer.provide(setup(), patient)))
-    return Effect.gen(function* () {
-      expect(yield* turnsFor(names.slice(1))).toBe(0)
-      expect(yield* turnsFor(names)).toBe(1)
-    })
-  })
+      }).pipe(
+        Effect.provide(
+          Layer.provide(setup(), Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: elapsed() }))
+        )
+      )
 
-  it.effect(
-    "a response of thousands of resources is written some hundred in a turn, once for all who are sent it",
-    () => {
-      let milliseconds = 0
-      const impatient = Layer.succeed(EventLoop.EventLoop, {
-        ...EventLoop.process,
-        elapsed: () => (milliseconds += 100)
+    it.effect("is written in a turn after the one in which it was made", () =>
+      Effect.gen(function* () {
+        const thousand = names.slice(0, 1_000)
+        const most = yield* turns(impatient, thousand, names.slice(1, 1_000))
+        // To take the names are as many steps. It is measured, then written: three times others have their turn in each.
+        expect(yield* turns(impatient, thousand, thousand)).toBe(most + 1 + 6)
       })
-      const names = Array.from({ length: 5_000 }, (_, at) => `c${at}`)
-      const turnsOf = (count: number) =>
-        Effect.gen(function* () {
-          const store = yield* SnapshotStore.SnapshotStore
-          yield* store.set("edge", clusters(...names))
-          const clients = yield* Effect.all(Array.from({ length: count }, () => open()))
-          for (const client of clients) client.send(first(CDS, "edge", []))
-          let turns = 0
-          for (; clients.some((client) => client.unread() === 0) && turns < 1_000; turns++) yield* turn
-          for (const client of clients) expect(new Set((yield* client.receive).names)).toEqual(new Set(names))
-          return turns
-        }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
-      return Effect.gen(function* () {
-        // It is measured, then written: 19 times others have their turn in each.
-        const alone = yield* turnsOf(1)
+    )
+
+    it.effect("has its own turn also where nobody else has anything to do", () =>
+      Effect.gen(function* () {
+        expect(yield* turns(patient, names.slice(0, 999))).toBe(0)
+        expect(yield* turns(patient, names.slice(0, 1_000))).toBe(1)
+      })
+    )
+
+    it.effect("is written some hundred resources in a turn, once for all who are sent it", () =>
+      Effect.gen(function* () {
+        // 19 times others have their turn while it is measured, and as often while it is written.
+        const alone = yield* turns(impatient, names)
         expect(alone).toBe(1 + 2 * 19)
-        const together = yield* turnsOf(4)
-        expect(together - alone).toBeLessThan(20)
+        expect((yield* turns(impatient, names, [], 4)) - alone).toBeLessThan(20)
       })
-    }
-  )
+    )
+  })
 
   it.effect("changes that come before a stream has its turn are all told, whatever it was passed over for", () => {
     // A slice is over as soon as it began, so that one stream has its turn and the others have not.
