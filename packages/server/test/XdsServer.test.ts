@@ -955,7 +955,7 @@ describe("XdsServer", () => {
       set: ReadonlyArray<string>,
       asked: ReadonlyArray<string> = [],
       count = 1
-    ): Effect.Effect<number> =>
+    ) =>
       Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore
         yield* store.set("edge", clusters(...set))
