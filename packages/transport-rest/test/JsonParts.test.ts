@@ -113,6 +113,23 @@ describe("JSON in parts", () => {
     expect(placed).toBeGreaterThan(15)
   })
 
+  it("takes no comma that nothing follows, or nothing stands before, where a part ends", () => {
+    const large = `"${"x".repeat(20_000)}"`
+    for (const text of [
+      `[${large},]`,
+      `[${large} , ]`,
+      `[${large},,${large}]`,
+      `[,${large},1]`,
+      `{"a":${large},}`,
+      `{"a":${large},,"b":1}`,
+      `{"a":[${large},],"b":1}`,
+      `[[${large}],]`
+    ]) {
+      expect(() => done(JsonParts.parse(encoder.encode(text))), text.replaceAll("x", "")).toThrow(JsonParts.Malformed)
+    }
+    expect(done(JsonParts.parse(encoder.encode(`[${large},1 ]`))).value).toEqual(["x".repeat(20_000), 1])
+  })
+
   it("has a part for each so many bytes", () => {
     const names = Array.from({ length: 19_000 }, (_, at) => `cluster-${at}`)
     const bytes = encoder.encode(JSON.stringify({ resource_names: names }))
