@@ -10,7 +10,7 @@ import { createHash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
 import * as JsonValues from "@effect-xds/transport/JsonValues"
 import * as JsonParts from "./JsonParts.js"
-import { notObject, parseObject, reasonOf } from "./JsonText.js"
+import { isObject, notObject, parseObject, reasonOf } from "./JsonText.js"
 import * as MessageParts from "./MessageParts.js"
 import * as Names from "./Names.js"
 import { badRequest, Refusal } from "./Refusal.js"
@@ -124,7 +124,7 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
     if (!(yield* whole(() => JsonParts.isText(bytes)))) throw badRequest("the body is not JSON: it is not UTF-8")
     try {
       const json = yield* JsonParts.parse(bytes)
-      if (JsonParts.isObject(json)) return json
+      if (isObject(json)) return json
       throw badRequest(notObject(json, "the body", "DiscoveryRequest"))
     } catch (cause) {
       if (!(cause instanceof JsonParts.Malformed)) throw cause

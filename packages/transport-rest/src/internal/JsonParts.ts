@@ -5,6 +5,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import type { Parts } from "@effect-xds/transport/Turns"
 import { Buffer, isUtf8 } from "node:buffer"
+import { isObject } from "./JsonText.js"
 
 /** Bytes from which on a piece is parsed. A string or a number is never divided: to take one of megabytes is fast. */
 const pieceBytes = 16_384
@@ -243,10 +244,6 @@ class Reading {
 
 /** Of what `JSON.parse` gives. */
 const isValue = (json: unknown): json is JsonValue => json !== undefined
-
-/** Whether a value has members. */
-export const isObject = (json: JsonValue): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** Whether bytes are text at all. */
 export const isText = (bytes: Uint8Array): boolean => isUtf8(bytes)

@@ -28,8 +28,8 @@ const whereInText = (text: string, message: string): string => {
   return "line 1"
 }
 
-/** Of what `JSON.parse` gives. */
-const isObject = (json: unknown): json is JsonObject =>
+/** Whether what `JSON.parse` gives has members. */
+export const isObject = (json: unknown): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** Reads an object; what is wrong is said after `subject`, which is to be a `kind`. */

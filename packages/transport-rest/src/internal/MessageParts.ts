@@ -8,6 +8,7 @@ import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/w
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import type { Parts } from "@effect-xds/transport/Turns"
 import { isSmall } from "./JsonParts.js"
+import { isObject } from "./JsonText.js"
 
 /** Values that are encoded in one part. */
 const valuesAtATime = 256
@@ -17,9 +18,6 @@ const value = { struct: 5, list: 6 } as const
 const entry = { key: 1, value: 2 } as const
 
 type Options = Partial<JsonReadOptions>
-
-const isObject = (json: JsonValue | undefined): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 /** With no prototype: there `__proto__` is a name like others. */
 const noMembers = (): JsonObject => ({ __proto__: null })
