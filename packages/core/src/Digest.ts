@@ -93,30 +93,7 @@ export const ofParts = (parts: ReadonlyArray<Uint8Array | string>, hashOf?: Sha2
     return { high: lane(hex, 0), low: lane(hex, 8) }
   }
   // The same one each time: to make it takes as long as to hash a hundred bytes.
-  const hash = empty._cloneInto(hasher)
-  let filled = 0
-  for (const part of parts) {
-    if (filled + 4 > room) {
-      hash.update(gathered.subarray(0, filled))
-      filled = 0
-    }
-    const start = filled + 4
-    if (typeof part === "string" && start + part.length <= room && writeAscii(part, gathered, start)) {
-      gatheredView.setUint32(filled, part.length)
-      filled = start + part.length
-      continue
-    }
-    const bytes = typeof part === "string" ? utf8(part) : part
-    gatheredView.setUint32(filled, bytes.length)
-    if (start + bytes.length <= room) {
-      gathered.set(bytes, start)
-      filled = start + bytes.length
-    } else {
-      hash.update(gathered.subarray(0, start)).update(bytes)
-      filled = 0
-    }
-  }
-  if (filled > 0) hash.update(gathered.subarray(0, filled))
+  const hash = empty._cloneInto(hasher).update(joined(parts))
   hash.digestInto(digested)
   return { high: digestedView.getUint32(0), low: digestedView.getUint32(4) }
 }
