@@ -38,7 +38,7 @@ interface Part {
 
 /** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
 const atMost = ({ absent, aliases, heartbeats, removed, resources, typeUrl, version }: Response): number => {
-  if (aliases.size > 0) return Number.POSITIVE_INFINITY
+  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return Number.POSITIVE_INFINITY
   let units = typeUrl.length + version.length
   let bytes = framing
   for (const each of resources) {
@@ -127,9 +127,7 @@ export const removing = (
   const removals: Array<Response> = []
   for (let at = 0; at < names.length; at += most) {
     const part = { ...bare, removed: names.slice(at, at + most) }
-    // To measure each name exactly takes longer than all the rest.
-    const bytes = part.removed.reduce((sum, name) => sum + bytesPerUnit * name.length + framing, 0)
-    removals.push(bytes < maxBytes / 2 ? part : split(part, maxBytes))
+    removals.push(split(part, maxBytes))
   }
   const isEmpty = resources.length + heartbeats.length + absent.length + removed.length === 0
   const rest = isEmpty && response.next === undefined && removals.length > 0 ? [] : [response]
