@@ -72,8 +72,8 @@ const server = [
   {
     fault: "names added at an unchanged version are not answered",
     file: "Subscription.ts",
-    line: "    HashSet.add(forced, name)\n",
-    becomes: ""
+    line: "self.forced = withNames(self.forced, names)",
+    becomes: "self.forced = withNames(self.forced, [])"
   },
   {
     fault: "the wildcard returns when the list of names is empty again",

@@ -1042,10 +1042,6 @@ const emit = (
 /** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000
 
-/** One copy for all of them: there may be a hundred thousand. */
-const withNames = (set: HashSet.HashSet<string>, names: ReadonlyArray<string>): HashSet.HashSet<string> =>
-  HashSet.mutate(set, (draft) => names.forEach((name) => HashSet.add(draft, name)))
-
 /** What a response of one type makes due in another. */
 const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): void => {
   if (self.options.typeUrl !== undefined) return
@@ -1066,7 +1062,7 @@ const sendAssignments = (self: Draft, clusters: Subscription, fresh: ReadonlyArr
     if (self.warming === "all") return
     const names = fresh.flatMap(({ assignment }) => (assignment === undefined ? [] : [assignment]))
     if (names.length === 0) return
-    const warming = withNames(self.warming === "none" ? HashSet.empty<string>() : self.warming, names)
+    const warming = Subscriptions.withNames(self.warming === "none" ? HashSet.empty<string>() : self.warming, names)
     self.warming = HashSet.size(warming) > maxWarming ? "all" : warming
     return
   }
@@ -1079,7 +1075,7 @@ const sendAssignments = (self: Draft, clusters: Subscription, fresh: ReadonlyArr
   }
   if (names.length === 0) return
   const next = Subscriptions.draft(endpoints)
-  next.forced = withNames(next.forced, names)
+  next.forced = Subscriptions.withNames(next.forced, names)
   Subscriptions.insist(next, names)
   self.subscriptions = put(self.subscriptions, next)
 }

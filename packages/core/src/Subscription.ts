@@ -260,21 +260,27 @@ export const isWild = (self: Subscription): boolean => self.covered && self.wild
 export const hasName = (self: Subscription, name: string): boolean => HashMap.has(self.names, name)
 
 /**
+ * A set with more names. It is copied once for all of them: what is copied for each, of a hundred thousand, is garbage by the
+ * hundred megabytes.
+ *
+ * @since 0.1.0
+ */
+export const withNames = (set: HashSet.HashSet<string>, names: Iterable<string>): HashSet.HashSet<string> =>
+  HashSet.mutate(set, (copy) => {
+    for (const name of names) HashSet.add(copy, name)
+  })
+
+/**
  * Asks for more names; they are to be answered even if the client has them.
  *
  * @since 0.1.0
  */
 export const addNames = (self: Draft, names: ReadonlyArray<string>): void => {
   if (names.length === 0) return
-  // Copied once for all of them: what is copied for each, of a hundred thousand, is garbage by the hundred megabytes.
   const next = new Changing(self.names)
-  const forced = HashSet.beginMutation(self.forced)
-  for (const name of names) {
-    next.setNew(name)
-    HashSet.add(forced, name)
-  }
+  for (const name of names) next.setNew(name)
   self.names = next.end()
-  self.forced = HashSet.endMutation(forced)
+  self.forced = withNames(self.forced, names)
 }
 
 /**
@@ -420,9 +426,7 @@ export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>)
  */
 export const insist = (self: Draft, names: Iterable<string>): void => {
   if (self.initial.size === 0) return
-  const insisted = HashSet.beginMutation(self.insisted)
-  for (const name of names) HashSet.add(insisted, name)
-  self.insisted = HashSet.endMutation(insisted)
+  self.insisted = withNames(self.insisted, names)
 }
 
 /**
