@@ -19,7 +19,7 @@ import * as Watch from "./Watch.js"
 /** What should have happened did not. */
 class NotSeen extends Data.TaggedError("NotSeen")<{ readonly what: string; readonly instead: string }> {
   override get message(): string {
-    return `waited 10 s for ${this.what}; instead: ${this.instead}`
+    return `waited 30 s for ${this.what}; instead: ${this.instead}`
   }
 }
 
@@ -85,7 +85,7 @@ export const run = <E>(
 
       yield* title("2  Weights 90 to 10; the new cluster green has no endpoints yet.")
       yield* publish({ blue: { ...blue, weight: 90 }, green: { weight: 10 } })
-      yield* until("green", has("10 % cluster green  ("))
+      yield* until("green", has("10 % cluster green  (waiting for endpoints)"))
 
       yield* title("3  They come.")
       yield* publish({ blue: { ...blue, weight: 90 }, green })
