@@ -1,1 +1,2 @@
+export * as Prober from "./Prober.js"
 export * as Resolver from "./Resolver.js"
