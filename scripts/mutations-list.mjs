@@ -1736,14 +1736,14 @@ const routing = [
   },
   {
     fault: "the numerator of a fraction is scaled in 32 bits",
-    file: "packages/routing/src/Fraction.ts",
+    file: "packages/discovery/src/Fraction.ts",
     line: "Math.min(numerator * 10_000, million)",
     becomes: "Math.min((numerator * 10_000) >>> 0, million)",
     by: "packages/routing/test/routeTable.vectors.test.ts"
   },
   {
     fault: "0 % takes a call",
-    file: "packages/routing/src/Fraction.ts",
+    file: "packages/discovery/src/Fraction.ts",
     line: 'rules === "A28" ? r <= numerator : r < numerator',
     becomes: "r <= numerator",
     by: "packages/routing/test/routeTable.vectors.test.ts"
@@ -2031,7 +2031,7 @@ const routing = [
   },
   {
     fault: "a NACK has no words",
-    file: "packages/routing/src/Decoder.ts",
+    file: "packages/discovery/src/Decoder.ts",
     line: "Either.mapLeft(read(message), format)",
     becomes: 'Either.mapLeft(read(message), () => "invalid")',
     by: "packages/client/test/routing.test.ts"

@@ -5,14 +5,14 @@
  * @since 0.1.0
  */
 import type { Address as AddressMessage } from "@effect-xds/proto/envoy/config/core/v3/address"
-import type { Locality as LocalityMessage } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import type { LbEndpoint, LocalityLbEndpoints } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
+import { nameOf } from "@effect-xds/discovery/Locality"
 import * as Either from "effect/Either"
 import type { Address, Endpoint } from "./Endpoint.js"
-import * as Fraction from "./Fraction.js"
+import * as Fraction from "@effect-xds/discovery/Fraction"
 
 import type { Drop } from "./Picker.js"
 import type { RouteError } from "./RouteError.js"
@@ -47,14 +47,6 @@ const maxWeight = 2 ** 32 - 1
 /** ★ UNHEALTHY, TIMEOUT and DEGRADED are not used; DRAINING only for sessions that are kept (A55). */
 const isUsed = ({ healthStatus }: LbEndpoint): boolean =>
   healthStatus === HealthStatus.UNKNOWN || healthStatus === HealthStatus.HEALTHY
-
-/**
- * The name of a locality.
- *
- * @since 0.1.0
- */
-export const nameOf = ({ region, subZone, zone }: Pick<LocalityMessage, "region" | "zone" | "subZone">): string =>
-  JSON.stringify([region, zone, subZone])
 
 /**
  * Reads an assignment. Left: all its mistakes. One without endpoints is valid: nothing can be reached.

@@ -18,7 +18,7 @@ import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3
 import { RoutingPriority } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as Either from "effect/Either"
-import * as Milliseconds from "./Milliseconds.js"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import type { Configured } from "./Policy.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
 import * as Registry from "./PolicyRegistry.js"

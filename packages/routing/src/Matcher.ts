@@ -6,7 +6,7 @@
  */
 import type { CallHeaders } from "./CallHeaders.js"
 import * as Draws from "./Draw.js"
-import * as Fraction from "./Fraction.js"
+import * as Fraction from "@effect-xds/discovery/Fraction"
 import * as HeaderMatcher from "./HeaderMatcher.js"
 import * as PathMatcher from "./PathMatcher.js"
 import type { Rules } from "./Rules.js"

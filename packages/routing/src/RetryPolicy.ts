@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import type { RetryPolicy as RetryPolicyMessage } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import * as Milliseconds from "./Milliseconds.js"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import type { Collector } from "./RouteError.js"
 
 /**

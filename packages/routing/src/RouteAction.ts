@@ -12,7 +12,7 @@ import type {
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Draws from "./Draw.js"
 import * as HashPolicy from "./HashPolicy.js"
-import * as Milliseconds from "./Milliseconds.js"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as RetryPolicy from "./RetryPolicy.js"
 import type { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"

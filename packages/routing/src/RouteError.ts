@@ -3,6 +3,22 @@
  *
  * @since 0.1.0
  */
+import * as ResourceErrors from "@effect-xds/discovery/ResourceError"
+
+export {
+  /**
+   * Mistakes as one line of text, for a NACK.
+   *
+   * @since 0.1.0
+   */
+  format,
+  /**
+   * Most mistakes that are kept for one resource. All are counted.
+   *
+   * @since 0.1.0
+   */
+  maxErrors
+} from "@effect-xds/discovery/ResourceError"
 
 /**
  * What kind of mistake it is.
@@ -51,49 +67,11 @@ export type Reason =
  *
  * @since 0.1.0
  */
-export interface RouteError {
-  /** Path of fields from the resource on, as in the proto: `virtual_hosts[2].routes[0].match.headers[1]`. */
-  readonly path: string
-  readonly reason: Reason
-  /** For people: what is wrong and what to do. */
-  readonly message: string
-}
-
-/**
- * Most mistakes that are kept for one resource. All are counted.
- *
- * @since 0.1.0
- */
-export const maxErrors = 100
+export type RouteError = ResourceErrors.ResourceError<Reason>
 
 /**
  * Collects the mistakes of one resource. Owned by the function that made it.
  *
  * @since 0.1.0
  */
-export class Collector {
-  private readonly kept: Array<RouteError> = []
-  private found = 0
-
-  /** Number of mistakes found so far. */
-  get count(): number {
-    return this.found
-  }
-
-  add(path: string, reason: Reason, message: string): void {
-    this.found++
-    if (this.kept.length < maxErrors) this.kept.push({ path, reason, message })
-  }
-
-  get errors(): ReadonlyArray<RouteError> {
-    return this.kept
-  }
-}
-
-/**
- * Mistakes as one line of text, for a NACK.
- *
- * @since 0.1.0
- */
-export const format = (errors: ReadonlyArray<RouteError>): string =>
-  errors.map(({ message, path }) => `${path}: ${message}`).join("; ")
+export class Collector extends ResourceErrors.Collector<Reason> {}

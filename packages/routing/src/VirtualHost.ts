@@ -10,7 +10,7 @@ import type {
   RouteMatch as RouteMatchMessage,
   VirtualHost as VirtualHostMessage
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import * as Fraction from "./Fraction.js"
+import * as Fraction from "@effect-xds/discovery/Fraction"
 import * as HeaderMatcher from "./HeaderMatcher.js"
 import type { Call, Matcher, Matchers } from "./Matcher.js"
 import * as Matching from "./Matcher.js"
