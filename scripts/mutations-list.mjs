@@ -1694,7 +1694,7 @@ const routing = [
   },
   {
     fault: "a regular expression matches a part",
-    file: "packages/routing/src/RegularExpression.ts",
+    file: "packages/discovery/src/RegularExpression.ts",
     line: "compiled.testExact(text)",
     becomes: "compiled.test(text)",
     by: "packages/routing/test/routeTable.vectors.test.ts"
@@ -1883,7 +1883,7 @@ const routing = [
   },
   {
     fault: "each search of a replacement counts as one through the whole text",
-    file: "packages/routing/src/RegularExpression.ts",
+    file: "packages/discovery/src/RegularExpression.ts",
     line: "steps += text.length - end",
     becomes: "steps += text.length",
     by: "packages/routing/test/badInput.test.ts"

@@ -8,7 +8,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
  * @since 0.1.0
  */
-import * as Ascii from "./Ascii.js"
+import * as Ascii from "@effect-xds/discovery/Ascii"
 
 /**
  * Headers by name in lower case. A {@link https://developer.mozilla.org/docs/Web/API/Headers | Headers} object is one.

@@ -7,6 +7,7 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any, Duration } from "@bufbuild/protobuf/wkt"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
@@ -18,7 +19,6 @@ import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3
 import { RoutingPriority } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as Either from "effect/Either"
-import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import type { Configured } from "./Policy.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
 import * as Registry from "./PolicyRegistry.js"

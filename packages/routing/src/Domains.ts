@@ -8,7 +8,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto "VirtualHost.domains"
  * @since 0.1.0
  */
-import * as Ascii from "./Ascii.js"
+import * as Ascii from "@effect-xds/discovery/Ascii"
 import type { Collector } from "./RouteError.js"
 
 interface Parts {

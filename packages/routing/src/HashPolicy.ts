@@ -4,12 +4,12 @@
  * @see https://github.com/grpc/proposal/blob/master/A42-xds-ring-hash-lb-policy.md
  * @since 0.1.0
  */
+import * as Ascii from "@effect-xds/discovery/Ascii"
+import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
 import type { RouteAction_HashPolicy as HashPolicyMessage } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Either from "effect/Either"
-import * as Ascii from "./Ascii.js"
 import type { CallHeaders } from "./CallHeaders.js"
 import * as Headers from "./CallHeaders.js"
-import * as RegularExpression from "./RegularExpression.js"
 import type { Collector } from "./RouteError.js"
 import * as XxHash64 from "./XxHash64.js"
 

@@ -5,24 +5,24 @@
  * @see https://github.com/grpc/proposal/blob/master/A63-xds-string-matcher-in-header-matching.md
  * @since 0.1.0
  */
+import * as Ascii from "@effect-xds/discovery/Ascii"
+import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
+import * as StringMatchers from "@effect-xds/discovery/StringMatcher"
 import type { HeaderMatcher as HeaderMatcherMessage } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import type { StringMatcher } from "@effect-xds/proto/envoy/type/matcher/v3/string"
+import type { StringMatcher as StringMatcherMessage } from "@effect-xds/proto/envoy/type/matcher/v3/string"
 import * as Either from "effect/Either"
-import * as Ascii from "./Ascii.js"
 import type { CallHeaders } from "./CallHeaders.js"
 import * as Headers from "./CallHeaders.js"
-import * as RegularExpression from "./RegularExpression.js"
 import type { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
 
 /**
- * What a value is compared with. `fold`: ASCII letters are compared without their case, the pattern is in lower case.
+ * What a value is compared with.
  *
  * @since 0.1.0
  */
 export type Specifier =
-  | { readonly _tag: "Exact" | "Prefix" | "Suffix" | "Contains"; readonly pattern: string; readonly fold: boolean }
-  | { readonly _tag: "Regex"; readonly regex: RegularExpression.RegularExpression }
+  | StringMatchers.StringMatcher
   | { readonly _tag: "Range"; readonly start: bigint; readonly end: bigint }
   | { readonly _tag: "Present"; readonly present: boolean }
 
@@ -71,7 +71,7 @@ const specifierOf = (
   }
   switch (specifier.case) {
     case "exactMatch":
-      return { _tag: "Exact", pattern: specifier.value, fold: false }
+      return StringMatchers.literal("Exact", specifier.value, false)
     case "safeRegexMatch":
       return regexOf(specifier.value.regex, `${path}.safe_regex_match`, errors)
     case "rangeMatch": {
@@ -86,12 +86,12 @@ const specifierOf = (
     case "presentMatch":
       return { _tag: "Present", present: specifier.value }
     case "prefixMatch":
-      return patternOf("Prefix", specifier.value, false, `${path}.prefix_match`, errors)
+      return patternOf("Prefix", specifier.value, `${path}.prefix_match`, errors)
     case "suffixMatch":
-      return patternOf("Suffix", specifier.value, false, `${path}.suffix_match`, errors)
+      return patternOf("Suffix", specifier.value, `${path}.suffix_match`, errors)
     case "containsMatch":
       if (rules === "A28") return unsupported(path, "contains_match", errors)
-      return patternOf("Contains", specifier.value, false, `${path}.contains_match`, errors)
+      return patternOf("Contains", specifier.value, `${path}.contains_match`, errors)
     case "stringMatch":
       if (rules === "A28") return unsupported(path, "string_match", errors)
       return stringOf(specifier.value, `${path}.string_match`, errors)
@@ -112,14 +112,15 @@ const unsupported = (path: string, field: string, errors: Collector): undefined 
 const patternOf = (
   _tag: "Prefix" | "Suffix" | "Contains",
   pattern: string,
-  fold: boolean,
   path: string,
   errors: Collector
 ): Specifier | undefined => {
-  if (pattern !== "") return { _tag, pattern: fold ? Ascii.fold(pattern) : pattern, fold }
-  errors.add(path, "EmptyPattern", "the pattern is empty; use present_match to match any value")
+  if (pattern !== "") return StringMatchers.literal(_tag, pattern, false)
+  errors.add(path, "EmptyPattern", emptyPattern)
   return undefined
 }
+
+const emptyPattern = "the pattern is empty; use present_match to match any value"
 
 const regexOf = (pattern: string, path: string, errors: Collector): Specifier | undefined => {
   const regex = RegularExpression.make(pattern)
@@ -128,31 +129,14 @@ const regexOf = (pattern: string, path: string, errors: Collector): Specifier | 
   return undefined
 }
 
-const stringOf = (
-  { ignoreCase, matchPattern: match }: StringMatcher,
-  path: string,
-  errors: Collector
-): Specifier | undefined => {
-  switch (match.case) {
-    case "exact":
-      return { _tag: "Exact", pattern: ignoreCase ? Ascii.fold(match.value) : match.value, fold: ignoreCase }
-    case "prefix":
-      return patternOf("Prefix", match.value, ignoreCase, `${path}.prefix`, errors)
-    case "suffix":
-      return patternOf("Suffix", match.value, ignoreCase, `${path}.suffix`, errors)
-    case "contains":
-      return patternOf("Contains", match.value, ignoreCase, `${path}.contains`, errors)
-    // A63: ignore_case means nothing for a regular expression.
-    case "safeRegex":
-      return regexOf(match.value.regex, `${path}.safe_regex`, errors)
-    default:
-      errors.add(
-        path,
-        "HeaderSpecifier",
-        "no match_pattern that is supported; set exact, prefix, suffix, contains or safe_regex"
-      )
-      return undefined
-  }
+const stringOf = (message: StringMatcherMessage, path: string, errors: Collector): Specifier | undefined => {
+  const matcher = StringMatchers.make(message)
+  if (Either.isRight(matcher)) return matcher.right
+  const { field, message: what, reason } = matcher.left
+  const at = field === "" ? path : `${path}.${field}`
+  if (reason === "EmptyPattern") errors.add(at, reason, emptyPattern)
+  else errors.add(at, reason === "NoPattern" ? "HeaderSpecifier" : reason, what)
+  return undefined
 }
 
 /**
@@ -169,20 +153,12 @@ export const matches = (self: HeaderMatcher, headers: CallHeaders): boolean => {
 
 const holds = (specifier: Exclude<Specifier, { readonly _tag: "Present" }>, value: string): boolean => {
   switch (specifier._tag) {
-    case "Regex":
-      return specifier.regex.matches(value)
     case "Range": {
       const number = numberOf(value)
       return number !== undefined && specifier.start <= number && number < specifier.end
     }
-    case "Exact":
-      return (specifier.fold ? Ascii.fold(value) : value) === specifier.pattern
-    case "Prefix":
-      return (specifier.fold ? Ascii.fold(value) : value).startsWith(specifier.pattern)
-    case "Suffix":
-      return (specifier.fold ? Ascii.fold(value) : value).endsWith(specifier.pattern)
-    case "Contains":
-      return (specifier.fold ? Ascii.fold(value) : value).includes(specifier.pattern)
+    default:
+      return StringMatchers.matches(specifier, value)
   }
 }
 

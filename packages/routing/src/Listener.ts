@@ -7,12 +7,12 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Listener as ListenerMessage } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import type { HttpConnectionManager } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import * as Either from "effect/Either"
-import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
 import type { RouteTable } from "./RouteTable.js"

@@ -6,10 +6,10 @@
  * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
  * @since 0.1.0
  */
+import * as Ascii from "@effect-xds/discovery/Ascii"
+import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
 import type { RouteMatch } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Either from "effect/Either"
-import * as Ascii from "./Ascii.js"
-import * as RegularExpression from "./RegularExpression.js"
 import type { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
 

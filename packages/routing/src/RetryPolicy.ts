@@ -5,8 +5,8 @@
  * @see https://github.com/grpc/proposal/blob/master/A6-client-retries.md
  * @since 0.1.0
  */
-import type { RetryPolicy as RetryPolicyMessage } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
+import type { RetryPolicy as RetryPolicyMessage } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { Collector } from "./RouteError.js"
 
 /**

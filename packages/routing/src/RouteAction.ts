@@ -6,13 +6,13 @@
  * @since 0.1.0
  */
 import type { Any, Duration } from "@bufbuild/protobuf/wkt"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import type {
   RouteAction as RouteActionMessage,
   WeightedCluster as WeightedClusterMessage
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Draws from "./Draw.js"
 import * as HashPolicy from "./HashPolicy.js"
-import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as RetryPolicy from "./RetryPolicy.js"
 import type { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
