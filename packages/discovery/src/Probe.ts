@@ -4,6 +4,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/health_checking
  * @since 0.1.0
  */
+import type { StringMatcher } from "./StringMatcher.js"
 
 /**
  * Statuses, half-open: 200 alone is [200, 201).
@@ -46,6 +47,8 @@ export interface Http {
   readonly receive: ReadonlyArray<Uint8Array>
   /** Bytes of the body that are looked at; Infinity: all. */
   readonly responseBufferSize: number
+  /** What `x-envoy-upstream-healthchecked-cluster` of the answer has to be; `undefined`: anything. */
+  readonly serviceName: StringMatcher | undefined
 }
 
 /**
