@@ -2069,6 +2069,146 @@ const routing = [
 // Outlier detection: what its rules have marked as easily wrong.
 const discovery = [
   {
+    fault: "drops are drawn once for all categories",
+    file: "packages/discovery/src/DropOverload.ts",
+    line: "draw(index) * million",
+    becomes: "draw(0) * million",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "more than all that is dropped counts as all",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "if (numerator > Fraction.million) {",
+    becomes: "if (false) {",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "a health that is not known is healthy",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "if (status !== undefined) return status\n",
+    becomes: 'return status ?? "UNKNOWN"\n',
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "a check goes to the endpoint's port, not to that of its own address",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "port === 0 ? (address?.port ?? 0) : port",
+    becomes: "port",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "names of every object are named endpoints",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "Object.hasOwn(named, identifier.value)",
+    becomes: "identifier.value in named",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "a priority has no end",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "if (priority > maxPriority) {",
+    becomes: "if (false) {",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "families of DNS have the numbers of a cluster's",
+    file: "packages/discovery/src/ClusterTypes.ts",
+    line: '["AUTO", "AUTO", "V4_ONLY", "V6_ONLY", "V4_PREFERRED", "ALL"]',
+    becomes: '["AUTO", "V4_ONLY", "V6_ONLY", "V4_PREFERRED", "ALL", "ALL"]',
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "the maximum of waits after failures is the base",
+    file: "packages/discovery/src/ClusterTypes.ts",
+    line: "max: max ?? 10 * base",
+    becomes: "max: max ?? base",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "a header of ORIGINAL_DST is looked at though nobody said so",
+    file: "packages/discovery/src/ClusterTypes.ts",
+    line: "header: given?.useHttpHeader === true ? header : undefined",
+    becomes: 'header: header ?? "x-envoy-original-dst-host"',
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "a type that picks itself is balanced by others",
+    file: "packages/discovery/src/Cluster.ts",
+    line: "type.picks !== isLeft && !(isLeft && type.isAggregate)",
+    becomes: "!type.picks && isLeft && !type.isAggregate",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "what was due is due again when its code has failed",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: "deadline <= now ? Number.POSITIVE_INFINITY : deadline",
+    becomes: "deadline",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "a type is woken again and again in one millisecond",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: "? now + 1 : Number.NEGATIVE_INFINITY",
+    becomes: "? now : Number.NEGATIVE_INFINITY",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "what a type lists is not looked at",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: "isList(hosts) && hosts.every(isHost)",
+    becomes: "isList(hosts)",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "a leaf is at its last place",
+    file: "packages/discovery/src/AggregateLeaves.ts",
+    line: "      leaves.add(name)\n",
+    becomes: "      leaves.delete(name)\n      leaves.add(name)\n",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "a cycle of aggregates is passed over",
+    file: "packages/discovery/src/AggregateLeaves.ts",
+    line: "if (way.includes(name)) {",
+    becomes: "if (way.length > 99 && way.includes(name)) {",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "aggregates are nested without end",
+    file: "packages/discovery/src/AggregateLeaves.ts",
+    line: "if (way.length >= maxDepth)",
+    becomes: "if (way.length > maxDepth)",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "an override that is no address ends the pick",
+    file: "packages/discovery/src/OriginalDst.ts",
+    line: "      ignored++\n      continue",
+    becomes: "      ignored++\n      break",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "what was restored goes before what is asked for",
+    file: "packages/discovery/src/OriginalDst.ts",
+    line: "for (const say of said) {",
+    becomes: "for (const say of [...said].reverse()) {",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "the first assignment is awaited for ever",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "if (self.fetchUntil <= self.now) settle(self)",
+    becomes: "",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "the wait for the first assignment goes on after it",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "  self.isSettled = true\n  self.fetchUntil = Number.POSITIVE_INFINITY",
+    becomes: "  self.isSettled = true",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
     fault: "outliers: a row of 5xx that reached its limit goes on",
     file: "packages/discovery/src/Outlier.ts",
     line: "put(self, name, { ...host, inRow: { ...host.inRow, [kind]: 0 } })",

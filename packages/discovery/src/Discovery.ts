@@ -26,7 +26,8 @@ export type Cluster =
       /** `wait_for_warm_on_init`; default: true. */
       readonly waitForWarmOnInit?: boolean | undefined
     }
-  | { readonly type: "EDS" }
+  /** `initialFetchTimeout`: how long the first assignment may take; 0: for ever; default: 15 000. */
+  | { readonly type: "EDS"; readonly initialFetchTimeout?: number | undefined }
   /** `cleanupInterval`: how often hosts that are not used are looked for; default: 5000. */
   | { readonly type: "ORIGINAL_DST"; readonly cleanupInterval?: number | undefined }
 
@@ -124,6 +125,8 @@ export interface Discovery {
   readonly targets: ReadonlyArray<Targets.DnsTarget>
   /** When the assignment is stale, in milliseconds; Infinity if never. */
   readonly staleAt: number
+  /** When the first assignment has taken too long, in milliseconds; Infinity if never, or no longer awaited. */
+  readonly fetchUntil: number
   readonly picked: HashMap.HashMap<string, Picked>
   /** When hosts that are not used are looked for next, in milliseconds; Infinity if never. */
   readonly cleanupAt: number
@@ -206,6 +209,7 @@ export const make = (cluster: Cluster): Either.Either<Discovery, ReadonlyArray<M
     isSettled: false,
     targets,
     staleAt: Number.POSITIVE_INFINITY,
+    fetchUntil: Number.POSITIVE_INFINITY,
     picked: HashMap.empty(),
     cleanupAt: Number.POSITIVE_INFINITY
   })
@@ -216,8 +220,8 @@ export const make = (cluster: Cluster): Either.Either<Discovery, ReadonlyArray<M
  *
  * @since 0.1.0
  */
-export const deadline = ({ cleanupAt, staleAt, targets }: Discovery): number =>
-  targets.reduce((least, target) => Math.min(least, Targets.deadline(target)), Math.min(staleAt, cleanupAt))
+export const deadline = ({ cleanupAt, fetchUntil, staleAt, targets }: Discovery): number =>
+  targets.reduce((least, target) => Math.min(least, Targets.deadline(target)), Math.min(staleAt, fetchUntil, cleanupAt))
 
 type Draft = { -readonly [Key in keyof Discovery]: Discovery[Key] } & {
   readonly outputs: Array<Output>
@@ -270,8 +274,8 @@ export const step = (self: Discovery, input: Input, { now }: Context): readonly 
     case "Deadline":
       wake(draft)
   }
-  const { cleanupAt, cluster, isSettled, outputs, picked, staleAt, targets } = draft
-  return [{ cluster, isSettled, targets, staleAt, picked, cleanupAt }, outputs]
+  const { cleanupAt, cluster, fetchUntil, isSettled, outputs, picked, staleAt, targets } = draft
+  return [{ cluster, isSettled, targets, staleAt, fetchUntil, picked, cleanupAt }, outputs]
 }
 
 const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
@@ -281,6 +285,7 @@ const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
 const settle = (self: Draft): void => {
   if (self.isSettled) return
   self.isSettled = true
+  self.fetchUntil = Number.POSITIVE_INFINITY
   self.outputs.push({ _tag: "Settled" })
 }
 
@@ -309,7 +314,11 @@ const start = (self: Draft): void => {
       self.cleanupAt = self.now + (cluster.cleanupInterval ?? 5_000)
       settle(self)
       return
-    case "EDS":
+    case "EDS": {
+      if (self.isSettled) return
+      const { initialFetchTimeout = 15_000 } = cluster
+      if (initialFetchTimeout > 0) self.fetchUntil = self.now + initialFetchTimeout
+    }
   }
 }
 
@@ -372,6 +381,8 @@ const listPicked = (self: Draft): void => {
 }
 
 const wake = (self: Draft): void => {
+  // ★ Who waits for the first assignment waits no longer; the assignment is taken when it comes.
+  if (self.fetchUntil <= self.now) settle(self)
   if (self.staleAt <= self.now) {
     self.staleAt = Number.POSITIVE_INFINITY
     list(self, [])

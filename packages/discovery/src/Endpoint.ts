@@ -21,9 +21,7 @@ export interface Endpoint {
   /** `health_check_config.port_value`; 0: that of the endpoint. */
   readonly checkPort: number
   /** What a host of it has besides. */
-  readonly host: Partial<
-    Pick<Hosts.Host, "hostname" | "checkHostname" | "weight" | "priority" | "locality" | "healthStatus" | "isUnchecked">
-  >
+  readonly host: Partial<Omit<Hosts.Host, "id" | "address" | "addresses" | "checkAddress">>
 }
 
 /**

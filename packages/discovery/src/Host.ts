@@ -34,6 +34,10 @@ export interface Host {
   readonly priority: number
   /** Region, zone and sub-zone as one text. */
   readonly locality: string
+  /** The share of its locality among others; 0: none is said. */
+  readonly localityWeight: number
+  /** What hashing policies place it by; empty: its address. */
+  readonly hashKey: string
   readonly healthStatus: HealthStatus
   /** `disable_active_health_check`. */
   readonly isUnchecked: boolean
@@ -54,6 +58,8 @@ export const make = (address: string, given: Partial<Host> = {}): Host => ({
   weight: 1,
   priority: 0,
   locality: "",
+  localityWeight: 0,
+  hashKey: "",
   healthStatus: "UNKNOWN",
   isUnchecked: false,
   ...given
@@ -90,6 +96,8 @@ export const isSame = (self: Host, other: Host): boolean =>
     self.weight === other.weight &&
     self.priority === other.priority &&
     self.locality === other.locality &&
+    self.localityWeight === other.localityWeight &&
+    self.hashKey === other.hashKey &&
     self.healthStatus === other.healthStatus &&
     self.isUnchecked === other.isUnchecked &&
     self.addresses.length === other.addresses.length &&

@@ -4,7 +4,10 @@
  * @see https://github.com/grpc/proposal/blob/master/A50-xds-outlier-detection.md
  * @since 0.1.0
  */
+import type { Duration } from "@bufbuild/protobuf/wkt"
+import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
 import * as Either from "effect/Either"
+import * as Milliseconds from "./Milliseconds.js"
 
 /**
  * Whose rules: Envoy's, or those of gRPC clients. What differs stands in `OutlierRules`.
@@ -149,6 +152,10 @@ export const make = (rules: Rules, given: Given = {}): Either.Either<OutlierSett
     const least = rules === "A50" ? "it must not be negative" : "it must be more than 0"
     mistakes.push({ field, message: `not a valid duration, or too short; ${least}` })
   }
+  const { maxEjectionTimeJitter = 0 } = given
+  if (rules === "envoy" && !(maxEjectionTimeJitter >= 0)) {
+    mistakes.push({ field: "max_ejection_time_jitter", message: "not a valid duration; it must not be negative" })
+  }
   for (const [key, field] of percentages[rules]) {
     const value = given[key]
     if (value !== undefined && !(value >= 0 && value <= 100)) {
@@ -165,4 +172,44 @@ export const make = (rules: Rules, given: Given = {}): Either.Either<OutlierSett
   }
   if (mistakes.length > 0) return Either.left(mistakes)
   return Either.right({ ...filled, rules, maxEjectionTime: Math.max(filled.maxEjectionTime, base) })
+}
+
+/**
+ * Settings of a message. Left: all mistakes.
+ *
+ * @since 0.1.0
+ */
+export const fromMessage = (
+  rules: Rules,
+  message: OutlierDetection
+): Either.Either<OutlierSettings, ReadonlyArray<Mistake>> => {
+  // What is no duration is none of the settings' numbers, either.
+  const milliseconds = (duration: Duration | undefined) =>
+    duration === undefined ? undefined : (Milliseconds.make(duration) ?? Number.NaN)
+  return make(rules, {
+    interval: milliseconds(message.interval),
+    baseEjectionTime: milliseconds(message.baseEjectionTime),
+    maxEjectionTime: milliseconds(message.maxEjectionTime),
+    maxEjectionTimeJitter: milliseconds(message.maxEjectionTimeJitter),
+    maxEjectionPercent: message.maxEjectionPercent,
+    alwaysEjectOneHost: message.alwaysEjectOneHost,
+    splitExternalLocalOriginErrors: message.splitExternalLocalOriginErrors,
+    successfulActiveHealthCheckUnejectHost: message.successfulActiveHealthCheckUnejectHost,
+    consecutive5xx: message.consecutive5xx,
+    enforcingConsecutive5xx: message.enforcingConsecutive5xx,
+    consecutiveGatewayFailure: message.consecutiveGatewayFailure,
+    enforcingConsecutiveGatewayFailure: message.enforcingConsecutiveGatewayFailure,
+    consecutiveLocalOriginFailure: message.consecutiveLocalOriginFailure,
+    enforcingConsecutiveLocalOriginFailure: message.enforcingConsecutiveLocalOriginFailure,
+    successRateMinimumHosts: message.successRateMinimumHosts,
+    successRateRequestVolume: message.successRateRequestVolume,
+    successRateStdevFactor: message.successRateStdevFactor,
+    enforcingSuccessRate: message.enforcingSuccessRate,
+    enforcingLocalOriginSuccessRate: message.enforcingLocalOriginSuccessRate,
+    failurePercentageMinimumHosts: message.failurePercentageMinimumHosts,
+    failurePercentageRequestVolume: message.failurePercentageRequestVolume,
+    failurePercentageThreshold: message.failurePercentageThreshold,
+    enforcingFailurePercentage: message.enforcingFailurePercentage,
+    enforcingFailurePercentageLocalOrigin: message.enforcingFailurePercentageLocalOrigin
+  })
 }

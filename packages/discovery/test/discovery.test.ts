@@ -397,3 +397,16 @@ it("names stand for what a reference finds in all answers; who is known is not l
     { numRuns: 150 }
   )
 })
+
+describe("the first assignment", () => {
+  it("is awaited as long as initial_fetch_timeout says, and taken when it comes", () => {
+    const play = new Play({ type: "EDS" })
+    expect(play.next).toBe(15_000)
+    expect(play.at(14_999).said).toEqual([])
+    expect([play.at(15_000).said, play.next]).toEqual([["15000 Ready"], Number.POSITIVE_INFINITY])
+    expect(play.give({ _tag: "Assigned", endpoints: [at(A)] }).addresses).toEqual([A])
+    const quick = new Play({ type: "EDS", initialFetchTimeout: 100 }).give({ _tag: "Assigned", endpoints: [] })
+    expect([quick.said, quick.next]).toEqual([["0 Ready"], Number.POSITIVE_INFINITY])
+    expect(new Play({ type: "EDS", initialFetchTimeout: 0 }).next).toBe(Number.POSITIVE_INFINITY)
+  })
+})

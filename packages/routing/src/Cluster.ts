@@ -5,9 +5,8 @@
  * @since 0.1.0
  */
 import { fromBinary } from "@bufbuild/protobuf"
-import type { Any, Duration } from "@bufbuild/protobuf/wkt"
+import type { Any } from "@bufbuild/protobuf/wkt"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
-import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
@@ -209,23 +208,7 @@ const outlierDetectionOf = (
   message: OutlierDetection,
   errors: Collector
 ): OutlierSettings.OutlierSettings | undefined => {
-  // What is no duration is none of the settings' numbers, either.
-  const milliseconds = (duration: Duration | undefined) =>
-    duration === undefined ? undefined : (Milliseconds.make(duration) ?? Number.NaN)
-  const settings = OutlierSettings.make("A50", {
-    interval: milliseconds(message.interval),
-    baseEjectionTime: milliseconds(message.baseEjectionTime),
-    maxEjectionTime: milliseconds(message.maxEjectionTime),
-    maxEjectionPercent: message.maxEjectionPercent,
-    successRateMinimumHosts: message.successRateMinimumHosts,
-    successRateRequestVolume: message.successRateRequestVolume,
-    successRateStdevFactor: message.successRateStdevFactor,
-    enforcingSuccessRate: message.enforcingSuccessRate,
-    failurePercentageMinimumHosts: message.failurePercentageMinimumHosts,
-    failurePercentageRequestVolume: message.failurePercentageRequestVolume,
-    failurePercentageThreshold: message.failurePercentageThreshold,
-    enforcingFailurePercentage: message.enforcingFailurePercentage
-  })
+  const settings = OutlierSettings.fromMessage("A50", message)
   if (Either.isRight(settings)) return settings.right
   for (const { field, message: what } of settings.left)
     errors.add(`outlier_detection.${field}`, "OutlierDetection", what)
