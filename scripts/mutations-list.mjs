@@ -2721,6 +2721,28 @@ export const mutations = [
     by: "packages/transport-rest/test/Polling.test.ts"
   },
   {
+    fault: "a large answer that must be whole is written in the turn in which it is made",
+    file: "packages/server/src/internal/Connection.ts",
+    line: "return response.resources.length >= manyResources && !Response.isWritten(response)",
+    becomes:
+      "return response.resources.length >= manyResources && !Response.isWritten(response) && this.accepted.whole !== true",
+    by: "packages/server/test/counts.test.ts"
+  },
+  {
+    fault: "a poll is told that nothing changed while the server is at work",
+    file: "packages/transport-rest/src/internal/Session.ts",
+    line: "held.lingers = !isDue && this.#working",
+    becomes: "held.lingers = false",
+    by: "packages/transport-rest/test/Session.test.ts"
+  },
+  {
+    fault: "a poll waits on when the server's work came to nothing",
+    file: "packages/transport-rest/src/internal/Session.ts",
+    line: "this.#working = !wanted\n    if (!wanted) return",
+    becomes: "this.#working = !wanted\n    return",
+    by: "packages/transport-rest/test/Session.test.ts"
+  },
+  {
     fault: "a poll by many names is told that nothing changed while the answer is made",
     file: "packages/transport-rest/src/internal/Session.ts",
     line: "for (const held of this.#held) held.asked = true",
@@ -2773,7 +2795,7 @@ export const mutations = [
   {
     fault: "a large response is written in the turn in which it was made",
     file: "packages/server/src/internal/Connection.ts",
-    line: "return this.accepted.whole !== true || this.busy",
+    line: "return response.resources.length >= manyResources && !Response.isWritten(response)",
     becomes: "return false",
     by: "packages/server/test/XdsServer.test.ts"
   },

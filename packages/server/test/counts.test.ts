@@ -218,6 +218,55 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
   })
 })
 
+describe("an answer of 5 000 resources that must be whole", () => {
+  it.effect("is not written in the turn in which it is made, however idle the server is", () => {
+    const written: Array<number> = []
+    const reading: Array<boolean> = []
+    let handler: ServerTransport.StreamHandler | undefined
+    const layer = Layer.succeed(ServerTransport.ServerTransport, {
+      serve: (accept) =>
+        Effect.sync(() => {
+          handler = accept({
+            peer: { address: "here", identity: undefined },
+            method: { protocol: "StateOfTheWorld", typeUrl: CDS, unary: false },
+            headers: {},
+            whole: true,
+            write: ({ body }) => {
+              written.push(body.byteLength)
+              return false
+            },
+            end: () => undefined,
+            setReading: (wanted) => void reading.push(wanted)
+          })
+          return "here"
+        })
+    })
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const clusters = (version: string) =>
+        Snapshot.make({ clusters: Array.from({ length: 5_000 }, (_, at) => cluster(`cluster ${at}`, version)) })
+      yield* store.set("edge", clusters("1"))
+      const answered = (count: number) => until(() => written.length === count && reading.at(-1) === true)
+      handler?.onRequest(request("StateOfTheWorld"))
+      expect([written, reading]).toEqual([[], [false]])
+      yield* answered(1)
+      yield* store.set("edge", clusters("2"))
+      yield* until(() => reading.at(-1) === true)
+      handler?.onWritable()
+      expect([written.length, reading.at(-1)]).toEqual([1, false])
+      yield* answered(2)
+      expect(Math.min(...written)).toBeGreaterThan(5_000)
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: () => "edge" }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, layer)),
+          Layer.provide(silent)
+        )
+      )
+    )
+  })
+})
+
 describe("a request with 20 000 names", () => {
   it.effect("has others served in between: no turn of the event loop brings more than two of its responses", () => {
     const writes: Array<Array<number>> = [[], []]

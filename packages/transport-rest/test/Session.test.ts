@@ -5,7 +5,7 @@ import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discove
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, TestClock } from "effect"
 import { Turns } from "@effect-xds/transport/Turns"
 import * as Deadlines from "../src/internal/Deadlines.js"
 import * as DiscoveryResponse from "../src/internal/DiscoveryResponse.js"
@@ -23,7 +23,10 @@ const show = (answer: Answer): string =>
   answer._tag === "Response" ? answer.response.version : answer._tag === "Refused" ? answer.status.message : "unchanged"
 
 /** A session for the endpoints `a` and `b` with a server that does what the test says, and all that happened. */
-const make = (server: (request: Request.StateOfTheWorldRequest, stream: ServerTransport.AcceptedStream) => void) =>
+const make = (
+  server: (request: Request.StateOfTheWorldRequest, stream: ServerTransport.AcceptedStream) => void,
+  onWritable: () => void = () => undefined
+) =>
   Effect.gen(function* () {
     const deadlines = yield* Deadlines.make
     const happened: Array<string> = []
@@ -42,7 +45,10 @@ const make = (server: (request: Request.StateOfTheWorldRequest, stream: ServerTr
             happened.push(`request ${resourceNames.join()}${judged} ${responseNonce}`.trimEnd())
             server(request, stream)
           },
-          onWritable: () => happened.push("writable"),
+          onWritable: () => {
+            happened.push("writable")
+            onWritable()
+          },
           onEnd: (reason) => happened.push(`end: ${reason}`)
         })
       },
@@ -93,6 +99,43 @@ describe("A session", () => {
       expect(poll("").answers).toEqual(["complete 1"])
       expect(poll("other").answers).toEqual(["complete 2"])
       expect(happened).toEqual(["request a,b", "idle", "request", "request a,b", "idle", "writable"])
+    })
+  )
+
+  it.scoped("waits for what the server is at work on, also where a poll does not wait for a change", () =>
+    Effect.gen(function* () {
+      let work: (stream: ServerTransport.AcceptedStream) => void = () => undefined
+      let version = "1"
+      const { poll, session } = yield* make(
+        ({ resourceNames, responseNonce }, stream) => {
+          if (responseNonce === "" && resourceNames.length > 0) stream.write(response(version, `n${version}`))
+        },
+        () => work(session)
+      )
+      expect(poll("").answers).toEqual(["1"])
+      // What it writes takes some turns.
+      work = (stream) => stream.setReading?.(false)
+      const changed = poll("1")
+      expect(changed.answers).toEqual([])
+      version = "2"
+      session.write(response("2", "n2"))
+      session.setReading(true)
+      expect(changed.answers).toEqual(["2"])
+      // There is nothing to say after all: who would wait for a change goes on to, for the rest of its time.
+      session.setReading(false)
+      const [now, later] = [poll("2"), poll("2", 1000)]
+      expect(now.answers).toEqual([])
+      yield* TestClock.adjust(500)
+      session.setReading(true)
+      expect([now.answers, later.answers]).toEqual([["unchanged"], []])
+      yield* TestClock.adjust(510)
+      expect(later.answers).toEqual(["unchanged"])
+      // A server that comes to no end is not waited for longer than for any answer.
+      session.setReading(false)
+      const last = poll("2")
+      expect(last.answers).toEqual([])
+      yield* TestClock.adjust(1010)
+      expect(last.answers).toEqual(["unchanged"])
     })
   )
 

@@ -91,7 +91,8 @@ export interface AcceptedStream {
   readonly end: (status: Status) => void
   /**
    * Whether requests are wanted now. A transport that has this function stops reading what the client sends, so that it waits
-   * where it is and takes no memory; what was read already is handed over nevertheless. A stream begins with `true`.
+   * where it is and takes no memory; what was read already is handed over nevertheless. While they are not, the server is at work
+   * on those that it was given, and what it has to say to them may be still to come. A stream begins with `true`.
    */
   readonly setReading?: ((wanted: boolean) => void) | undefined
 }

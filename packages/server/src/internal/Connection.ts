@@ -752,13 +752,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     )
   }
 
-  /**
-   * Whether a response is to be written in a turn after the one in which it was made. Who answers polls gets at once what there is
-   * without waiting: else it would say that nothing changed.
-   */
+  /** Whether a response is to be written in turns after the one in which it was made. */
   private isLong({ response }: Send): boolean {
-    if (response.resources.length < manyResources || Response.isWritten(response)) return false
-    return this.accepted.whole !== true || this.busy
+    return response.resources.length >= manyResources && !Response.isWritten(response)
   }
 
   private sendLong(output: Send): void {

@@ -54,9 +54,13 @@ class Held implements Due {
   current = true
   /** What it lacks was asked of the server: that may take longer than it would wait for a change. */
   asked = false
+  /** Waits no longer than the server is at work. */
+  lingers = false
 
   constructor(
     readonly wait: number,
+    /** When its time to wait for a change is up. */
+    readonly until: number,
     readonly patience: number,
     readonly answer: (answer: Answer) => void,
     readonly onDue: () => void
@@ -99,6 +103,8 @@ export class Session implements ServerTransport.AcceptedStream {
   #ended = false
   /** The server may write. */
   #credit = true
+  /** The server is at work: what it has to say it will say in some turns. */
+  #working = false
   #unsubscribing = false
   /** The next response answers a subscription. */
   #subscribing = true
@@ -171,6 +177,16 @@ export class Session implements ServerTransport.AcceptedStream {
     return false
   }
 
+  readonly setReading = (wanted: boolean): void => {
+    this.#working = !wanted
+    if (!wanted) return
+    for (const held of this.#held) {
+      if (!held.lingers) continue
+      held.lingers = false
+      this.#wait(held)
+    }
+  }
+
   readonly end = (status: Status.Status): void => {
     if (this.#ended) return
     this.#ended = true
@@ -184,7 +200,8 @@ export class Session implements ServerTransport.AcceptedStream {
 
   #hold(poll: Poll): Held {
     const { answer, patience, wait } = poll
-    const held = new Held(wait, patience, answer, () => this.#timeOut(held))
+    const until = this.environment.deadlines.now() + wait
+    const held = new Held(wait, until, patience, answer, () => this.#timeOut(held))
     this.#held.add(held)
     this.environment.onHeld(1)
     return held
@@ -193,8 +210,11 @@ export class Session implements ServerTransport.AcceptedStream {
   /** Waits if there was no answer yet. */
   #wait(held: Held): () => void {
     if (!this.#held.has(held)) return () => undefined
-    const { patience, wait } = held
-    const limit = this.#delivered === undefined || held.asked ? Math.max(patience, wait) : wait
+    const { patience, until, wait } = held
+    const isDue = this.#delivered === undefined || held.asked
+    held.lingers = !isDue && this.#working
+    const left = until - this.environment.deadlines.now()
+    const limit = isDue || held.lingers ? Math.max(patience, wait) : left
     if (limit > 0) this.environment.deadlines.set(held, limit)
     else this.#timeOut(held)
     return () => this.#release(held)
