@@ -1200,28 +1200,28 @@ const clientDetails = [
 const thinParts = [
   {
     fault: "two commas without anything in between are taken in a long text",
-    file: "packages/transport-rest/src/internal/JsonParts.ts",
+    file: "packages/transport/src/JsonParts.ts",
     line: "if (needed) throw new Malformed(end, true)",
     becomes: "",
     by: "packages/transport-rest/test/JsonParts.test.ts"
   },
   {
     fault: "a name that is repeated in a long text keeps its first value",
-    file: "packages/transport-rest/src/internal/JsonParts.ts",
+    file: "packages/transport/src/JsonParts.ts",
     line: "  else members[key] = value",
     becomes: "  else members[key] ??= value",
     by: "packages/transport-rest/test/JsonParts.test.ts"
   },
   {
     fault: "what is large in a message is left out of its bytes",
-    file: "packages/transport-rest/src/internal/MessageParts.ts",
+    file: "packages/transport/src/MessageParts.ts",
     line: "encoded.push(yield* encodeField(schema, of, key, member, options, depth))",
     becomes: "yield* encodeField(schema, of, key, member, options, depth)",
     by: "packages/transport-rest/test/JsonParts.test.ts"
   },
   {
     fault: "a long text is parsed at once",
-    file: "packages/transport-rest/src/internal/JsonParts.ts",
+    file: "packages/transport/src/JsonParts.ts",
     line: "if (this.#comma(at)) yield",
     becomes: "this.#comma(at)",
     by: "packages/transport-rest/test/JsonParts.test.ts"
@@ -2949,17 +2949,31 @@ export const mutations = [
   },
   {
     fault: "a Connect request may have any number of JSON values",
-    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    file: "packages/transport/src/JsonParts.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
-    line: "if (isJson && !isCompressed && !counter.push(chunk, 0, chunk.length)) throw tooManyValues(maxJsonValues)",
-    becomes: "counter.push(chunk, 0, chunk.length)"
+    line: "if (!(yield* JsonValues.isWithin(bytes, maxValues))) {",
+    becomes: "if (!(yield* JsonValues.isWithin(bytes, Infinity))) {"
   },
   {
-    fault: "an inflated request may have any number of JSON values",
+    fault: "an inflated request in JSON may have any size",
     file: "packages/transport-connect/src/internal/WholeRequests.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
-    line: "if (!new JsonValues.Counter(maxJsonValues).push(message, 0, message.length)) throw tooManyValues(maxJsonValues)",
-    becomes: "new JsonValues.Counter(maxJsonValues).push(message, 0, message.length)"
+    line: "const message = await compressionGzip.decompress(bytes, maxBytes)",
+    becomes: "const message = await compressionGzip.decompress(bytes, 2 ** 30)"
+  },
+  {
+    fault: "Connect's JSON is read in one turn, however much there is",
+    file: "packages/transport/src/Turns.ts",
+    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    line: "if (turns.isOver()) await next(turns)\n  }\n}\n\n/**",
+    becomes: "}\n}\n\n/**"
+  },
+  {
+    fault: "a message of a stream in JSON that comes in pieces is wrapped with its last piece only",
+    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    line: "else text.push(piece)",
+    becomes: "else text = [piece]"
   },
   {
     fault: "the budget for what clients hold has no end",

@@ -79,8 +79,8 @@ export interface Options {
    */
   readonly maxWholeRequestBytes?: number
   /**
-   * Values in a request in JSON, by Connect or gRPC-Web: members, elements, objects and arrays. It is parsed as a whole, and
-   * others wait for it. Protobuf has no such limit. Default 10 000.
+   * Values in a request in JSON, by Connect or gRPC-Web: members, elements, objects and arrays. They take many times the
+   * bytes that they came in; more are refused with RESOURCE_EXHAUSTED. Protobuf has no such limit. Default 20 000.
    */
   readonly maxJsonValues?: number
   /**
@@ -270,7 +270,7 @@ class Server {
       held: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "unread requests"),
       maxRequestBytes,
       maxWholeRequestBytes: options.maxWholeRequestBytes ?? 1024 * 1024,
-      maxJsonValues: options.maxJsonValues ?? 10_000,
+      maxJsonValues: options.maxJsonValues ?? 20_000,
       writeBufferBytes: options.writeBufferBytes ?? 16_384,
       requestTimeout: this.#handshakeTimeout,
       reflection: options.reflection ?? true,

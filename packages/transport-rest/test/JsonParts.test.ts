@@ -1,14 +1,14 @@
 import { fromBinary, fromJson, toBinary, toJsonString } from "@bufbuild/protobuf"
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as JsonParts from "@effect-xds/transport/JsonParts"
+import { parseObject } from "@effect-xds/transport/JsonText"
+import * as MessageParts from "@effect-xds/transport/MessageParts"
 import type { Parts } from "@effect-xds/transport/Turns"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { describe, expect, it } from "vitest"
 import * as DiscoveryRequest from "../src/internal/DiscoveryRequest.js"
-import * as JsonParts from "../src/internal/JsonParts.js"
-import { parseObject } from "../src/internal/JsonText.js"
-import * as MessageParts from "../src/internal/MessageParts.js"
 
 /** Numbers that look random, the same for the same seed. */
 const random = (seed: number): ((bound: number) => number) => {

@@ -97,6 +97,19 @@ export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<
 export const next = (turns: Pick<Turns, "later">): Promise<void> => new Promise((resolve) => turns.later(resolve, true))
 
 /**
+ * {@link inTurns} for who has promises. Rejects with what the parts throw.
+ *
+ * @since 0.1.0
+ */
+export const promise = async <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<A>): Promise<A> => {
+  for (;;) {
+    const part = parts.next()
+    if (part.done === true) return part.value
+    if (turns.isOver()) await next(turns)
+  }
+}
+
+/**
  * All that comes one after the other; where a turn is over before the next is made, others have theirs.
  *
  * @since 0.1.0

@@ -9,8 +9,7 @@ import type {
   DescService,
   Message
 } from "@bufbuild/protobuf"
-import { create, isMessage, toBinary } from "@bufbuild/protobuf"
-import { BytesValueSchema } from "@bufbuild/protobuf/wkt"
+import { create } from "@bufbuild/protobuf"
 import { BinaryReader } from "@bufbuild/protobuf/wire"
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
 import { Code, ConnectError, createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect"
@@ -125,27 +124,22 @@ const toMessage = async (
 
 const isJson = (contentType: string | null): boolean => /^application\/(?:\S+\+)?json/.test(contentType ?? "")
 
-/** What Connect parsed, as bytes again: of JSON in a turn of its own. */
-const bytesOf = async (shared: Shared, schema: DescMessage, message: Message): Promise<Uint8Array> => {
-  if (isMessage(message, BytesValueSchema)) return message.value
-  await new Promise<void>((resolve) => shared.turns.later(resolve, true))
-  const bytes = toBinary(schema, message)
-  await new Promise<void>((resolve) => shared.turns.later(resolve, true))
-  return bytes
-}
+/** The bytes of a request, from what Connect was given in its place. */
+type BytesOf = (schema: DescMessage, wrapped: Message) => Promise<Uint8Array>
 
-async function* encoded(
-  shared: Shared,
+async function* unwrapped(
+  bytesOf: BytesOf,
   schema: DescMessage,
   messages: AsyncIterable<Message>
 ): AsyncGenerator<Uint8Array> {
-  for await (const message of messages) yield await bytesOf(shared, schema, message)
+  for await (const message of messages) yield await bytesOf(schema, message)
 }
 
 /** What Connect reads and writes in place of a method's messages. */
 interface Forms {
   readonly input: DescMessage
   readonly output: DescMessage
+  readonly bytesOf: BytesOf
 }
 
 const isStream = (method: DescMethod): method is DescMethodBiDiStreaming => method.methodKind === "bidi_streaming"
@@ -155,21 +149,27 @@ const addStream = (
   router: ConnectRouter,
   shared: Shared,
   method: DescMethodBiDiStreaming,
-  { input, output }: Forms
+  { bytesOf, input, output }: Forms
 ): void => {
   router.rpc({ ...method, input, output }, async function* (requests: AsyncIterable<Message>, context) {
     const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
-    void stream.readAll(encoded(shared, input, requests))
+    void stream.readAll(unwrapped(bytesOf, method.input, requests))
     for await (const response of stream.responses()) yield await toMessage(shared, method.output, response, context)
   })
 }
 
-const addUnary = (router: ConnectRouter, shared: Shared, method: DescMethodUnary, { input, output }: Forms): void => {
+const addUnary = (
+  router: ConnectRouter,
+  shared: Shared,
+  method: DescMethodUnary,
+  { bytesOf, input, output }: Forms
+): void => {
   router.rpc({ ...method, input, output }, async (request: Message, context) => {
+    const bytes = await bytesOf(method.input, request)
     const stream = new ConnectStream(shared, discoveryCallOf(context), context.signal)
     stream.start()
-    void bytesOf(shared, input, request).then((bytes) => stream.request(bytes))
+    void stream.request(bytes)
     for await (const response of stream.responses()) return await toMessage(shared, method.output, response, context)
     throw toError(Status.make("INTERNAL", "the server gave no response"))
   })
@@ -183,18 +183,20 @@ const maxBytesOf = ({ maxRequestBytes, maxWholeRequestBytes }: Shared): number =
 
 /** The handlers for requests in protobuf, or for those in JSON. */
 const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
-  const { maxJsonValues } = shared
+  const { maxJsonValues, turns } = shared
+  const maxBytes = maxBytesOf(shared)
   const router = createConnectRouter({
-    readMaxBytes: maxBytesOf(shared) + (isJson ? 0 : WholeRequests.wrapBytes),
-    acceptCompression: [WholeRequests.gzipOf({ isJson, maxJsonValues })],
-    jsonOptions: { registry: await TypeRegistry.forJson(null) }
+    readMaxBytes: WholeRequests.wrappedBytes(maxBytes, isJson),
+    acceptCompression: [WholeRequests.gzipOf({ isJson, maxBytes })]
   })
+  const options = { registry: await TypeRegistry.forJson(null), ignoreUnknownFields: true }
+  const bytesOf: BytesOf = (schema, wrapped) =>
+    Turns.promise(turns, WholeRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
   const services = await loadServices()
   for (const { methods } of services) {
     for (const method of methods) {
-      const forms = isJson
-        ? { input: method.input, output: WrittenJson.schema }
-        : { input: BytesValueSchema, output: method.output }
+      const output = isJson ? WrittenJson.schema : method.output
+      const forms = { input: WholeRequests.schemaOf(isJson), output, bytesOf }
       if (isUnary(method)) addUnary(router, shared, method, forms)
       else if (isStream(method)) addStream(router, shared, method, forms)
     }
@@ -321,7 +323,6 @@ export const make = (shared: Shared): Serve => {
       isJson: isJson(contentType),
       isCompressed: bare && encoding !== "identity",
       maxBytes: maxBytesOf(shared),
-      maxJsonValues: shared.maxJsonValues,
       onHeld
     }
     // It is another one where a message is wrapped.

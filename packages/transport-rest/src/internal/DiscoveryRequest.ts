@@ -3,15 +3,14 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as JsonParts from "@effect-xds/transport/JsonParts"
+import { reasonOf } from "@effect-xds/transport/JsonText"
+import * as MessageParts from "@effect-xds/transport/MessageParts"
 import * as Turns from "@effect-xds/transport/Turns"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
-import * as JsonValues from "@effect-xds/transport/JsonValues"
-import * as JsonParts from "./JsonParts.js"
-import { isObject, notObject, parseObject, reasonOf } from "./JsonText.js"
-import * as MessageParts from "./MessageParts.js"
 import * as Names from "./Names.js"
 import { badRequest, Refusal } from "./Refusal.js"
 
@@ -39,7 +38,7 @@ const notRequest = (cause: unknown): Refusal =>
 const notNode = (cause: unknown): Refusal =>
   cause instanceof Refusal ? cause : badRequest(`the body is not a DiscoveryRequest: in field node: ${reasonOf(cause)}`)
 
-/** Bytes from which on JSON is read, and hashed, in parts; an Envoy's node has 77 KB. */
+/** Bytes from which on JSON is hashed in parts; an Envoy's node has 77 KB. */
 const largeJson = 128 * 1024
 
 /** Bytes that are hashed in one part. */
@@ -94,12 +93,6 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
 
   const inTurns = <A>(parts: Turns.Parts<A>, onFailure: (cause: unknown) => Refusal): Effect.Effect<A, Refusal> =>
     Effect.mapError(Turns.inTurns(turns, parts), onFailure)
-  /** Something that cannot be done in parts, in what is left of this turn or in another one. */
-  function* whole<A>(work: () => A): Turns.Parts<A> {
-    yield
-    return work()
-  }
-
   function* namesOf(names: ReadonlyArray<string>): Turns.Parts<ReadonlyArray<string>> {
     const sorted = yield* Names.sortedOnce(names, maxNames)
     if (sorted !== undefined) return sorted
@@ -108,28 +101,12 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
   }
 
   function* parse(bytes: Uint8Array): Turns.Parts<JsonObject> {
-    if (!(yield* JsonValues.isWithin(bytes, maxJsonValues))) {
-      const hint = "send application/x-protobuf, which has no such limit"
-      const message = `the body holds more than ${maxJsonValues} JSON values, the limit of this server; ${hint}`
-      throw new Refusal({ status: 413, code: "RESOURCE_EXHAUSTED", message })
-    }
-    if (bytes.length >= largeJson) return yield* parseLarge(bytes)
-    return yield* whole(() =>
-      Either.getOrThrowWith(parseObject(bytes, "the body", "DiscoveryRequest"), (reason) => badRequest(reason))
-    )
-  }
-
-  /** The same in parts. */
-  function* parseLarge(bytes: Uint8Array): Turns.Parts<JsonObject> {
-    if (!(yield* whole(() => JsonParts.isText(bytes)))) throw badRequest("the body is not JSON: it is not UTF-8")
-    try {
-      const json = yield* JsonParts.parse(bytes)
-      if (isObject(json)) return json
-      throw badRequest(notObject(json, "the body", "DiscoveryRequest"))
-    } catch (cause) {
-      if (!(cause instanceof JsonParts.Malformed)) throw cause
-      throw badRequest(`the body is not JSON: ${yield* JsonParts.place(bytes, cause)}: it is wrong there`)
-    }
+    const expected = { subject: "the body", kind: "DiscoveryRequest", maxValues: maxJsonValues }
+    const read = yield* JsonParts.readObject(bytes, expected)
+    if (Either.isRight(read)) return read.right
+    if (!read.left.isTooMuch) throw badRequest(read.left.message)
+    const message = `${read.left.message}; send application/x-protobuf, which has no such limit`
+    throw new Refusal({ status: 413, code: "RESOURCE_EXHAUSTED", message })
   }
 
   const jsonNode = (node: JsonValue | undefined): Effect.Effect<Uint8Array | undefined, Refusal> => {

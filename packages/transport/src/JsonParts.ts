@@ -1,11 +1,16 @@
 /**
  * JSON texts of megabytes, read and written some at a time: what `JSON.parse` and `JSON.stringify` do in one go, in which nobody else
  * is served. Pieces of the text are parsed by themselves and put together; what they give is what the whole would have given.
+ *
+ * @since 0.1.0
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
-import type { Parts } from "@effect-xds/transport/Turns"
+import * as Either from "effect/Either"
 import { Buffer, isUtf8 } from "node:buffer"
+import * as JsonText from "./JsonText.js"
 import { isObject } from "./JsonText.js"
+import * as JsonValues from "./JsonValues.js"
+import type { Parts } from "./Turns.js"
 
 /** Bytes from which on a piece is parsed. A string or a number is never divided: to take one of megabytes is fast. */
 const pieceBytes = 16_384
@@ -34,7 +39,11 @@ const newline = 0x0a
 const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 
-/** A text that is no JSON, and where: `at` is a byte, `exact` whether it is this one or one after it. */
+/**
+ * A text that is no JSON, and where: `at` is a byte, `exact` whether it is this one or one after it.
+ *
+ * @since 0.1.0
+ */
 export class Malformed extends Error {
   constructor(
     readonly at: number,
@@ -245,13 +254,69 @@ class Reading {
 /** Of what `JSON.parse` gives. */
 const isValue = (json: unknown): json is JsonValue => json !== undefined
 
-/** Whether bytes are text at all. */
-export const isText = (bytes: Uint8Array): boolean => isUtf8(bytes)
+/** Bytes from which on a text is read in parts; an Envoy's node has 77 KB. */
+const large = 128 * 1024
 
-/** What a text says; throws {@link Malformed}. The bytes are to be UTF-8. */
+/**
+ * What a text is to be: said after `subject`, it is a `kind` of no more than `maxValues`.
+ *
+ * @since 0.1.0
+ */
+export interface Expected {
+  readonly subject: string
+  readonly kind: string
+  readonly maxValues: number
+}
+
+/**
+ * Why a text is not what it is to be, in words. `isTooMuch`: it holds too many values, and was not looked at further.
+ *
+ * @since 0.1.0
+ */
+export interface Unexpected {
+  readonly isTooMuch: boolean
+  readonly message: string
+}
+
+/**
+ * Reads an object.
+ *
+ * @since 0.1.0
+ */
+export function* readObject(
+  bytes: Uint8Array,
+  { kind, maxValues, subject }: Expected
+): Parts<Either.Either<JsonObject, Unexpected>> {
+  if (!(yield* JsonValues.isWithin(bytes, maxValues))) {
+    const message = `${subject} holds more than ${maxValues} JSON values, the limit of this server`
+    return Either.left({ isTooMuch: true, message })
+  }
+  // What cannot be done in parts has what is left of this turn, or another one.
+  yield
+  const malformed = (message: string): Unexpected => ({ isTooMuch: false, message })
+  if (bytes.length < large) return Either.mapLeft(JsonText.parseObject(bytes, subject, kind), malformed)
+  if (!isUtf8(bytes)) return Either.left(malformed(`${subject} is not JSON: it is not UTF-8`))
+  try {
+    const json = yield* parse(bytes)
+    return isObject(json) ? Either.right(json) : Either.left(malformed(JsonText.notObject(json, subject, kind)))
+  } catch (cause) {
+    if (!(cause instanceof Malformed)) throw cause
+    return Either.left(malformed(`${subject} is not JSON: ${yield* place(bytes, cause)}: it is wrong there`))
+  }
+}
+
+/**
+ * What a text says; throws {@link Malformed}. The bytes are to be UTF-8.
+ *
+ * @since 0.1.0
+ */
 export const parse = (bytes: Uint8Array): Parts<JsonValue> => new Reading(bytes).all()
 
-/** Where a byte of a text is, for people. */
+/**
+ * Where a byte of a text is, for people.
+ *
+ * @since 0.1.0
+ */
 export function* place(bytes: Uint8Array, { at, exact }: Malformed): Parts<string> {
   let line = 1
   let start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
@@ -266,7 +331,11 @@ export function* place(bytes: Uint8Array, { at, exact }: Malformed): Parts<strin
   return `line ${line}, column ${column + 1}`
 }
 
-/** Whether a value has few values in it, and short ones. */
+/**
+ * Whether a value has few values in it, and short ones.
+ *
+ * @since 0.1.0
+ */
 export const isSmall = (json: JsonValue): boolean => weigh(json, manyValues) > 0
 
 const weigh = (json: JsonValue, left: number): number => {
@@ -287,7 +356,11 @@ const weigh = (json: JsonValue, left: number): number => {
   return rest
 }
 
-/** What `JSON.stringify` gives, in parts that follow one another. */
+/**
+ * What `JSON.stringify` gives, in parts that follow one another.
+ *
+ * @since 0.1.0
+ */
 export function* texts(json: JsonValue, depth = 0): Generator<string, void, void> {
   if (typeof json !== "object" || json === null || depth >= deepest || isSmall(json)) return yield JSON.stringify(json)
   const isArray = Array.isArray(json)

@@ -1,14 +1,16 @@
 /**
  * JSON as the bytes of a message, in parts: what `toBinary(schema, fromJson(schema, json))` gives in one go. What is large in a
  * message is encoded by itself and put behind the rest of it: a reader of protobuf takes that for one message.
+ *
+ * @since 0.1.0
  */
 import type { DescField, DescMessage, JsonObject, JsonReadOptions, JsonValue } from "@bufbuild/protobuf"
 import { fromJson, ScalarType, toBinary } from "@bufbuild/protobuf"
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
-import type { Parts } from "@effect-xds/transport/Turns"
 import { isSmall } from "./JsonParts.js"
 import { isObject } from "./JsonText.js"
+import type { Parts } from "./Turns.js"
 
 /** Values that are encoded in one part. */
 const valuesAtATime = 256
@@ -45,7 +47,11 @@ const shifted = (cause: unknown, by: number): unknown =>
       )
     : cause
 
-/** The bytes of a message. Fails as `fromJson` does; of several mistakes it may tell another one. */
+/**
+ * The bytes of a message. Fails as `fromJson` does; of several mistakes it may tell another one.
+ *
+ * @since 0.1.0
+ */
 export function* encode(schema: DescMessage, json: JsonValue, options: Options, depth = 0): Parts<Uint8Array> {
   yield
   // What is too deep is told by whoever finds it so.

@@ -1,10 +1,18 @@
-/** JSON text as it comes from peers: an object, or where it is none. */
+/**
+ * JSON text as it comes from peers: an object, or where it is none.
+ *
+ * @since 0.1.0
+ */
 import type { JsonObject } from "@bufbuild/protobuf"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as Either from "effect/Either"
 
-/** Why something cannot be read, in words for the peer and for the log: without what they quote of it. */
+/**
+ * Why something cannot be read, in words for the peer and for the log: without what they quote of it.
+ *
+ * @since 0.1.0
+ */
 export const reasonOf = (cause: unknown): string =>
   // What ends first, the stack or the bound on its depth, is the machine's matter and not the peer's.
   cause instanceof RangeError || (cause instanceof Error && cause.message.includes("maximum recursion depth"))
@@ -28,11 +36,19 @@ const whereInText = (text: string, message: string): string => {
   return "line 1"
 }
 
-/** Whether what `JSON.parse` gives has members. */
+/**
+ * Whether what `JSON.parse` gives has members.
+ *
+ * @since 0.1.0
+ */
 export const isObject = (json: unknown): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
-/** Reads an object; what is wrong is said after `subject`, which is to be a `kind`. */
+/**
+ * Reads an object; what is wrong is said after `subject`, which is to be a `kind`.
+ *
+ * @since 0.1.0
+ */
 export const parseObject = (bytes: Uint8Array, subject: string, kind: string): Either.Either<JsonObject, string> => {
   let text: string
   try {
@@ -51,7 +67,11 @@ export const parseObject = (bytes: Uint8Array, subject: string, kind: string): E
   return isObject(json) ? Either.right(json) : Either.left(notObject(json, subject, kind))
 }
 
-/** Why JSON that is no object is not what it is to be. */
+/**
+ * Why JSON that is no object is not what it is to be.
+ *
+ * @since 0.1.0
+ */
 export const notObject = (json: unknown, subject: string, kind: string): string => {
   const found = json === null ? "null" : Array.isArray(json) ? "an array" : `a ${typeof json}`
   return `${subject} is not a ${kind}: it is ${found} and not an object`
