@@ -1,2 +1,3 @@
+export * as NodeProber from "./NodeProber.js"
 export * as Prober from "./Prober.js"
 export * as Resolver from "./Resolver.js"

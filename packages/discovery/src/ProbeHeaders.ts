@@ -45,7 +45,10 @@ const problemOfName = (name: string, isGrpc: boolean): string | undefined => {
   return isOurs ? `${name} is set by the probe; leave it out` : undefined
 }
 
+/** Each byte as a character, as Node takes headers. */
 const latin1 = (bytes: Uint8Array): string => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")
+
+const encoder = new TextEncoder()
 
 /** ★ A percent sign begins a command of Envoy, unless it is doubled. */
 const literal = (text: string): string | undefined =>
@@ -108,7 +111,7 @@ export const make = (
     if (append !== undefined && appendAction !== Action.APPEND_IF_EXISTS_OR_ADD) {
       mistake(`${path}.append`, "both append and append_action are set; set append_action alone")
     }
-    const value = literal(header.rawValue.length > 0 ? latin1(header.rawValue) : header.value)
+    const value = literal(latin1(header.rawValue.length > 0 ? header.rawValue : encoder.encode(header.value)))
     if (value === undefined) {
       mistake(`${path}.header.value`, "commands such as %HOSTNAME% are not supported; a percent sign is %%")
     } else if (!isValue(value)) mistake(`${path}.header.value`, "a character in it cannot be in a header; take it out")
