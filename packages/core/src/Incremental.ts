@@ -16,6 +16,7 @@ import * as ResourceSet from "./ResourceSet.js"
 import * as Response from "./Response.js"
 import * as ResponseParts from "./ResponseParts.js"
 import * as SharedResponse from "./SharedResponse.js"
+import * as Steps from "./Steps.js"
 import type { Flush, Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 
@@ -125,19 +126,19 @@ const noResources: ReadonlyArray<Resource> = []
  *
  * @since 0.1.0
  */
-export const flush = (
+export const flush = function* (
   self: Subscription,
   { changes, maxBytes, removals, set, ttl, updates }: Flush,
   openers: ReadonlyArray<string>,
   sorted?: InitialVersions.Sorted
-): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] => {
+): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>]> {
   const wild = Subscriptions.isWild(self)
   const first = self.mark === undefined
   const everything = wild && (first || self.resync)
   const advanced = first || everything || updates
   const changed = updates ? changes.changed : []
 
-  const before = self.initial.size === 0 ? InitialVersions.none : InitialVersions.compare(self.initial, set)
+  const before = self.initial.size === 0 ? InitialVersions.none : yield* InitialVersions.compare(self.initial, set)
   const { included, held, lost, missing } = answers(
     self,
     advanced ? self.forced : entailed(self, set),
@@ -145,18 +146,22 @@ export const flush = (
     before,
     sorted?.heldMore === true
   )
-  const gone = [...lost, ...(first && before !== InitialVersions.none ? quotedInVain(self, set, before, sorted) : [])]
+  const gone = Array.from(lost)
+  if (first && before !== InitialVersions.none) yield* quotedInVain(self, set, before, sorted, gone)
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
-    if (self.initial.size === 0 || self.resync) resources = ResourceSet.all(set)
+    if (self.initial.size === 0 || self.resync) resources = yield* ResourceSet.listing(set)
     else if (included.size === 0 && HashSet.size(self.insisted) === 0) {
-      const unheld = before.unheld()
-      resources = before.others.size === 0 ? unheld : unheld.filter((resource) => !isQuotedByAlias(before, resource))
+      const unheld = yield* before.unheld()
+      resources =
+        before.others.size === 0
+          ? unheld
+          : yield* Steps.filter(unheld, (resource) => !isQuotedByAlias(before, resource))
     } else {
       const isSent = (resource: Resource) =>
         included.has(resource.name) || !holds(self, before, resource.name, resource)
-      resources = ResourceSet.all(set).filter(isSent)
+      resources = yield* Steps.filter(yield* ResourceSet.listing(set), isSent)
     }
   } else if (included.size === 0) {
     resources = changed
@@ -200,12 +205,12 @@ export const flush = (
   // there is under that name, or that there is nothing, is said in a response of its own.
   const removedNames = new Set(gone)
   for (const name of openers) removedNames.delete(name)
-  let aliases = matchedAliases(self, set, resources)
+  let aliases = yield* matchedAliases(self, set, resources)
   const later = new Set<string>()
   if (removedNames.size > 0) {
     const isLater = ({ name }: Resource) => aliases.get(name)?.some((alias) => removedNames.has(alias)) === true
     // Who was to be told by other names, too, is told then: nothing else would.
-    for (const resource of resources.filter(isLater)) {
+    for (const resource of yield* Steps.filter(resources, isLater)) {
       const isTold = (name: string) =>
         self.mark !== undefined &&
         ResourceSet.nameAt(self.mark, name) === resource.name &&
@@ -216,8 +221,8 @@ export const flush = (
     }
     if (later.size > 0) {
       const isNow = (resource: Resource) => !isLater(resource)
-      resources = resources.filter(isNow)
-      aliases = matchedAliases(self, set, resources)
+      resources = yield* Steps.filter(resources, isNow)
+      aliases = yield* matchedAliases(self, set, resources)
     }
   }
   if (isVirtualHost) {
@@ -230,12 +235,12 @@ export const flush = (
   const isFree = (resource: Resource) =>
     Subscriptions.askedAliases(self, set, resource).every((name) => !later.has(name))
   const heartbeats =
-    ttl && self.initial.size > 0 ? renewed(self, set, before, held, resources).filter(isFree) : noResources
+    ttl && self.initial.size > 0 ? (yield* renewed(self, set, before, held, resources)).filter(isFree) : noResources
 
   const next = Subscriptions.draft(self)
   const aliasesOf = (resource: Resource) => Subscriptions.askedAliases(self, set, resource)
   if (!wild) {
-    next.names = Subscriptions.hold(
+    next.names = yield* Subscriptions.hold(
       Subscriptions.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
       [...resources, ...held],
       aliasesOf
@@ -257,6 +262,7 @@ export const flush = (
   const isEmpty = resources.length + removed.length + absent.length + heartbeats.length === 0
   if (!self.owed && isEmpty) return [next, undefined, []]
 
+  const matched = heartbeats.length === 0 ? aliases : yield* matchedAliases(self, set, [...resources, ...heartbeats])
   const make = () =>
     ResponseParts.split(
       Response.make({
@@ -267,7 +273,7 @@ export const flush = (
         removed,
         heartbeats,
         absent,
-        aliases: heartbeats.length === 0 ? aliases : matchedAliases(self, set, [...resources, ...heartbeats]),
+        aliases: matched,
         ttl
       }),
       maxBytes
@@ -276,10 +282,10 @@ export const flush = (
   const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.forced) === 0
   const response =
     alike && everything && self.initial.size === 0 && removed.length === 0
-      ? SharedResponse.of(set, set.mark, `delta full ${ttl} ${maxBytes}`, make)
+      ? yield* SharedResponse.of(set, set.mark, `delta full ${ttl} ${maxBytes}`, make)
       : alike && !everything && self.mark !== undefined && self.lingering.size === 0 && typeof removals === "string"
-        ? SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl} ${maxBytes}`, make)
-        : make()
+        ? yield* SharedResponse.of(set, self.mark, `delta changed ${updates} ${removals} ${ttl} ${maxBytes}`, make)
+        : yield* make()
   return [next, response, resources]
 }
 
@@ -298,16 +304,16 @@ const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean
   return false
 }
 
-/** What the client says that it holds, and must not hold any more. */
-const quotedInVain = (
+/** Finds what the client says that it holds, and must not hold any more. */
+const quotedInVain = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   before: InitialVersions.Comparison,
-  sorted: InitialVersions.Sorted | undefined
-): ReadonlyArray<string> => {
+  sorted: InitialVersions.Sorted | undefined,
+  gone: Array<string>
+): Steps.Steps<void> {
   const wild = Subscriptions.isWild(self)
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
-  const gone: Array<string> = []
   // ★ A client that asked by an alias may quote the name of the resource alone: then it may be another's alias by now.
   const isQuotedItself = (name: string): boolean => {
     if (before.others.has(name)) return true
@@ -316,7 +322,9 @@ const quotedInVain = (
   }
   const mayHaveOthers =
     sorted?.mayHaveOthers ?? (!wild && isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name)))
+  let count = 0
   for (const [name, version] of before.others) {
+    if (++count % Steps.atOnce === 0) yield
     // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
     if (isVirtualHost && version === "") continue
     const resource = ResourceSet.find(set, name)
@@ -336,9 +344,9 @@ const quotedInVain = (
     }
   }
   if (mayHaveOthers) {
-    for (const resource of before.held()) if (!Subscriptions.isAsked(self, set, resource)) gone.push(resource.name)
+    const isUnasked = (resource: Resource) => !Subscriptions.isAsked(self, set, resource)
+    for (const resource of yield* Steps.filter(yield* before.held(), isUnasked)) gone.push(resource.name)
   }
-  return gone
 }
 
 /** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by an alias. */
@@ -400,17 +408,19 @@ const isQuotedByAlias = (before: InitialVersions.Comparison, resource: Resource)
   resource.aliases.some((alias) => isQuoted(before, alias, resource))
 
 /** ★ What the client said that it holds with a TTL, and still is so: else it would lose it before the next renewal. */
-const renewed = (
+const renewed = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   before: InitialVersions.Comparison,
   held: ReadonlyArray<Resource>,
   sent: ReadonlyArray<Resource>
-): ReadonlyArray<Resource> => {
+): Steps.Steps<ReadonlyArray<Resource>> {
   if (HashMap.isEmpty(set.ttls)) return []
   const found = new Set(held.filter(({ ttl }) => ttl !== undefined))
   if (Subscriptions.isWild(self) && self.mark === undefined) {
+    let count = 0
     for (const name of HashMap.keys(set.ttls)) {
+      if (++count % Steps.atOnce === 0) yield
       const resource = ResourceSet.get(set, name)
       if (resource !== undefined && holds(self, before, name, resource)) found.add(resource)
     }
@@ -488,14 +498,16 @@ const answers = (
 }
 
 /** The aliases under which a client asked for these resources. */
-const matchedAliases = (
+const matchedAliases = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   resources: ReadonlyArray<Resource>
-): ReadonlyMap<string, ReadonlyArray<string>> => {
+): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
   const matched = new Map<string, ReadonlyArray<string>>()
   if (HashMap.isEmpty(self.names)) return matched
+  let count = 0
   for (const resource of resources) {
+    if (++count % Steps.atOnce === 0) yield
     const aliases = Subscriptions.askedAliases(self, set, resource)
     if (aliases.length > 0) matched.set(resource.name, aliases)
   }
@@ -507,34 +519,35 @@ const matchedAliases = (
  *
  * @since 0.1.0
  */
-export const heartbeat = (
+export const heartbeat = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   due: ReadonlyArray<Resource>,
   now: number
-): Response.Response =>
-  Response.make({
+): Steps.Steps<Response.Response> {
+  return Response.make({
     protocol: "Incremental",
     typeUrl: self.typeUrl,
     version: set.version,
     resources: due.filter((resource) => Heartbeat.isWhole(self, resource, now)),
     heartbeats: due.filter((resource) => !Heartbeat.isWhole(self, resource, now)),
-    aliases: matchedAliases(self, set, due),
+    aliases: yield* matchedAliases(self, set, due),
     ttl: true
   })
+}
 
 /**
  * A response that also renews the TTLs of what is `due` and not in it.
  *
  * @since 0.1.0
  */
-export const withHeartbeats = (
+export const withHeartbeats = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   response: Response.Response,
   due: ReadonlyArray<Resource>,
   now: number
-): Response.Response => {
+): Steps.Steps<Response.Response> {
   const { absent, heartbeats, removed, resources } = response
   const named = new Set([
     ...[...resources, ...heartbeats].map(({ name }) => name),
@@ -542,7 +555,7 @@ export const withHeartbeats = (
     ...removed,
     ...absent
   ])
-  const known = matchedAliases(self, set, due)
+  const known = yield* matchedAliases(self, set, due)
   const isOther = ({ name }: Resource) => ![name, ...(known.get(name) ?? [])].some((each) => named.has(each))
   const others = due.filter(isOther)
   if (others.length === 0) return response
@@ -550,6 +563,6 @@ export const withHeartbeats = (
     ...response,
     resources: [...resources, ...others.filter((resource) => Heartbeat.isWhole(self, resource, now))],
     heartbeats: [...heartbeats, ...others.filter((resource) => !Heartbeat.isWhole(self, resource, now))],
-    aliases: new Map([...response.aliases, ...matchedAliases(self, set, others)])
+    aliases: new Map([...response.aliases, ...(yield* matchedAliases(self, set, others))])
   }
 }

@@ -15,6 +15,7 @@ import * as HashSet from "effect/HashSet"
 import { NumberSet } from "./NumberSet.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
+import * as Steps from "./Steps.js"
 import type { VersionDictionary } from "./VersionDictionary.js"
 
 /** The tag of `initial_resource_versions` in a request. */
@@ -274,9 +275,9 @@ export interface Comparison {
   /** Whether the client holds a resource of the set, as it is. */
   readonly isHeld: (resource: Resource) => boolean
   /** Those it does not, in the order of the set. */
-  readonly unheld: () => ReadonlyArray<Resource>
+  readonly unheld: () => Steps.Steps<ReadonlyArray<Resource>>
   /** Those it does. */
-  readonly held: () => ReadonlyArray<Resource>
+  readonly held: () => Steps.Steps<ReadonlyArray<Resource>>
   /** What it holds beside those: what is gone, or has another version. */
   readonly others: ReadonlyMap<string, string>
 }
@@ -286,24 +287,34 @@ export interface Comparison {
  *
  * @since 0.1.0
  */
-export const none: Comparison = { isHeld: () => false, unheld: () => [], held: () => [], others: new Map() }
+export const none: Comparison = {
+  isHeld: () => false,
+  unheld: () => Steps.of([]),
+  held: () => Steps.of([]),
+  others: new Map()
+}
 
 /**
  * Compares what a client holds with a set.
  *
  * @since 0.1.0
  */
-export const compare = (versions: ReadonlyMap<string, string>, set: ResourceSet.ResourceSet): Comparison => {
+export const compare = function* (
+  versions: ReadonlyMap<string, string>,
+  set: ResourceSet.ResourceSet
+): Steps.Steps<Comparison> {
   const interned =
-    versions instanceof InternedVersions ? meaningOf(versions.dictionary, set).compare(versions.numbers) : undefined
+    versions instanceof InternedVersions
+      ? yield* meaningOf(versions.dictionary, set).compare(versions.numbers)
+      : undefined
   const beside = versions instanceof InternedVersions ? versions.beside : versions
   if (interned !== undefined && beside.size === 0) return interned
   const isHeld = (resource: Resource): boolean =>
     beside.get(resource.name) === resource.version || interned?.isHeld(resource) === true
   return {
     isHeld,
-    unheld: () => ResourceSet.all(set).filter((resource) => !isHeld(resource)),
-    held: () => ResourceSet.all(set).filter(isHeld),
+    unheld: () => Steps.filter(ResourceSet.all(set), (resource) => !isHeld(resource)),
+    held: () => Steps.filter(ResourceSet.all(set), isHeld),
     others: interned === undefined ? beside : new Map([...interned.others, ...beside])
   }
 }
@@ -322,31 +333,6 @@ export interface Holder {
 }
 
 /**
- * What a client holds that comes back, gone through so many entries at a time for names that there is nothing under: of those it
- * need only be told that they are gone, and there may be a hundred thousand of them.
- *
- * @since 0.1.0
- */
-export interface Sorting {
-  readonly asked: Holder
-  /** Whether it is sent every resource of the type. */
-  readonly wild: boolean
-  readonly versions: ReadonlyMap<string, string>
-  readonly set: ResourceSet.ResourceSet
-  /** The entries: those that are numbers of a dictionary, then the names of the others. */
-  readonly numbers: Uint32Array
-  readonly names: ReadonlyArray<string>
-  /** How many entries were looked at. */
-  readonly at: number
-  /** What was found, in the order of the steps. */
-  readonly found: ReadonlyArray<Found>
-  /** The names of a dictionary that are in `found`: one name may be in several entries. */
-  readonly seen: HashSet.HashSet<string>
-  /** What comes of it, in a step of its own. */
-  readonly sorted: Sorted | undefined
-}
-
-/**
  * What is left of what the client holds, and what the rest of it said.
  *
  * @since 0.1.0
@@ -361,149 +347,91 @@ export interface Sorted {
   readonly heldMore: boolean
 }
 
-interface Found {
-  /** The places of the entries that are left. */
-  readonly kept: ReadonlyArray<number>
-  readonly gone: ReadonlyArray<string>
-  /** Names that were given up in the same request: gone as well, unless the client had them by nothing but that name. */
-  readonly givenUp: ReadonlyArray<string>
-  /** How many of the entries are names that were asked for. */
-  readonly asked: number
-  /** How many of those that are not left have a version. */
-  readonly lost: number
-}
-
 /** Entries that are known already cost so many times less. */
 const knownPerNew = 16
 
 /**
- * Begins to sort.
+ * Goes through what a client holds that comes back for names that there is nothing under: of those it need only be told that they are
+ * gone, and there may be a hundred thousand of them.
  *
  * @since 0.1.0
  */
-export const sorting = (asked: Holder, wild: boolean, set: ResourceSet.ResourceSet): Sorting => {
-  const { initial } = asked
-  return {
-    asked,
-    wild,
-    versions: initial,
-    set,
-    numbers: initial instanceof InternedVersions ? initial.numbers.toArray() : new Uint32Array(0),
-    names: Array.from((initial instanceof InternedVersions ? initial.beside : initial).keys()),
-    at: 0,
-    found: [],
-    seen: HashSet.empty(),
-    sorted: undefined
-  }
-}
-
-/**
- * Whether what was sorted is still what the client holds and asks for.
- *
- * @since 0.1.0
- */
-export const isSorted = (self: Sorting, asked: Holder, wild: boolean, set: ResourceSet.ResourceSet): boolean =>
-  self.versions === asked.initial &&
-  self.set === set &&
-  self.asked.names === asked.names &&
-  self.asked.insisted === asked.insisted &&
-  self.asked.forced === asked.forced &&
-  self.wild === wild
-
-/**
- * Looks at so many entries more; at more of those that were looked up for another client already. After the last of them puts
- * together what was found.
- *
- * @since 0.1.0
- */
-export const sort = (self: Sorting, count: number): Sorting => {
-  const { asked, names, numbers, set, versions } = self
-  const all = numbers.length + names.length
-  if (self.at >= all) return gather(self)
-  const found = { kept: Array<number>(), gone: Array<string>(), givenUp: Array<string>(), asked: 0, lost: 0 }
-  const isHost = asked.typeUrl === ResourceType.VirtualHost.typeUrl
-  const isCounted = !self.wild && !HashMap.isEmpty(asked.names)
+export const sort = function* (
+  { forced, initial, insisted, names, typeUrl }: Holder,
+  /** Whether it is sent every resource of the type. */
+  wild: boolean,
+  set: ResourceSet.ResourceSet
+): Steps.Steps<Sorted> {
+  const isHost = typeUrl === ResourceType.VirtualHost.typeUrl
+  const isCounted = !wild && !HashMap.isEmpty(names)
   const isElsewhere = isHost || !HashMap.isEmpty(set.aliases)
-  const interned = versions instanceof InternedVersions ? versions : undefined
-  const meaning = interned === undefined ? undefined : meaningOf(interned.dictionary, set)
-  const seen = HashSet.beginMutation(self.seen)
-  let left = count * knownPerNew
-  let { at } = self
-  for (; at < all && left > 0; at++) {
-    const number = at < numbers.length ? numbers[at] : undefined
-    // Where it is known what it means, there is no need to know what it says.
-    if (number !== undefined && meaning !== undefined && interned !== undefined) {
-      const isKnown = meaning.isKnown(number)
-      const held = meaning.heldBy(number)
-      if (held !== undefined || (!isCounted && meaning.isNamed(number))) {
-        left -= isKnown ? 1 : knownPerNew
-        if (isCounted && held !== undefined && HashMap.has(asked.names, held.name)) found.asked++
-        found.kept.push(at)
-        continue
-      }
-    }
-    left -= knownPerNew
-    const [name, version] = entryAt(self, at)
-    const isAsked = HashMap.has(asked.names, name)
-    if (isAsked) found.asked++
-    if ((isElsewhere ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined) {
-      found.kept.push(at)
-      continue
-    }
-    if (version !== "") found.lost++
+  const gone: Array<string> = []
+  /** Gone as well, unless the client had them by nothing but that name. */
+  const givenUp: Array<string> = []
+  /** One name may be in several entries of a dictionary. */
+  const seen = new Set<string>()
+  let asked = 0
+  let heldMore = false
+  /** Whether an entry is left. */
+  const isLeft = (name: string, version: string, isNumber: boolean): boolean => {
+    const isAsked = HashMap.has(names, name)
+    if (isAsked) asked++
+    if ((isElsewhere ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined) return true
+    if (version !== "") heldMore = true
     // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
-    if (isHost && version === "") continue
-    if (number !== undefined) {
-      if (HashSet.has(seen, name)) continue
-      HashSet.add(seen, name)
+    if (isHost && version === "") return false
+    if (isNumber) {
+      if (seen.has(name)) return false
+      seen.add(name)
     }
     // What is to be answered by its name is told so; of a host that is another answer.
-    if (HashSet.has(asked.forced, name) && !(isHost && isAsked)) continue
-    if (!HashSet.has(asked.insisted, name)) found.gone.push(name)
-    else if (!isAsked) found.givenUp.push(name)
+    if (HashSet.has(forced, name) && !(isHost && isAsked)) return false
+    if (!HashSet.has(insisted, name)) gone.push(name)
+    else if (!isAsked) givenUp.push(name)
+    return false
   }
-  return { ...self, at, found: [...self.found, found], seen: HashSet.endMutation(seen) }
-}
-
-const entryAt = ({ names, numbers, versions }: Sorting, at: number): readonly [name: string, version: string] => {
-  const number = numbers[at]
-  const isInterned = versions instanceof InternedVersions
-  if (isInterned && number !== undefined) return versions.dictionary.textOf(number)
-  const name = names[at - numbers.length] ?? ""
-  return [name, (isInterned ? versions.beside : versions).get(name) ?? ""]
-}
-
-/** Says what comes of what was found. */
-const gather = (self: Sorting): Sorting => {
-  const { asked, found, wild } = self
-  const mayHaveOthers = !wild && found.reduce((sum, each) => sum + each.asked, 0) < HashMap.size(asked.names)
-  const gone = found.flatMap((each) => each.gone)
-  if (mayHaveOthers || wild) for (const { givenUp } of found) for (const name of givenUp) gone.push(name)
-  const heldMore = found.some(({ lost }) => lost > 0)
-  return { ...self, sorted: { versions: leftOf(self), gone, mayHaveOthers, heldMore } }
-}
-
-const leftOf = (self: Sorting): ReadonlyMap<string, string> => {
-  const { found, names, numbers, versions } = self
-  const left = found.reduce((sum, { kept }) => sum + kept.length, 0)
-  if (left === numbers.length + names.length) return versions
+  let effort = 0
+  const left = new NumberSet()
+  if (initial instanceof InternedVersions) {
+    const { dictionary, numbers } = initial
+    const meaning = meaningOf(dictionary, set)
+    const all = numbers.toArray()
+    let kept = 0
+    for (const number of all) {
+      const isKnown = meaning.isKnown(number)
+      const held = meaning.heldBy(number)
+      // Where it is known what it means, there is no need to know what it says.
+      if (held !== undefined || (!isCounted && meaning.isNamed(number))) {
+        if (isCounted && held !== undefined && HashMap.has(names, held.name)) asked++
+        all[kept++] = number
+      } else {
+        const [name, version] = dictionary.textOf(number)
+        if (isLeft(name, version, true)) all[kept++] = number
+      }
+      effort += isKnown && held !== undefined ? 1 : knownPerNew
+      if (effort < knownPerNew * Steps.atOnce) continue
+      effort = 0
+      yield
+    }
+    left.add(all.subarray(0, kept), dictionary.size)
+  }
   const beside = new Map<string, string>()
-  const known = new NumberSet()
-  for (const { kept } of found) {
-    const ofDictionary = kept.filter((at) => at < numbers.length)
-    if (versions instanceof InternedVersions && ofDictionary.length > 0) {
-      known.add(
-        Uint32Array.from(ofDictionary, (at) => numbers[at] ?? 0),
-        versions.dictionary.size
-      )
-    }
-    for (const at of kept) {
-      if (at < numbers.length) continue
-      const [name, version] = entryAt(self, at)
-      beside.set(name, version)
-    }
+  for (const [name, version] of initial instanceof InternedVersions ? initial.beside : initial) {
+    if (isLeft(name, version, false)) beside.set(name, version)
+    effort += knownPerNew
+    if (effort < knownPerNew * Steps.atOnce) continue
+    effort = 0
+    yield
   }
-  return versions instanceof InternedVersions ? new InternedVersions(versions.dictionary, known, beside) : beside
+  const mayHaveOthers = !wild && asked < HashMap.size(names)
+  if (mayHaveOthers || wild) for (const name of givenUp) gone.push(name)
+  const versions =
+    left.size + beside.size === initial.size
+      ? initial
+      : initial instanceof InternedVersions
+        ? new InternedVersions(initial.dictionary, left, beside)
+        : beside
+  return { versions, gone, mayHaveOthers, heldMore }
 }
 
 /**
@@ -536,7 +464,7 @@ class Meaning {
   private readonly placeOf: ReadonlyMap<string, number>
   /** By number: the place of the resource, or that there is none, or that nobody has asked yet. */
   private places = new Int32Array(0)
-  private last: { readonly numbers: NumberSet; readonly comparison: Comparison } | undefined
+  private last: { readonly numbers: NumberSet; readonly comparison: Steps.Once<Comparison> } | undefined
 
   constructor(
     private readonly dictionary: VersionDictionary,
@@ -546,15 +474,17 @@ class Meaning {
     this.placeOf = new Map(this.resources.map(({ name }, place) => [name, place]))
   }
 
-  compare(numbers: NumberSet): Comparison {
+  compare(numbers: NumberSet): Steps.Steps<Comparison> {
     // After a restart of the server nearly all clients hold the same.
-    if (this.last?.numbers.equals(numbers) !== true) this.last = { numbers, comparison: this.compared(numbers) }
-    return this.last.comparison
+    if (this.last?.numbers.equals(numbers) !== true) {
+      this.last = { numbers, comparison: new Steps.Once(() => this.compared(numbers)) }
+    }
+    return this.last.comparison.steps()
   }
 
   /** How many entries of what was compared last are no resources of the set; `undefined`: that was something else. */
   othersOf(numbers: NumberSet): number | undefined {
-    return this.last?.numbers.equals(numbers) === true ? this.last.comparison.others.size : undefined
+    return this.last?.numbers.equals(numbers) === true ? this.last.comparison.value?.others.size : undefined
   }
 
   /** Whether an entry was looked up already. */
@@ -575,13 +505,14 @@ class Meaning {
     return this.isNamed(number) ? this.resources[this.places[number] ?? otherwise] : undefined
   }
 
-  private compared(numbers: NumberSet): Comparison {
+  private *compared(numbers: NumberSet): Steps.Steps<Comparison> {
     const { dictionary, placeOf, resources } = this
-    const places = this.placesFor(dictionary.size)
     const held = new Uint8Array(resources.length)
     const others = new Map<string, string>()
-    let unheld: ReadonlyArray<Resource> | undefined
-    numbers.forEach((number) => {
+    let count = 0
+    for (const number of numbers.toArray()) {
+      if (++count % Steps.atOnce === 0) yield
+      const places = this.placesFor(dictionary.size)
       let place = places[number] ?? unknown
       if (place === unknown) place = places[number] = this.find(number)
       if (place >= 0) {
@@ -590,14 +521,16 @@ class Meaning {
         const [name, version] = dictionary.textOf(number)
         others.set(name, version)
       }
-    })
+    }
+    const all = (isHeld: number) => () => Steps.filter(resources, (_, place) => held[place] === isHeld)
+    const unheld = new Steps.Once(all(0))
     return {
       isHeld: ({ name }) => {
         const place = placeOf.get(name)
         return place !== undefined && held[place] === 1
       },
-      unheld: () => (unheld ??= resources.filter((_, place) => held[place] === 0)),
-      held: () => resources.filter((_, place) => held[place] === 1),
+      unheld: () => unheld.steps(),
+      held: all(1),
       others
     }
   }

@@ -245,7 +245,16 @@ export const versionWith = (self: ResourceSet, others: ReadonlyArray<Resource>):
  */
 export const size = (self: ResourceSet): number => HashMap.size(self.resources)
 
-const allOf = new WeakMap<ResourceSet, ReadonlyArray<Resource>>()
+const listings = new WeakMap<ResourceSet, Steps.Once<ReadonlyArray<Resource>>>()
+
+const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> => {
+  let listing = listings.get(self)
+  if (listing === undefined) {
+    listing = new Steps.Once(() => Steps.filter(HashMap.values(self.resources), () => true))
+    listings.set(self, listing)
+  }
+  return listing
+}
 
 /**
  * Every resource, in an order that depends on the content alone. The array is made once for a set.
@@ -253,12 +262,16 @@ const allOf = new WeakMap<ResourceSet, ReadonlyArray<Resource>>()
  * @since 0.1.0
  */
 export const all = (self: ResourceSet): ReadonlyArray<Resource> => {
-  const known = allOf.get(self)
-  if (known !== undefined) return known
-  const made = Array.from(HashMap.values(self.resources))
-  allOf.set(self, made)
-  return made
+  const listing = listingOf(self)
+  return listing.value ?? Steps.toEnd(listing.steps())
 }
+
+/**
+ * {@link all} in steps.
+ *
+ * @since 0.1.0
+ */
+export const listing = (self: ResourceSet): Steps.Steps<ReadonlyArray<Resource>> => listingOf(self).steps()
 
 /**
  * What to do to a set, in one atomic step. A name that is in both is put in.
@@ -480,7 +493,7 @@ const none: Difference = {
 export const concerns = ({ domains, touched }: Difference, name: string): boolean =>
   touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
 
-const differences = new WeakMap<ResourceSet, WeakMap<object, Difference>>()
+const differences = new WeakMap<ResourceSet, WeakMap<object, Steps.Once<Difference>>>()
 
 /** Marks with the same have the same difference: all of those who hold nothing any more, and ask for everything again. */
 const keyOf = (since: Mark): object =>
@@ -495,20 +508,36 @@ const keyOf = (since: Mark): object =>
  */
 export const difference = (self: ResourceSet, since: Mark): Difference => {
   if (self.mark === since) return none
+  const difference = differenceOf(self, since)
+  return difference.value ?? Steps.toEnd(difference.steps())
+}
+
+/**
+ * {@link difference} in steps.
+ *
+ * @since 0.1.0
+ */
+export const differing = function* (self: ResourceSet, since: Mark): Steps.Steps<Difference> {
+  return self.mark === since ? none : yield* differenceOf(self, since).steps()
+}
+
+const differenceOf = (self: ResourceSet, since: Mark): Steps.Once<Difference> => {
   let known = differences.get(self)
   if (known === undefined) {
     known = new WeakMap()
     differences.set(self, known)
   }
   const key = keyOf(since)
-  const found = known.get(key)
-  if (found !== undefined) return found
-  const made = compare(self, since)
-  known.set(key, made)
-  return made
+  let found = known.get(key)
+  if (found === undefined) {
+    found = new Steps.Once(() => compare(self, since))
+    known.set(key, found)
+  }
+  return found
 }
 
-const compare = (self: ResourceSet, since: Mark): Difference => {
+const compare = function* (self: ResourceSet, since: Mark): Steps.Steps<Difference> {
+  let count = 0
   const changed: Array<Resource> = []
   const removed = new Map<string, Resource | undefined>()
   const touched = new Map<string, number>()
@@ -538,12 +567,24 @@ const compare = (self: ResourceSet, since: Mark): Difference => {
   if (first !== undefined && first.from === since.token) {
     const oldest = new Map<string, Resource | undefined>()
     for (let index = start; index < entries.length; index++) {
-      for (const [name, before] of entries[index]?.before ?? []) if (!oldest.has(name)) oldest.set(name, before)
+      for (const [name, before] of entries[index]?.before ?? []) {
+        if (!oldest.has(name)) oldest.set(name, before)
+        if (++count % Steps.atOnce === 0) yield
+      }
     }
-    for (const [name, before] of oldest) see(name, before)
+    for (const [name, before] of oldest) {
+      see(name, before)
+      if (++count % Steps.atOnce === 0) yield
+    }
   } else {
-    for (const name of HashMap.keys(since.fingerprints)) if (!HashMap.has(self.resources, name)) see(name, undefined)
-    for (const name of HashMap.keys(self.resources)) see(name, undefined)
+    for (const name of HashMap.keys(since.fingerprints)) {
+      if (!HashMap.has(self.resources, name)) see(name, undefined)
+      if (++count % Steps.atOnce === 0) yield
+    }
+    for (const name of HashMap.keys(self.resources)) {
+      see(name, undefined)
+      if (++count % Steps.atOnce === 0) yield
+    }
     for (const [alias, name] of since.aliases) {
       if (!touched.has(name)) continue
       touch(alias)

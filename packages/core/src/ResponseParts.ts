@@ -11,6 +11,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Resource } from "./Resource.js"
 import type { Response } from "./Response.js"
 import type { Subscription } from "./Subscription.js"
+import { atOnce, type Steps } from "./Steps.js"
 import * as Subscriptions from "./Subscription.js"
 import { sizeOfText } from "./Wire.js"
 
@@ -19,6 +20,9 @@ const framing = 64
 
 /** Of UTF-8, for a unit of UTF-16: most. */
 const bytesPerUnit = 3
+
+/** Resources that are reckoned before others may run: that takes no more than some tenths of a millisecond. */
+const many = 16 * atOnce
 
 const noNames: ReadonlyArray<string> = []
 
@@ -37,13 +41,16 @@ interface Part {
 }
 
 /** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
-const atMost = ({ absent, aliases, heartbeats, removed, resources, typeUrl, version }: Response): number => {
+const atMost = function* (response: Response): Steps<number> {
+  const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
   if (aliases.size > 0 && resources.length + heartbeats.length > 0) return Number.POSITIVE_INFINITY
   let units = typeUrl.length + version.length
   let bytes = framing
+  let count = 0
   for (const each of resources) {
     units += typeUrl.length + each.name.length + each.version.length
     bytes += framing + each.value.byteLength
+    if (++count % many === 0) yield
   }
   for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
   for (const name of absent) units += 2 * name.length
@@ -62,8 +69,8 @@ const atMost = ({ absent, aliases, heartbeats, removed, resources, typeUrl, vers
  *
  * @since 0.1.0
  */
-export const split = (response: Response, maxBytes: number): Response => {
-  if (maxBytes === Number.POSITIVE_INFINITY || atMost(response) <= maxBytes) return response
+export const split = function* (response: Response, maxBytes: number): Steps<Response> {
+  if (maxBytes === Number.POSITIVE_INFINITY || (yield* atMost(response)) <= maxBytes) return response
   const { absent, aliases, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)
@@ -74,8 +81,15 @@ export const split = (response: Response, maxBytes: number): Response => {
     return size
   }
   let whole = head
-  for (const each of resources) whole += ofResource(each)
-  for (const each of heartbeats) whole += ofResource(each) - each.value.byteLength
+  let count = 0
+  for (const each of resources) {
+    whole += ofResource(each)
+    if (++count % atOnce === 0) yield
+  }
+  for (const each of heartbeats) {
+    whole += ofResource(each) - each.value.byteLength
+    if (++count % atOnce === 0) yield
+  }
   for (const each of absent) whole += 2 * ofName(each)
   for (const each of removed) whole += ofName(each)
   if (whole <= maxBytes) return response
@@ -92,14 +106,23 @@ export const split = (response: Response, maxBytes: number): Response => {
     size = head + bytes
     return made
   }
-  const remove = () => {
-    for (const each of removed) partFor(ofName(each)).removed.push(each)
+  const remove = function* (): Steps<void> {
+    for (const each of removed) {
+      partFor(ofName(each)).removed.push(each)
+      if (++count % atOnce === 0) yield
+    }
   }
-  if (compared.has(response.typeUrl)) remove()
-  for (const each of resources) partFor(ofResource(each)).resources.push(each)
-  for (const each of heartbeats) partFor(ofResource(each) - each.value.byteLength).heartbeats.push(each)
+  if (compared.has(response.typeUrl)) yield* remove()
+  for (const each of resources) {
+    partFor(ofResource(each)).resources.push(each)
+    if (++count % atOnce === 0) yield
+  }
+  for (const each of heartbeats) {
+    partFor(ofResource(each) - each.value.byteLength).heartbeats.push(each)
+    if (++count % atOnce === 0) yield
+  }
   for (const each of absent) partFor(2 * ofName(each)).absent.push(each)
-  if (!compared.has(response.typeUrl)) remove()
+  if (!compared.has(response.typeUrl)) yield* remove()
   return (
     parts.reduceRight<Response | undefined>((next, part) => ({ ...response, ...part, next }), undefined) ?? response
   )
@@ -116,18 +139,18 @@ const followed = (response: Response, next: Response): Response => ({
  *
  * @since 0.1.0
  */
-export const removing = (
+export const removing = function* (
   response: Response,
   names: ReadonlyArray<string>,
   most: number,
   maxBytes: number
-): Response => {
+): Steps<Response> {
   const { absent, heartbeats, removed, resources } = response
   const bare = { ...response, resources: [], heartbeats: [], absent: [], removed: [], next: undefined }
   const removals: Array<Response> = []
   for (let at = 0; at < names.length; at += most) {
     const part = { ...bare, removed: names.slice(at, at + most) }
-    removals.push(split(part, maxBytes))
+    removals.push(yield* split(part, maxBytes))
   }
   const isEmpty = resources.length + heartbeats.length + absent.length + removed.length === 0
   const rest = isEmpty && response.next === undefined && removals.length > 0 ? [] : [response]

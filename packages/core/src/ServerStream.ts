@@ -23,9 +23,11 @@ import type { Resource } from "./Resource.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
 import * as ResourceGroups from "./ResourceGroup.js"
 import type { Response } from "./Response.js"
+import * as ResourceSet from "./ResourceSet.js"
 import * as ResponseParts from "./ResponseParts.js"
 import * as Round from "./Round.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import * as Steps from "./Steps.js"
 import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
@@ -96,12 +98,6 @@ export interface ServerStream {
   readonly parts: Parts | undefined
   /** A request with many names, as far as it was taken. Nothing is sent until all of it was. */
   readonly taking: Taking | undefined
-  /** What was looked at of the names that wait for an answer needs none, or of what a client holds; there is more. */
-  readonly answering: boolean
-  /** What a client holds that comes back, as far as it was looked at for the first answer. */
-  readonly sorting: InitialVersions.Sorting | undefined
-  /** What many names of a full state bring, as far as it was looked at for their answer. */
-  readonly gathering: StateOfTheWorld.Gathering | undefined
   readonly deadline: number
 }
 
@@ -228,9 +224,6 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   round: Round.idle,
   parts: undefined,
   taking: undefined,
-  answering: false,
-  sorting: undefined,
-  gathering: undefined,
   deadline: never
 })
 
@@ -248,9 +241,6 @@ const draft = (self: ServerStream): Draft => ({
   round: self.round,
   parts: self.parts,
   taking: self.taking,
-  answering: self.answering,
-  sorting: self.sorting,
-  gathering: self.gathering,
   deadline: self.deadline
 })
 
@@ -262,12 +252,12 @@ const draft = (self: ServerStream): Draft => ({
 export const deadline = (self: ServerStream): number => self.deadline
 
 /**
- * Whether the last input is not dealt with as a whole: a request with many names is taken, and answered, in several steps,
- * so that others have their turn in between. The stream wants a `Continue` then, before the next request.
+ * Whether the last input is not dealt with as a whole: a request with many names is taken in several steps, so that others have
+ * their turn in between. The stream wants a `Continue` then, before the next request.
  *
  * @since 0.1.0
  */
-export const isWorking = (self: ServerStream): boolean => self.taking !== undefined || self.answering
+export const isWorking = (self: ServerStream): boolean => self.taking !== undefined
 
 /** From so many names on that wait for an answer a step that brings it is not short. */
 const manyAnswers = 256
@@ -366,21 +356,38 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
 const none: ReadonlyArray<Output> = []
 
 /**
+ * The state of a stream after an input, and what comes of that.
+ *
+ * @since 0.1.0
+ */
+export type Step = readonly [ServerStream, ReadonlyArray<Output>]
+
+/**
  * Takes one input. Total: whatever a client sends, the outcome is a state and outputs.
  *
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
  */
-export const step = (self: ServerStream, input: Input, now: number): readonly [ServerStream, ReadonlyArray<Output>] => {
+export const step = (self: ServerStream, input: Input, now: number): Step => Steps.toEnd(stepping(self, input, now))
+
+/**
+ * {@link step} for drivers of many streams: a response of many resources is made in several turns, so that others have theirs in
+ * between. Until it ends the stream is as it was, and what else happens to it has to wait.
+ *
+ * @since 0.1.0
+ */
+export const stepping = function* (self: ServerStream, input: Input, now: number): Steps.Steps<Step> {
   if (self.ended) return [self, none]
   if (input._tag === "Continue" && self.taking !== undefined)
-    return goOn(self, self.taking, self.options.namesPerStep, now)
+    return yield* goOn(self, self.taking, self.options.namesPerStep, now)
   if (input._tag === "Request") {
-    if (self.taking === undefined) return onRequest(self, input.request, now)
+    if (self.taking === undefined) return yield* onRequest(self, input.request, now)
     // Who does not wait has it all in this step.
-    const [taken, outputs] = goOn(self, self.taking, Number.POSITIVE_INFINITY, now)
+    const [taken, outputs] = yield* goOn(self, self.taking, Number.POSITIVE_INFINITY, now)
     if (taken.ended) return [taken, outputs]
-    const [next, more] = taken.taking === undefined ? onRequest(taken, input.request, now) : step(taken, input, now)
+    const [next, more] = yield* taken.taking === undefined
+      ? onRequest(taken, input.request, now)
+      : stepping(taken, input, now)
     return [next, [...outputs, ...more]]
   }
   const next = draft(self)
@@ -401,7 +408,7 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
     if (self.credit) return [self, none]
     next.credit = true
   }
-  const output = flush(next, now)
+  const output = yield* flush(next, now)
   // What was asked for before the group was cleared, and found no credit, waits from now on.
   if (next.group === undefined) {
     const unanswered = self.group === undefined ? [] : next.subscriptions.filter(Subscriptions.isUnanswered)
@@ -410,11 +417,7 @@ export const step = (self: ServerStream, input: Input, now: number): readonly [S
   return [next, output === undefined ? none : [output]]
 }
 
-const onRequest = (
-  self: ServerStream,
-  request: Request,
-  now: number
-): readonly [ServerStream, ReadonlyArray<Output>] => {
+const onRequest = function* (self: ServerStream, request: Request, now: number): Steps.Steps<Step> {
   const { options } = self
   if (request._tag !== options.protocol) {
     return violate(self, "WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
@@ -484,7 +487,7 @@ const onRequest = (
       : Incremental.subscribe(replied, request, first, options.namesPerStep)
   const next = draft(self)
   if (reply._tag === "Acked") next.round = Round.acked(self.round, typeUrl, nonce)
-  if (!("_tag" in asked)) return onSubscription(next, known, asked, outputs, now)
+  if (!("_tag" in asked)) return yield* onSubscription(next, known, asked, outputs, now)
   next.taking = { names: asked, known }
   next.deadline = never
   return [next, outputs]
@@ -494,12 +497,7 @@ const tooManyNames = (names: number, typeUrl: string, { maxNames }: Options): st
   `${names} names of ${typeUrl}; at most ${maxNames} are allowed`
 
 /** Takes so many names more of a request that is not taken as a whole. What follows from them is a step of its own. */
-const goOn = (
-  self: ServerStream,
-  { known, names }: Taking,
-  count: number,
-  now: number
-): readonly [ServerStream, ReadonlyArray<Output>] => {
+const goOn = function* (self: ServerStream, { known, names }: Taking, count: number, now: number): Steps.Steps<Step> {
   const next = draft(self)
   if (names._tag === "StateOfTheWorld") {
     if (names.at < StateOfTheWorld.sizeOf(names)) {
@@ -507,24 +505,24 @@ const goOn = (
       return [next, none]
     }
     next.taking = undefined
-    return onSubscription(next, known, StateOfTheWorld.finish(names), [], now)
+    return yield* onSubscription(next, known, StateOfTheWorld.finish(names), [], now)
   }
   if (names.at < Incremental.sizeOf(names)) {
     next.taking = { names: Incremental.advance(names, count), known }
     return [next, none]
   }
   next.taking = undefined
-  return onSubscription(next, known, names.next, [], now)
+  return yield* onSubscription(next, known, names.next, [], now)
 }
 
 /** What follows when all names of a request were taken. */
-const onSubscription = (
+const onSubscription = function* (
   self: ServerStream,
   known: Subscription | undefined,
   asked: Subscription,
   outputs: Array<Output>,
   now: number
-): readonly [ServerStream, ReadonlyArray<Output>] => {
+): Steps.Steps<Step> {
   const { options } = self
   const { typeUrl } = asked
   const first = known === undefined
@@ -543,27 +541,22 @@ const onSubscription = (
     // The client warms these clusters, and asks for an assignment it holds only by naming it here.
     const insistent = Subscriptions.draft(asked)
     if (self.warming === "all") insistent.resync = true
-    else if (self.warming !== "none") Subscriptions.insist(insistent, self.warming)
+    else if (self.warming !== "none") {
+      insistent.insisted = yield* Subscriptions.withNames(insistent.insisted, self.warming)
+    }
     after = insistent
     next.warming = "none"
   }
   if (after !== known) next.subscriptions = put(self.subscriptions, after)
-  const output = flush(next, now)
+  const output = yield* flush(next, now)
   if (output !== undefined) outputs.push(output)
   return [next, outputs]
 }
 
-const violate = (
-  self: ServerStream,
-  reason: ViolationReason,
-  message: string
-): readonly [ServerStream, ReadonlyArray<Output>] => {
+const violate = (self: ServerStream, reason: ViolationReason, message: string): Step => {
   const next = draft(self)
   next.ended = true
   next.taking = undefined
-  next.answering = false
-  next.sorting = undefined
-  next.gathering = undefined
   next.deadline = never
   return [next, [{ _tag: "Violation", reason, message }]]
 }
@@ -726,16 +719,16 @@ const release = (self: Draft, phase: Round.Phase, newest: ResourceGroup, now: nu
 }
 
 /** Finds what is due and sends the first of it, if there is credit; see {@link Round}. */
-const flush = (self: Draft, now: number): Output | undefined => {
+const flush = function* (self: Draft, now: number): Steps.Steps<Output | undefined> {
   const { group } = self
   self.deadline = never
-  self.answering = false
   // What a request asks for is answered when all of it is known.
   if (self.taking !== undefined) return undefined
   // Without credit or a group there is nothing that time could bring about.
   if (!self.credit || group === undefined) return undefined
   const part = nextPart(self, now)
   if (part !== undefined) return part
+  yield* findDifferences(self, group)
   while (!isQuiet(self, group)) {
     const dues = plan(self, group, now)
     const turn = turnOf(self, dues, group, now)
@@ -746,23 +739,27 @@ const flush = (self: Draft, now: number): Output | undefined => {
       self.deadline = wakeAt(self, dues, now)
       return undefined
     }
-    if (sortOn(self, turn) || gatherOn(self, turn)) {
-      self.answering = true
-      return undefined
-    }
-    const output = take(self, turn, now)
-    self.sorting = undefined
-    self.gathering = undefined
+    const output = yield* take(self, turn, now)
     if (output !== undefined) return output
-    // Where there was nothing to say after all, the state moved on: what is next? Of many names that is not found out in
-    // one step.
-    if (HashSet.size(turn.subscription.forced) <= self.options.namesPerResponse) continue
-    self.answering = true
-    return undefined
+    // Where there was nothing to say after all, the state moved on: what is next? There may be many more names.
+    yield
   }
   self.round = Round.idle
-  self.gathering = undefined
   return undefined
+}
+
+/**
+ * Finds what changed where that may take long: in steps, and for all streams that are where this one is. What is done with it after
+ * that finds it known.
+ */
+const findDifferences = function* ({ round, subscriptions }: Draft, newest: ResourceGroup): Steps.Steps<void> {
+  for (const { mark, typeUrl } of subscriptions) {
+    if (mark === undefined) continue
+    const set = ResourceGroups.set(newest, typeUrl)
+    if (set.mark !== mark) yield* ResourceSet.differing(set, mark)
+    const before = round.group === undefined ? set : ResourceGroups.set(round.group, typeUrl)
+    if (before !== set && before.mark !== mark) yield* ResourceSet.differing(before, mark)
+  }
 }
 
 /** What a type may send in its turn. */
@@ -849,46 +846,18 @@ const turnOf = (
 const departedPerAnswered = 4
 
 /**
- * Whether of a client that comes back, and holds many resources, something is left to be looked at before its first answer; some of it
- * was, then.
+ * What a client holds that comes back with many resources, without those that are gone; `undefined`: there are not many, or another
+ * client held the same.
  */
-const sortOn = (self: Draft, { due, subscription }: Turn): boolean => {
-  const { namesPerStep, protocol } = self.options
+const sorted = function* (
+  { namesPerStep, protocol }: Options,
+  subscription: Subscription,
+  set: ResourceSet.ResourceSet
+): Steps.Steps<InitialVersions.Sorted | undefined> {
   const { initial, mark } = subscription
-  const { set } = due
-  const isSortable =
-    protocol === "Incremental" &&
-    mark === undefined &&
-    initial.size > namesPerStep &&
-    !InitialVersions.wasCompared(initial, set, namesPerStep)
-  if (!isSortable) {
-    self.sorting = undefined
-    return false
-  }
-  const { sorting } = self
-  const wild = Subscriptions.isWild(subscription)
-  const begun =
-    sorting !== undefined && InitialVersions.isSorted(sorting, subscription, wild, set)
-      ? sorting
-      : InitialVersions.sorting(subscription, wild, set)
-  if (begun.sorted !== undefined) return false
-  self.sorting = InitialVersions.sort(begun, namesPerStep)
-  return true
-}
-
-/** How many resources are looked at for each name that a step takes: that costs less. */
-const resourcesPerName = 4
-
-/** Whether of a full state that many names wait for something is left to be looked at before their answer; some of it was, then. */
-const gatherOn = (self: Draft, { due, subscription }: Turn): boolean => {
-  const { namesPerStep, protocol } = self.options
-  self.gathering =
-    protocol === "StateOfTheWorld"
-      ? StateOfTheWorld.gathering(subscription, due.set, namesPerStep, self.gathering)
-      : undefined
-  if (self.gathering === undefined || StateOfTheWorld.isGathered(self.gathering)) return false
-  self.gathering = StateOfTheWorld.gather(self.gathering, resourcesPerName * namesPerStep)
-  return true
+  if (protocol !== "Incremental" || mark !== undefined || initial.size <= namesPerStep) return undefined
+  if (InitialVersions.wasCompared(initial, set, namesPerStep)) return undefined
+  return yield* InitialVersions.sort(subscription, Subscriptions.isWild(subscription), set)
 }
 
 /** When time brings something about. */
@@ -909,36 +878,36 @@ const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boole
 const noneDeparted: ReadonlyArray<string> = []
 
 const except = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (others.length === 0) return names
   const isOther = new Set(others)
   return names.filter((name) => !isOther.has(name))
 }
 
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
-const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
+const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Output | undefined> {
   const { due, place, subscription, updates } = turn
   const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
-  const sorted = self.sorting?.versions === subscription.initial ? self.sorting.sorted : undefined
-  const returning = Subscriptions.withInitial(subscription, sorted?.versions ?? subscription.initial)
+  const returned = yield* sorted(self.options, subscription, due.set)
+  const returning = Subscriptions.withInitial(subscription, returned?.versions ?? subscription.initial)
   const { changes, deferred, openers, set } = due
   const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
   const isRenewal = ttl && updates && now >= due.renewAt
   const overdue = isRenewal ? Heartbeat.due(subscription, set, protocol, now) : []
-  if (!due.reply && !due.update && removals === "none") return renew(self, turn, overdue, now)
+  if (!due.reply && !due.update && removals === "none") return yield* renew(self, turn, overdue, now)
 
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const isWhole = mustBeWhole(self, subscription)
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
   const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
-  const [next, answer, fresh] =
-    protocol === "StateOfTheWorld"
-      ? StateOfTheWorld.flush(part, input, self.gathering)
-      : Incremental.flush(part, input, openers, sorted)
-  const departed = sorted === undefined ? noneDeparted : except(sorted.gone, openers)
+  const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
+    ? StateOfTheWorld.flush(part, input)
+    : Incremental.flush(part, input, openers, returned)
+  const departed = returned === undefined ? noneDeparted : except(returned.gone, openers)
   // The first answer is owed, whatever it says.
   const made =
     answer === undefined || departed.length === 0
       ? answer
-      : ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
+      : yield* ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
   // What must not be in one response has its second one before what refers to it; but not a third.
   const isHalf = HashSet.size(next.forced) > 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== returning) {
@@ -962,7 +931,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
       ? made
       : protocol === "StateOfTheWorld"
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
-        : Incremental.withHeartbeats(subscription, set, made, overdue, now)
+        : yield* Incremental.withHeartbeats(subscription, set, made, overdue, now)
   // A full state has its changes even if they are an answer.
   const isUpdate = (due.update && (updates || isWhole)) || isAnyNewer(subscription, fresh)
   const phase = self.round.changes
@@ -973,7 +942,7 @@ const take = (self: Draft, turn: Turn, now: number): Output | undefined => {
   }
   self.round = Round.turn(self.round, next.typeUrl, isHalf ? self.round.place : place)
   const output = emit(self, subscription, next, response, isUpdate, now)
-  follow(self, subscription, fresh)
+  yield* follow(self, subscription, fresh)
   return output
 }
 
@@ -983,7 +952,12 @@ const isAnyNewer = ({ mark }: Subscription, fresh: ReadonlyArray<Resource>): boo
   fresh.some(({ fingerprint, name }) => !Option.contains(HashMap.get(mark.fingerprints, name), fingerprint))
 
 /** Renews TTLs by themselves. */
-const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: number): Output | undefined => {
+const renew = function* (
+  self: Draft,
+  turn: Turn,
+  overdue: ReadonlyArray<Resource>,
+  now: number
+): Steps.Steps<Output | undefined> {
   const { due, place, subscription } = turn
   const { bodylessHeartbeats, maxResponseBytes, protocol } = self.options
   const renewed = Subscriptions.draft(subscription)
@@ -992,12 +966,11 @@ const renew = (self: Draft, turn: Turn, overdue: ReadonlyArray<Resource>, now: n
     self.subscriptions = put(self.subscriptions, renewed)
     return undefined
   }
-  const response =
-    protocol === "StateOfTheWorld"
-      ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
-      : Incremental.heartbeat(subscription, due.set, overdue, now)
+  const response = yield* protocol === "StateOfTheWorld"
+    ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
+    : Incremental.heartbeat(subscription, due.set, overdue, now)
   self.round = Round.turn(self.round, renewed.typeUrl, place)
-  const parts = mustBeWhole(self, subscription) ? response : ResponseParts.split(response, maxResponseBytes)
+  const parts = mustBeWhole(self, subscription) ? response : yield* ResponseParts.split(response, maxResponseBytes)
   return emit(self, subscription, renewed, parts, false, now)
 }
 
@@ -1043,9 +1016,9 @@ const emit = (
 const maxWarming = 10_000
 
 /** What a response of one type makes due in another. */
-const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): void => {
+const follow = function* (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> {
   if (self.options.typeUrl !== undefined) return
-  if (before.typeUrl === ResourceType.Cluster.typeUrl) sendAssignments(self, before, fresh)
+  if (before.typeUrl === ResourceType.Cluster.typeUrl) yield* sendAssignments(self, before, fresh)
   else if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
 }
 
@@ -1053,32 +1026,39 @@ const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource
  * ★ The ClusterLoadAssignment of a new or changed cluster is sent again after it, although unchanged: the client warms
  * the cluster on it, and an incremental client does not even ask.
  */
-const sendAssignments = (self: Draft, clusters: Subscription, fresh: ReadonlyArray<Resource>): void => {
+const sendAssignments = function* (
+  self: Draft,
+  clusters: Subscription,
+  fresh: ReadonlyArray<Resource>
+): Steps.Steps<void> {
   const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
   if (endpoints === undefined) {
     // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
     if (self.options.protocol !== "Incremental") return
     if (clusters.mark === undefined && clusters.initial.size === 0) self.warming = "all"
     if (self.warming === "all") return
-    const names = fresh.flatMap(({ assignment }) => (assignment === undefined ? [] : [assignment]))
+    const names = assignmentsOf(fresh)
     if (names.length === 0) return
-    const warming = Subscriptions.withNames(self.warming === "none" ? HashSet.empty<string>() : self.warming, names)
-    self.warming = HashSet.size(warming) > maxWarming ? "all" : warming
+    const known = self.warming === "none" ? HashSet.empty<string>() : self.warming
+    const warming = names.length > maxWarming ? "all" : yield* Subscriptions.withNames(known, names)
+    self.warming = warming === "all" || HashSet.size(warming) > maxWarming ? "all" : warming
     return
   }
   // The first answer brings everything but what the client says it holds.
   if (endpoints.mark === undefined && endpoints.initial.size === 0) return
   const wild = Subscriptions.isWild(endpoints)
-  const names: Array<string> = []
-  for (const { assignment } of fresh) {
-    if (assignment !== undefined && (wild || Subscriptions.hasName(endpoints, assignment))) names.push(assignment)
-  }
+  const isAsked = (name: string) => wild || Subscriptions.hasName(endpoints, name)
+  const names = yield* Steps.filter(assignmentsOf(fresh), isAsked)
   if (names.length === 0) return
   const next = Subscriptions.draft(endpoints)
-  next.forced = Subscriptions.withNames(next.forced, names)
-  Subscriptions.insist(next, names)
+  next.forced = yield* Subscriptions.withNames(next.forced, names)
+  if (next.initial.size > 0) next.insisted = yield* Subscriptions.withNames(next.insisted, names)
   self.subscriptions = put(self.subscriptions, next)
 }
+
+/** The names of the assignments that clusters are warmed with. */
+const assignmentsOf = (clusters: ReadonlyArray<Resource>): ReadonlyArray<string> =>
+  clusters.flatMap(({ assignment }) => (assignment === undefined ? [] : [assignment]))
 
 /** A route configuration that is sent again may belong to a new listener, which waits for its opener. */
 const openAgain = (self: Draft, fresh: ReadonlyArray<Resource>): void => {

@@ -6,16 +6,22 @@
 import type * as ResourceSet from "./ResourceSet.js"
 import type { Response } from "./Response.js"
 import { shared } from "./Response.js"
+import { Once, type Steps } from "./Steps.js"
 
-const responses = new WeakMap<ResourceSet.ResourceSet, WeakMap<object, Map<string, Response>>>()
+const responses = new WeakMap<ResourceSet.ResourceSet, WeakMap<object, Map<string, Once<Response>>>>()
 
 /**
  * The response that leads from a state of the client (`from`: a mark or whatever stands for the same thing for every stream) to
- * a set, in one `variant`; made at the first call. It lives as long as the set and `from` do.
+ * a set, in one `variant`; made once, by all who ask for it meanwhile. It lives as long as the set and `from` do.
  *
  * @since 0.1.0
  */
-export const of = (set: ResourceSet.ResourceSet, from: object, variant: string, make: () => Response): Response => {
+export const of = (
+  set: ResourceSet.ResourceSet,
+  from: object,
+  variant: string,
+  make: () => Steps<Response>
+): Steps<Response> => {
   let bySet = responses.get(set)
   if (bySet === undefined) {
     bySet = new WeakMap()
@@ -26,10 +32,13 @@ export const of = (set: ResourceSet.ResourceSet, from: object, variant: string, 
     byFrom = new Map()
     bySet.set(from, byFrom)
   }
-  const known = byFrom.get(variant)
-  if (known !== undefined) return known
-  const made = make()
+  let known = byFrom.get(variant)
+  if (known === undefined) byFrom.set(variant, (known = new Once(() => sharing(make()))))
+  return known.steps()
+}
+
+const sharing = function* (work: Steps<Response>): Steps<Response> {
+  const made = yield* work
   for (let part: Response | undefined = made; part !== undefined; part = part.next) shared(part)
-  byFrom.set(variant, made)
   return made
 }

@@ -13,6 +13,7 @@ import * as ResourceSet from "./ResourceSet.js"
 import * as Response from "./Response.js"
 import * as ResponseParts from "./ResponseParts.js"
 import * as SharedResponse from "./SharedResponse.js"
+import * as Steps from "./Steps.js"
 import type { Flush, Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 
@@ -188,12 +189,14 @@ const forcedOf = (forced: HashSet.HashSet<string>): Names => ({
   [Symbol.iterator]: () => forced[Symbol.iterator]()
 })
 
-const named = (set: ResourceSet.ResourceSet, names: Names): Array<Resource> => {
+const named = function* (set: ResourceSet.ResourceSet, names: Names): Steps.Steps<Array<Resource>> {
   if (names.size > manyNames && names.size > ResourceSet.size(set)) {
-    return ResourceSet.all(set).filter(({ name }) => names.has(name))
+    return yield* Steps.filter(yield* ResourceSet.listing(set), ({ name }) => names.has(name))
   }
   const found: Array<Resource> = []
+  let count = 0
   for (const name of names) {
+    if (++count % Steps.atOnce === 0) yield
     const resource = ResourceSet.get(set, name)
     if (resource !== undefined) found.push(resource)
   }
@@ -201,92 +204,24 @@ const named = (set: ResourceSet.ResourceSet, names: Names): Array<Resource> => {
 }
 
 /**
- * What many names that wait for an answer bring, as far as it was looked at: a full state has all of it in one response.
- *
- * @since 0.1.0
- */
-export interface Gathering {
-  /** Of whom, and of which set. */
-  readonly names: HashMap.HashMap<string, string>
-  readonly forced: HashSet.HashSet<string>
-  readonly set: ResourceSet.ResourceSet
-  /** How many resources of the set were looked at. */
-  readonly at: number
-  /** Those that are asked for now, and all that are asked for: so many as were found in each step. */
-  readonly asked: ReadonlyArray<ReadonlyArray<Resource>>
-  readonly all: ReadonlyArray<ReadonlyArray<Resource>>
-  /** The names, with what will have been sent under them. */
-  readonly held: HashMap.HashMap<string, string>
-}
-
-/** How many times more resources than names there may be, for all of them to be looked at. */
-const resourcesPerName = 8
-
-/**
- * What is to be gathered before the answer to more than so many names, as far as it was for the same; `undefined`: nothing.
- *
- * @since 0.1.0
- */
-export const gathering = (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
-  many: number,
-  known: Gathering | undefined
-): Gathering | undefined => {
-  const { family, forced, names } = self
-  const waiting = HashSet.size(forced)
-  if (family !== "full-state" || waiting <= many || Subscriptions.isWild(self)) return undefined
-  if (waiting * resourcesPerName < ResourceSet.size(set)) return undefined
-  if (known?.names === names && known.forced === forced && known.set === set) return known
-  return { names, forced, set, at: 0, asked: [], all: [], held: names }
-}
-
-/**
- * Whether all of the set was looked at.
- *
- * @since 0.1.0
- */
-export const isGathered = (self: Gathering): boolean => self.at >= ResourceSet.size(self.set)
-
-/**
- * Looks at so many resources more.
- *
- * @since 0.1.0
- */
-export const gather = (self: Gathering, count: number): Gathering => {
-  const { forced, names, set } = self
-  const some = ResourceSet.all(set).slice(self.at, self.at + count)
-  const all = some.filter(({ name }) => HashMap.has(names, name))
-  return {
-    ...self,
-    at: self.at + count,
-    asked: [...self.asked, all.filter(({ name }) => HashSet.has(forced, name))],
-    all: [...self.all, all],
-    held: Subscriptions.hold(self.held, all)
-  }
-}
-
-/**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
- * resources that are new to the client. `gathered`: what its names bring was looked at before.
+ * resources that are new to the client.
  *
  * @since 0.1.0
  */
 export const flush = (
   self: Subscription,
-  flush: Flush,
-  gathered?: Gathering
-): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] =>
-  self.family === "full-state" ? flushFullState(self, flush, gathered) : flushByName(self, flush)
+  flush: Flush
+): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>]> =>
+  self.family === "full-state" ? flushFullState(self, flush) : flushByName(self, flush)
 
 /** Full state: what the response lacks, the client deletes. So each response has all that is subscribed to. */
-const flushFullState = (
+const flushFullState = function* (
   self: Subscription,
-  { changes, removals, set, ttl }: Flush,
-  gathered: Gathering | undefined
-): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
+  { changes, removals, set, ttl }: Flush
+): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>]> {
   const wild = Subscriptions.isWild(self)
-  const asked = gathered?.asked.flat() ?? named(set, forcedOf(self.forced))
+  const asked = yield* named(set, forcedOf(self.forced))
   const everything = self.mark === undefined || self.resync
   const settled = Subscriptions.draft(self)
   settled.mark = set.mark
@@ -301,11 +236,7 @@ const flushFullState = (
   }
   // Of who asks for the first time, all names are to be answered.
   const isAllAsked = HashSet.size(self.forced) === HashMap.size(self.names)
-  const base = wild
-    ? ResourceSet.all(set)
-    : isAllAsked
-      ? asked
-      : (gathered?.all.flat() ?? named(set, namesOf(self.names)))
+  const base = wild ? yield* ResourceSet.listing(set) : isAllAsked ? asked : yield* named(set, namesOf(self.names))
   const kept: Array<Resource> = []
   const lingering = new Map<string, Subscriptions.Lingering>()
   for (const [name, each] of leaving) {
@@ -315,34 +246,33 @@ const flushFullState = (
     lingering.set(name, each)
     kept.push(each.resource)
   }
-  const make = () =>
-    Response.make({
-      protocol: "StateOfTheWorld",
-      typeUrl: self.typeUrl,
-      version: ResourceSet.versionWith(set, kept),
-      resources: kept.length === 0 ? base : [...base, ...kept],
-      ttl
-    })
-  const response = wild && kept.length === 0 ? SharedResponse.of(set, set.mark, `sotw full ${ttl}`, make) : make()
-  if (gathered !== undefined) settled.names = Subscriptions.release(gathered.held, changes.gone.keys())
-  else if (!wild) settled.names = Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
+  const made = Response.make({
+    protocol: "StateOfTheWorld",
+    typeUrl: self.typeUrl,
+    version: ResourceSet.versionWith(set, kept),
+    resources: kept.length === 0 ? base : [...base, ...kept],
+    ttl
+  })
+  const isShared = wild && kept.length === 0
+  const response = isShared ? yield* SharedResponse.of(set, set.mark, `sotw full ${ttl}`, () => Steps.of(made)) : made
+  if (!wild) settled.names = yield* Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
   settled.lingering = lingering
   const fresh = everything ? base : asked.length === 0 ? changes.changed : unique([...changes.changed, ...asked])
   return [settled, response, fresh]
 }
 
 /** By name: what the response lacks is as it was. So each response has what changed or was asked for. */
-const flushByName = (
+const flushByName = function* (
   self: Subscription,
   { changes, maxBytes, set, ttl, updates }: Flush
-): readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>] => {
+): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>]> {
   const first = self.mark === undefined
   const wild = Subscriptions.isWild(self)
-  const asked = named(set, forcedOf(self.forced))
+  const asked = yield* named(set, forcedOf(self.forced))
   const everything = wild && (first || self.resync)
   const changed = updates ? changes.changed : []
   const resources = everything
-    ? ResourceSet.all(set)
+    ? yield* ResourceSet.listing(set)
     : asked.length === 0
       ? changed
       : changed.length === 0
@@ -352,7 +282,7 @@ const flushByName = (
   const next = Subscriptions.draft(self)
   if (!wild) {
     const kept = advanced ? Subscriptions.release(self.names, changes.gone.keys()) : self.names
-    next.names = Subscriptions.hold(kept, resources)
+    next.names = yield* Subscriptions.hold(kept, resources)
   }
   if (advanced) next.mark = set.mark
   else {
@@ -370,10 +300,10 @@ const flushByName = (
       maxBytes
     )
   const response = everything
-    ? SharedResponse.of(set, set.mark, `sotw full ${ttl} ${maxBytes}`, make)
+    ? yield* SharedResponse.of(set, set.mark, `sotw full ${ttl} ${maxBytes}`, make)
     : self.mark !== undefined && wild && asked.length === 0
-      ? SharedResponse.of(set, self.mark, `sotw changed ${ttl} ${maxBytes}`, make)
-      : make()
+      ? yield* SharedResponse.of(set, self.mark, `sotw changed ${ttl} ${maxBytes}`, make)
+      : yield* make()
   return [next, response, resources]
 }
 
@@ -384,20 +314,20 @@ const flushByName = (
  *
  * @since 0.1.0
  */
-export const heartbeat = (
+export const heartbeat = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   due: ReadonlyArray<Resource>,
   bodyless: boolean,
   now: number
-): Response.Response => {
+): Steps.Steps<Response.Response> {
   const kept = Array.from(self.lingering.values()).flatMap(({ resource }) => resource ?? [])
   const version = ResourceSet.versionWith(set, kept)
   const base = { protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version, ttl: true } as const
   const isWhole = due.some((resource) => Heartbeat.isWhole(self, resource, now))
   if (bodyless && !isWhole) return Response.make({ ...base, heartbeats: due })
   if (self.family === "by-name") return Response.make({ ...base, resources: due })
-  const all = Subscriptions.isWild(self) ? ResourceSet.all(set) : named(set, namesOf(self.names))
+  const all = Subscriptions.isWild(self) ? yield* ResourceSet.listing(set) : yield* named(set, namesOf(self.names))
   return Response.make({ ...base, resources: [...all, ...kept] })
 }
 

@@ -11,6 +11,7 @@ import type { ErrorDetail } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
 import type { Response } from "./Response.js"
+import * as Steps from "./Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
@@ -265,10 +266,18 @@ export const hasName = (self: Subscription, name: string): boolean => HashMap.ha
  *
  * @since 0.1.0
  */
-export const withNames = (set: HashSet.HashSet<string>, names: Iterable<string>): HashSet.HashSet<string> =>
-  HashSet.mutate(set, (copy) => {
-    for (const name of names) HashSet.add(copy, name)
-  })
+export const withNames = function* (
+  set: HashSet.HashSet<string>,
+  names: Iterable<string>
+): Steps.Steps<HashSet.HashSet<string>> {
+  const copy = HashSet.beginMutation(set)
+  let count = 0
+  for (const name of names) {
+    HashSet.add(copy, name)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return HashSet.endMutation(copy)
+}
 
 /**
  * Asks for more names; they are to be answered even if the client has them.
@@ -280,7 +289,7 @@ export const addNames = (self: Draft, names: ReadonlyArray<string>): void => {
   const next = new Changing(self.names)
   for (const name of names) next.setNew(name)
   self.names = next.end()
-  self.forced = withNames(self.forced, names)
+  self.forced = Steps.toEnd(withNames(self.forced, names))
 }
 
 /**
@@ -426,7 +435,7 @@ export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>)
  */
 export const insist = (self: Draft, names: Iterable<string>): void => {
   if (self.initial.size === 0) return
-  self.insisted = withNames(self.insisted, names)
+  self.insisted = Steps.toEnd(withNames(self.insisted, names))
 }
 
 /**
@@ -639,13 +648,15 @@ class Changing {
  * @param aliasesOf incremental: {@link askedAliases}
  * @since 0.1.0
  */
-export const hold = (
+export const hold = function* (
   names: HashMap.HashMap<string, string>,
   resources: Iterable<Resource>,
   aliasesOf: (resource: Resource) => ReadonlyArray<string> = () => noAliases
-): HashMap.HashMap<string, string> => {
+): Steps.Steps<HashMap.HashMap<string, string>> {
   const next = new Changing(names)
+  let count = 0
   for (const resource of resources) {
+    if (++count % Steps.atOnce === 0) yield
     next.setKnown(resource.name, resource.fingerprint)
     for (const alias of aliasesOf(resource)) next.set(alias, resource.fingerprint)
   }

@@ -2,6 +2,7 @@ import * as InitialVersions from "@effect-xds/core/InitialVersions"
 import { NumberSet } from "@effect-xds/core/NumberSet"
 import * as Resource from "@effect-xds/core/Resource"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as Steps from "@effect-xds/core/Steps"
 import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
 import { Cluster } from "@effect-xds/proto/ResourceType"
 import { assert, describe, it } from "@effect/vitest"
@@ -260,7 +261,7 @@ describe("a dictionary of names and versions", () => {
     assert.strictEqual(stranger?.size, 1)
     const versions = InitialVersions.sift(dictionary, field).sieve.versions(undefined) ?? new Map()
     assert.deepStrictEqual(Array.from(versions), [[name, version]])
-    return InitialVersions.compare(versions, set)
+    return Steps.toEnd(InitialVersions.compare(versions, set))
   }
   const version = "version1"
   const setOf = (names: ReadonlyArray<string>): ResourceSet.ResourceSet => {
@@ -274,7 +275,7 @@ describe("a dictionary of names and versions", () => {
     const set = setOf(["cluster-of-20-letter", "other"])
     const { others, unheld } = beside("cluster-of-20-letter", set)
     assert.deepStrictEqual(
-      unheld().map(({ name }) => name),
+      Steps.toEnd(unheld()).map(({ name }) => name),
       ["other"]
     )
     assert.deepStrictEqual(Array.from(others), [])
@@ -295,22 +296,22 @@ describe("a dictionary of names and versions", () => {
     const holding = (names: ReadonlyArray<string>): InitialVersions.Comparison => {
       const fields = Buffer.concat(names.map((name) => fieldOf(name, "1")))
       const { sieve } = InitialVersions.sift(dictionary, fields)
-      return InitialVersions.compare(sieve.versions(undefined) ?? new Map(), set)
+      return Steps.toEnd(InitialVersions.compare(sieve.versions(undefined) ?? new Map(), set))
     }
     const whole = holding(names)
-    assert.deepStrictEqual(whole.unheld(), [])
+    assert.deepStrictEqual(Steps.toEnd(whole.unheld()), [])
     // In any order: this is what makes a thousand clients that come back cheap.
     assert.strictEqual(holding(names.toReversed()), whole)
     for (const missing of ["cluster-0", "cluster-31", "cluster-32", "cluster-299"]) {
       const { isHeld, others, unheld } = holding([...names, "gone"].filter((name) => name !== missing))
       assert.deepStrictEqual(
-        unheld().map(({ name }) => name),
+        Steps.toEnd(unheld()).map(({ name }) => name),
         [missing]
       )
       assert.isTrue(resources.every((resource) => isHeld(resource) === (resource.name !== missing)))
       assert.deepStrictEqual([...others], [["gone", "1"]])
     }
-    assert.deepStrictEqual(holding(["cluster-7"]).unheld().length, 299)
+    assert.deepStrictEqual(Steps.toEnd(holding(["cluster-7"]).unheld()).length, 299)
   })
 })
 

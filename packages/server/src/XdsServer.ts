@@ -262,6 +262,7 @@ export const make = <R = never>(
 
     const { authorize } = options
     const environment: Environment = {
+      some: (work) => Slice.some(loop, work),
       settings: settingsOf(options),
       clock,
       now,

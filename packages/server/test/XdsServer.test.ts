@@ -991,9 +991,10 @@ describe("XdsServer", () => {
 
     it.effect("is written some hundred resources in a turn, once for all who are sent it", () =>
       Effect.gen(function* () {
-        // 19 times others have their turn while it is measured, and as often while it is written.
+        // Others have their turn 19 times while the names are listed, once while it is reckoned whether that is too large, 19
+        // times while it is measured, and as often while it is written.
         const alone = yield* turns(impatient, names)
-        expect(alone).toBe(1 + 2 * 19)
+        expect(alone).toBe(19 + 1 + 1 + 2 * 19)
         expect((yield* turns(impatient, names, [], 4)) - alone).toBeLessThan(20)
       })
     )
@@ -1029,6 +1030,54 @@ describe("XdsServer", () => {
         expect(Array.from(told).sort()).toEqual(names)
       }
     }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
+  })
+
+  describe("★ a change that comes while a request is taken, or answered, is told", () => {
+    const names = Array.from({ length: 900 }, (_, at) => `c${at}`)
+    const changed = "c7"
+    it.effect.each([
+      { what: "names", asked: names, held: [] },
+      { what: "a wildcard", asked: [], held: [] },
+      { what: "names, by a client that holds much", asked: names, held: names },
+      { what: "a wildcard, by a client that holds much", asked: [], held: names }
+    ])("$what", ({ asked, held }) =>
+      Effect.gen(function* () {
+        let milliseconds = 0
+        const impatient = { ...EventLoop.process, elapsed: () => (milliseconds += 100) }
+        const tellAfter = (turns: number) =>
+          Effect.gen(function* () {
+            const store = yield* SnapshotStore.SnapshotStore
+            yield* store.set("edge", clusters(...names))
+            const client = yield* open()
+            const request = {
+              ...first(CDS, "edge", asked),
+              initialResourceVersions: new Map(held.map((name) => [name, "1"]))
+            }
+            client.send(request)
+            for (let count = 0; count < turns; count++) yield* turn
+            const early = client.unread()
+            yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster(changed, "new")] }) })
+            const contents = ({ message }: MemoryClient.Received) =>
+              message.resources.flatMap((each) => ("version" in each ? [[each.name, each.version] as const] : []))
+            const got = new Map<string, string>()
+            for (let quiet = 0; quiet < 40; quiet++) {
+              while (client.unread() > 0) {
+                const response = yield* client.receive
+                for (const [name, version] of contents(response)) got.set(name, version)
+                client.send(ack(response))
+                quiet = 0
+              }
+              yield* turn
+            }
+            const whole = yield* open()
+            whole.send(first(CDS, "edge", [changed]))
+            const newest = new Map(contents(yield* whole.receive))
+            expect([turns, got.get(changed)]).toEqual([turns, newest.get(changed)])
+            return early
+          }).pipe(Effect.provide(Layer.provide(setup(), Layer.succeed(EventLoop.EventLoop, impatient))))
+        for (let turns = 0; (yield* tellAfter(turns)) === 0; turns++);
+      })
+    )
   })
 })
 

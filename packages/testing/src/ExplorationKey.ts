@@ -28,7 +28,6 @@ import type { Mark, ResourceSet } from "@effect-xds/core/ResourceSet"
 import type { Response } from "@effect-xds/core/Response"
 import type { Phase, Round } from "@effect-xds/core/Round"
 import type { ServerStream } from "@effect-xds/core/ServerStream"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Subscription } from "@effect-xds/core/Subscription"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
@@ -178,27 +177,6 @@ const ofTaking = (taking: ServerStream["taking"]): string => {
   return [at, first, request.typeUrl, ...lists.map((names) => names.join(",")), before, ...taken].join(";")
 }
 
-/** It begins anew where the set is another one. */
-const ofSorting = ({ group, sorting }: ServerStream): string => {
-  if (sorting === undefined) return ""
-  const isPresent = ResourceType.all.some(
-    ({ typeUrl }) => ResourceGroups.set(group ?? ResourceGroups.empty, typeUrl) === sorting.set
-  )
-  return isPresent ? `${sorting.at} ${sorting.sorted !== undefined}` : "other"
-}
-
-/** So does this, and where other names wait. */
-const ofGathering = ({ gathering, group, subscriptions }: ServerStream): string => {
-  if (gathering === undefined) return ""
-  const isPresent = subscriptions.some(
-    ({ forced, names, typeUrl }) =>
-      ResourceGroups.set(group ?? ResourceGroups.empty, typeUrl) === gathering.set &&
-      forced === gathering.forced &&
-      names === gathering.names
-  )
-  return isPresent ? String(gathering.at) : "other"
-}
-
 /**
  * A stream of a server, but for its group.
  *
@@ -221,9 +199,6 @@ export const ofServer = (self: ServerStream, now: number): string =>
     round: ofRound(self, now),
     parts: ofParts(self.parts?.next),
     taking: ofTaking(self.taking),
-    answering: self.answering,
-    sorting: ofSorting(self),
-    gathering: ofGathering(self),
     deadline: ahead(self.deadline, now)
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 

@@ -8,6 +8,7 @@ import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
 import type { Resource } from "@effect-xds/core/Resource"
 import * as Response from "@effect-xds/core/Response"
 import * as ServerStream from "@effect-xds/core/ServerStream"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -76,6 +77,8 @@ export interface Environment {
   /** Milliseconds that never go back. */
   readonly now: () => number
   readonly deadline: (connection: Connection, at: number) => void
+  /** Does some of the work: what it ends with, or `undefined` if others are to have their turn before its end. */
+  readonly some: <A extends object>(work: Steps.Steps<A>) => A | undefined
   /** Runs it again when others had their turn. */
   readonly later: (work: Work) => void
   readonly join: (connection: Connection, group: string) => Group
@@ -182,6 +185,13 @@ const manyResources = 1_000
 
 type Send = ServerStream.Output & { readonly _tag: "Send" }
 
+/** A step of the reducer that is not over, the stream before it and the time of its input. */
+interface Unfinished {
+  readonly work: Steps.Steps<ServerStream.Step>
+  readonly before: ServerStream.ServerStream
+  readonly now: number
+}
+
 interface Unanswered {
   readonly typeUrl: string
   readonly nonce: string
@@ -212,6 +222,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private subscribed = false
   /** What the audience has still to note of many names. */
   private indexing: Slices | undefined
+  /** A step that others have their turn in between of. Until it ends nothing else is given to the reducer. */
+  private unfinished: Unfinished | undefined
   /** Was made, and is written in the next turn. */
   private unsent: Send | undefined
   /** What is left before others have their turn. */
@@ -562,7 +574,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.stepping = true
     this.stepsLeft = stepsPerTurn
     try {
-      if (this.unsent !== undefined) this.sendLong(this.unsent)
+      if (this.unfinished !== undefined) this.resume(this.unfinished)
+      else if (this.unsent !== undefined) this.sendLong(this.unsent)
       else if (this.indexing === undefined) this.feed(now)
       else this.index(this.indexing)
     } catch (cause) {
@@ -576,7 +589,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       this.subscribed = false
       this.indexing = this.phase.group.audience.set(this, ServerStream.interests(this.stream))
     }
-    environment.deadline(this, Math.min(ServerStream.deadline(this.stream), this.giveUpAt))
+    // The time that the stream wants is known when its step is over.
+    const deadline = this.unfinished === undefined ? ServerStream.deadline(this.stream) : Number.POSITIVE_INFINITY
+    environment.deadline(this, Math.min(deadline, this.giveUpAt))
     const isBusy = this.isBusy()
     if (isBusy) environment.later(this)
     this.setBusy(isBusy || this.phase._tag === "Authorizing")
@@ -585,13 +600,37 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private feed(now: number): void {
     for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
       const before = this.stream
-      const [stream, outputs] = ServerStream.step(before, input, now)
-      this.stream = stream
-      this.stepsLeft--
-      for (const output of outputs) this.handle(output, before, now)
-      if (ServerStream.isWorking(this.stream) || ServerStream.isAnsweringInParts(this.stream)) this.stepsLeft = 0
+      const work = ServerStream.stepping(before, input, now)
+      const step = this.environment.some(work)
+      if (step === undefined) {
+        this.unfinished = { work, before, now }
+        this.stepsLeft = 0
+      } else this.take(step, before, now)
       if (this.stepsLeft <= 0) return
     }
+  }
+
+  /** Goes on with a step that is not over. */
+  private resume({ before, now, work }: Unfinished): void {
+    const step = this.environment.some(work)
+    if (step !== undefined) {
+      this.unfinished = undefined
+      this.take(step, before, now)
+    }
+    this.stepsLeft = 0
+  }
+
+  /** Does what a step says. */
+  private take([stream, outputs]: ServerStream.Step, before: ServerStream.ServerStream, now: number): void {
+    this.stream = stream
+    this.stepsLeft--
+    for (const output of outputs) this.handle(output, before, now)
+    // ★ What changed while the request was dealt with was nobody's business who asked for it then: now it may be this stream's.
+    if (this.subscribed && this.given !== this.groupOf()?.resources) {
+      this.changed = true
+      this.unaffected = undefined
+    }
+    if (ServerStream.isWorking(this.stream) || ServerStream.isAnsweringInParts(this.stream)) this.stepsLeft = 0
   }
 
   private index(slices: Slices): void {
@@ -602,7 +641,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   /** Whether there is something left to do without anybody calling. */
   private isBusy(): boolean {
     if (this.phase._tag !== "Serving") return false
-    if (this.indexing !== undefined || this.unsent !== undefined || this.inputs.length > 0) return true
+    if (this.unfinished !== undefined || this.unsent !== undefined || this.indexing !== undefined) return true
+    if (this.inputs.length > 0) return true
     if (ServerStream.isWorking(this.stream)) return true
     return this.stepsLeft <= 0 && (this.due || this.given !== this.phase.group.resources)
   }
@@ -850,6 +890,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.environment.leave(this)
     this.phase = ended
     this.inputs.length = 0
+    this.unfinished = undefined
     this.indexing = undefined
     this.unanswered = nothingUnanswered
     this.environment.deadline(this, Number.POSITIVE_INFINITY)

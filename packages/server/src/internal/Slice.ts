@@ -26,14 +26,22 @@ export const breathe = ({ later }: EventLoop.Service): Effect.Effect<void> =>
     return Effect.sync(cancel)
   })
 
-/** What work in steps ends with, at once or, when that takes long, in slices. An interruption leaves the rest undone. */
-export const steps = <A>(loop: EventLoop.Service, work: Steps.Steps<A>): Effect.Effect<A> => {
-  const now = slice(loop)
+/** Some of the work in steps: what it ends with, or `undefined` if others are to have their turn before its end. */
+export const some = <A extends object>(loop: EventLoop.Service, work: Steps.Steps<A>): A | undefined => {
+  // Most is over with its first step, and needs no slice.
+  let now: ReturnType<typeof slice> | undefined
   for (;;) {
     const { done, value } = work.next()
-    if (done === true) return Exit.succeed(value)
-    if (now.isOver()) return Effect.flatMap(breathe(loop), () => steps(loop, work))
+    if (done === true) return value
+    now ??= slice(loop)
+    if (now.isOver()) return undefined
   }
+}
+
+/** What work in steps ends with, at once or, when that takes long, in slices. An interruption leaves the rest undone. */
+export const steps = <A extends object>(loop: EventLoop.Service, work: Steps.Steps<A>): Effect.Effect<A> => {
+  const done = some(loop, work)
+  return done === undefined ? Effect.flatMap(breathe(loop), () => steps(loop, work)) : Exit.succeed(done)
 }
 
 /** A queue of work that is done at once and, when that takes long, in slices. */
