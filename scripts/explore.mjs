@@ -1,6 +1,7 @@
 // `npm run explore`: visits every state that the reducers can reach in small worlds, deeper than `npm test` does.
 //
-//   --depth 9      moves from the start; without it, three more than in the tests, which takes minutes
+//   --more 1       so many moves more than in the tests; default 4, which takes minutes
+//   --depth 9      moves from the start, the same for all worlds
 //   --only TEXT    only worlds whose name begins with it
 //   --states N     states to remember for each world; default 500 000
 //
@@ -10,10 +11,12 @@ import * as Variants from "../packages/testing/dist/ExplorationVariants.js"
 import * as Options from "./options.mjs"
 
 const { numberOf, only } = Options.parse(import.meta.url, {
+  more: { type: "string" },
   depth: { type: "string" },
   only: { type: "string", default: "" },
   states: { type: "string" }
 })
+const more = numberOf("more", 0, 4)
 const depth = numberOf("depth", 1, undefined)
 const maxStates = numberOf("states", 1, 500_000)
 
@@ -29,7 +32,7 @@ for (const variant of chosen) {
   const start = Date.now()
   const seconds = () => `${((Date.now() - start) / 1000).toFixed(1)} s`
   const explored = variant.explore({
-    depth: depth ?? variant.depth + 3,
+    depth: depth ?? variant.depth + more,
     maxStates,
     onDepth: (progress) => {
       if (process.stdout.isTTY) process.stdout.write(`\r${render({ ...progress })}, ${seconds()} …\x1b[K`)

@@ -19,7 +19,7 @@ import * as ExplorationServer from "./ExplorationServer.js"
  */
 export interface Variant {
   readonly name: string
-  /** Moves, for a second. Each more takes three times as long. */
+  /** Moves, for a second or two. Each more takes three times as long. */
   readonly depth: number
   readonly explore: (options: Options) => Explored
   readonly confused: (options: Options) => string | undefined
@@ -98,9 +98,9 @@ const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
       [b, "1"]
     ] as const
     return [
-      variant(ExplorationServer.make({ protocol, typeUrls: [typeUrl], names: [a, b] }), 6),
-      variant(ExplorationClient.make({ protocol, typeUrl, server: "script", contents }), 6),
-      variant(ExplorationClient.make({ protocol, typeUrl, server: "store", contents }), 6)
+      variant(ExplorationServer.make({ protocol, typeUrls: [typeUrl], names: [a, b] }), 5),
+      variant(ExplorationClient.make({ protocol, typeUrl, server: "script", contents }), 5),
+      variant(ExplorationClient.make({ protocol, typeUrl, server: "store", contents }), 5)
     ]
   }),
   // What makes an aggregated stream different begins where the client has something of each type.
