@@ -2959,11 +2959,25 @@ export const mutations = [
     becomes: "if (!(yield* JsonValues.isWithin(bytes, Infinity))) {"
   },
   {
-    fault: "an inflated request in JSON may have any size",
+    fault: "a request in JSON that is too large is parsed as a whole",
     file: "packages/transport-connect/src/internal/WholeRequests.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
-    line: "const message = await compressionGzip.decompress(bytes, maxBytes)",
-    becomes: "const message = await compressionGzip.decompress(bytes, 2 ** 30)"
+    line: "if (isTooLarge && isJson && !isCompressed) throw tooLarge(maxBytes)",
+    becomes: ""
+  },
+  {
+    fault: "the index of who asks for which name is one map, however many names there are",
+    file: "packages/server/src/internal/NameMap.ts",
+    by: "packages/server/test/NameMap.test.ts",
+    line: "const isFirst = this.#left === 0 && this.#first.size < mostInFirst",
+    becomes: "const isFirst = true"
+  },
+  {
+    fault: "a part of the index that is divided is put in the place of all of it",
+    file: "packages/server/src/internal/NameMap.ts",
+    by: "packages/server/test/NameMap.test.ts",
+    line: "if (above === undefined) this.#others = divided",
+    becomes: "if (at >= 0) this.#others = divided"
   },
   {
     fault: "Connect's JSON is read in one turn, however much there is",

@@ -7,12 +7,13 @@ import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
 import type { Interest } from "@effect-xds/core/ServerStream"
 import * as HashMap from "effect/HashMap"
+import { NameMap } from "./NameMap.js"
 
 /** Those who ask for one type. */
 interface Listeners<A> {
   /** For every resource of it. */
   readonly all: Set<A>
-  readonly named: Map<string, Set<A>>
+  readonly named: NameMap<Set<A>>
 }
 
 /** What part of all gets its turn with each change. */
@@ -83,7 +84,7 @@ export class Audience<A> {
     let size = this.#types.size
     for (const { all, named } of this.#types.values()) {
       size += all.size
-      for (const those of named.values()) size += those.size
+      for (const [, those] of named) size += those.size
     }
     return size
   }
@@ -129,7 +130,7 @@ export class Audience<A> {
   #listeners(typeUrl: string): Listeners<A> {
     const known = this.#types.get(typeUrl)
     if (known !== undefined) return known
-    const made = { all: new Set<A>(), named: new Map<string, Set<A>>() }
+    const made = { all: new Set<A>(), named: new NameMap<Set<A>>() }
     this.#types.set(typeUrl, made)
     return made
   }
@@ -171,7 +172,7 @@ export class Audience<A> {
   }
 }
 
-const drop = <A>(named: Map<string, Set<A>>, name: string, item: A): void => {
+const drop = <A>(named: NameMap<Set<A>>, name: string, item: A): void => {
   const those = named.get(name)
   if (those?.delete(item) === true && those.size === 0) named.delete(name)
 }

@@ -1,0 +1,111 @@
+/**
+ * A map by names that grows a little at a time. A `Map` that doubles takes all that is in it along at once: of a million names,
+ * which clients may well ask for, that takes 60 ms. So what is more than some ten thousand names is spread over small maps. The
+ * seed of the hash that spreads them is the process's own: clients are not to choose names that all belong into the same one.
+ */
+
+/** Names in the first map: to double it takes no more than some milliseconds, and to look into it no hash. */
+const mostInFirst = 65_536
+
+/** Names in any other, before it is divided: many are at about the same time, and that takes some tenths of a millisecond each. */
+const most = 1_024
+
+/** How many bits of a hash tell parts of a map apart. */
+const bits = 4
+const parts = 1 << bits
+const deepest = 32 / bits
+
+/** Of longer names so many characters at their beginning, and as many at their end, are looked at. */
+const looked = 64
+
+const seed = Math.floor(Math.random() * 2 ** 32)
+
+const hash = (name: string): number => {
+  let hash = seed ^ name.length
+  const add = (from: number, to: number): void => {
+    for (let at = from; at < to; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)
+  }
+  if (name.length <= 2 * looked) add(0, name.length)
+  else {
+    add(0, looked)
+    add(name.length - looked, name.length)
+  }
+  // The lower bits are used first, and are those that the last characters change least.
+  return (hash ^ (hash >>> 15)) >>> 0
+}
+
+type Node<V> = Map<string, V> | Array<Node<V>>
+
+interface Place<V> {
+  readonly map: Map<string, V>
+  /** What it is a part of, and which; `undefined`: of none. */
+  readonly above: Array<Node<V>> | undefined
+  readonly at: number
+  readonly depth: number
+}
+
+export class NameMap<V> {
+  readonly #first = new Map<string, V>()
+  #others: Node<V> = new Map<string, V>()
+  /** How many there are in the others. */
+  #left = 0
+
+  get size(): number {
+    return this.#first.size + this.#left
+  }
+
+  get(name: string): V | undefined {
+    const found = this.#first.get(name)
+    return found !== undefined || this.#left === 0 ? found : this.#find(name).map.get(name)
+  }
+
+  set(name: string, value: V): void {
+    const isFirst = this.#left === 0 && this.#first.size < mostInFirst
+    if (isFirst || this.#first.has(name)) return void this.#first.set(name, value)
+    const { above, at, depth, map } = this.#find(name)
+    const before = map.size
+    map.set(name, value)
+    if (map.size === before) return
+    this.#left++
+    if (map.size <= most || depth >= deepest) return
+    const divided = divide(map, depth)
+    if (above === undefined) this.#others = divided
+    else above[at] = divided
+  }
+
+  delete(name: string): void {
+    if (this.#first.delete(name) || this.#left === 0 || !this.#find(name).map.delete(name)) return
+    this.#left--
+    if (this.#left === 0) this.#others = new Map()
+  }
+
+  /** The map that a name belongs into, and where that is. */
+  #find(name: string): Place<V> {
+    let node = this.#others
+    let above: Array<Node<V>> | undefined
+    let at = 0
+    let depth = 0
+    for (let rest = node instanceof Map ? 0 : hash(name); !(node instanceof Map); rest >>>= bits) {
+      above = node
+      at = rest % parts
+      depth++
+      node = above[at] ?? new Map<string, V>()
+    }
+    return { above, at, depth, map: node }
+  }
+
+  *[Symbol.iterator](): Generator<readonly [string, V], void> {
+    const left: Array<Node<V>> = [this.#first, this.#others]
+    for (let node = left.pop(); node !== undefined; node = left.pop()) {
+      if (node instanceof Map) yield* node
+      else for (const each of node) left.push(each)
+    }
+  }
+}
+
+/** The same as parts of it. */
+const divide = <V>(map: ReadonlyMap<string, V>, depth: number): Array<Node<V>> => {
+  const divided = Array.from({ length: parts }, () => new Map<string, V>())
+  for (const [name, value] of map) divided[(hash(name) >>> (depth * bits)) % parts]?.set(name, value)
+  return divided
+}
