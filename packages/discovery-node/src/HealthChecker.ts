@@ -1,0 +1,304 @@
+/**
+ * Active health checking of the hosts of a cluster: `HealthCheck` for each host and checker, driven by the clock and by a
+ * {@link Prober}. One timer for all.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/health_checking
+ * @since 0.1.0
+ */
+import type { Checker } from "@effect-xds/discovery/Checker"
+import * as HealthCheck from "@effect-xds/discovery/HealthCheck"
+import type { HealthFlags } from "@effect-xds/discovery/HealthFlags"
+import type { Host } from "@effect-xds/discovery/Host"
+import * as Alarm from "@effect-xds/transport/Alarm"
+import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
+import * as Random from "effect/Random"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
+import { type Ask, Prober, type Target } from "./Prober.js"
+import { DeadlineHeap, type Timed } from "./internal/DeadlineHeap.js"
+
+/**
+ * What is said of a host by a checker.
+ *
+ * @since 0.1.0
+ */
+export interface Said {
+  /** The `id` of the host. */
+  readonly host: string
+  /** The name of the checker. */
+  readonly checker: string
+  readonly output:
+    | Exclude<HealthCheck.Output, { readonly _tag: "Probe" | "Abort" }>
+    /** A probe was a success: `CheckPassed` for outlier detection. */
+    | { readonly _tag: "Passed" }
+}
+
+/**
+ * What one checker knows of a host.
+ *
+ * @since 0.1.0
+ */
+export interface Status {
+  readonly checker: string
+  readonly flags: HealthFlags
+  /** The last result, and how many milliseconds ago it came. */
+  readonly last: { readonly result: string; readonly ago: number } | undefined
+  /** Milliseconds until the next probe; of one that runs: until it has taken too long. */
+  readonly isProbing: boolean
+  readonly next: number
+}
+
+/**
+ * Checks hosts.
+ *
+ * @since 0.1.0
+ */
+export interface HealthChecker {
+  /** `Check` of `HostSet`, and each update of a host that is checked: its next probe goes where it now is. */
+  readonly check: (host: Host) => Effect.Effect<void>
+  /** `Uncheck` of `HostSet`: nothing more is said of it but that nobody has to wait for a result. */
+  readonly uncheck: (host: string) => Effect.Effect<void>
+  /** The response to a call had `x-envoy-immediate-health-check-fail`. */
+  readonly passive: (host: string) => Effect.Effect<void>
+  /** The cluster had a connection for a call. */
+  readonly trafficSeen: Effect.Effect<void>
+  /** What each checker knows of a host; none if it is not checked. */
+  readonly status: (host: string) => Effect.Effect<ReadonlyArray<Status>>
+}
+
+/**
+ * What is checked, and who is told.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The name of the cluster. */
+  readonly cluster: string
+  readonly checkers: ReadonlyArray<Checker>
+  /** Is told what is said, in order. It must not throw; what it asks of the checker is done when it is back. */
+  readonly on: (said: Said) => void
+}
+
+/** One host and one checker. */
+interface Check extends Timed {
+  readonly host: string
+  readonly checker: Checker
+  state: HealthCheck.HealthCheck
+  target: Target
+  /** What is asked with, from the first probe on. */
+  opened: { readonly target: Target; readonly scope: Scope.CloseableScope; ask: Ask | undefined } | undefined
+  running: Fiber.RuntimeFiber<HealthCheck.Result> | undefined
+}
+
+/** ★ A prober that dies has no answer. */
+const noAnswer: HealthCheck.Result = { _tag: "Network" }
+
+/**
+ * Begins to check: nobody yet. When the scope closes, probes end and connections close.
+ *
+ * @since 0.1.0
+ */
+export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthChecker, never, Prober | Scope.Scope> =>
+  Effect.gen(function* () {
+    const prober = yield* Prober
+    const runtime = yield* Effect.runtime()
+    const clock = yield* Effect.clock
+    const { later } = yield* EventLoop
+    const fork = Runtime.runFork(runtime)
+    // Not the wall clock: it may go back, and the reducers' time must not.
+    const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+    const draw = (): number => Runtime.runSync(runtime)(Random.next)
+
+    const hosts = new Map<string, ReadonlyArray<Check>>()
+    const deadlines = new DeadlineHeap<Check>()
+    let hasTraffic = false
+    let isClosed = false
+
+    /** Work that came while other work was done. */
+    const waiting: Array<() => void> = []
+    let isBusy = false
+    const run = (work: () => void): void => {
+      waiting.push(work)
+      if (isBusy) return
+      isBusy = true
+      try {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) next()
+      } finally {
+        isBusy = false
+      }
+      alarm.advance(deadlines.next)
+    }
+
+    const step = (check: Check, input: HealthCheck.Input): void => {
+      const [state, outputs] = HealthCheck.step(check.state, input, { now: now(), draw })
+      check.state = state
+      deadlines.set(check, HealthCheck.deadline(state))
+      for (const output of outputs) {
+        if (output._tag === "Probe") probe(check, output)
+        else if (output._tag === "Abort") abort(check)
+        else on({ host: check.host, checker: check.checker.name, output })
+      }
+    }
+
+    const probe = (check: Check, { attempt, isFresh }: HealthCheck.Output & { readonly _tag: "Probe" }): void => {
+      if (check.opened !== undefined && check.opened.target !== check.target) {
+        fork(release({ opened: check.opened, running: undefined }))
+        check.opened = undefined
+      }
+      const opened = (check.opened ??= {
+        target: check.target,
+        scope: Effect.runSync(Scope.make()),
+        ask: undefined
+      })
+      const asked =
+        opened.ask === undefined
+          ? Effect.flatMap(Scope.extend(prober.open(opened.target), opened.scope), (ask) => {
+              opened.ask = ask
+              return ask(true)
+            })
+          : opened.ask(isFresh)
+      const fiber = fork(asked)
+      check.running = fiber
+      fiber.addObserver((exit) => {
+        if (check.running !== fiber) return
+        check.running = undefined
+        const result = Exit.isSuccess(exit) ? exit.value : noAnswer
+        run(() => {
+          const before = check.state
+          step(check, { _tag: "Result", attempt, result })
+          if (result._tag === "Success" && check.state !== before) {
+            on({ host: check.host, checker: check.checker.name, output: { _tag: "Passed" } })
+          }
+        })
+      })
+    }
+
+    const abort = (check: Check): void => {
+      const { running } = check
+      check.running = undefined
+      running?.unsafeInterruptAsFork(FiberId.none)
+    }
+
+    /** Ends the probe that runs, then closes the connection. */
+    const release = ({ opened, running }: Pick<Check, "opened" | "running">): Effect.Effect<void> =>
+      Effect.zipRight(
+        running === undefined ? Effect.void : Fiber.interrupt(running),
+        opened === undefined ? Effect.void : Scope.close(opened.scope, Exit.void)
+      )
+
+    const stop = (check: Check): void => {
+      const { opened, running } = check
+      step(check, { _tag: "Stop" })
+      fork(release({ opened, running }))
+    }
+
+    const onDue = (): void =>
+      run(() => {
+        const at = now()
+        const late: Array<Check> = []
+        for (let check = deadlines.due(at); check !== undefined; check = deadlines.due(at)) {
+          if (check.state.phase._tag === "Waiting") step(check, { _tag: "Deadline" })
+          else {
+            late.push(check)
+            deadlines.set(check, Number.POSITIVE_INFINITY)
+          }
+        }
+        // ★ Where the event loop was late, answers that came in time lie unread: they are read before a timeout counts.
+        if (late.length > 0) {
+          later(() => {
+            if (isClosed) return
+            run(() => {
+              for (const check of late) step(check, { _tag: "Deadline" })
+            })
+          })
+        }
+      })
+    const alarm = yield* Alarm.make(now, onDue)
+
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        isClosed = true
+        const all = Array.from(hosts.values()).flat()
+        hosts.clear()
+        return Effect.forEach(
+          all,
+          (check) => {
+            deadlines.set(check, Number.POSITIVE_INFINITY)
+            const { opened, running } = check
+            // What it answers counts no more.
+            check.running = undefined
+            return release({ opened, running })
+          },
+          { discard: true }
+        )
+      })
+    )
+
+    const begin = ({ checkAddress, checkHostname, id }: Host): void => {
+      const targetOf = ({ probe: asks, settings }: Checker): Target => ({
+        address: checkAddress,
+        hostname: checkHostname,
+        cluster,
+        probe: asks,
+        timeout: settings.timeout,
+        reuseConnection: settings.reuseConnection
+      })
+      const known = hosts.get(id)
+      if (known !== undefined) {
+        for (const check of known) {
+          const { address, hostname } = check.target
+          // ★ A probe that runs goes on.
+          if (address !== checkAddress || hostname !== checkHostname) check.target = targetOf(check.checker)
+        }
+        return
+      }
+      const checks = checkers.map((checker): Check => ({
+        at: Number.POSITIVE_INFINITY,
+        place: -1,
+        host: id,
+        checker,
+        state: HealthCheck.make(checker.settings, hasTraffic),
+        target: targetOf(checker),
+        opened: undefined,
+        running: undefined
+      }))
+      hosts.set(id, checks)
+      for (const check of checks) step(check, { _tag: "Start" })
+    }
+
+    const statusOf = ({ checker, state: { flags, last, phase } }: Check): Status => ({
+      checker: checker.name,
+      flags,
+      last: last === undefined ? undefined : { result: last.result, ago: now() - last.at },
+      isProbing: phase._tag === "Probing",
+      next: "until" in phase ? Math.max(0, phase.until - now()) : Number.POSITIVE_INFINITY
+    })
+
+    const does = (work: () => void): Effect.Effect<void> =>
+      Effect.sync(() => {
+        if (!isClosed) run(work)
+      })
+    return {
+      check: (host) => does(() => begin(host)),
+      uncheck: (host) =>
+        does(() => {
+          const checks = hosts.get(host) ?? []
+          hosts.delete(host)
+          for (const check of checks) stop(check)
+        }),
+      passive: (host) =>
+        does(() => {
+          for (const check of hosts.get(host) ?? []) step(check, { _tag: "Passive" })
+        }),
+      trafficSeen: does(() => {
+        if (hasTraffic) return
+        hasTraffic = true
+        for (const checks of hosts.values()) for (const check of checks) step(check, { _tag: "TrafficSeen" })
+      }),
+      status: (host) => Effect.sync(() => (hosts.get(host) ?? []).map(statusOf))
+    }
+  })
