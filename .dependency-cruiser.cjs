@@ -45,7 +45,7 @@ module.exports = {
     may("proto"),
     may("core", "proto"),
     may("discovery", "core", "proto"),
-    may("discovery-node", "discovery", "transport", "core", "proto"),
+    may("discovery-node", "discovery", "routing", "client", "transport", "core", "proto"),
     may("routing", "core", "proto", "discovery"),
     may("transport", "core", "proto"),
     {

@@ -2073,6 +2073,83 @@ const routing = [
 // Outlier detection: what its rules have marked as easily wrong.
 const discovery = [
   {
+    fault: "a changed cluster is used before it is ready",
+    file: "packages/discovery/src/Membership.ts",
+    line: 'if (outputs.some(({ _tag }) => _tag === "Ready") && place === "next") {',
+    becomes: 'if (place === "next") {',
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "hosts of a set that is over are not drained",
+    file: "packages/discovery/src/Membership.ts",
+    line: "if (generation === self.current) {",
+    becomes: "if (false) {",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a set that changes again before it is ready goes on",
+    file: "packages/discovery/src/Membership.ts",
+    line: "const begin = (self: Draft, cluster: Cluster): void => {\n  end(self, self.next)",
+    becomes: "const begin = (self: Draft, cluster: Cluster): void => {",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "who is ejected is routed to",
+    file: "packages/discovery/src/MemberSet.ts",
+    line: 'if (output._tag !== "Spared") tellHosts',
+    becomes: 'if (output._tag === "Returned") tellHosts',
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "the hosts of an assignment are shared by the cluster's load",
+    file: "packages/discovery/src/MemberSet.ts",
+    line: "overprovisioningFactor: assignment.overprovisioningFactor,",
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "in panic those that fail get no calls",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "return failTrafficOnPanic ? [] : all",
+    becomes: "return failTrafficOnPanic ? [] : healthy",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "probes go where a host was",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: '      case "Updated": {\n',
+    becomes: '      case "Ready": {\n',
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a failed query is an answer without hosts",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: 'input: { _tag: "Unresolved", ...of }',
+    becomes: 'input: { _tag: "Resolved", addresses: [], ...of }',
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a probe that passes brings nobody back",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: 'this.give({ _tag: "Set", generation, input: { _tag: "CheckPassed", host } })',
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a watch that dies is waited for",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "if (!Cause.isInterruptedOnly(cause)) tell(firstLine(cause))",
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "leaves that are named no longer are watched",
+    file: "packages/discovery-node/src/internal/ClusterView.ts",
+    line: "if (wanted.has(name)) continue",
+    becomes: "continue",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
     fault: "drops are drawn once for all categories",
     file: "packages/discovery/src/DropOverload.ts",
     line: "draw(index) * million",
@@ -2166,8 +2243,8 @@ const discovery = [
   {
     fault: "a leaf is at its last place",
     file: "packages/discovery/src/AggregateLeaves.ts",
-    line: "      leaves.add(name)\n",
-    becomes: "      leaves.delete(name)\n      leaves.add(name)\n",
+    line: "if (done.has(name)) return undefined",
+    becomes: "if (done.has(name)) return leaves.delete(name) ? void leaves.add(name) : undefined",
     by: "packages/discovery/test/clusterType.test.ts"
   },
   {
@@ -2201,7 +2278,7 @@ const discovery = [
   {
     fault: "the first assignment is awaited for ever",
     file: "packages/discovery/src/Discovery.ts",
-    line: "if (self.fetchUntil <= self.now) settle(self)",
+    line: "if (initialFetchTimeout > 0) self.fetchUntil = self.now + initialFetchTimeout",
     becomes: "",
     by: "packages/discovery/test/discovery.test.ts"
   },

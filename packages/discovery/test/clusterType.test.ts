@@ -1,5 +1,5 @@
 /** Types of one's own, aggregates, and picks of ORIGINAL_DST. */
-import { create, fromJson } from "@bufbuild/protobuf"
+import { create, fromJson, type JsonObject } from "@bufbuild/protobuf"
 import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as ClusterType from "@effect-xds/discovery/ClusterType"
@@ -248,18 +248,22 @@ describe("where calls to ORIGINAL_DST go", () => {
 
 describe("what is read runs", () => {
   it("a cluster of type ORIGINAL_DST picks, and its hosts are picks", () => {
-    const { type } = Either.getOrThrow(
-      Cluster.make(
-        fromJson(ClusterSchema, {
-          name: "c",
-          type: "ORIGINAL_DST",
-          lbPolicy: "CLUSTER_PROVIDED",
-          originalDstLbConfig: { useHttpHeader: true, metadataKey: { key: "k", path: [{ key: "p" }] } }
-        })
-      )
-    )
+    const original = (originalDstLbConfig: JsonObject) =>
+      Either.getOrThrow(
+        Cluster.make(
+          fromJson(ClusterSchema, {
+            name: "c",
+            type: "ORIGINAL_DST",
+            lbPolicy: "CLUSTER_PROVIDED",
+            originalDstLbConfig
+          })
+        )
+      ).type
+    const type = original({ useHttpHeader: true, metadataKey: { key: "k", path: [{ key: "p" }] } })
     const header = (name: string) => (name === "x-envoy-original-dst-host" ? "10.0.0.1:80" : undefined)
     expect(type.pick?.([], call({ header })).address).toBe("10.0.0.1:80")
+    // ★ The header opens every address to clients: it is not looked at unless that is said.
+    expect(original({}).pick?.([], call({ header })).address).toBeUndefined()
     const [started] = type.run().step({ _tag: "Start" }, { now: 0 })
     const [, outputs] = started.step({ _tag: "Picked", address: "10.0.0.1:80" }, { now: 1 })
     expect(outputs.map((output: Discovery.Output) => output._tag)).toEqual(["Listed"])

@@ -1,0 +1,189 @@
+/**
+ * The members of clusters, found and looked after: what a client of xDS is told of clusters and their endpoints, what names
+ * resolve to, what checks say and what becomes of calls, as the hosts that calls may go to.
+ *
+ * @since 0.1.0
+ */
+import { XdsClient } from "@effect-xds/client/XdsClient"
+import * as WatchableType from "@effect-xds/client/WatchableType"
+import type * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
+import * as Assignment from "@effect-xds/discovery/Assignment"
+import * as Cluster from "@effect-xds/discovery/Cluster"
+import type { Call, Pick, Registry } from "@effect-xds/discovery/ClusterType"
+import type * as Outlier from "@effect-xds/discovery/Outlier"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as RcMap from "effect/RcMap"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { ClusterEvent } from "./ClusterEvent.js"
+import { ClusterActor } from "./internal/ClusterActor.js"
+import { ClusterView } from "./internal/ClusterView.js"
+import type { Members } from "./Members.js"
+import type { Status } from "./MembersStatus.js"
+import { Prober } from "./Prober.js"
+import { Resolver } from "./Resolver.js"
+
+/**
+ * How members are found and looked after.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Types that clusters may have. Default: all of `ClusterTypes.standard`. */
+  readonly types?: Registry | undefined
+}
+
+/**
+ * A cluster that is looked after.
+ *
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Its members now. */
+  readonly current: Effect.Effect<Members>
+  /** Its members from now on; who is slow misses those in between, and never the last. */
+  readonly changes: Stream.Stream<Members>
+  /** Waits until there is a set to use, or it is known that there is none. */
+  readonly settled: Effect.Effect<Members>
+  /** What happens to hosts, from now on; who is slower than 1024 events misses the oldest. */
+  readonly events: Stream.Stream<ClusterEvent>
+  readonly status: Effect.Effect<Status>
+  /** What became of a call, for outlier detection. */
+  readonly report: (host: string, outcome: Outlier.Outcome) => Effect.Effect<void>
+  /** Where a call goes, if the type of the cluster picks itself. */
+  readonly pick: (call: Call) => Effect.Effect<Pick>
+  /** Whether there are connections to an address that was picked. */
+  readonly inUse: (address: string, isInUse: boolean) => Effect.Effect<void>
+  /** There was a connection for a call. */
+  readonly trafficSeen: Effect.Effect<void>
+  /** The response to a call had `x-envoy-immediate-health-check-fail`. */
+  readonly passiveFailure: (host: string) => Effect.Effect<void>
+}
+
+/**
+ * Looks after clusters.
+ *
+ * @since 0.1.0
+ */
+export interface ClusterMembers {
+  /** A cluster by its name, watched until the scope closes; who asks for the same one shares it. */
+  readonly of: (cluster: string) => Effect.Effect<Service, never, Scope.Scope>
+}
+
+/**
+ * The service.
+ *
+ * @since 0.1.0
+ */
+export const ClusterMembers = Context.GenericTag<ClusterMembers>("@effect-xds/discovery-node/ClusterMembers")
+
+/** A cluster that this client cannot look after is one with a mistake. */
+const problemOf = ({ type }: Cluster.Cluster): string | undefined => {
+  const source = type.assignment?.source ?? "ads"
+  if (source === "ads" || source === "self") return undefined
+  return `eds_cluster_config.eds_config: endpoints come from the client alone; say ads or self, not ${source}`
+}
+
+/**
+ * Looks after clusters until the scope closes. ★ A client has one decoder for clusters and one for assignments: make this
+ * once for a client, which watches both with no other.
+ *
+ * @since 0.1.0
+ */
+export const make = (
+  options: Options = {}
+): Effect.Effect<ClusterMembers, never, XdsClient | Resolver | Prober | Scope.Scope> =>
+  Effect.gen(function* () {
+    const client = yield* XdsClient
+    const resolver = yield* Resolver
+    const prober = yield* Prober
+    const decoder = Cluster.decoder(options.types)
+    const clusters = WatchableType.make({
+      typeUrl: decoder.typeUrl,
+      decode: (bytes) =>
+        Either.flatMap(decoder.decode(bytes), (cluster) => {
+          const problem = problemOf(cluster)
+          return problem === undefined ? Either.right(cluster) : Either.left(problem)
+        })
+    })
+    const assignments = WatchableType.make(Assignment.decoder)
+    const open = new Map<string, ClusterActor>()
+    const actors = yield* RcMap.make({
+      lookup: (name: string) =>
+        Effect.gen(function* () {
+          yield* Effect.addFinalizer(() => Effect.sync(() => open.delete(name)))
+          const actor = yield* ClusterActor.make(name, {
+            watchCluster: (cluster) => client.watch(clusters, cluster),
+            watchAssignment: (assignment) => client.watch(assignments, assignment),
+            resolver,
+            prober
+          })
+          open.set(name, actor)
+          return actor
+        })
+    })
+    const lookup: AggregateLeaves.Lookup = (name) => {
+      const cluster = open.get(name)?.cluster
+      return cluster === undefined ? undefined : { clusters: cluster.type.clusters }
+    }
+    return { of: (name) => Effect.flatMap(ClusterView.make(name, actors, lookup), serviceOf) }
+  })
+
+const serviceOf = (view: ClusterView): Effect.Effect<Service, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { actor } = view
+    // What changes at once is told once.
+    const listen = Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const changed = Effect.unsafeMakeLatch(true)
+          return { changed, stop: view.onChange(() => changed.unsafeOpen()) }
+        }),
+        ({ stop }) => Effect.sync(stop)
+      ),
+      ({ changed }) =>
+        Effect.zipRight(
+          Effect.zipRight(changed.await, Effect.yieldNow()),
+          Effect.sync(() => {
+            changed.unsafeClose()
+            return view.members
+          })
+        )
+    )
+    const changes = Stream.unwrapScoped(Effect.map(listen, (next) => Stream.repeatEffect(next)))
+    yield* Effect.forkScoped(Stream.runForEach(changes, () => Effect.sync(() => actor.gauge())))
+    return {
+      current: Effect.sync(() => view.members),
+      changes,
+      settled: Effect.map(
+        Stream.runHead(Stream.filter(changes, ({ state }) => state !== "Warming")),
+        Option.getOrElse(() => view.members)
+      ),
+      events: Stream.asyncPush<ClusterEvent>(
+        (emit) =>
+          Effect.acquireRelease(
+            Effect.sync(() => actor.onEvent((event) => void emit.single(event))),
+            (stop) => Effect.sync(stop)
+          ),
+        { bufferSize: 1_024, strategy: "sliding" }
+      ),
+      status: Effect.sync(() => actor.status),
+      report: (host, outcome) => Effect.sync(() => actor.report(host, outcome)),
+      pick: (call) => Effect.sync(() => actor.pick(call)),
+      inUse: (address, isInUse) => Effect.sync(() => actor.inUse(address, isInUse)),
+      trafficSeen: Effect.sync(() => actor.trafficSeen()),
+      passiveFailure: (host) => Effect.sync(() => actor.passiveFailure(host))
+    }
+  })
+
+/**
+ * The service, for the life of the layer.
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<ClusterMembers, never, XdsClient | Resolver | Prober> =>
+  Layer.scoped(ClusterMembers, make(options))

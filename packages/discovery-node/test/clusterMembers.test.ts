@@ -1,0 +1,696 @@
+/** Members of clusters that a client of xDS is told of, with a server that is played by hand. */
+import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
+import { Bootstrap, XdsClient } from "@effect-xds/client"
+import * as Resource from "@effect-xds/core/Resource"
+import * as Response from "@effect-xds/core/Response"
+import { ClusterType, ClusterTypes, type HealthCheck, Host } from "@effect-xds/discovery"
+import type { ClusterEvent } from "@effect-xds/discovery-node/ClusterEvent"
+import * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
+import * as ClusterMetrics from "@effect-xds/discovery-node/ClusterMetrics"
+import * as Prober from "@effect-xds/discovery-node/Prober"
+import type { Members } from "@effect-xds/discovery-node/Members"
+import * as Resolver from "@effect-xds/discovery-node/Resolver"
+import { ResourceType } from "@effect-xds/proto"
+import { ClusterSchema, Cluster_CustomClusterTypeSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
+import { ScriptedServer } from "@effect-xds/testing"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Either, Exit, Layer, Metric, Scope, Stream, TestClock } from "effect"
+
+/** Lets all fibers run. */
+const settle = Effect.repeatN(Effect.yieldNow(), 60)
+
+/** A target of probes, and what the one that runs is to be told. */
+interface Probing {
+  readonly target: Prober.Target
+  answer: ((result: HealthCheck.Result) => void) | undefined
+}
+
+/** What a test sees and does. */
+class World {
+  readonly asked: Array<readonly [name: string, family: number]> = []
+  /** What names resolve to; "failed"; "silent". */
+  readonly names = new Map<string, ReadonlyArray<string> | "failed" | "silent">()
+  cancelled = 0
+  readonly probed: Array<Probing> = []
+  /** Every probe is a success. */
+  isPassing = false
+  private nonce = 0
+
+  readonly resolver = Layer.succeed(Resolver.Resolver, {
+    resolve: (name, family) =>
+      Effect.suspend(() => {
+        this.asked.push([name, family])
+        const answer = this.names.get(name) ?? []
+        if (answer === "silent") return Effect.onInterrupt(Effect.never, () => Effect.sync(() => this.cancelled++))
+        if (answer === "failed") {
+          return Effect.fail(new Resolver.ResolveError({ name, family, code: "ESERVFAIL", message: "no" }))
+        }
+        const of = answer.filter((address) => address.includes(":") === (family === 6))
+        return Effect.succeed(of.map((address) => ({ address, ttl: 30 })))
+      })
+  })
+
+  readonly prober = Layer.succeed(Prober.Prober, {
+    open: (target) =>
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const probing: Probing = { target, answer: undefined }
+            this.probed.push(probing)
+            return probing
+          }),
+          (probing) => Effect.sync(() => void this.probed.splice(this.probed.indexOf(probing), 1))
+        ),
+        (probing) => () =>
+          Effect.async<HealthCheck.Result>((resume) => {
+            if (this.isPassing) return resume(Effect.succeed({ _tag: "Success" }))
+            probing.answer = (result) => resume(Effect.succeed(result))
+            return Effect.sync(() => {
+              probing.answer = undefined
+            })
+          })
+      )
+  })
+
+  /** The probe of an address ends; the next one if none runs. */
+  result(address: string, isOk: boolean) {
+    const waiting = () =>
+      this.probed.findLast(({ answer, target }) => target.address === address && answer !== undefined)
+    return Effect.gen(function* () {
+      for (let second = 0; second < 10 && waiting() === undefined; second++) {
+        yield* TestClock.adjust("1 seconds")
+        yield* settle
+      }
+      const probing = waiting()
+      if (probing === undefined) return yield* Effect.dieMessage(`${address} is not probed`)
+      const { answer } = probing
+      probing.answer = undefined
+      answer?.(isOk ? { _tag: "Success" } : { _tag: "Network" })
+      yield* settle
+    })
+  }
+
+  get open(): ReadonlyArray<string> {
+    return this.probed.map(({ target }) => target.address)
+  }
+
+  /** The server sends resources. */
+  respond(typeUrl: string, ...values: ReadonlyArray<readonly [name: string, value: Uint8Array]>) {
+    const nonce = `n${++this.nonce}`
+    const resources = values.map(([name, value]) => Either.getOrThrow(Resource.make({ typeUrl, name, value })))
+    return Effect.gen(function* () {
+      const { open } = yield* ScriptedServer.ScriptedServer
+      const [stream] = open()
+      if (stream === undefined) return yield* Effect.dieMessage("the client opened no stream")
+      stream.accept()
+      stream.respond(Response.make({ protocol: "StateOfTheWorld", typeUrl, version: nonce, resources }), nonce)
+      yield* settle
+    })
+  }
+
+  clusters(...given: ReadonlyArray<JsonObject>) {
+    return this.respond(
+      ResourceType.Cluster.typeUrl,
+      ...given.map(
+        (json) =>
+          [
+            typeof json["name"] === "string" ? json["name"] : "",
+            toBinary(ClusterSchema, fromJson(ClusterSchema, json))
+          ] as const
+      )
+    )
+  }
+
+  /** Endpoints by address, or with more of them. */
+  assign(...hosts: ReadonlyArray<string | JsonObject>) {
+    return this.assignment({ endpoints: [{ lbEndpoints: hosts.map(endpoint) }] })
+  }
+
+  assignment(json: JsonObject) {
+    const message = fromJson(ClusterLoadAssignmentSchema, { clusterName: "c", ...json })
+    return this.respond(ResourceType.ClusterLoadAssignment.typeUrl, [
+      message.clusterName,
+      toBinary(ClusterLoadAssignmentSchema, message)
+    ])
+  }
+
+  get requested() {
+    return Effect.map(ScriptedServer.ScriptedServer, ({ streams }) => {
+      const found: Record<string, ReadonlyArray<string>> = {}
+      for (const { requests } of streams) {
+        for (const request of requests) {
+          if (request._tag !== "StateOfTheWorld") continue
+          found[request.typeUrl.replace(/.*\./, "")] = Array.from(request.resourceNames).sort()
+        }
+      }
+      return found
+    })
+  }
+}
+
+const address = (host: string): JsonObject => ({ address: { socketAddress: { address: host, portValue: 80 } } })
+const endpoint = (host: string | JsonObject): JsonObject =>
+  typeof host === "string" ? { endpoint: address(host) } : host
+
+const test = (
+  title: string,
+  body: (
+    world: World
+  ) => Effect.Effect<
+    void,
+    never,
+    ClusterMembers.ClusterMembers | ScriptedServer.ScriptedServer | XdsClient.XdsClient | Scope.Scope
+  >,
+  { isStrict = false, ...options }: ClusterMembers.Options & { readonly isStrict?: boolean } = {}
+) =>
+  it.scoped(title, () => {
+    const world = new World()
+    const bootstrap = Bootstrap.make({ servers: ["xds:1"] })
+    // Deletions count, too (A88).
+    const servers = bootstrap.servers.map((server) => ({ ...server, failOnDataErrors: isStrict }))
+    const client = XdsClient.layer({ bootstrap: { ...bootstrap, servers } })
+    const layer = ClusterMembers.layer(options).pipe(
+      Layer.provideMerge(client),
+      Layer.provideMerge(ScriptedServer.layer),
+      Layer.provide(Layer.merge(world.resolver, world.prober))
+    )
+    return Effect.provide(Effect.scoped(body(world)), layer)
+  })
+
+const open = (name = "c") =>
+  Effect.gen(function* () {
+    const { of } = yield* ClusterMembers.ClusterMembers
+    const cluster = yield* of(name)
+    const events: Array<ClusterEvent> = []
+    yield* Effect.forkScoped(Stream.runForEach(cluster.events, (event) => Effect.sync(() => events.push(event))))
+    yield* settle
+    return { ...cluster, events, heard: Effect.sync(() => events.splice(0).map(({ _tag }) => _tag)) }
+  })
+
+const routed = (members: Members): ReadonlyArray<string> =>
+  members.assignment.priorities
+    .flat()
+    .flatMap(({ endpoints }) => endpoints.map(({ addresses }) => addresses[0]?.replace(/:80$/, "") ?? ""))
+
+const eds: JsonObject = { name: "c", type: "EDS", edsClusterConfig: { edsConfig: { ads: {} } } }
+const tcp = (more: JsonObject = {}): JsonObject => ({
+  timeout: "1s",
+  interval: "10s",
+  noTrafficInterval: "10s",
+  unhealthyThreshold: 1,
+  healthyThreshold: 1,
+  tcpHealthCheck: {},
+  ...more
+})
+const checked: JsonObject = { ...eds, healthChecks: [tcp()] }
+const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const
+
+describe("EDS", () => {
+  test("a cluster is used when its assignment is there; policies get what they take", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      expect((yield* cluster.current).state).toBe("Warming")
+      yield* world.clusters(eds)
+      expect([(yield* cluster.current).state, (yield* world.requested)["ClusterLoadAssignment"]]).toEqual([
+        "Warming",
+        ["c"]
+      ])
+      yield* world.assignment({
+        endpoints: [
+          {
+            locality: { zone: "z" },
+            loadBalancingWeight: 3,
+            lbEndpoints: [
+              { endpoint: { ...address(A), hostname: "a" }, loadBalancingWeight: 2 },
+              { ...endpoint(B), healthStatus: "UNHEALTHY" }
+            ]
+          },
+          { priority: 1, lbEndpoints: [{ ...endpoint(C), healthStatus: "DEGRADED" }] }
+        ],
+        policy: { dropOverloads: [{ category: "d", dropPercentage: { numerator: 1 } }], overprovisioningFactor: 100 }
+      })
+      const members = yield* cluster.settled
+      expect(members.load.loads).toEqual([
+        { healthy: 50, degraded: 0, isPanicking: false },
+        { healthy: 0, degraded: 50, isPanicking: false }
+      ])
+      expect(members.assignment).toEqual({
+        name: "c",
+        priorities: [
+          [
+            {
+              name: '["","z",""]',
+              weight: 3,
+              endpoints: [
+                {
+                  addresses: ["10.0.0.1:80"],
+                  weight: 2,
+                  locality: '["","z",""]',
+                  localityWeight: 3,
+                  hashKey: undefined,
+                  hostname: "a"
+                }
+              ]
+            }
+          ],
+          [
+            {
+              name: "",
+              weight: 1,
+              endpoints: [
+                {
+                  addresses: ["10.0.0.3:80"],
+                  weight: 1,
+                  locality: "",
+                  localityWeight: 1,
+                  hashKey: undefined,
+                  hostname: undefined
+                }
+              ]
+            }
+          ]
+        ],
+        drops: [{ category: "d", numerator: 10_000 }]
+      })
+    }))
+
+  test("in panic all get calls, those that fail, too; none if calls are to fail", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      const bad = { ...endpoint(B), healthStatus: "UNHEALTHY" }
+      yield* world.assign(A, bad, { ...endpoint(C), healthStatus: "DRAINING" }, { ...bad, ...endpoint("10.0.0.4") })
+      expect(routed(yield* cluster.current)).toEqual([A, B, C, "10.0.0.4"])
+      yield* world.clusters({ ...eds, commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } } })
+      const members = yield* cluster.current
+      expect([routed(members), members.canServe]).toEqual([[], false])
+    }))
+
+  test("★ who is listed no longer and passes stays, until it fails; checks can be switched off and on", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(checked)
+      yield* world.assign(A, B)
+      expect((yield* cluster.current).state).toBe("Warming")
+      yield* world.result(`${A}:80`, true)
+      yield* world.result(`${B}:80`, false)
+      expect(routed(yield* cluster.settled)).toEqual([A])
+      yield* world.clusters(eds)
+      expect(world.open).toEqual([])
+      yield* world.clusters(checked)
+      yield* world.result(`${A}:80`, true)
+      yield* world.result(`${B}:80`, true)
+      yield* world.assign({ ...endpoint(A), healthStatus: "HEALTHY" })
+      const status = yield* cluster.status
+      expect(status.inUse?.hosts.map(({ address, flags, isRouted }) => [address, flags, isRouted])).toEqual([
+        [`${A}:80`, [], true],
+        [`${B}:80`, ["PENDING_DYNAMIC_REMOVAL"], true]
+      ])
+      yield* world.result(`${B}:80`, false)
+      expect(routed(yield* cluster.current)).toEqual([A])
+      expect(world.open).toEqual([`${A}:80`])
+    }))
+
+  test("no assignment in time: settled, without hosts; it is taken when it comes", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      yield* TestClock.adjust("14999 millis")
+      expect((yield* cluster.current).state).toBe("Warming")
+      yield* TestClock.adjust("1 millis")
+      yield* settle
+      expect([(yield* cluster.settled).state, routed(yield* cluster.current)]).toEqual(["Ready", []])
+      yield* world.assign(A)
+      expect(routed(yield* cluster.current)).toEqual([A])
+    }))
+
+  test("★ a rejected assignment and a lost stream change nothing", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      yield* world.assign(A)
+      yield* world.assign("a name")
+      expect(routed(yield* cluster.current)).toEqual([A])
+      const { open: streams } = yield* ScriptedServer.ScriptedServer
+      streams()[0]?.end()
+      yield* settle
+      yield* TestClock.adjust("60 seconds")
+      expect(routed(yield* cluster.current)).toEqual([A])
+    }))
+})
+
+describe("warming", () => {
+  test("★ a changed cluster is a new set beside the old one, used when it is ready; the old one's hosts are drained", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(checked)
+      yield* world.assign(A)
+      yield* world.result(`${A}:80`, true)
+      expect(routed(yield* cluster.current)).toEqual([A])
+      yield* cluster.heard
+      yield* world.clusters({ ...checked, healthChecks: [tcp({ interval: "5s" })] })
+      // No health carries over: the old set goes on, and both are checked.
+      expect([world.open, yield* cluster.heard]).toEqual([[`${A}:80`, `${A}:80`], ["Added"]])
+      expect(routed(yield* cluster.current)).toEqual([A])
+      const status = yield* cluster.status
+      expect(status.warming?.hosts.map(({ flags }) => flags)).toEqual([["FAILED_ACTIVE_HC"]])
+      yield* world.result(`${A}:80`, true)
+      expect([world.open, yield* cluster.heard]).toEqual([[`${A}:80`], ["Drain", "Checked"]])
+      expect((yield* cluster.current).set?.cluster.checkers[0]?.settings.interval).toBe(5_000)
+    }))
+
+  test("one that changes again before it is ready is forgotten", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      for (const interval of ["5s", "6s", "7s"]) {
+        yield* world.clusters({ ...checked, healthChecks: [tcp({ interval })] })
+        yield* world.assign(A)
+      }
+      expect([world.open, (yield* cluster.current).state]).toEqual([[`${A}:80`], "Warming"])
+      yield* world.result(`${A}:80`, true)
+      expect((yield* cluster.current).set?.cluster.checkers[0]?.settings.interval).toBe(7_000)
+    }))
+})
+
+describe("names", () => {
+  const dns = (type: string, more: JsonObject = {}): JsonObject => ({
+    name: "c",
+    type,
+    dnsLookupFamily: "V4_ONLY",
+    loadAssignment: { clusterName: "c", endpoints: [{ lbEndpoints: [endpoint("a.test")] }] },
+    ...more
+  })
+
+  test("are resolved again and again; ★ a query that fails leaves who is known", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      world.names.set("a.test", [A, B])
+      yield* world.clusters(dns("STRICT_DNS", { dnsRefreshRate: "5s" }))
+      expect(routed(yield* cluster.settled)).toEqual([A, B])
+      world.names.set("a.test", "failed")
+      yield* TestClock.adjust("5 seconds")
+      yield* settle
+      expect([routed(yield* cluster.current), yield* cluster.heard]).toEqual([
+        [A, B],
+        ["Added", "Added", "Unresolved"]
+      ])
+      world.names.set("a.test", [B])
+      yield* TestClock.adjust("5 seconds")
+      yield* settle
+      expect([routed(yield* cluster.current), yield* cluster.heard]).toEqual([[B], ["Removed", "Drain"]])
+      world.names.set("a.test", [])
+      yield* TestClock.adjust("5 seconds")
+      yield* settle
+      expect(routed(yield* cluster.current)).toEqual([])
+      expect(world.asked.length).toBe(4)
+      const count = (metric: typeof ClusterMetrics.updateAttempt) =>
+        Effect.map(Metric.value(Metric.tagged(metric, "envoy.cluster_name", "c")), (value) => value.count)
+      expect([
+        yield* count(ClusterMetrics.updateAttempt),
+        yield* count(ClusterMetrics.updateFailure),
+        yield* count(ClusterMetrics.updateEmpty)
+      ]).toEqual([expect.any(Number), 1, 1])
+    }))
+
+  test("★ a LOGICAL_DNS host moves, and its checks with it, without a drain", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      world.names.set("a.test", [A, B])
+      yield* world.clusters(dns("LOGICAL_DNS", { healthChecks: [tcp()] }))
+      yield* world.result(`${A}:80`, true)
+      yield* cluster.heard
+      world.names.set("a.test", [C])
+      yield* TestClock.adjust("5 seconds")
+      yield* settle
+      expect([routed(yield* cluster.current), yield* cluster.heard]).toEqual([[C], []])
+      yield* TestClock.adjust("5 seconds")
+      yield* settle
+      expect(world.open).toEqual([`${C}:80`])
+    }))
+
+  test("queries and checks end with the scope, and so do the watches", (world) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      yield* Scope.extend(open("c"), scope)
+      const other = yield* Scope.make()
+      yield* Scope.extend(open("e"), other)
+      world.names.set("a.test", "silent")
+      yield* world.clusters(dns("STRICT_DNS"), { ...checked, name: "e" })
+      yield* world.assignment({ clusterName: "e", endpoints: [{ lbEndpoints: [endpoint(A)] }] })
+      expect([world.asked.length, world.cancelled, world.open]).toEqual([1, 0, [`${A}:80`]])
+      yield* Scope.close(scope, Exit.void)
+      expect([world.cancelled, world.open, (yield* world.requested)["Cluster"]]).toEqual([1, [`${A}:80`], ["e"]])
+      yield* Scope.close(other, Exit.void)
+      yield* settle
+      expect([world.open, yield* world.requested]).toEqual([[], { Cluster: [], ClusterLoadAssignment: [] }])
+    }))
+})
+
+describe("a cluster", () => {
+  test("of a type that is not registered is rejected, and no other", (world) =>
+    Effect.gen(function* () {
+      const bad = yield* open("bad")
+      const good = yield* open("good")
+      const message = fromJson(ClusterSchema, { name: "bad" })
+      const value = create(Cluster_CustomClusterTypeSchema, {
+        typedConfig: { typeUrl: "type.googleapis.com/x.Y", value: new Uint8Array() }
+      })
+      message.clusterDiscoveryType = { case: "clusterType", value }
+      yield* world.respond(
+        ResourceType.Cluster.typeUrl,
+        ["bad", toBinary(ClusterSchema, message)],
+        ["good", toBinary(ClusterSchema, fromJson(ClusterSchema, { name: "good" }))]
+      )
+      const { message: text, state } = yield* bad.settled
+      expect([state, text]).toEqual(["Failed", expect.stringContaining("x.Y is not registered")])
+      expect([(yield* good.settled).state, (yield* bad.status).message]).toEqual(["Ready", text])
+    }))
+
+  test("whose endpoints come from elsewhere is rejected", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters({ ...eds, edsClusterConfig: { edsConfig: { pathConfigSource: { path: "/e" } } } })
+      expect((yield* cluster.settled).message).toContain("say ads or self, not path")
+    }))
+
+  test(
+    "★ that is gone has no members; it is warmed anew when it is back",
+    (world) =>
+      Effect.gen(function* () {
+        const cluster = yield* open()
+        yield* world.clusters(eds)
+        yield* world.assign(A)
+        yield* cluster.heard
+        yield* world.clusters()
+        expect([(yield* cluster.current).state, yield* cluster.heard]).toEqual(["Failed", ["Drain"]])
+        yield* world.clusters(eds)
+        yield* world.assign(A)
+        expect(routed(yield* cluster.current)).toEqual([A])
+      }),
+    { isStrict: true }
+  )
+
+  test("watched with another decoder has no members, and says why", () =>
+    Effect.gen(function* () {
+      const client = yield* XdsClient.XdsClient
+      yield* Effect.forkScoped(Stream.runDrain(client.watch(ClusterSchema, "c")))
+      yield* settle
+      const cluster = yield* open()
+      const { message, state } = yield* cluster.settled
+      expect([state, message]).toEqual(["Failed", expect.stringContaining("the watch has died: ")])
+    }))
+
+  test("of type ORIGINAL_DST has the hosts that calls go to", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters({ name: "c", type: "ORIGINAL_DST", lbPolicy: "CLUSTER_PROVIDED" })
+      const nothing = () => undefined
+      const call: ClusterType.Call = {
+        header: nothing,
+        filterState: undefined,
+        requestMetadata: nothing,
+        connectionMetadata: nothing,
+        restored: `${A}:80`,
+        draw: () => 0
+      }
+      expect(yield* cluster.pick(call)).toEqual({ address: `${A}:80`, ignored: 0 })
+      expect(routed(yield* cluster.current)).toEqual([A])
+      yield* cluster.inUse(`${A}:80`, true)
+      yield* TestClock.adjust("20 seconds")
+      expect(routed(yield* cluster.current)).toEqual([A])
+      yield* cluster.inUse(`${A}:80`, false)
+      yield* TestClock.adjust("5 seconds")
+      expect(routed(yield* cluster.current)).toEqual([])
+    }))
+
+  const own = ClusterType.define<null, number>({
+    typeUrl: "STATIC",
+    decode: () => Either.right(null),
+    make: () => 0,
+    step: (self, input) => {
+      if (input._tag === "Start") return [1, [{ _tag: "Listed", hosts: [Host.make(`${A}:80`)] }, { _tag: "Settled" }]]
+      if (self > 1) throw new Error("boom")
+      return [self + 1, []]
+    },
+    deadline: (self) => self * 1_000
+  })
+  test(
+    "of a type whose code throws keeps what it has, and says why",
+    (world) =>
+      Effect.gen(function* () {
+        const cluster = yield* open()
+        yield* world.clusters({ name: "c" })
+        yield* TestClock.adjust("3 seconds")
+        yield* settle
+        const members = yield* cluster.current
+        expect([members.message, routed(members)]).toEqual(["STATIC: step threw: boom", [A]])
+        expect((yield* cluster.status).inUse?.fault).toBe("STATIC: step threw: boom")
+      }),
+    { types: ClusterTypes.withTypes(own) }
+  )
+})
+
+describe("an aggregate", () => {
+  const aggregate = (name: string, ...clusters: ReadonlyArray<string>): readonly [string, Uint8Array] => {
+    const message = fromJson(ClusterSchema, { name, lbPolicy: "CLUSTER_PROVIDED" })
+    const config = toBinary(ClusterConfigSchema, create(ClusterConfigSchema, { clusters: [...clusters] }))
+    const value = create(Cluster_CustomClusterTypeSchema, {
+      typedConfig: { typeUrl: `type.googleapis.com/${ClusterConfigSchema.typeName}`, value: config }
+    })
+    message.clusterDiscoveryType = { case: "clusterType", value }
+    return [name, toBinary(ClusterSchema, message)]
+  }
+  const leaf = (name: string, ...hosts: ReadonlyArray<string>): readonly [string, Uint8Array] => [
+    name,
+    toBinary(
+      ClusterSchema,
+      fromJson(ClusterSchema, {
+        name,
+        loadAssignment: { clusterName: name, endpoints: [{ lbEndpoints: hosts.map(endpoint) }] }
+      })
+    )
+  ]
+  const CDS = ResourceType.Cluster.typeUrl
+
+  test("has the hosts of its leaves, depth first; a missing one fails alone; the first that can serve serves", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open("r")
+      yield* world.respond(CDS, aggregate("r", "a", "s", "b"))
+      expect((yield* world.requested)["Cluster"]).toEqual(["a", "b", "r", "s"])
+      yield* world.respond(CDS, aggregate("r", "a", "s", "b"), aggregate("s", "m", "a", "n"), leaf("a"), leaf("b", B))
+      const { leaves, serving } = yield* cluster.current
+      expect(leaves?.map(({ cluster: name, members }) => [name, members?.state])).toEqual([
+        ["a", "Ready"],
+        ["m", "Warming"],
+        ["n", "Warming"],
+        ["b", "Ready"]
+      ])
+      expect([serving?.cluster, (yield* cluster.current).canServe]).toEqual(["b", true])
+      // It names fewer: the others are watched no longer.
+      yield* world.respond(CDS, aggregate("r", "b"), leaf("b", B))
+      expect((yield* cluster.current).leaves?.map((each) => each.cluster)).toEqual(["b"])
+      expect((yield* world.requested)["Cluster"]).toEqual(["b", "r"])
+    }))
+
+  test("★ that is nested in itself fails, and ends with its scope all the same", (world) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const cluster = yield* Scope.extend(open("r"), scope)
+      yield* world.respond(CDS, aggregate("r", "s"))
+      yield* world.respond(CDS, aggregate("r", "s"), aggregate("s", "r"))
+      const members = yield* cluster.current
+      expect([members.state, members.message]).toEqual(["Failed", expect.stringContaining("r → s → r")])
+      yield* Scope.close(scope, Exit.void)
+      yield* settle
+      expect((yield* world.requested)["Cluster"]).toEqual([])
+    }))
+})
+
+describe("health", () => {
+  const outliers: JsonObject = { ...checked, outlierDetection: { consecutive5xx: 2, maxEjectionPercent: 50 } }
+
+  test("calls that fail eject; a probe that passes, or time, brings back; status and metrics tell it", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(outliers)
+      yield* world.assign(A, B)
+      yield* world.result(`${A}:80`, true)
+      yield* world.result(`${B}:80`, true)
+      yield* cluster.heard
+      const id = (yield* cluster.status).inUse?.hosts[0]?.host ?? ""
+      const fail = Effect.repeatN(cluster.report(id, { _tag: "Response", status: 503 }), 1)
+      yield* TestClock.adjust("3 seconds")
+      yield* fail
+      yield* settle
+      expect([routed(yield* cluster.current), yield* cluster.heard]).toEqual([[B], ["Ejected", "Drain"]])
+      const host = (yield* cluster.status).inUse?.hosts[0]
+      expect(host).toMatchObject({
+        address: `${A}:80`,
+        health: "unhealthy",
+        flags: ["FAILED_OUTLIER"],
+        isRouted: false,
+        since: 3_000,
+        checks: [{ checker: "", last: { at: 0, result: "Success" }, isProbing: false, next: 10_000 }],
+        ejections: 1,
+        ejected: { at: 3_000, detector: "Consecutive5xx" }
+      })
+      const gauge = (metric: typeof ClusterMetrics.membershipTotal) =>
+        Effect.map(Metric.value(Metric.tagged(metric, "envoy.cluster_name", "c")), ({ value }) => value)
+      expect([
+        yield* gauge(ClusterMetrics.membershipTotal),
+        yield* gauge(ClusterMetrics.membershipHealthy),
+        yield* gauge(ClusterMetrics.ejectionsActive)
+      ]).toEqual([2, 1, 1])
+      world.isPassing = true
+      yield* TestClock.adjust("7 seconds")
+      yield* settle
+      expect([routed(yield* cluster.current), yield* cluster.heard]).toEqual([[A, B], ["Returned"]])
+      yield* world.clusters({ ...outliers, healthChecks: [] })
+      yield* fail
+      expect(routed(yield* cluster.current)).toEqual([B])
+      yield* TestClock.adjust("70 seconds")
+      yield* settle
+      expect(routed(yield* cluster.current)).toEqual([A, B])
+      expect((yield* cluster.status).inUse?.hosts[0]).toMatchObject({ checks: [], ejections: 1, ejected: undefined })
+    }))
+
+  test("what calls see goes to the checks", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters({ ...checked, healthChecks: [tcp({ noTrafficInterval: "60s" })] })
+      yield* world.assign(A, B, C)
+      for (const host of [A, B, C]) yield* world.result(`${host}:80`, true)
+      const [first] = (yield* cluster.status).inUse?.hosts ?? []
+      expect(first?.checks[0]?.next).toBe(60_000)
+      yield* cluster.passiveFailure(first?.host ?? "")
+      yield* cluster.passiveFailure("nobody")
+      yield* settle
+      expect(routed(yield* cluster.current)).toEqual([B, C])
+      // Who had a connection for a call is checked as often as its interval says, from the next result on.
+      yield* cluster.trafficSeen
+      yield* TestClock.adjust("60 seconds")
+      yield* world.result(`${B}:80`, true)
+      expect((yield* cluster.status).inUse?.hosts[1]?.checks[0]).toMatchObject({ isProbing: false, next: 70_000 })
+    }))
+
+  test("who is slow misses what was in between, and never the last", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      const seen: Array<ReadonlyArray<string>> = []
+      const gate = Effect.unsafeMakeLatch(false)
+      yield* Effect.forkScoped(
+        Stream.runForEach(cluster.changes, (members) => {
+          seen.push(routed(members))
+          return gate.await
+        })
+      )
+      yield* settle
+      for (const host of [A, B, C]) yield* world.assign(host)
+      yield* gate.open
+      yield* settle
+      expect(seen).toEqual([[], [C]])
+    }))
+})
