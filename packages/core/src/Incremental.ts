@@ -139,7 +139,7 @@ export const flush = function* (
   const changed = updates ? changes.changed : []
 
   const before = self.initial.size === 0 ? InitialVersions.none : yield* InitialVersions.compare(self.initial, set)
-  const { included, held, lost, missing } = answers(
+  const { included, held, lost, missing } = yield* answers(
     self,
     advanced ? self.forced : entailed(self, set),
     set,
@@ -241,7 +241,7 @@ export const flush = function* (
   const aliasesOf = (resource: Resource) => Subscriptions.askedAliases(self, set, resource)
   if (!wild) {
     next.names = yield* Subscriptions.hold(
-      Subscriptions.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
+      yield* Subscriptions.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
       [...resources, ...held],
       aliasesOf
     )
@@ -462,13 +462,13 @@ const entailed = (self: Subscription, set: ResourceSet.ResourceSet): HashSet.Has
 }
 
 /** What there is under the names that are to be answered. */
-const answers = (
+const answers = function* (
   self: Subscription,
   forced: HashSet.HashSet<string>,
   set: ResourceSet.ResourceSet,
   before: InitialVersions.Comparison,
   heldMore: boolean
-): Answers => {
+): Steps.Steps<Answers> {
   if (HashSet.size(forced) === 0) return noAnswers
   const included = new Map<string, Resource>()
   const held: Array<Resource> = []
@@ -476,7 +476,9 @@ const answers = (
   const lost: Array<string> = []
   const { mark } = self
   const isUnknown = mayNotKnow(self, forced, set, before, heldMore)
+  let count = 0
   for (const name of forced) {
+    if (++count % Steps.atOnce === 0) yield
     const resource = ResourceSet.find(set, name)
     // Asked for by an alias: the client may hold it by its own name.
     const own = mark === undefined ? name : ResourceSet.nameAt(mark, name)

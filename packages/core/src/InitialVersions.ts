@@ -305,7 +305,7 @@ export const compare = function* (
 ): Steps.Steps<Comparison> {
   const interned =
     versions instanceof InternedVersions
-      ? yield* meaningOf(versions.dictionary, set).compare(versions.numbers)
+      ? yield* (yield* meaningOf(versions.dictionary, set)).compare(versions.numbers)
       : undefined
   const beside = versions instanceof InternedVersions ? versions.beside : versions
   if (interned !== undefined && beside.size === 0) return interned
@@ -394,7 +394,7 @@ export const sort = function* (
   const left = new NumberSet()
   if (initial instanceof InternedVersions) {
     const { dictionary, numbers } = initial
-    const meaning = meaningOf(dictionary, set)
+    const meaning = yield* meaningOf(dictionary, set)
     const all = numbers.toArray()
     let kept = 0
     for (const number of all) {
@@ -446,7 +446,7 @@ export const wasCompared = (
   most: number
 ): boolean => {
   if (!(versions instanceof InternedVersions) || versions.beside.size > most) return false
-  const others = meaningOf(versions.dictionary, set).othersOf(versions.numbers)
+  const others = knownMeaning(versions.dictionary, set)?.value?.othersOf(versions.numbers)
   return others !== undefined && others + versions.beside.size <= most
 }
 
@@ -459,19 +459,25 @@ const nothing = -3
 
 /** What the entries of a dictionary are in a set of resources: found out once for each, and for all clients. */
 class Meaning {
-  private readonly resources: ReadonlyArray<Resource>
-  /** By name. */
-  private readonly placeOf: ReadonlyMap<string, number>
   /** By number: the place of the resource, or that there is none, or that nobody has asked yet. */
   private places = new Int32Array(0)
   private last: { readonly numbers: NumberSet; readonly comparison: Steps.Once<Comparison> } | undefined
 
-  constructor(
+  private constructor(
     private readonly dictionary: VersionDictionary,
-    set: ResourceSet.ResourceSet
-  ) {
-    this.resources = ResourceSet.all(set)
-    this.placeOf = new Map(this.resources.map(({ name }, place) => [name, place]))
+    private readonly resources: ReadonlyArray<Resource>,
+    /** By name. */
+    private readonly placeOf: ReadonlyMap<string, number>
+  ) {}
+
+  static *make(dictionary: VersionDictionary, set: ResourceSet.ResourceSet): Steps.Steps<Meaning> {
+    const resources = yield* ResourceSet.listing(set)
+    const placeOf = new Map<string, number>()
+    for (const { name } of resources) {
+      placeOf.set(name, placeOf.size)
+      if (placeOf.size % Steps.atOnce === 0) yield
+    }
+    return new Meaning(dictionary, resources, placeOf)
   }
 
   compare(numbers: NumberSet): Steps.Steps<Comparison> {
@@ -553,12 +559,15 @@ class Meaning {
 }
 
 /** They go with the dictionary, which is let go when nobody has said anything for some time; a set may stay for days. */
-const meanings = new WeakMap<VersionDictionary, WeakMap<ResourceSet.ResourceSet, Meaning>>()
+const meanings = new WeakMap<VersionDictionary, WeakMap<ResourceSet.ResourceSet, Steps.Once<Meaning>>>()
 
-const meaningOf = (dictionary: VersionDictionary, set: ResourceSet.ResourceSet): Meaning => {
+const knownMeaning = (dictionary: VersionDictionary, set: ResourceSet.ResourceSet): Steps.Once<Meaning> | undefined =>
+  meanings.get(dictionary)?.get(set)
+
+const meaningOf = (dictionary: VersionDictionary, set: ResourceSet.ResourceSet): Steps.Steps<Meaning> => {
   let ofSets = meanings.get(dictionary)
   if (ofSets === undefined) meanings.set(dictionary, (ofSets = new WeakMap()))
   let meaning = ofSets.get(set)
-  if (meaning === undefined) ofSets.set(set, (meaning = new Meaning(dictionary, set)))
-  return meaning
+  if (meaning === undefined) ofSets.set(set, (meaning = new Steps.Once(() => Meaning.make(dictionary, set))))
+  return meaning.steps()
 }

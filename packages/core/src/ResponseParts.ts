@@ -22,7 +22,7 @@ const framing = 64
 const bytesPerUnit = 3
 
 /** Resources that are reckoned before others may run: that takes no more than some tenths of a millisecond. */
-const many = 16 * atOnce
+const many = 64 * atOnce
 
 const noNames: ReadonlyArray<string> = []
 

@@ -18,6 +18,7 @@ import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
 import * as InitialVersions from "./InitialVersions.js"
+import * as NameCollisions from "./NameCollisions.js"
 import type { ErrorDetail, Protocol, Request } from "./Request.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
@@ -187,7 +188,7 @@ export type IgnoredReason = "StaleNonce" | "NoNonce"
  * @since 0.1.0
  */
 export type ViolationReason =
-  "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "NameTooLong" | "TooManyTypes"
+  "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "NameTooLong" | "NamesCollide" | "TooManyTypes"
 
 const never = Number.POSITIVE_INFINITY
 
@@ -477,9 +478,11 @@ const onRequest = function* (self: ServerStream, request: Request, now: number):
     if (names.length > options.maxNames + 1)
       return violate(self, "TooManyNames", tooManyNames(names.length, typeUrl, options))
     const long = names.find((name) => name.length > options.maxNameLength)
-    if (long === undefined) continue
-    const message = `a name of ${typeUrl} has ${long.length} characters; at most ${options.maxNameLength} are allowed`
-    return violate(self, "NameTooLong", message)
+    if (long !== undefined) {
+      const message = `a name of ${typeUrl} has ${long.length} characters; at most ${options.maxNameLength} are allowed`
+      return violate(self, "NameTooLong", message)
+    }
+    if (names.length > NameCollisions.few && (yield* NameCollisions.areMany(names))) return collide(self, typeUrl)
   }
   const asked =
     request._tag === "StateOfTheWorld"
@@ -495,6 +498,16 @@ const onRequest = function* (self: ServerStream, request: Request, now: number):
 
 const tooManyNames = (names: number, typeUrl: string, { maxNames }: Options): string =>
   `${names} names of ${typeUrl}; at most ${maxNames} are allowed`
+
+const collide = (self: ServerStream, typeUrl: string): Step =>
+  violate(
+    self,
+    "NamesCollide",
+    `more than ${NameCollisions.most} names of ${typeUrl} have one hash: they were made for that`
+  )
+
+/** Of how many names there have to be one more, for all of them to be looked at for their hashes again. */
+const namesPerNew = 32
 
 /** Takes so many names more of a request that is not taken as a whole. What follows from them is a step of its own. */
 const goOn = function* (self: ServerStream, { known, names }: Taking, count: number, now: number): Steps.Steps<Step> {
@@ -528,6 +541,10 @@ const onSubscription = function* (
   const first = known === undefined
   const names = HashMap.size(asked.names)
   if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
+  // In state of the world all names are those of the request.
+  const isMore = names - asked.counted > Math.max(NameCollisions.few, names / namesPerNew)
+  const isCounted = isMore && options.protocol === "Incremental"
+  if (isCounted && (yield* NameCollisions.areMany(HashMap.keys(asked.names)))) return collide(self, typeUrl)
   if (first || asked.wildcard !== known.wildcard || asked.names !== known.names) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
@@ -537,9 +554,14 @@ const onSubscription = function* (
 
   const next = draft(self)
   let after = asked
+  if (isCounted) {
+    const counted = Subscriptions.draft(asked)
+    counted.counted = names
+    after = counted
+  }
   if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && asked.initial.size > 0) {
     // The client warms these clusters, and asks for an assignment it holds only by naming it here.
-    const insistent = Subscriptions.draft(asked)
+    const insistent = Subscriptions.draft(after)
     if (self.warming === "all") insistent.resync = true
     else if (self.warming !== "none") {
       insistent.insisted = yield* Subscriptions.withNames(insistent.insisted, self.warming)
@@ -898,7 +920,7 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const isWhole = mustBeWhole(self, subscription)
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
-  const [part, rest] = Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
+  const [part, rest] = yield* Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
   const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)

@@ -255,7 +255,8 @@ const flushFullState = function* (
   })
   const isShared = wild && kept.length === 0
   const response = isShared ? yield* SharedResponse.of(set, set.mark, `sotw full ${ttl}`, () => Steps.of(made)) : made
-  if (!wild) settled.names = yield* Subscriptions.hold(Subscriptions.release(self.names, changes.gone.keys()), base)
+  if (!wild)
+    settled.names = yield* Subscriptions.hold(yield* Subscriptions.release(self.names, changes.gone.keys()), base)
   settled.lingering = lingering
   const fresh = everything ? base : asked.length === 0 ? changes.changed : unique([...changes.changed, ...asked])
   return [settled, response, fresh]
@@ -281,7 +282,7 @@ const flushByName = function* (
   const advanced = first || everything || updates
   const next = Subscriptions.draft(self)
   if (!wild) {
-    const kept = advanced ? Subscriptions.release(self.names, changes.gone.keys()) : self.names
+    const kept = advanced ? yield* Subscriptions.release(self.names, changes.gone.keys()) : self.names
     next.names = yield* Subscriptions.hold(kept, resources)
   }
   if (advanced) next.mark = set.mark

@@ -12,8 +12,8 @@
  */
 export type Steps<A> = Generator<undefined, A>
 
-/** Resources that are looked at before others may run: some tenths of a millisecond. */
-export const atOnce = 256
+/** Resources that are looked at before others may run: no more than a tenth of a millisecond, and a millisecond or two while their code is new. */
+export const atOnce = 64
 
 /**
  * Work that many need and that is done once: whoever needs it goes on with what the others left.

@@ -100,6 +100,8 @@ export interface Subscription {
    * client was told that there is nothing. While a wildcard is covered the fingerprints are not kept up: `mark` has them.
    */
   readonly names: HashMap.HashMap<string, string>
+  /** Incremental: how many names there were when it was last seen that not too many have one hash. */
+  readonly counted: number
   /** State of the world: the list as it came last, to see at a glance that an ACK changes nothing. */
   readonly listed: ReadonlyArray<string>
   /** The set that the client was last brought up to; `undefined` before the first answer. */
@@ -171,6 +173,7 @@ export const make = (typeUrl: string, covered: boolean): Subscription => {
     covered,
     wildcard: "none",
     names: noNames,
+    counted: 0,
     listed: noList,
     mark: undefined,
     owed: true,
@@ -213,6 +216,7 @@ export const draft = (self: Subscription): Draft => ({
   covered: self.covered,
   wildcard: self.wildcard,
   names: self.names,
+  counted: self.counted,
   listed: self.listed,
   mark: self.mark,
   owed: self.owed,
@@ -686,12 +690,16 @@ export const holdAgain = (
  *
  * @since 0.1.0
  */
-export const release = (
+export const release = function* (
   names: HashMap.HashMap<string, string>,
   released: Iterable<string>
-): HashMap.HashMap<string, string> => {
+): Steps.Steps<HashMap.HashMap<string, string>> {
   const next = new Changing(names)
-  for (const name of released) next.setKnown(name, "")
+  let count = 0
+  for (const name of released) {
+    next.setKnown(name, "")
+    if (++count % Steps.atOnce === 0) yield
+  }
   return next.end()
 }
 
@@ -857,10 +865,10 @@ export const notYet = (self: Subscription, names: HashSet.HashSet<string>): Subs
  *
  * @since 0.1.0
  */
-export const inPart = (
+export const inPart = function* (
   self: Subscription,
   most: number
-): readonly [part: Subscription, rest: HashSet.HashSet<string>] => {
+): Steps.Steps<readonly [part: Subscription, rest: HashSet.HashSet<string>]> {
   if (HashSet.size(self.forced) <= most) return [self, noForced]
   const part = draft(self)
   const rest = HashSet.beginMutation(self.forced)
@@ -871,8 +879,12 @@ export const inPart = (
     left -= effort(name)
     now.push(name)
   }
-  for (const name of now) HashSet.remove(rest, name)
-  part.forced = HashSet.fromIterable(now)
+  let count = 0
+  for (const name of now) {
+    HashSet.remove(rest, name)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  part.forced = yield* withNames(noForced, now)
   return [part, HashSet.endMutation(rest)]
 }
 
@@ -936,7 +948,7 @@ export const absorb = (self: Subscription, set: ResourceSet.ResourceSet, changes
   }
   if (changes.gone.size > 0) {
     if (!silent) lingering = leaving(lingering, self.sent, changes.gone)
-    names = release(names, changes.gone.keys())
+    names = Steps.toEnd(release(names, changes.gone.keys()))
   }
   const next = draft(self)
   next.mark = set.mark

@@ -9,6 +9,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/Arbitraries"
 import { assert, describe, it, vi } from "@effect/vitest"
 import * as Either from "effect/Either"
+import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 
@@ -186,7 +187,12 @@ describe("a request with many names", () => {
       // Who looks up a name, or puts it into a set, computes its hash: from each of its characters.
       const hashed = vi.spyOn(String.prototype, "charCodeAt")
       try {
-        const driver = new Driver({ protocol, typeUrl: undefined, namesPerStep: 100, namesPerResponse: 100 })
+        let most = 0
+        const options = { protocol, typeUrl: undefined, namesPerStep: 100, namesPerResponse: 100 }
+        const driver = new Driver(options, () => {
+          most = Math.max(most, hashed.mock.calls.length)
+          hashed.mockClear()
+        })
         const resourceNames = namesFrom(0, 5_000)
         hashed.mockClear()
         driver.step({
@@ -196,10 +202,7 @@ describe("a request with many names", () => {
               ? Request.incremental({ typeUrl, resourceNamesSubscribe: resourceNames })
               : Request.stateOfTheWorld({ typeUrl, resourceNames })
         })
-        let most = 0
         for (let steps = 0; steps < 200; steps++) {
-          most = Math.max(most, hashed.mock.calls.length)
-          hashed.mockClear()
           driver.step(ServerStream.isWorking(driver.stream) ? { _tag: "Continue" } : { _tag: "Writable" })
         }
         assert.strictEqual(brought(driver.sent), 5_000)
@@ -326,6 +329,79 @@ describe("a request with many names", () => {
       reason: "NameTooLong",
       message: `a name of ${typeUrl} has 65537 characters; at most 65536 are allowed`
     })
+  })
+})
+
+describe("★ names that are made to have one hash", () => {
+  /** Three characters before a text, for each of which `Hash.string` is the same. */
+  const alike = (count: number): ReadonlyArray<string> => {
+    const text = "name"
+    const mixed = (from: number, name: string) => {
+      let hash = from
+      for (let at = name.length; at > 0; at--) hash = Math.imul(hash, 33) ^ name.charCodeAt(at - 1)
+      return hash
+    }
+    // What 33 times it is 1.
+    let inverse = 1
+    for (let round = 0; round < 6; round++) inverse = Math.imul(inverse, 2 - Math.imul(33, inverse))
+    const wanted = mixed(5381, `\u5e00\u5e00\u5e00${text}`)
+    const before = Math.imul(mixed(5381, text), 33)
+    const found: Array<string> = []
+    for (let first = 0x4e00; found.length < count; first++) {
+      for (let second = 0x4e00; second < 0x9e00 && found.length < count; second++) {
+        const third = (before ^ Math.imul(Math.imul(wanted ^ first, inverse) ^ second, inverse)) >>> 0
+        if (third >= 0x4e00 && third < 0xd000) found.push(String.fromCharCode(first, second, third) + text)
+      }
+    }
+    return found
+  }
+  const names = alike(400)
+  const violation = ({ outputs }: { readonly outputs: ReadonlyArray<ServerStream.Output> }) =>
+    outputs.flatMap((each) => (each._tag === "Violation" ? [each.reason] : []))
+
+  it("are as many as it takes", () => assert.strictEqual(new Set(names.map(Hash.string)).size, 1))
+
+  for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
+    const asking = (resourceNames: ReadonlyArray<string>) =>
+      protocol === "Incremental"
+        ? Request.incremental({ typeUrl, resourceNamesSubscribe: resourceNames })
+        : Request.stateOfTheWorld({ typeUrl, resourceNames })
+    const after = (...requests: ReadonlyArray<ReadonlyArray<string>>) => {
+      let stream = ServerStream.make({ protocol, typeUrl: undefined })
+      const outputs: Array<ServerStream.Output> = []
+      for (const each of requests) {
+        const [next, more] = ServerStream.step(stream, { _tag: "Request", request: asking(each) }, 0)
+        stream = next
+        outputs.push(...more)
+        while (ServerStream.isWorking(stream)) {
+          const [next, more] = ServerStream.step(stream, { _tag: "Continue" }, 0)
+          stream = next
+          outputs.push(...more)
+        }
+      }
+      return { outputs }
+    }
+
+    it(`${protocol}: many of them in a request end the stream, also among others`, () => {
+      assert.deepStrictEqual(violation(after(names)), ["NamesCollide"])
+      assert.deepStrictEqual(violation(after([...namesFrom(0, 1_000), ...names.slice(0, 65)])), ["NamesCollide"])
+      assert.deepStrictEqual(violation(after([...namesFrom(0, 1_000), ...names.slice(0, 64)])), [])
+      // The same name again is no other.
+      assert.deepStrictEqual(violation(after(Array.from({ length: 400 }, () => "one"))), [])
+    })
+  }
+
+  it("Incremental: some in each of many requests end the stream, too", () => {
+    const one = (name: string) => Request.incremental({ typeUrl, resourceNamesSubscribe: [name] })
+    let stream = ServerStream.make({ protocol: "Incremental", typeUrl: undefined })
+    const outputs: Array<ServerStream.Output> = []
+    for (const name of names) {
+      const [next, more] = ServerStream.step(stream, { _tag: "Request", request: one(name) }, 0)
+      stream = next
+      outputs.push(...more)
+    }
+    assert.deepStrictEqual(violation({ outputs }), ["NamesCollide"])
+    assert.isAtMost(outputs.filter(({ _tag }) => _tag === "Subscribed").length, 257)
   })
 })
 

@@ -32,7 +32,7 @@ const stateOf = (group: ResourceGroup.ResourceGroup) => ({
   revision: ResourceGroup.set(group, typeUrl).mark.revision
 })
 
-it("a change in steps ends with what the same change at once does, and others may run at every 256 resources", () => {
+it("a change in steps ends with what the same change at once does, and others may run at every so many resources", () => {
   const first = many("")
   const before = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, first))
   const held = stateOf(before)

@@ -154,7 +154,7 @@ describe("SnapshotStore.layerMemory", () => {
       const next = yield* Effect.fork(store.update("edge", { upsert: clusters("a") }))
       expect(namesOf(yield* Fiber.join(change))).toEqual([])
       expect(namesOf(yield* Fiber.join(next))).toEqual(["a"])
-      // It looks at each name three times, at 256 before others may run.
+      // It looks at each name three times, at 64 before others may run.
       expect(seen.length).toBeGreaterThanOrEqual(32)
       expect(new Set(seen)).toEqual(new Set([4_096]))
     }).pipe(Effect.provide(SnapshotStore.layerMemory))

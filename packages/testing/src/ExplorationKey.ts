@@ -104,6 +104,8 @@ const ofSubscription = (
     covered: self.covered,
     wildcard: self.wildcard,
     names: pairs(self.names),
+    // Of so few names none are counted.
+    counted: left,
     listed: self.listed.join(","),
     mark: ofMark(self.mark, set),
     owed: self.owed,

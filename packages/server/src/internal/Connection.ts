@@ -137,6 +137,14 @@ const withoutNode = (request: Request.Request): Request.Request =>
 /** Steps of a stream before others have their turn. One that deals with a part of many names is the only one in its turn. */
 const stepsPerTurn = 64
 
+/** What a client may do, but not so much of it. */
+const limits: ReadonlySet<ServerStream.ViolationReason> = new Set([
+  "TooManyNames",
+  "NameTooLong",
+  "NamesCollide",
+  "TooManyTypes"
+])
+
 /** Characters of an identity that are kept. */
 const maxIdentity = 1024
 
@@ -741,8 +749,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
         )
         return
       case "Violation": {
-        const isLimit =
-          output.reason === "TooManyNames" || output.reason === "NameTooLong" || output.reason === "TooManyTypes"
+        const isLimit = limits.has(output.reason)
         return this.refuse(Status.make(isLimit ? "RESOURCE_EXHAUSTED" : "INVALID_ARGUMENT", output.message))
       }
     }
