@@ -498,7 +498,7 @@ describe("a cluster", () => {
       yield* Effect.forkScoped(Stream.runDrain(client.watch(ClusterSchema, "c")))
       yield* settle
       const cluster = yield* open()
-      const { message, state } = yield* cluster.settled
+      const { message, state } = yield* cluster.current
       expect([state, message]).toEqual(["Failed", expect.stringContaining("the watch has died: ")])
     }))
 
