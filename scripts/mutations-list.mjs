@@ -2732,6 +2732,205 @@ const discovery = [
   }
 ]
 
+const checks = [
+  {
+    fault: "probes: the header that excludes counts on successes, too",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: "if (!isIn(probe.expected, status)) {",
+    becomes: "if (!isIn(probe.expected, status) || isExcluded) {",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: what may be tried again goes before what is expected",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: "if (!isIn(probe.expected, status)) {",
+    becomes: "if (!isIn(probe.expected, status) || isIn(probe.retriable, status)) {",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: ranges of statuses have their end in them",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: "start <= status && status < end",
+    becomes: "start <= status && status <= end",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: the wrong body may be tried again",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: 'if (!isReceived) return { _tag: "Immediate", isExcluded, closes }',
+    becomes: 'if (!isReceived) return { _tag: "Retriable", closes }',
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: a service that says no name passes",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: "if (probe.serviceName !== undefined && !String",
+    becomes: 'if (probe.serviceName !== undefined && name !== "" && !String',
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: OK of gRPC is enough",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: 'grpcStatus === "0" && isServing(body)',
+    becomes: 'grpcStatus === "0"',
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: gRPC-Web is gRPC",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    line: "/^application\\/grpc(?:[+;]|$)/i",
+    becomes: "/^application\\/grpc/i",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: blocks are found in any order",
+    file: "packages/discovery/src/Payload.ts",
+    line: "block = self.blocks[++found]",
+    becomes: "block = self.blocks[++found], at = -1",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: a block that almost was one is begun from nothing",
+    file: "packages/discovery/src/Payload.ts",
+    line: "matched = block.borders[matched] ?? 0",
+    becomes: "matched = 0",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: more of the body is looked at than is said",
+    file: "packages/discovery/src/Payload.ts",
+    line: "const end = Math.min(bytes.length, self.left)",
+    becomes: "const end = bytes.length",
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "probes: the checker's host goes before that of the endpoint",
+    file: "packages/discovery/src/Probe.ts",
+    line: 'hostname !== "" ? hostname : self.host !== "" ? self.host : cluster',
+    becomes: 'self.host !== "" ? self.host : hostname !== "" ? hostname : cluster',
+    by: "packages/discovery/test/probeAnswer.test.ts"
+  },
+  {
+    fault: "checkers: of several one may be without a name",
+    file: "packages/discovery/src/Checker.ts",
+    line: 'messages.length > 1 && name === ""',
+    becomes: 'messages.length > 1 && name === "" && index === 0',
+    by: "packages/discovery/test/checker.test.ts"
+  },
+  {
+    fault: "checkers: a buffer of 0 bytes is one",
+    file: "packages/discovery/src/Checker.ts",
+    line: "size === 0n ? Number.POSITIVE_INFINITY : Number(size)",
+    becomes: "Number(size)",
+    by: "packages/discovery/test/checker.test.ts"
+  },
+  {
+    fault: "checkers: headers are removed after others were added",
+    file: "packages/discovery/src/ProbeHeaders.ts",
+    line: "return Array.from(headers)",
+    becomes: "return Array.from(headers).filter(([name]) => !toRemove.includes(name))",
+    by: "packages/discovery/test/checker.test.ts"
+  },
+  {
+    fault: "checkers: an empty header is sent",
+    file: "packages/discovery/src/ProbeHeaders.ts",
+    line: '(value === "" && !keepEmptyValue)',
+    becomes: "false",
+    by: "packages/discovery/test/checker.test.ts"
+  },
+  {
+    fault: "TCP: wrong bytes are an answer",
+    file: "packages/discovery-node/src/internal/TcpAsker.ts",
+    line: "if (Payload.isFound(running.payload)) finish(",
+    becomes: "finish(",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "GOAWAY without error is a failure",
+    file: "packages/discovery-node/src/internal/Http2Asker.ts",
+    line: "if (code !== NodeHttp2.constants.NGHTTP2_NO_ERROR || running === undefined) gone()",
+    becomes: "gone()",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "HTTP/2: a stream that is reset in its middle is an answer",
+    file: "packages/discovery-node/src/internal/Http2Asker.ts",
+    line: "const isAnswer = isWhole && stream.rstCode === NodeHttp2.constants.NGHTTP2_NO_ERROR",
+    becomes: "const isAnswer = true",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "HTTP/2: a session that is closing is asked",
+    file: "packages/discovery-node/src/internal/Http2Asker.ts",
+    line: "finish(isAnswer ? read.end(on.closed || !target.reuseConnection) : network)",
+    becomes: "finish(isAnswer ? read.end(false) : network)",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "gRPC: nothing says that trailers are understood",
+    file: "packages/discovery-node/src/internal/Http2Asker.ts",
+    line: '    te: "trailers",\n',
+    becomes: "",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "HTTP/1: connections are kept against the word of the server",
+    file: "packages/discovery-node/src/internal/Http1Asker.ts",
+    line: "answer(response, closes || !reuseConnection)",
+    becomes: "answer(response, false)",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "HTTP/1: a fresh probe uses the old connection",
+    file: "packages/discovery-node/src/internal/Http1Asker.ts",
+    line: "if (isFresh) close()",
+    becomes: "",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "health checks: a timeout counts before answers are read",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "late.push(check)\n            deadlines.set(check, Number.POSITIVE_INFINITY)",
+    becomes: 'step(check, { _tag: "Deadline" })',
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: an earlier deadline does not wake",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "if (at >= wakes || isClosed) return",
+    becomes: "if (wakes < Number.POSITIVE_INFINITY || isClosed) return",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: a host that moved is probed where it was",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "if (address !== checkAddress || hostname !== checkHostname) check.target",
+    becomes: 'if (hostname !== checkHostname && address === "") check.target',
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: what is asked for in between is done at once",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "      if (isBusy) return\n",
+    becomes: "",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: hosts that come later know of no traffic",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "HealthCheck.make(checker.settings, hasTraffic)",
+    becomes: "HealthCheck.make(checker.settings)",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: a deadline that moves back is forgotten",
+    file: "packages/discovery-node/src/internal/DeadlineHeap.ts",
+    line: "else this.sink(item)",
+    becomes: "",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  }
+]
+
 export const mutations = [
   ...server,
   ...client,
@@ -3264,5 +3463,6 @@ export const mutations = [
     becomes: "return bytes"
   },
   ...routing,
-  ...discovery
+  ...discovery,
+  ...checks
 ]

@@ -9,7 +9,6 @@ import type { Checker } from "@effect-xds/discovery/Checker"
 import * as HealthCheck from "@effect-xds/discovery/HealthCheck"
 import type { HealthFlags } from "@effect-xds/discovery/HealthFlags"
 import type { Host } from "@effect-xds/discovery/Host"
-import * as Alarm from "@effect-xds/transport/Alarm"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -94,6 +93,9 @@ interface Check extends Timed {
   running: Fiber.RuntimeFiber<HealthCheck.Result> | undefined
 }
 
+/** Milliseconds of the longest sleep. */
+const longest = 3_600_000
+
 /** ★ A prober that dies has no answer. */
 const noAnswer: HealthCheck.Result = { _tag: "Network" }
 
@@ -130,7 +132,7 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
       } finally {
         isBusy = false
       }
-      alarm.advance(deadlines.next)
+      wakeAt(deadlines.next)
     }
 
     const step = (check: Check, input: HealthCheck.Input): void => {
@@ -217,11 +219,29 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
           })
         }
       })
-    const alarm = yield* Alarm.make(now, onDue)
+
+    // One fiber that sleeps, a thousand times in a second: an Alarm, which listens while it sleeps, is dearer.
+    let wakes = Number.POSITIVE_INFINITY
+    let sleeper: Fiber.RuntimeFiber<void> | undefined
+    const wakeAt = (at: number): void => {
+      if (at >= wakes || isClosed) return
+      sleeper?.unsafeInterruptAsFork(FiberId.none)
+      wakes = at
+      // Timers of Node cannot wait for longer than 24 days; an early wake-up finds nothing to do.
+      const wait = Math.min(Math.max(0, at - now()), longest)
+      sleeper = fork(
+        Effect.map(Effect.sleep(wait), () => {
+          sleeper = undefined
+          wakes = Number.POSITIVE_INFINITY
+          onDue()
+        })
+      )
+    }
 
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         isClosed = true
+        sleeper?.unsafeInterruptAsFork(FiberId.none)
         const all = Array.from(hosts.values()).flat()
         hosts.clear()
         return Effect.forEach(

@@ -242,6 +242,20 @@ describe("one host", () => {
 })
 
 describe("many", () => {
+  it.scoped("a deadline that comes before the one that is waited for", () =>
+    Effect.gen(function* () {
+      const fake = new Fake()
+      const checks = yield* fake.make()
+      yield* checks.check(h)
+      yield* adjust(100)
+      expect(yield* checks.status("h")).toMatchObject([{ next: 60_000 }])
+      fake.answer("silence")
+      yield* checks.check(Host.make("i"))
+      yield* adjust(1_000)
+      expect(yield* checks.status("i")).toMatchObject([{ last: { result: "Timeout", ago: 0 } }])
+    })
+  )
+
   it.scoped("traffic of the cluster holds for those that come later", () =>
     Effect.gen(function* () {
       const fake = new Fake()

@@ -197,6 +197,7 @@ const belowOne = 1 - Number.EPSILON / 2
 
 /** The n-th number of the step as a whole number below `below`; what is no number counts as 0. */
 const drawn = ({ context }: Draft, n: number, below: number): number => {
+  if (below === 0) return 0
   const random = context.draw(n)
   return Math.floor((random >= 1 ? belowOne : random > 0 ? random : 0) * below)
 }
