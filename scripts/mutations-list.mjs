@@ -339,8 +339,8 @@ const server = [
   {
     fault: "what waits for an update waits for its first part only",
     file: "ServerStream.ts",
-    line: "return emit(self, undefined, Subscriptions.draft(subscription), part, update, now)",
-    becomes: "return emit(self, undefined, Subscriptions.draft(subscription), part, update && false, now)"
+    line: "return emit(self, undefined, sent, part, update, now)",
+    becomes: "return emit(self, undefined, sent, part, update && false, now)"
   },
   {
     fault: "what a deleted route refers to goes before the route that the client still names",
@@ -3028,6 +3028,12 @@ export const mutations = [
     line: "for (const held of this.#held) held.asked = true",
     becomes: "",
     by: "packages/transport-rest/test/Polling.test.ts"
+  },
+  {
+    fault: "a part that says that a name is gone does not answer who asked for it meanwhile",
+    file: "ServerStream.ts",
+    line: "if (isGone(name)) sent.forced = HashSet.remove(sent.forced, name)",
+    becomes: "if (isGone(name)) break"
   },
   {
     fault: "any number of names may have one hash",

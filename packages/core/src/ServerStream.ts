@@ -1005,7 +1005,14 @@ const nextPart = (self: Draft, now: number): Output | undefined => {
     const part = subscription === undefined || isSame ? next : ResponseParts.wanted(next, subscription)
     self.parts = next.next === undefined ? undefined : { ...self.parts, next: next.next }
     if (subscription !== undefined && part !== undefined) {
-      return emit(self, undefined, Subscriptions.draft(subscription), part, update, now)
+      const sent = Subscriptions.draft(subscription)
+      // ★ What was asked for meanwhile, and is told to be gone, is answered by that. Of a host that is another answer.
+      if (HashSet.size(sent.forced) > 0 && next.typeUrl !== ResourceType.VirtualHost.typeUrl) {
+        const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, next.typeUrl)
+        const isGone = (name: string) => ResourceSet.find(set, name) === undefined
+        for (const name of part.removed) if (isGone(name)) sent.forced = HashSet.remove(sent.forced, name)
+      }
+      return emit(self, undefined, sent, part, update, now)
     }
   }
   return undefined
