@@ -2213,6 +2213,13 @@ const discovery = [
     by: "packages/discovery/test/clusterType.test.ts"
   },
   {
+    fault: "hosts that want TLS are checked without it",
+    file: "packages/discovery/src/Cluster.ts",
+    line: "if (transportSocket !== undefined && !isRaw)",
+    becomes: "if (transportSocket !== undefined && !isRaw && message.name === message.altStatName)",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
     fault: "a type that picks itself is balanced by others",
     file: "packages/discovery/src/Cluster.ts",
     line: "type.picks !== isLeft && !(isLeft && type.isAggregate)",

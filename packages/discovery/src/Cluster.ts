@@ -128,7 +128,18 @@ const typeOf = (message: ClusterMessage, types: Registry, errors: Collector): Co
   return undefined
 }
 
-const checkersOf = ({ healthChecks }: ClusterMessage, errors: Collector): ReadonlyArray<Checkers.Checker> => {
+const rawBuffer = "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"
+
+const checkersOf = (message: ClusterMessage, errors: Collector): ReadonlyArray<Checkers.Checker> => {
+  const { healthChecks, transportSocket, transportSocketMatches } = message
+  // ★ A probe without TLS at a host that wants it fails, and that host would never be well.
+  const noTls = "health checks have no TLS; leave out them or this"
+  if (healthChecks.length > 0) {
+    const { configType } = transportSocket ?? {}
+    const isRaw = configType?.case === "typedConfig" && configType.value.typeUrl === rawBuffer
+    if (transportSocket !== undefined && !isRaw) errors.add("transport_socket", "HealthCheckTls", noTls)
+    if (transportSocketMatches.length > 0) errors.add("transport_socket_matches", "HealthCheckTls", noTls)
+  }
   const checkers = Checkers.make(healthChecks)
   if (Either.isRight(checkers)) return checkers.right
   for (const { message, path, reason } of checkers.left) errors.add(path, reason, message)

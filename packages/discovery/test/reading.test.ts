@@ -1,6 +1,7 @@
 /** Messages of the Envoy API: what they become, and what is wrong with them. */
 import { create, fromBinary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import { AnySchema } from "@bufbuild/protobuf/wkt"
 import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
@@ -475,6 +476,24 @@ describe("a cluster", () => {
     ["a type of the future", { type: 99 }, ["type ClusterType"]]
   ])("rejected: %s", (_, json, expected) => {
     expect(problems(readCluster(json))).toEqual(expected)
+  })
+
+  it("★ health checks of hosts that want TLS are rejected: they would never be well", () => {
+    const check = { timeout: "1s", interval: "10s", unhealthyThreshold: 1, healthyThreshold: 1, tcpHealthCheck: {} }
+    const over = (type: string, json: JsonObject) => {
+      const message = fromJson(ClusterSchema, { name: "c", transportSocket: { name: "socket" }, ...json })
+      const typeUrl = `type.googleapis.com/envoy.extensions.transport_sockets.${type}`
+      if (message.transportSocket !== undefined) {
+        message.transportSocket.configType = { case: "typedConfig", value: create(AnySchema, { typeUrl }) }
+      }
+      return problems(Cluster.make(message))
+    }
+    expect(over("tls.v3.UpstreamTlsContext", {})).toEqual([])
+    expect(over("raw_buffer.v3.RawBuffer", { healthChecks: [check] })).toEqual([])
+    expect(over("tls.v3.UpstreamTlsContext", { healthChecks: [check] })).toEqual(["transport_socket HealthCheckTls"])
+    expect(readCluster({ healthChecks: [check], transportSocketMatches: [{ name: "m" }] })).toMatchObject({
+      left: [{ path: "transport_socket_matches", reason: "HealthCheckTls" }]
+    })
   })
 
   it("rejected: DNS by cluster_type, with paths of its own", () => {
