@@ -85,7 +85,8 @@ export const run = <E>(
 
       yield* title("2  Weights 90 to 10; the new cluster green has no endpoints yet.")
       yield* publish({ blue: { ...blue, weight: 90 }, green: { weight: 10 } })
-      yield* until("green", has("10 % cluster green  (waiting for endpoints)"))
+      // Once it is there: then its endpoints are waited for, or known not to exist.
+      yield* until("green", (picture) => has("10 % cluster green  (")(picture) && !has("green  (waiting)")(picture))
 
       yield* title("3  They come.")
       yield* publish({ blue: { ...blue, weight: 90 }, green })
