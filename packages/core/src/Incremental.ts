@@ -146,8 +146,8 @@ export const flush = function* (
     before,
     sorted?.heldMore === true
   )
-  const gone = Array.from(lost)
-  if (first && before !== InitialVersions.none) yield* quotedInVain(self, set, before, sorted, gone)
+  const isQuoting = first && before !== InitialVersions.none
+  const gone = [...lost, ...(isQuoting ? yield* quotedInVain(self, set, before, sorted) : [])]
 
   let resources: ReadonlyArray<Resource>
   if (everything) {
@@ -304,16 +304,16 @@ const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean
   return false
 }
 
-/** Finds what the client says that it holds, and must not hold any more. */
+/** What the client says that it holds, and must not hold any more. */
 const quotedInVain = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   before: InitialVersions.Comparison,
-  sorted: InitialVersions.Sorted | undefined,
-  gone: Array<string>
-): Steps.Steps<void> {
+  sorted: InitialVersions.Sorted | undefined
+): Steps.Steps<ReadonlyArray<string>> {
   const wild = Subscriptions.isWild(self)
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  const gone: Array<string> = []
   // ★ A client that asked by an alias may quote the name of the resource alone: then it may be another's alias by now.
   const isQuotedItself = (name: string): boolean => {
     if (before.others.has(name)) return true
@@ -347,6 +347,7 @@ const quotedInVain = function* (
     const isUnasked = (resource: Resource) => !Subscriptions.isAsked(self, set, resource)
     for (const resource of yield* Steps.filter(yield* before.held(), isUnasked)) gone.push(resource.name)
   }
+  return gone
 }
 
 /** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by an alias. */

@@ -391,7 +391,8 @@ export const sort = function* (
     return false
   }
   let effort = 0
-  const left = new NumberSet()
+  /** The numbers that are left: most often all of them. */
+  let left = new NumberSet()
   if (initial instanceof InternedVersions) {
     const { dictionary, numbers } = initial
     const meaning = yield* meaningOf(dictionary, set)
@@ -413,7 +414,8 @@ export const sort = function* (
       effort = 0
       yield
     }
-    left.add(all.subarray(0, kept), dictionary.size)
+    if (kept === all.length) left = numbers
+    else left.add(all.subarray(0, kept), dictionary.size)
   }
   const beside = new Map<string, string>()
   for (const [name, version] of initial instanceof InternedVersions ? initial.beside : initial) {

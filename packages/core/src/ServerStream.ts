@@ -1069,8 +1069,8 @@ const sendAssignments = function* (
     const names = assignmentsOf(fresh)
     if (names.length === 0) return
     const known = self.warming === "none" ? HashSet.empty<string>() : self.warming
-    const warming = names.length > maxWarming ? "all" : yield* Subscriptions.withNames(known, names)
-    self.warming = warming === "all" || HashSet.size(warming) > maxWarming ? "all" : warming
+    const warming = yield* Subscriptions.withNames(known, names)
+    self.warming = HashSet.size(warming) > maxWarming ? "all" : warming
     return
   }
   // The first answer brings everything but what the client says it holds.
