@@ -2073,6 +2073,41 @@ const routing = [
 // Outlier detection: what its rules have marked as easily wrong.
 const discovery = [
   {
+    fault: "who is listed no longer goes, whatever its checks say",
+    file: "packages/discovery/src/HealthMatrix.ts",
+    line: "absent: {\n    ok: { isRouted: true, isPurged: false },",
+    becomes: "absent: {\n    ok: { isRouted: true, isPurged: true },",
+    by: "packages/discovery-node/test/clusterMembers.simulation.test.ts"
+  },
+  {
+    fault: "who fails goes, though it is listed",
+    file: "packages/discovery/src/HealthMatrix.ts",
+    line: "failing: { isRouted: false, isPurged: false }",
+    becomes: "failing: { isRouted: false, isPurged: true }",
+    by: "packages/discovery-node/test/clusterMembers.simulation.test.ts"
+  },
+  {
+    fault: "who turns failing is routed to until others come or go",
+    file: "packages/discovery/src/Membership.ts",
+    line: 'new Set(["Added", "Updated", "Removed", "Ejected", "Returned"])',
+    becomes: 'new Set(["Added", "Removed", "Ejected", "Returned"])',
+    by: "packages/discovery-node/test/clusterMembers.simulation.test.ts"
+  },
+  {
+    fault: "a timer that is too late for the next probe runs on",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "sleeper?.unsafeInterruptAsFork(FiberId.none)\n      wakes = at",
+    becomes: "wakes = at",
+    by: "packages/discovery-node/test/clusterMembers.simulation.test.ts"
+  },
+  {
+    fault: "probes that have taken too long run on",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "running?.unsafeInterruptAsFork(FiberId.none)",
+    becomes: "void running",
+    by: "packages/discovery-node/test/clusterMembers.simulation.test.ts"
+  },
+  {
     fault: "a changed cluster is used before it is ready",
     file: "packages/discovery/src/Membership.ts",
     line: 'if (outputs.some(({ _tag }) => _tag === "Ready") && place === "next") {',
