@@ -82,11 +82,37 @@ export const isUnaffected = (
     return !everything && Array.from(HashMap.keys(names)).every((name) => !ResourceSet.concerns(difference, name))
   })
 
+const atStep = (step: Step, index: number, problem: string): string =>
+  `step ${index} (${step.input._tag} at ${step.now}): ${problem}`
+
 const eachStep = (history: History, check: (step: Step, index: number) => string | undefined): ReadonlyArray<string> =>
   history.steps.flatMap((step, index) => {
     const problem = check(step, index)
-    return problem === undefined ? [] : [`step ${index} (${step.input._tag} at ${step.now}): ${problem}`]
+    return problem === undefined ? [] : [atStep(step, index, problem)]
   })
+
+/** What looks at each response of a walk through a history. */
+interface Follower {
+  readonly check: (look: Look) => string | undefined
+  /** After each input. */
+  readonly after?: (model: ReferenceModel.ReferenceModel, before: ReferenceModel.ReferenceModel, input: Input) => void
+}
+
+/** An invariant of what a walk shows: many of them can be checked in one. */
+interface Following extends Invariant {
+  /** `undefined`: the invariant is not of such streams. */
+  readonly follow: (history: History) => Follower | undefined
+}
+
+const following = (rule: Pick<Following, "sentence" | "follow">): Following => ({
+  ...rule,
+  check: (history) => {
+    const follower = rule.follow(history)
+    return follower === undefined ? [] : (follow(history, [follower])[0] ?? [])
+  }
+})
+
+const isFollowing = (invariant: Invariant): invariant is Following => "follow" in invariant
 
 /**
  * An ACK or NACK that counts names a nonce that was sent, for its type.
@@ -217,10 +243,10 @@ export const noncesAreNew: Invariant = {
  *
  * @since 0.1.0
  */
-export const onlyWhatWasAskedFor: Invariant = {
+export const onlyWhatWasAskedFor: Invariant = following({
   sentence: "only types that were asked for are sent, and of them only resources that are subscribed to",
-  check: (history) =>
-    follow(history, ({ model, send }) => {
+  follow: () => ({
+    check: ({ model, send }) => {
       const subscription = model.subscriptions.get(send.typeUrl)
       if (subscription === undefined) return `${shortNameOf(send.typeUrl)} was never asked for`
       const isWildcard = subscription.wildcard !== "none" && !model.wildcardOff.has(send.typeUrl)
@@ -234,21 +260,21 @@ export const onlyWhatWasAskedFor: Invariant = {
           )
       )
       return extra.length === 0 ? undefined : `${extra.map((each) => each.name).join(", ")} not subscribed to`
-    })
-}
+    }
+  })
+})
 
 /**
  * A response is sent because the client asked or because something changed; a NACK is no reason.
  *
  * @since 0.1.0
  */
-export const nothingWithoutReason: Invariant = {
+export const nothingWithoutReason: Invariant = following({
   sentence: "nothing is sent but for a question or a change: a NACK never causes a resend by itself",
-  check: (history) =>
-    follow(history, ({ ahead, known, model, send, states, taken, updates, vanished, warming }) => {
+  follow: (history) => ({
+    check: ({ ahead, known, model, send, states, taken, updates, vanished, warming, pending }) => {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
-      const pending = ReferenceModel.pending(model, typeUrl)
       const isReason =
         subscription === undefined ||
         send.isPart ||
@@ -270,8 +296,9 @@ export const nothingWithoutReason: Invariant = {
             (typeUrl === ClusterLoadAssignment.typeUrl && warming.has(resource.name))
         )
       return isReason ? undefined : `${shortNameOf(typeUrl)} was sent for no reason`
-    })
-}
+    }
+  })
+})
 
 /** What is to be sent of a type because it changed, and not because it was asked for. */
 const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): ReadonlyArray<string> =>
@@ -282,51 +309,54 @@ const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): Reado
  *
  * @since 0.1.0
  */
-export const typesInOrder: Invariant = {
+export const typesInOrder: Invariant = following({
   sentence:
     "on an aggregated stream what changed is of a state of the group whose types before it have gone out, deletions of one whose changes all have",
-  check: (history) =>
+  follow: (history) =>
     history.options.typeUrl !== undefined
-      ? []
-      : follow(history, ({ model, removes, send, states, subscription, updates }) => {
-          const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
-          // Answers are never held back, so they come when they come; and so does what corrects a rejected response.
-          if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
-          if (send.isCorrection) return undefined
-          // A TTL is renewed when it is due.
-          const renewed = [...send.response.resources, ...send.response.heartbeats]
-          if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined
-          const others = Array.from(model.subscriptions)
-            // What was just asked for is an answer, too.
-            .filter(([typeUrl, each]) => typeUrl !== send.typeUrl && !each.unanswered)
-            .map(([typeUrl]) => typeUrl)
-          const isSome = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) => {
-            const counts = states.reached(before, isOf)
-            return counts.length === 0 || counts.some((count) => count !== undefined)
+      ? undefined
+      : {
+          check: ({ model, removes, send, states, subscription, updates }) => {
+            const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
+            // Answers are never held back, so they come when they come; and so does what corrects a rejected response.
+            if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
+            if (send.isCorrection) return undefined
+            // A TTL is renewed when it is due.
+            const renewed = [...send.response.resources, ...send.response.heartbeats]
+            if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined
+            const others = Array.from(model.subscriptions)
+              // What was just asked for is an answer, too.
+              .filter(([typeUrl, each]) => typeUrl !== send.typeUrl && !each.unanswered)
+              .map(([typeUrl]) => typeUrl)
+            const isSome = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) => {
+              const counts = states.reached(before, isOf)
+              return counts.length === 0 || counts.some((count) => count !== undefined)
+            }
+            /** The first type that has not come to any state that the response can be of. */
+            const behind = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) =>
+              isSome(before, isOf) ? undefined : (before.find((typeUrl) => !isSome([typeUrl], isOf)) ?? before[0])
+            const first = others.filter((typeUrl) => order(typeUrl) < order(send.typeUrl))
+            const one = shortNameOf(send.typeUrl)
+            const early = updates.length > 0 ? behind(first, (state) => areIn(updates, send.typeUrl, state)) : undefined
+            if (early !== undefined) return `${one} before ${shortNameOf(early)}`
+            const late =
+              removes.length > 0 ? behind(others, (state) => areGone(removes, send.typeUrl, state)) : undefined
+            if (late !== undefined) return `${one} deletes before ${shortNameOf(late)} is up to date`
+            return undefined
           }
-          /** The first type that has not come to any state that the response can be of. */
-          const behind = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) =>
-            isSome(before, isOf) ? undefined : (before.find((typeUrl) => !isSome([typeUrl], isOf)) ?? before[0])
-          const first = others.filter((typeUrl) => order(typeUrl) < order(send.typeUrl))
-          const one = shortNameOf(send.typeUrl)
-          const early = updates.length > 0 ? behind(first, (state) => areIn(updates, send.typeUrl, state)) : undefined
-          if (early !== undefined) return `${one} before ${shortNameOf(early)}`
-          const late = removes.length > 0 ? behind(others, (state) => areGone(removes, send.typeUrl, state)) : undefined
-          if (late !== undefined) return `${one} deletes before ${shortNameOf(late)} is up to date`
-          return undefined
-        })
-}
+        }
+})
 
 /**
  * Fairness, on aggregated streams.
  *
  * @since 0.1.0
  */
-export const nothingStarves: Invariant = {
+export const nothingStarves: Invariant = following({
   sentence:
     "on an aggregated stream a type that has something to send is delayed by at most one response of each other type",
-  check: (history) => {
-    if (history.options.typeUrl !== undefined) return []
+  follow: (history) => {
+    if (history.options.typeUrl !== undefined) return undefined
     const { phaseDeadline, protocol } = history.options
     interface Wait {
       /** When a phase may have begun. */
@@ -353,9 +383,8 @@ export const nothingStarves: Invariant = {
     const asked = new Map<string, ReadonlySet<string>>()
     /** By type: what the last response took away. */
     const removed = new Map<string, ReadonlyArray<string>>()
-    return follow(
-      history,
-      ({ model, now, send }) => {
+    return {
+      check: ({ model, now, send }) => {
         const names = [...Array.from(send.response.aliases.values()).flat(), ...send.response.absent]
         const isHalf = names.some((name) => removed.get(send.typeUrl)?.includes(name) === true)
         const earlier = send.isPart ? (removed.get(send.typeUrl) ?? []) : []
@@ -383,7 +412,7 @@ export const nothingStarves: Invariant = {
         }
         return undefined
       },
-      (model, before, input) => {
+      after: (model, before, input) => {
         if (input._tag === "Request") {
           const { typeUrl } = input.request
           const old = before.subscriptions.get(typeUrl)?.owed
@@ -409,9 +438,9 @@ export const nothingStarves: Invariant = {
             waiting.set(typeUrl, { since: undefined, before: new Map(), counts: new Map() })
         }
       }
-    )
+    }
   }
-}
+})
 
 /**
  * A deadline that was handled is over: otherwise its driver would spin.
@@ -431,32 +460,34 @@ export const deadlinesPass: Invariant = {
  *
  * @since 0.1.0
  */
-export const heartbeatsAreHeld: Invariant = {
+export const heartbeatsAreHeld: Invariant = following({
   sentence:
     "a heartbeat without a body names what this stream was sent or said to hold, renewed within its TTL and not rejected since",
-  check: (history) => {
+  follow: () => {
     const last = new Map<string, { readonly at: number; readonly nonce: string; readonly isWhole: boolean }>()
-    return follow(history, ({ model, now, rejected, send }) => {
-      const { nonce, response, typeUrl } = send
-      const keyOf = ({ name }: Resource) => `${typeUrl} ${name}`
-      let problem: string | undefined
-      for (const resource of response.heartbeats) {
-        const { fingerprint, name, ttl = 0, version } = resource
-        const identity = model.subscriptions.get(typeUrl)?.sent.get(name)?.identity
-        const before = last.get(keyOf(resource))
-        const what = `${shortNameOf(typeUrl)} ${name} is renewed without its body`
-        if (identity !== fingerprint && identity !== `version ${version}`) problem = `${what}, and is not held`
-        else if (before !== undefined && now > before.at + ttl) problem = `${what} after ${now - before.at} ms`
-        else if (before?.isWhole === false && rejected.has(`${typeUrl} ${before.nonce}`)) {
-          problem = `${what} after a heartbeat was rejected`
+    return {
+      check: ({ model, now, rejected, send }) => {
+        const { nonce, response, typeUrl } = send
+        const keyOf = ({ name }: Resource) => `${typeUrl} ${name}`
+        let problem: string | undefined
+        for (const resource of response.heartbeats) {
+          const { fingerprint, name, ttl = 0, version } = resource
+          const identity = model.subscriptions.get(typeUrl)?.sent.get(name)?.identity
+          const before = last.get(keyOf(resource))
+          const what = `${shortNameOf(typeUrl)} ${name} is renewed without its body`
+          if (identity !== fingerprint && identity !== `version ${version}`) problem = `${what}, and is not held`
+          else if (before !== undefined && now > before.at + ttl) problem = `${what} after ${now - before.at} ms`
+          else if (before?.isWhole === false && rejected.has(`${typeUrl} ${before.nonce}`)) {
+            problem = `${what} after a heartbeat was rejected`
+          }
+          last.set(keyOf(resource), { at: now, nonce, isWhole: false })
         }
-        last.set(keyOf(resource), { at: now, nonce, isWhole: false })
+        for (const resource of response.resources) last.set(keyOf(resource), { at: now, nonce, isWhole: true })
+        return problem
       }
-      for (const resource of response.resources) last.set(keyOf(resource), { at: now, nonce, isWhole: true })
-      return problem
-    })
+    }
   }
-}
+})
 
 /**
  * What has a TTL is renewed before that is over, as far as there is credit.
@@ -532,10 +563,21 @@ export const all: Readonly<Record<string, Invariant>> = {
  *
  * @since 0.1.0
  */
-export const broken = (history: History, except: ReadonlyArray<Invariant> = []): ReadonlyArray<string> =>
-  Object.entries(all)
-    .filter(([, invariant]) => !except.includes(invariant))
-    .flatMap(([name, { check, sentence }]) => check(history).map((problem) => `${name} (${sentence}): ${problem}`))
+export const broken = (history: History, except: ReadonlyArray<Invariant> = []): ReadonlyArray<string> => {
+  const kept = Object.entries(all).filter(([, invariant]) => !except.includes(invariant))
+  // A walk is most of the work.
+  const followers = new Map<Invariant, Follower>()
+  for (const [, invariant] of kept) {
+    const follower = isFollowing(invariant) ? invariant.follow(history) : undefined
+    if (follower !== undefined) followers.set(invariant, follower)
+  }
+  const found = follow(history, Array.from(followers.values()))
+  const problems = new Map(Array.from(followers.keys(), (invariant, index) => [invariant, found[index] ?? []]))
+  return kept.flatMap(([name, invariant]) => {
+    const all = isFollowing(invariant) ? (problems.get(invariant) ?? []) : invariant.check(history)
+    return all.map((problem) => `${name} (${invariant.sentence}): ${problem}`)
+  })
+}
 
 /**
  * Whether a client that has become quiet holds what it should: every name is delivered or known not to exist, nothing
@@ -620,6 +662,8 @@ interface Look {
   readonly updates: ReadonlyArray<Resource>
   /** What it takes away from the client. */
   readonly removes: ReadonlyArray<string>
+  /** What the client would have to be sent of the type. */
+  readonly pending: ReferenceModel.Pending
   readonly states: States
   /** `<type URL> <name>` of what was gone at some time since it was sent: it may be sent again. */
   readonly vanished: ReadonlySet<string>
@@ -637,14 +681,10 @@ interface Look {
 
 /**
  * Walks a history with a model that knows what the client was sent and asked for, and looks at each response before it counts;
- * and at the model after each input.
+ * and at the model after each input. By follower: what is wrong, of a step the first.
  */
-const follow = (
-  history: History,
-  check: (look: Look) => string | undefined,
-  after: (model: ReferenceModel.ReferenceModel, before: ReferenceModel.ReferenceModel, input: Input) => void = () =>
-    undefined
-): ReadonlyArray<string> => {
+const follow = (history: History, followers: ReadonlyArray<Follower>): ReadonlyArray<ReadonlyArray<string>> => {
+  const found = followers.map((): Array<string> => [])
   const isIncremental = history.options.protocol === "Incremental"
   const isAggregated = history.options.typeUrl === undefined
   let model = ReferenceModel.make(history.options.protocol, history.options.wildcardOff)
@@ -662,8 +702,9 @@ const follow = (
   /** The last response. */
   let latest: Look["send"] | undefined
   let responses = 0
-  return eachStep(history, (step) => {
+  for (const [index, step] of history.steps.entries()) {
     const { input, now } = step
+    const isWrong = new Set<Follower>()
     const before = model
     if (input._tag === "Request") {
       ;[model] = ReferenceModel.step(model, input)
@@ -678,7 +719,7 @@ const follow = (
       states.changed(resources)
       for (const [typeUrl, { sent }] of model.subscriptions) {
         for (const [name, { aliases }] of sent) {
-          const isThere = resources?.some((each) => each.typeUrl === typeUrl && each.name === name) ?? false
+          const isThere = input.group !== undefined && ResourceGroups.get(input.group, { typeUrl, name }) !== undefined
           if (!isThere) for (const each of [name, ...aliases]) vanished.add(`${typeUrl} ${each}`)
         }
       }
@@ -687,7 +728,7 @@ const follow = (
     if (isAggregated && input._tag === "Request" && hasNames(input.request)) {
       states.look(model, responses, input.request.typeUrl)
     }
-    after(model, before, input)
+    for (const { after } of followers) after?.(model, before, input)
     for (const send of sendsOf(step)) {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
@@ -709,7 +750,7 @@ const follow = (
       )
       const isPart = latest?.typeUrl === typeUrl && latest.response.next !== undefined
       const isCorrection = last.get(typeUrl)?.isRejected === true || (isPart && latest?.isCorrection === true)
-      const problem = check({
+      const look: Look = {
         now,
         model,
         subscription,
@@ -719,6 +760,7 @@ const follow = (
             !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
         ),
         removes,
+        pending,
         states,
         vanished,
         ahead,
@@ -726,7 +768,14 @@ const follow = (
         taken,
         warming,
         rejected
-      })
+      }
+      for (const [at, follower] of followers.entries()) {
+        if (isWrong.has(follower)) continue
+        const problem = follower.check(look)
+        if (problem === undefined) continue
+        isWrong.add(follower)
+        found[at]?.push(atStep(step, index, problem))
+      }
       for (const { name } of response.resources) {
         for (const each of [name, ...(response.aliases.get(name) ?? [])]) known.add(`${typeUrl} ${each}`)
       }
@@ -757,8 +806,7 @@ const follow = (
       }
       responses++
       if (isAggregated) states.look(model, responses, typeUrl)
-      if (problem !== undefined) return problem
     }
-    return undefined
-  })
+  }
+  return found
 }
