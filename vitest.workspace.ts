@@ -21,6 +21,7 @@ export default ["packages", "examples"]
       name,
       root,
       include: ["test/**/*.test.ts"],
+      globalSetup: name === "cli" ? [join(root, "test", "bundledProgram.ts")] : [],
       pool: /^(cli|transport-filesystem|example-.*)$/.test(name) ? ("forks" as const) : ("threads" as const)
     }
   }))

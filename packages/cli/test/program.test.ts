@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { execFileSync } from "node:child_process"
-import { deadline, effectXds } from "./ServeProcess.js"
+import { deadline, program, start } from "./ServeProcess.js"
 
 const run = async (...args: ReadonlyArray<string>) => {
-  const process = effectXds(...args)
-  const code = await process.exit
-  return { code, stdout: process.stdout(), stderr: process.stderr() }
+  const running = start(process.execPath, [program, ...args])
+  const code = await running.exit
+  return { code, stdout: running.stdout(), stderr: running.stderr() }
 }
 
 describe("effect-xds", { timeout: 3 * deadline }, () => {
