@@ -2918,8 +2918,64 @@ const checks = [
   {
     fault: "HTTP/1: connections are kept against the word of the server",
     file: "packages/discovery-node/src/internal/Http1Asker.ts",
-    line: "answer(response, closes || !reuseConnection)",
-    becomes: "answer(response, false)",
+    line: "closes: !reuseConnection || response.closes || on.writableLength > 0",
+    becomes: "closes: false",
+    by: "packages/discovery-node/test/nodeProber.test.ts"
+  },
+  {
+    fault: "HTTP/1: a head of 1xx is the answer",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: "if (status < 200 && status !== 101) {",
+    becomes: "if (false) {",
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: an answer with two lengths is read by one of them",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: "lengths.size <= 1 && ",
+    becomes: "",
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: an answer with chunks and a length is read by its chunks",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: "(codings.length > 0 && (lengths.size > 0 || this.isOld))",
+    becomes: "(codings.length > 0 && this.isOld)",
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: heads have no bound",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: 'if (this.room < 0) this.state = "broken"\n    else if',
+    becomes: "if",
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: a body that ends with the connection is cut off when it ends",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: 'this.state === "close" ? "done" : "broken"',
+    becomes: '"broken"',
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: an answer that ends in its middle is whole",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: 'this.state === "close" ? "done" : "broken"',
+    becomes: '"done"',
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: what comes behind an answer is the next one's",
+    file: "packages/discovery-node/src/internal/Http1Response.ts",
+    line: "          this.isSpoilt = true\n          return",
+    becomes: "          return",
+    by: "packages/discovery-node/test/http1Response.test.ts"
+  },
+  {
+    fault: "HTTP/1: a host's name writes headers of its own",
+    file: "packages/discovery-node/src/internal/Http1Asker.ts",
+    line: "if (!isWritable || ",
+    becomes: "if (",
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
   {

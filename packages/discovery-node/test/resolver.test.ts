@@ -7,9 +7,22 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { createSocket, type Socket } from "node:dgram"
+import { createServer, type Server, type Socket as Stream } from "node:net"
+
+interface Records {
+  readonly records: ReadonlyArray<readonly [string, number]>
+  /** The first of so many names that lead to them, each with this TTL. */
+  readonly aliases?: ReadonlyArray<number>
+}
 
 type Behaviour =
-  | { readonly records: ReadonlyArray<readonly [string, number]> }
+  | Records
+  /** Over UDP nothing but that there is more; over TCP all of it, in pieces. */
+  | { readonly overTcp: Records | "end" | "silence" }
+  /** To the next queries, one each; the last one stays. */
+  | { readonly inTurn: ReadonlyArray<Behaviour> }
+  /** The answer to another query, and then the one to this. */
+  | { readonly noise: Records }
   | "NXDOMAIN"
   | "NODATA"
   | "SERVFAIL"
@@ -18,35 +31,107 @@ type Behaviour =
 
 let behaviour: Behaviour = "silence"
 let asked = 0
+let askedTcp = 0
 let socket: Socket
+let streams: Server
 let server: string
 
+const truncated = 0x200
+
+/** What is said to a query; `undefined`: nothing. */
+const answerOf = (as: Behaviour, query: Packets.Packet, isTcp: boolean): ReadonlyArray<Buffer> => {
+  const { id, questions = [] } = query
+  const [question] = questions
+  const reply = (flags: number, answers: Array<Packets.Answer> = [], to = id) =>
+    Packets.encode({
+      type: "response",
+      ...(to === undefined ? {} : { id: to }),
+      flags: 0x180 | flags,
+      questions,
+      answers
+    })
+  if (question === undefined || as === "silence") return []
+  if (as === "garbage") return [Buffer.from("no packet at all")]
+  if (as === "NXDOMAIN") return [reply(3)]
+  if (as === "SERVFAIL") return [reply(2)]
+  if (as === "NODATA") return [reply(0)]
+  if ("inTurn" in as) {
+    const [now = "silence", ...then] = as.inTurn
+    if (then.length > 0) behaviour = { inTurn: then }
+    return answerOf(now, query, isTcp)
+  }
+  if ("overTcp" in as) {
+    if (!isTcp) return [reply(truncated)]
+    return typeof as.overTcp === "string" ? [] : answerOf(as.overTcp, query, isTcp)
+  }
+  if ("noise" in as) {
+    const lie: Packets.Answer = { type: "A", name: question.name, ttl: 1, data: "10.66.66.66" }
+    return [reply(0, [lie], ((id ?? 0) + 1) & 0xffff), ...answerOf(as.noise, query, isTcp)]
+  }
+  const type = question.type === "AAAA" ? "AAAA" : "A"
+  const { aliases = [], records } = as
+  const nameOf = (n: number): string => (n === 0 ? question.name : `alias-${n}.test`)
+  return [
+    reply(0, [
+      ...aliases.map((ttl, n) => ({ type: "CNAME" as const, name: nameOf(n), ttl, data: nameOf(n + 1) })),
+      ...records.map(([data, ttl]) => ({ type, name: nameOf(aliases.length), ttl, data }) as const)
+    ])
+  ]
+}
+
+const onStream = (stream: Stream): void => {
+  let read = Buffer.alloc(0)
+  stream.on("error", () => undefined)
+  stream.on("data", (bytes: Buffer) => {
+    read = Buffer.concat([read, bytes])
+    if (read.length < 2 || read.length < 2 + read.readUInt16BE(0)) return
+    askedTcp++
+    const query = Packets.decode(read.subarray(2, 2 + read.readUInt16BE(0)))
+    if (typeof behaviour === "object" && "overTcp" in behaviour && behaviour.overTcp === "end") {
+      stream.end()
+      return
+    }
+    for (const packet of answerOf(behaviour, query, true)) {
+      const length = Buffer.alloc(2)
+      length.writeUInt16BE(packet.length)
+      stream.write(length)
+      setImmediate(() => stream.write(packet))
+    }
+  })
+}
+
+/** A port that both protocols are free at. */
+const listen = async (): Promise<void> => {
+  for (;;) {
+    streams = createServer(onStream)
+    await new Promise<void>((resolve) => streams.listen(0, "127.0.0.1", resolve))
+    const address = streams.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    socket = createSocket("udp4")
+    const isFree = await new Promise<boolean>((resolve) => {
+      socket.once("error", () => resolve(false))
+      socket.bind(port, "127.0.0.1", () => resolve(true))
+    })
+    server = `127.0.0.1:${port}`
+    if (isFree) return
+    streams.close()
+  }
+}
+
 beforeAll(async () => {
-  socket = createSocket("udp4")
+  await listen()
   socket.on("message", (message, from) => {
     asked++
-    const { id, questions = [] } = Packets.decode(message)
-    const reply = (flags: number, answers: Array<Packets.Answer> = []) => {
-      const packet = Packets.encode({ type: "response", id, flags: 0x180 | flags, questions, answers })
+    for (const packet of answerOf(behaviour, Packets.decode(message), false)) {
       socket.send(packet, from.port, from.address)
     }
-    const [question] = questions
-    if (behaviour === "silence" || question === undefined) return
-    if (behaviour === "garbage") return socket.send(Buffer.from("no packet at all"), from.port, from.address)
-    if (behaviour === "NXDOMAIN") return reply(3)
-    if (behaviour === "SERVFAIL") return reply(2)
-    if (behaviour === "NODATA") return reply(0)
-    const type = question.type === "AAAA" ? "AAAA" : "A"
-    reply(
-      0,
-      behaviour.records.map(([data, ttl]) => ({ type, name: question.name, ttl, data }))
-    )
   })
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve))
-  server = `127.0.0.1:${socket.address().port}`
 })
 
-afterAll(() => socket.close())
+afterAll(() => {
+  socket.close()
+  streams.close()
+})
 
 const ask = (as: Behaviour, family: 4 | 6 = 4, options: Resolver.Options = {}) =>
   Effect.suspend(() => {
@@ -88,6 +173,78 @@ describe("node:dns", () => {
       expect(failure(yield* ask("SERVFAIL"))).toBe("ESERVFAIL")
       expect(failure(yield* ask("silence"))).toBe("ETIMEOUT")
       expect(failure(yield* ask("garbage"))).not.toBe("no failure")
+    })
+  )
+
+  const families = [
+    ["IPv4", 4, (n: number) => `10.0.${n >> 8}.${n & 255}`],
+    ["IPv6", 6, (n: number) => `fd00::${(n + 1).toString(16)}`]
+  ] as const
+
+  it.live.each(families)(
+    "%s: 200 addresses, which are too many for one packet: over TCP, all, in order",
+    ([, family, of]) =>
+      Effect.gen(function* () {
+        const records = Array.from({ length: 200 }, (_, n) => [of(n), n] as const)
+        const before = askedTcp
+        const result = yield* ask({ overTcp: { records } }, family, { timeout: 10_000 })
+        expect(result).toEqual(Either.right(records.map(([address, ttl]) => ({ address, ttl }))))
+        expect(askedTcp).toBe(before + 1)
+      })
+  )
+
+  it.live.each(families)("%s: an error, none, silence and garbage", ([, family]) =>
+    Effect.gen(function* () {
+      expect(failure(yield* ask("SERVFAIL", family))).toBe("ESERVFAIL")
+      expect(failure(yield* ask("silence", family))).toBe("ETIMEOUT")
+      expect(failure(yield* ask("garbage", family))).not.toBe("no failure")
+      expect(yield* ask("NXDOMAIN", family)).toEqual(Either.right([]))
+      expect(yield* ask("NODATA", family)).toEqual(Either.right([]))
+    })
+  )
+
+  it.live("★ over TCP, too, silence and an end are failures: what UDP said is not taken for all there is", () =>
+    Effect.gen(function* () {
+      expect(failure(yield* ask({ overTcp: "silence" }))).toBe("ETIMEOUT")
+      expect(failure(yield* ask({ overTcp: "end" }))).not.toBe("no failure")
+    })
+  )
+
+  it.live("★ each query is asked anew: answers that change, also those with a TTL", () =>
+    Effect.gen(function* () {
+      const to = (address: string, ttl: number): Records => ({ records: [[address, ttl]] })
+      const inTurn = [to("10.0.0.1", 3_600), to("10.0.0.2", 0), "NXDOMAIN", "SERVFAIL", to("10.0.0.3", 1)] as const
+      behaviour = { inTurn }
+      const layer = Resolver.layer({ servers: [server], timeout: 10_000, tries: 1, usesSystem: false })
+      const results = yield* Effect.flatMap(Resolver.Resolver, ({ resolve }) =>
+        Effect.replicateEffect(Effect.either(resolve("backend.test", 4)), inTurn.length)
+      ).pipe(Effect.provide(layer))
+      expect(results.map(Either.mapLeft(({ code }) => code))).toEqual([
+        Either.right([{ address: "10.0.0.1", ttl: 3_600 }]),
+        Either.right([{ address: "10.0.0.2", ttl: 0 }]),
+        Either.right([]),
+        Either.left("ESERVFAIL"),
+        Either.right([{ address: "10.0.0.3", ttl: 1 }])
+      ])
+    })
+  )
+
+  it.live("of a chain of aliases the least TTL", () =>
+    Effect.gen(function* () {
+      const records = [["10.0.0.1", 30] as const]
+      const ttl = (aliases: ReadonlyArray<number>) => ask({ records, aliases })
+      expect(yield* ttl([60, 7, 60])).toEqual(Either.right([{ address: "10.0.0.1", ttl: 7 }]))
+      expect(yield* ttl([60])).toEqual(Either.right([{ address: "10.0.0.1", ttl: 30 }]))
+      expect(yield* ttl([0])).toEqual(Either.right([{ address: "10.0.0.1", ttl: 0 }]))
+    })
+  )
+
+  it.live("★ the answer to another query is passed over; a try that nobody answers is followed by the next", () =>
+    Effect.gen(function* () {
+      const records = [["10.0.0.1", 30] as const]
+      const found = Either.right([{ address: "10.0.0.1", ttl: 30 }])
+      expect(yield* ask({ noise: { records } }, 4, { timeout: 10_000 })).toEqual(found)
+      expect(yield* ask({ inTurn: ["silence", { records }] }, 4, { tries: 4 })).toEqual(found)
     })
   )
 

@@ -33,6 +33,13 @@ const reserved: ReadonlySet<string> = new Set([
 const token = /^[\w!#$%&'*+\-.^`|~]+$/
 
 /**
+ * Whether a text can be the name of a header, or a method.
+ *
+ * @since 0.1.0
+ */
+export const isName = (text: string): boolean => token.test(text)
+
+/**
  * Whether a text can be the value of a header.
  *
  * @since 0.1.0
@@ -40,7 +47,7 @@ const token = /^[\w!#$%&'*+\-.^`|~]+$/
 export const isValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
 
 const problemOfName = (name: string, isGrpc: boolean): string | undefined => {
-  if (!token.test(name)) return `${JSON.stringify(name)} is not the name of a header`
+  if (!isName(name)) return `${JSON.stringify(name)} is not the name of a header`
   const isOurs = reserved.has(name) || (isGrpc && (name === "content-type" || name.startsWith("grpc-")))
   return isOurs ? `${name} is set by the probe; leave it out` : undefined
 }

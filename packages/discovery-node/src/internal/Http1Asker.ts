@@ -1,89 +1,122 @@
-/** Probes over HTTP/1. */
+/**
+ * Probes over HTTP/1. ★ Not with `node:http`: its agent, requests and answers cost more than the sockets, and a probe
+ * wants little of them.
+ */
 import type { Result } from "@effect-xds/discovery/HealthCheck"
 import * as Payload from "@effect-xds/discovery/Payload"
 import * as Probe from "@effect-xds/discovery/Probe"
 import * as ProbeAnswer from "@effect-xds/discovery/ProbeAnswer"
-import * as NodeHttp from "node:http"
+import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
+import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
 import { type Asker, connect, endpointOf, headerText, network } from "./Asker.js"
+import { Http1Response } from "./Http1Response.js"
+
+/** RFC 9110, section 9.3: those of which a server expects a body. */
+const wantBody: ReadonlySet<string> = new Set(["PATCH", "POST", "PUT"])
+
+/** The bytes of the request; `undefined`: it would not be one. */
+const requestOf = (target: Target, probe: Probe.Http): Buffer | undefined => {
+  const { method, path, send } = probe
+  const headers: ReadonlyArray<Probe.Header> = [
+    ["host", headerText(Probe.hostOf(probe, target.hostname, target.cluster))],
+    ["connection", target.reuseConnection ? "keep-alive" : "close"],
+    ...(send.length > 0 || wantBody.has(method) ? [["content-length", String(send.length)] as const] : []),
+    ...probe.headers
+  ]
+  const isWritable = headers.every(([name, value]) => ProbeHeaders.isName(name) && ProbeHeaders.isValue(value))
+  if (!isWritable || !ProbeHeaders.isName(method) || !/^[\x21-\x7e\x80-\xff]+$/.test(path)) return undefined
+  const lines = [`${method} ${path} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`), "", ""]
+  return Buffer.concat([Buffer.from(lines.join("\r\n"), "latin1"), send])
+}
+
+interface Running {
+  readonly response: Http1Response
+  payload: Payload.Payload
+  readonly done: (result: Result) => void
+}
 
 export const make = (target: Target, probe: Probe.Http): Asker => {
   const { reuseConnection } = target
   const endpoint = endpointOf(target.address)
-  // One for each target: its connection is for no other. Without reuse each request has a connection of its own.
-  const agent = reuseConnection && new NodeHttp.Agent({ keepAlive: true, maxSockets: 1 })
-  const options: NodeHttp.RequestOptions = {
-    ...endpoint,
-    agent,
-    createConnection: () => connect(endpoint),
-    method: probe.method,
-    path: probe.path,
-    setHost: false,
-    headers: {
-      host: headerText(Probe.hostOf(probe, target.hostname, target.cluster)),
-      ...Object.fromEntries(probe.headers)
-    }
-  }
-  let running: NodeHttp.ClientRequest | undefined
+  const request = requestOf(target, probe)
+  const search = Payload.make(probe.receive, probe.responseBufferSize)
+  let socket: Net.Socket | undefined
+  let running: Running | undefined
 
   const close = (): void => {
-    const request = running
     running = undefined
-    request?.destroy()
-    if (agent !== false) agent.destroy()
+    socket?.destroy()
+    socket = undefined
   }
 
-  const finish = (request: NodeHttp.ClientRequest, done: (result: Result) => void, result: Result): void => {
-    if (running !== request) return
+  const finish = (done: (result: Result) => void, result: Result): void => {
     running = undefined
-    if (result._tag === "Network") request.destroy()
+    if (result._tag === "Network" || result.closes === true) close()
     done(result)
   }
 
-  const begin = (done: (result: Result) => void): NodeHttp.ClientRequest => {
-    const request = NodeHttp.request(options)
-    let payload = Payload.make(probe.receive, probe.responseBufferSize)
-    const answer = ({ headers, statusCode = 0 }: NodeHttp.IncomingMessage, closes: boolean): void => {
-      const header = (name: string): string | undefined => {
-        const value = headers[name]
-        return typeof value === "string" ? value : value?.join(",")
+  /** Whether the answer has come to its end. */
+  const look = (on: Net.Socket): void => {
+    if (running === undefined) return
+    const { done, payload, response } = running
+    if (response.isBroken) finish(done, network)
+    else if (response.isDone) {
+      const read = {
+        status: response.status,
+        header: (name: string) => response.header(name),
+        isReceived: Payload.isFound(payload),
+        // What is not sent yet would be before the next request.
+        closes: !reuseConnection || response.closes || on.writableLength > 0
       }
-      const read = { status: statusCode, header, isReceived: Payload.isFound(payload), closes }
-      finish(request, done, ProbeAnswer.ofHttp(probe, read))
+      finish(done, ProbeAnswer.ofHttp(probe, read))
     }
-    const gone = (): void => finish(request, done, network)
-    request.on("response", (response) => {
-      response.on("data", (bytes: Buffer) => {
-        payload = Payload.push(payload, bytes)
-      })
-      response.on("end", () => {
-        const { headers, httpVersion } = response
-        const connection = headers.connection?.toLowerCase() ?? ""
-        const closes = httpVersion === "1.0" ? !connection.includes("keep-alive") : connection.includes("close")
-        answer(response, closes || !reuseConnection)
-      })
-      // It ends in its middle.
-      response.on("error", gone)
+  }
+
+  const open = (): Net.Socket => {
+    const opened = connect(endpoint)
+    const gone = (): void => {
+      if (socket !== opened) return
+      running?.response.end()
+      look(opened)
+      if (socket === opened) close()
+    }
+    const fails = (): void => {
+      if (socket !== opened) return
+      if (running === undefined) close()
+      else finish(running.done, network)
+    }
+    opened.on("data", (bytes) => {
+      if (socket !== opened) return
+      // What comes when nobody has asked is not for the next probe.
+      if (running === undefined) return close()
+      running.response.push(bytes)
+      look(opened)
     })
-    request.on("upgrade", (response, socket) => {
-      socket.destroy()
-      answer(response, true)
-    })
-    request.on("error", gone)
-    request.on("close", gone)
-    request.end(probe.send.length > 0 ? probe.send : undefined)
-    return request
+    opened.on("end", gone)
+    opened.on("error", fails)
+    opened.on("close", fails)
+    return opened
   }
 
   return {
     ask: (isFresh, done) => {
-      if (isFresh) close()
-      try {
-        running = begin(done)
-      } catch {
+      if (request === undefined) {
         // The host's name has what no header can hold.
         done(network)
+        return close
       }
+      if (isFresh) close()
+      socket ??= open()
+      const asked: Running = {
+        response: new Http1Response(probe.method === "HEAD", (bytes) => {
+          asked.payload = Payload.push(asked.payload, bytes)
+        }),
+        payload: search,
+        done
+      }
+      running = asked
+      socket.write(request)
       return close
     },
     close
