@@ -3377,8 +3377,8 @@ export const mutations = [
     fault: "Connect's JSON is read in one turn, however much there is",
     file: "packages/transport/src/Turns.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
-    line: "if (turns.isOver()) await next(turns)\n  }\n}\n\n/**",
-    becomes: "}\n}\n\n/**"
+    line: "if (turns.isOver()) await next(turns)\n    const part",
+    becomes: "const part"
   },
   {
     fault: "a message of a stream in JSON that comes in pieces is wrapped with its last piece only",
@@ -3568,5 +3568,26 @@ export const mutations = [
   },
   ...routing,
   ...discovery,
-  ...checks
+  ...checks,
+  {
+    fault: "the time of a turn is counted from its first question only",
+    file: "packages/transport/src/Turns.ts",
+    line: "begin(): void {\n    if (!this.#begun) this.#begin(performance.now())",
+    becomes: "begin(): void {",
+    by: "packages/transport-rest/test/Turns"
+  },
+  {
+    fault: "work in parts begins in a turn that is over",
+    file: "packages/transport/src/Turns.ts",
+    line: "if (turns.isOver()) turns.later(goOn, false)\n    else goOn()",
+    becomes: "goOn()",
+    by: "packages/transport-rest/test/Turns"
+  },
+  {
+    fault: "accepting a session takes none of a turn's time",
+    file: "packages/transport-connect/src/ConnectServer.ts",
+    line: "this.#shared.turns.begin()\n    const socket",
+    becomes: "const socket",
+    by: "packages/transport-connect/test/wholeRequests"
+  }
 ]

@@ -4,7 +4,7 @@
 //
 //   --only 3        one fault by its number, or several: 3,7-9
 //   --by PATH       only with these tests, such as packages/testing/test/Exploration
-//   --markdown FILE writes the table into a file, too
+//   --markdown FILE writes what was seen into the table of a file; rows of faults that were not run stay
 //   --check         runs nothing: whether every fault can still be put in
 //
 // Ends with 1 if a fault survives. The working tree is not touched.
@@ -35,8 +35,9 @@ const linked = ["proto"]
 const copied = readdirSync(join(home, "packages")).filter(
   (name) => !linked.includes(name) && existsSync(join(home, "packages", name, "package.json"))
 )
-/** Milliseconds. A fault can make a test run without end. That is seen, too. */
+/** Milliseconds. A fault can make a test run without end. That is seen, too. The traces take some seconds. */
 const timeout = 600_000
+const tracesTimeout = 120_000
 /** Milliseconds for all the tests that any fault meets, at once, without a fault. */
 const wholeTimeout = 1_800_000
 
@@ -47,9 +48,19 @@ const values = Options.parse(import.meta.url, {
   check: { type: "boolean", default: false }
 })
 
+const traces = ["packages/core/test/traces.test.ts", "packages/core/test/client/traces.test.ts"]
+const tests = "packages/core/test"
+/** Random scripts and heaps: a minute or more each. */
+const isLong = (path) => /(?:properties|growth|simulation)\.test\.ts$/i.test(path)
+const ofCore = readdirSync(join(home, tests), { recursive: true })
+  .filter((path) => path.endsWith(".test.ts"))
+  .map((path) => `${tests}/${path.split(sep).join("/")}`)
+  .filter((path) => !traces.includes(path))
+
 /**
- * The tests that a fault meets, in helpings. For the reducers two: the golden traces take a second and kill most; what
- * survives them meets all the rest. For another package those of the package, or those that the fault names.
+ * The tests that a fault meets, in helpings. For the reducers three: the golden traces take a second and kill most; what
+ * survives them meets the short ones, and then all the rest. For another package those of the package, or those that the
+ * fault names.
  */
 const helpingsOf = ({ by, file }) => {
   if (values.by !== undefined) return [[values.by]]
@@ -57,8 +68,9 @@ const helpingsOf = ({ by, file }) => {
   const [, name] = pathOf(file).split("/")
   if (name !== "core") return [[`packages/${name}/test`]]
   return [
-    ["packages/core/test/traces.test.ts", "packages/core/test/client/traces.test.ts"],
-    ["packages/core/test", "packages/testing/test/Exploration"]
+    traces,
+    ofCore.filter((path) => !isLong(path)),
+    [...ofCore.filter(isLong), "packages/testing/test/Exploration"]
   ]
 }
 
@@ -168,7 +180,9 @@ try {
     writeFileSync(path, mutate(folder, mutation))
     const start = Date.now()
     let killer
-    for (const paths of helpingsOf(mutation)) killer ??= await firstFailure(paths, timeout)
+    for (const paths of helpingsOf(mutation)) {
+      killer ??= await firstFailure(paths, paths === traces ? tracesTimeout : timeout)
+    }
     writeFileSync(path, before)
     const seconds = ((Date.now() - start) / 1000).toFixed(1)
     if (killer !== undefined) await assertSound(killer)
@@ -186,15 +200,24 @@ const total = `${rows.length} faults, ${rows.length - survived.length} killed, $
 console.log(total)
 if (values.markdown !== undefined) {
   const cell = (text) => text.replaceAll("|", "\\|")
-  const lines = rows.map(
-    ({ fault, file, killer, number }) => `| ${number} | ${cell(fault)} | ${file} | ${cell(killer ?? "**survived**")} |`
-  )
+  const rowOf = ({ fault, file }, killer) => `${cell(fault)} | ${file} | ${cell(killer ?? "**survived**")} |`
+  const ran = new Map(rows.map((row) => [row.fault, rowOf(row, row.killer)]))
+  // What was not run now keeps the row of its last run, unless the list has it in another file now.
+  const page = existsSync(values.markdown) ? readFileSync(values.markdown, "utf8") : ""
+  const kept = page.split("\n").flatMap((line) => /^\| \d+ \| (.*)$/.exec(line)?.slice(1) ?? [])
+  const lines = numbered.map((mutation) => {
+    const start = rowOf(mutation, "").slice(0, -" |".length)
+    const row = ran.get(mutation.fault) ?? kept.find((each) => each.startsWith(start)) ?? `${start}not run yet |`
+    return `| ${mutation.number} | ${row}`
+  })
+  const count = (ending) => lines.filter((line) => line.endsWith(ending)).length
   const text = `# Faults that the tests see
 
-Each row is one line of the sources made wrong (\`scripts/mutations-list.mjs\`), and the test that fails first.
-\`npm run mutations -- --markdown docs/mutations.md\` puts them in, one after another, and writes this page.
+Each row is one line of the sources made wrong (\`scripts/mutations-list.mjs\`), and the test that failed first when the
+fault was last put in. \`npm run mutations -- --markdown docs/mutations.md\` puts all in, one after another, and writes
+this page; with \`--only\` it renews the rows of those numbers.
 
-${total}
+${lines.length} faults; ${count("| **survived** |")} survived, ${count("| not run yet |")} not run yet.
 
 | | Fault | File, of \`packages/core/src\` if no other package is named | The first test that fails |
 | --- | --- | --- | --- |

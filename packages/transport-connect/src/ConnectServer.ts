@@ -280,6 +280,8 @@ class Server {
       onDefect: this.#onDefect
     }
     this.#connect = ConnectRoutes.make(this.#shared)
+    // With the first of these Node loads its fetch, and that takes longer than a turn may: so not when a client asks.
+    new Headers()
     this.#http2 = Http2.createServer({
       settings: {
         maxConcurrentStreams: options.maxConnectionStreams ?? 1000,
@@ -498,12 +500,15 @@ class Server {
   }
 
   readonly #onHttp1Request = (request: Http1.IncomingMessage, response: Http1.ServerResponse): void => {
+    this.#shared.turns.begin()
     const connection = this.#http1Connections.get(request.socket)
     connection?.onRequest(request, response)
     this.#serveConnect(request, response, connection?.peer ?? SocketPeer.ofSocket(request.socket))
   }
 
   readonly #onSession = (session: Http2.ServerHttp2Session): void => {
+    // What is read in this turn comes on top of what it takes to accept the session.
+    this.#shared.turns.begin()
     const socket = session.socket
     const peer = SocketPeer.ofSocket(socket)
     this.#peers.set(session, peer)

@@ -43,6 +43,27 @@ const until = (isDone: () => boolean): Effect.Effect<void> =>
     Effect.orDie
   )
 
+it.scopedLive(
+  "a turn begins where a session is accepted, and with a request over HTTP/1.1: that takes of its time",
+  () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({}, answering)
+      const begin = yield* Effect.acquireRelease(
+        Effect.sync(() => vi.spyOn(Turns.prototype, "begin")),
+        () => Effect.sync(() => vi.restoreAllMocks())
+      )
+      const call = Http2Client.open(yield* Http2Client.connect(port))
+      call.stream.end(frame(request("type")))
+      yield* until(() => streams[0]?.requests.length === 1)
+      expect(begin.mock.calls.length).toBe(1)
+      const headers = { "content-type": "application/proto" }
+      yield* Effect.promise(() =>
+        fetch(`http://127.0.0.1:${port}${fetchPath}`, { method: "POST", headers, body: many })
+      )
+      expect(begin.mock.calls.length).toBe(2)
+    })
+)
+
 describe("a request in protobuf", () => {
   const cases: ReadonlyArray<Case> = [
     { name: "of a unary gRPC call", headers: unary, body: frame(many) },

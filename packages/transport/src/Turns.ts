@@ -20,6 +20,11 @@ export class Turns {
   #light: Array<() => void> = []
   #heavy: Array<() => void> = []
 
+  /** Counts the time of this turn from here on, if it is not counted yet: what comes before reading takes time, too. */
+  begin(): void {
+    if (!this.#begun) this.#begin(performance.now())
+  }
+
   /** Whether others are to have their turn before more is read. */
   isOver(): boolean {
     const now = performance.now()
@@ -64,30 +69,45 @@ export class Turns {
 export type Parts<A> = Generator<void, A, void>
 
 /**
+ * Waits until there is time in a turn; at once where there is.
+ *
+ * @since 0.1.0
+ */
+export const ready = (turns: Pick<Turns, "isOver" | "later">): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    const goOn = (): void => resume(Effect.void)
+    if (turns.isOver()) turns.later(goOn, false)
+    else goOn()
+  })
+
+/**
  * Does the parts, as many in a turn as there is time for. Fails with what they throw; where it is interrupted, the rest is
  * left undone.
  *
  * @since 0.1.0
  */
 export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<A>): Effect.Effect<A, unknown> =>
-  Effect.async((resume) => {
-    let wanted = true
-    const goOn = (): void => {
-      try {
-        while (wanted) {
-          const part = parts.next()
-          if (part.done === true) return resume(Effect.succeed(part.value))
-          if (turns.isOver()) return turns.later(goOn, true)
+  Effect.zipRight(
+    ready(turns),
+    Effect.async<A, unknown>((resume) => {
+      let wanted = true
+      const goOn = (): void => {
+        try {
+          while (wanted) {
+            const part = parts.next()
+            if (part.done === true) return resume(Effect.succeed(part.value))
+            if (turns.isOver()) return turns.later(goOn, true)
+          }
+        } catch (cause) {
+          resume(Effect.fail(cause))
         }
-      } catch (cause) {
-        resume(Effect.fail(cause))
       }
-    }
-    goOn()
-    return Effect.sync(() => {
-      wanted = false
+      goOn()
+      return Effect.sync(() => {
+        wanted = false
+      })
     })
-  })
+  )
 
 /**
  * Waits for a turn after this one: for work that is long by itself, after other work.
@@ -103,9 +123,9 @@ export const next = (turns: Pick<Turns, "later">): Promise<void> => new Promise(
  */
 export const promise = async <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<A>): Promise<A> => {
   for (;;) {
+    if (turns.isOver()) await next(turns)
     const part = parts.next()
     if (part.done === true) return part.value
-    if (turns.isOver()) await next(turns)
   }
 }
 

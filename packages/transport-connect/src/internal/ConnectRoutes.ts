@@ -57,31 +57,32 @@ const discoveryCallOf = (context: HandlerContext): Call & { readonly method: Ser
   return { ...call, method }
 }
 
-/** The generated services; imported at the first call, since most servers never see one. */
-const loadServices = async (): Promise<ReadonlyArray<DescService>> => {
-  const [ads, cds, eds, extensions, lds, rds, srds, rtds, sds] = await Promise.all([
-    import("@effect-xds/proto/envoy/service/discovery/v3/ads"),
-    import("@effect-xds/proto/envoy/service/cluster/v3/cds"),
-    import("@effect-xds/proto/envoy/service/endpoint/v3/eds"),
-    import("@effect-xds/proto/envoy/service/extension/v3/config_discovery"),
-    import("@effect-xds/proto/envoy/service/listener/v3/lds"),
-    import("@effect-xds/proto/envoy/service/route/v3/rds"),
-    import("@effect-xds/proto/envoy/service/route/v3/srds"),
-    import("@effect-xds/proto/envoy/service/runtime/v3/rtds"),
-    import("@effect-xds/proto/envoy/service/secret/v3/sds")
-  ])
-  return [
-    ads.AggregatedDiscoveryService,
-    cds.ClusterDiscoveryService,
-    eds.EndpointDiscoveryService,
-    extensions.ExtensionConfigDiscoveryService,
-    lds.ListenerDiscoveryService,
-    rds.RouteDiscoveryService,
-    rds.VirtualHostDiscoveryService,
-    srds.ScopedRoutesDiscoveryService,
-    rtds.RuntimeDiscoveryService,
-    sds.SecretDiscoveryService
-  ]
+/** The generated services. Each takes a part of a turn to load. */
+const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> = [
+  async () => [(await import("@effect-xds/proto/envoy/service/discovery/v3/ads")).AggregatedDiscoveryService],
+  async () => [(await import("@effect-xds/proto/envoy/service/cluster/v3/cds")).ClusterDiscoveryService],
+  async () => [(await import("@effect-xds/proto/envoy/service/endpoint/v3/eds")).EndpointDiscoveryService],
+  async () => [
+    (await import("@effect-xds/proto/envoy/service/extension/v3/config_discovery")).ExtensionConfigDiscoveryService
+  ],
+  async () => [(await import("@effect-xds/proto/envoy/service/listener/v3/lds")).ListenerDiscoveryService],
+  async () => {
+    const rds = await import("@effect-xds/proto/envoy/service/route/v3/rds")
+    return [rds.RouteDiscoveryService, rds.VirtualHostDiscoveryService]
+  },
+  async () => [(await import("@effect-xds/proto/envoy/service/route/v3/srds")).ScopedRoutesDiscoveryService],
+  async () => [(await import("@effect-xds/proto/envoy/service/runtime/v3/rtds")).RuntimeDiscoveryService],
+  async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService]
+]
+
+/** Loads the services at the first call, since most servers never see one; others have their turns in between. */
+const loadServices = async (turns: Turns.Turns): Promise<ReadonlyArray<DescService>> => {
+  let loaded: ReadonlyArray<DescService> = []
+  for (const load of serviceModules) {
+    loaded = loaded.concat(await load())
+    await Turns.next(turns)
+  }
+  return loaded
 }
 
 const concat = ({ body, suffix }: ServerTransport.Outgoing): Uint8Array => {
@@ -192,7 +193,7 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   const options = { registry: await TypeRegistry.forJson(null), ignoreUnknownFields: true }
   const bytesOf: BytesOf = (schema, wrapped) =>
     Turns.promise(turns, WholeRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
-  const services = await loadServices()
+  const services = await loadServices(turns)
   for (const { methods } of services) {
     for (const method of methods) {
       const output = isJson ? WrittenJson.schema : method.output
@@ -207,7 +208,7 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
 const loadCompanions = async (shared: Shared): Promise<Handlers> => {
   const router = createConnectRouter({ readMaxBytes: maxCompanionBytes, acceptCompression: [compressionGzip] })
   const open = (context: HandlerContext) => CompanionCall.open(shared, callOf(context), context.signal)
-  await CompanionServices.add(router, await loadServices(), shared.reflection, open)
+  await CompanionServices.add(router, await loadServices(shared.turns), shared.reflection, open)
   return handlersOf(router)
 }
 

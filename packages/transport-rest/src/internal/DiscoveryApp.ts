@@ -196,7 +196,7 @@ export const make = (
         const asked = RequestBody.use(request, settings, deadlines, budget, (body) =>
           read(request, target, wait, body, format)
         )
-        const answer = yield* Effect.flatMap(asked, answerTo)
+        const answer = yield* Effect.flatMap(asked, (asked) => Effect.zipRight(Turns.ready(turns), answerTo(asked)))
         switch (answer._tag) {
           case "Response":
             return yield* toAnswer(request, target, answer.response, format)
@@ -210,6 +210,7 @@ export const make = (
 
     return (request) =>
       Effect.gen(function* () {
+        turns.begin()
         const target = yield* targetOf(request)
         const format = yield* formatOf(request)
         const wait = yield* waitOf(settings, request, target)

@@ -1,0 +1,53 @@
+import type { Parts } from "@effect-xds/transport/Turns"
+import * as Turns from "@effect-xds/transport/Turns"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+
+/** Takes the event loop for so long, in milliseconds. */
+const busy = (milliseconds: number): void => {
+  const end = performance.now() + milliseconds
+  while (performance.now() < end);
+}
+
+const longerThanATurn = 5
+
+describe("a turn of the event loop", () => {
+  it("begins with the first question, unless something before it took time", () => {
+    const unaware = new Turns.Turns()
+    busy(longerThanATurn)
+    expect(unaware.isOver()).toBe(false)
+
+    const aware = new Turns.Turns()
+    aware.begin()
+    busy(longerThanATurn)
+    // Whoever says it again begins nothing anew.
+    aware.begin()
+    expect(aware.isOver()).toBe(true)
+  })
+
+  it.effect("that is over: what is to be read waits for another, and then goes on", () =>
+    Effect.gen(function* () {
+      const later: Array<() => void> = []
+      let over = true
+      const turns: Pick<Turns.Turns, "isOver" | "later"> = {
+        isOver: () => over,
+        later: (work) => void later.push(work)
+      }
+      let parts = 0
+      const work = function* (): Parts<string> {
+        parts++
+        yield
+        return "done"
+      }
+      const effects = yield* Effect.fork(Turns.inTurns(turns, work()))
+      yield* Effect.yieldNow()
+      const promised = Turns.promise(turns, work())
+      expect(parts).toBe(0)
+      over = false
+      for (const goOn of later) goOn()
+      expect(yield* Fiber.join(effects)).toBe("done")
+      expect(yield* Effect.promise(() => promised)).toBe("done")
+      expect(parts).toBe(2)
+    })
+  )
+})
