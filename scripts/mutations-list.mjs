@@ -2988,8 +2988,22 @@ const checks = [
   {
     fault: "health checks: a timeout counts before answers are read",
     file: "packages/discovery-node/src/HealthChecker.ts",
-    line: "late.push(check)\n            deadlines.set(check, Number.POSITIVE_INFINITY)",
-    becomes: 'step(check, { _tag: "Deadline" })',
+    line: "else late.push(check)",
+    becomes: 'else step(check, { _tag: "Deadline" })',
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: any number of probes at once",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "if (probes >= Math.max(1, most)) return",
+    becomes: "",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "health checks: one that is aborted counts among those that run for ever",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "const { running } = check\n      ended(check)",
+    becomes: "const { running } = check\n      check.running = undefined",
     by: "packages/discovery-node/test/healthChecker.test.ts"
   },
   {

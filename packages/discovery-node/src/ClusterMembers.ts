@@ -35,6 +35,8 @@ import { Resolver } from "./Resolver.js"
 export interface Options {
   /** Types that clusters may have. Default: all of `ClusterTypes.standard`. */
   readonly types?: Registry | undefined
+  /** Most probes of a set of hosts that run at once. Default: `HealthChecker.maxProbes`. */
+  readonly maxProbes?: number | undefined
 }
 
 /**
@@ -120,7 +122,8 @@ export const make = (
             watchCluster: (cluster) => client.watch(clusters, cluster),
             watchAssignment: (assignment) => client.watch(assignments, assignment),
             resolver,
-            prober
+            prober,
+            maxProbes: options.maxProbes
           })
           open.set(name, actor)
           return actor

@@ -80,7 +80,16 @@ export interface Options {
   readonly checkers: ReadonlyArray<Checker>
   /** Is told what is said, in order. It must not throw; what it asks of the checker is done when it is back. */
   readonly on: (said: Said) => void
+  /** Most probes that run at once; others that are due wait for one to end. At least 1. Default: {@link maxProbes}. */
+  readonly maxProbes?: number | undefined
 }
+
+/**
+ * How many probes of a cluster run at once, if nobody says it.
+ *
+ * @since 0.1.0
+ */
+export const maxProbes = 1_000
 
 /** One host and one checker. */
 interface Check extends Timed {
@@ -104,7 +113,12 @@ const noAnswer: HealthCheck.Result = { _tag: "Network" }
  *
  * @since 0.1.0
  */
-export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthChecker, never, Prober | Scope.Scope> =>
+export const make = ({
+  checkers,
+  cluster,
+  on,
+  maxProbes: most = maxProbes
+}: Options): Effect.Effect<HealthChecker, never, Prober | Scope.Scope> =>
   Effect.gen(function* () {
     const prober = yield* Prober
     const runtime = yield* Effect.runtime()
@@ -117,6 +131,9 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
 
     const hosts = new Map<string, ReadonlyArray<Check>>()
     const deadlines = new DeadlineHeap<Check>()
+    /** Those whose probe is due, in order. */
+    const due = new Set<Check>()
+    let probes = 0
     let hasTraffic = false
     let isClosed = false
 
@@ -128,11 +145,23 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
       if (isBusy) return
       isBusy = true
       try {
-        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) next()
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+          next()
+          proceed()
+        }
       } finally {
         isBusy = false
       }
       wakeAt(deadlines.next)
+    }
+
+    /** ★ The time of a probe counts from when it begins: who waits here is late, and does not fail. */
+    const proceed = (): void => {
+      for (const check of due) {
+        if (probes >= Math.max(1, most)) return
+        due.delete(check)
+        step(check, { _tag: check.state.phase._tag === "New" ? "Start" : "Deadline" })
+      }
     }
 
     const step = (check: Check, input: HealthCheck.Input): void => {
@@ -165,9 +194,10 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
           : opened.ask(isFresh)
       const fiber = fork(asked)
       check.running = fiber
+      probes++
       fiber.addObserver((exit) => {
         if (check.running !== fiber) return
-        check.running = undefined
+        ended(check)
         const result = Exit.isSuccess(exit) ? exit.value : noAnswer
         run(() => {
           const before = check.state
@@ -179,9 +209,14 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
       })
     }
 
+    const ended = (check: Check): void => {
+      check.running = undefined
+      probes--
+    }
+
     const abort = (check: Check): void => {
       const { running } = check
-      check.running = undefined
+      ended(check)
       running?.unsafeInterruptAsFork(FiberId.none)
     }
 
@@ -194,6 +229,7 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
 
     const stop = (check: Check): void => {
       const { opened, running } = check
+      due.delete(check)
       step(check, { _tag: "Stop" })
       fork(release({ opened, running }))
     }
@@ -203,11 +239,9 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
         const at = now()
         const late: Array<Check> = []
         for (let check = deadlines.due(at); check !== undefined; check = deadlines.due(at)) {
-          if (check.state.phase._tag === "Waiting") step(check, { _tag: "Deadline" })
-          else {
-            late.push(check)
-            deadlines.set(check, Number.POSITIVE_INFINITY)
-          }
+          if (check.state.phase._tag === "Waiting") due.add(check)
+          else late.push(check)
+          deadlines.set(check, Number.POSITIVE_INFINITY)
         }
         // ★ Where the event loop was late, answers that came in time lie unread: they are read before a timeout counts.
         if (late.length > 0) {
@@ -244,6 +278,7 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
         sleeper?.unsafeInterruptAsFork(FiberId.none)
         const all = Array.from(hosts.values()).flat()
         hosts.clear()
+        due.clear()
         return Effect.forEach(
           all,
           (check) => {
@@ -287,7 +322,7 @@ export const make = ({ checkers, cluster, on }: Options): Effect.Effect<HealthCh
         running: undefined
       }))
       hosts.set(id, checks)
-      for (const check of checks) step(check, { _tag: "Start" })
+      for (const check of checks) due.add(check)
     }
 
     const statusOf = ({ checker, state: { flags, last, phase } }: Check): Status => ({

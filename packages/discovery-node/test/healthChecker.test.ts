@@ -74,8 +74,9 @@ class Fake {
     this.said.push([host, name, what].filter((part) => part !== "").join(" "))
   }
 
-  make(checkers: ReadonlyArray<Checker> = [checker()], on = this.on) {
-    return Effect.provideService(HealthChecker.make({ cluster: "shop", checkers, on }), Prober.Prober, this.prober)
+  make(checkers: ReadonlyArray<Checker> = [checker()], on = this.on, maxProbes?: number) {
+    const made = HealthChecker.make({ cluster: "shop", checkers, on, maxProbes })
+    return Effect.provideService(made, Prober.Prober, this.prober)
   }
 }
 
@@ -253,6 +254,31 @@ describe("many", () => {
       yield* checks.check(Host.make("i"))
       yield* adjust(1_000)
       expect(yield* checks.status("i")).toMatchObject([{ last: { result: "Timeout", ago: 0 } }])
+    })
+  )
+
+  it.scoped("★ so many probes at once: others wait their turn, and their time counts from when they begin", () =>
+    Effect.gen(function* () {
+      const fake = new Fake()
+      fake.answer("silence", "silence", ok, "silence", ok)
+      const checks = yield* fake.make([checker("", { unhealthyInterval: 60_000 })], fake.on, 2)
+      for (const id of ["a", "b", "c", "d", "e", "f"]) yield* checks.check(Host.make(id))
+      const asked = () => fake.log.filter((each) => each.includes("open"))
+      yield* adjust(999)
+      expect(asked()).toEqual(["0 open a", "0 open b"])
+      // One that waits and is wanted no more does not begin; nobody waits for it.
+      yield* checks.uncheck("e")
+      expect(fake.log).toEqual(["e Checked"])
+      yield* adjust(1)
+      expect(asked()).toEqual(["1000 open c", "1000 open d"])
+      yield* adjust(100)
+      expect(asked()).toEqual(["1100 open f"])
+      yield* adjust(100)
+      // The silent one still has its time.
+      expect(yield* checks.status("d")).toMatchObject([{ isProbing: true, last: undefined }])
+      yield* adjust(800)
+      expect(yield* checks.status("d")).toMatchObject([{ isProbing: false, last: { result: "Timeout" } }])
+      expect(yield* checks.status("f")).toMatchObject([{ isProbing: false, last: { result: "Success" } }])
     })
   )
 

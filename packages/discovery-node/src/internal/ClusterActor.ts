@@ -33,6 +33,7 @@ export interface Needs {
   readonly watchAssignment: (name: string) => Stream.Stream<ResourceEvent<Assignment>>
   readonly resolver: Resolver
   readonly prober: Prober
+  readonly maxProbes: number | undefined
 }
 
 /** A set's queries and checks. */
@@ -362,6 +363,7 @@ export class ClusterActor {
     const make = HealthChecker.make({
       cluster: this.name,
       checkers,
+      maxProbes: this.needs.maxProbes,
       on: ({ checker, host, output }) => {
         switch (output._tag) {
           case "Health":
