@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { checkMethod } from "./ProbeTargets.js"
 
 const meant = (address: string) =>
   Effect.forEach(["", "up", "down", "other"], (service) =>
@@ -30,17 +31,6 @@ const expected = [
   ["Immediate", "Immediate"]
 ]
 
-const bytes = (value: Buffer): Buffer => value
-const method = {
-  path: "/grpc.health.v1.Health/Check",
-  requestStream: false,
-  responseStream: false,
-  requestSerialize: bytes,
-  requestDeserialize: bytes,
-  responseSerialize: bytes,
-  responseDeserialize: bytes
-} as const
-
 const check: Grpc.handleUnaryCall<Buffer, Buffer> = ({ request }, answer) => {
   const service = request.subarray(2).toString()
   if (service === "other") answer({ code: Grpc.status.NOT_FOUND, details: "no such service" })
@@ -50,7 +40,7 @@ const check: Grpc.handleUnaryCall<Buffer, Buffer> = ({ request }, answer) => {
 const grpcJs = Effect.acquireRelease(
   Effect.promise(async () => {
     const server = new Grpc.Server()
-    server.addService({ check: method }, { check })
+    server.addService({ check: checkMethod }, { check })
     const port = await new Promise<number>((resolve, reject) =>
       server.bindAsync("127.0.0.1:0", Grpc.ServerCredentials.createInsecure(), (error, bound) =>
         error === null ? resolve(bound) : reject(error)

@@ -1,0 +1,241 @@
+/** One Envoy with the clusters of a control plane and nothing else, and what its admin interface says of them. */
+import { spawn } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Schema from "effect/Schema"
+import { envoyAddress } from "./ProbeTargets.js"
+
+/** A host, as both sides tell it. */
+export interface HostView {
+  readonly address: string
+  readonly hostname: string
+  readonly weight: number
+  readonly priority: number
+  readonly locality: string
+  /** In the order of the alphabet. */
+  readonly flags: ReadonlyArray<string>
+}
+
+/** How many hosts there are, as both sides count them. */
+interface Counts {
+  readonly total: number
+  readonly healthy: number
+  readonly degraded: number
+  readonly excluded: number
+}
+
+export interface ClusterView {
+  readonly hosts: ReadonlyArray<HostView>
+  readonly counts: Counts
+}
+
+/** A cluster that Envoy uses. */
+export interface EnvoyView extends ClusterView {
+  /** `max_connections`, which tells one version of a cluster from the next. */
+  readonly revision: number
+  /** Assignments that it took. */
+  readonly assignments: number
+}
+
+const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
+const text = Schema.optionalWith(Schema.String, { default: () => "" })
+const Clusters = Schema.Struct({
+  cluster_statuses: Schema.optionalWith(
+    Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        circuit_breakers: Schema.Struct({
+          thresholds: Schema.Array(Schema.Struct({ max_connections: Schema.optional(Schema.Number) }))
+        }),
+        host_statuses: Schema.optionalWith(
+          Schema.Array(
+            Schema.Struct({
+              address: Schema.Struct({
+                socket_address: Schema.Struct({ address: Schema.String, port_value: Schema.Number })
+              }),
+              hostname: text,
+              weight: Schema.Number,
+              priority: Schema.optionalWith(Schema.Number, { default: () => 0 }),
+              locality: Schema.optionalWith(Schema.Struct({ region: text, zone: text, sub_zone: text }), {
+                default: () => ({ region: "", zone: "", sub_zone: "" })
+              }),
+              health_status: Schema.Struct({
+                eds_health_status: text,
+                failed_active_health_check: flag,
+                failed_outlier_check: flag,
+                failed_active_degraded_check: flag,
+                pending_dynamic_removal: flag,
+                pending_active_hc: flag,
+                excluded_via_immediate_hc_fail: flag,
+                active_hc_timeout: flag
+              })
+            })
+          ),
+          { default: () => [] }
+        )
+      })
+    ),
+    { default: () => [] }
+  )
+})
+
+type Health = (typeof Clusters.Type)["cluster_statuses"][number]["host_statuses"][number]["health_status"]
+
+const byStatus: Readonly<Record<string, string>> = {
+  UNHEALTHY: "FAILED_EDS_HEALTH",
+  TIMEOUT: "FAILED_EDS_HEALTH",
+  DRAINING: "EDS_STATUS_DRAINING",
+  DEGRADED: "DEGRADED_EDS_HEALTH"
+}
+
+const flagsOf = (health: Health): ReadonlyArray<string> => {
+  const all: ReadonlyArray<readonly [string | undefined, boolean]> = [
+    [byStatus[health.eds_health_status], true],
+    ["FAILED_ACTIVE_HC", health.failed_active_health_check],
+    ["FAILED_OUTLIER", health.failed_outlier_check],
+    ["DEGRADED_ACTIVE_HC", health.failed_active_degraded_check],
+    ["PENDING_DYNAMIC_REMOVAL", health.pending_dynamic_removal],
+    ["PENDING_ACTIVE_HC", health.pending_active_hc],
+    ["EXCLUDED_VIA_IMMEDIATE_HC_FAIL", health.excluded_via_immediate_hc_fail],
+    ["ACTIVE_HC_TIMEOUT", health.active_hc_timeout]
+  ]
+  return all.flatMap(([name, isSet]) => (isSet && name !== undefined ? [name] : [])).sort()
+}
+
+/** One line for each host, sorted: hosts at one address are told apart by what else they have. */
+export const lines = ({ counts, hosts }: ClusterView): ReadonlyArray<string> => [
+  JSON.stringify(counts),
+  ...hosts.map((host) => JSON.stringify(host)).sort()
+]
+
+const bootstrapOf = (xds: number, dns: number) => {
+  const socket = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } })
+  return {
+    node: { id: "envoy", cluster: "edge" },
+    admin: { address: socket(0) },
+    // Of all clusters that say nothing else: the resources are those that we are told, too.
+    typed_dns_resolver_config: {
+      name: "envoy.network.dns_resolver.cares",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+        resolvers: [socket(dns)],
+        dns_resolver_options: { no_default_search_domain: true },
+        query_timeout_seconds: 1,
+        query_tries: 1
+      }
+    },
+    cluster_manager: { upstream_bind_config: { source_address: { address: envoyAddress, port_value: 0 } } },
+    dynamic_resources: {
+      ads_config: {
+        api_type: "DELTA_GRPC",
+        transport_api_version: "V3",
+        set_node_on_first_message_only: true,
+        grpc_services: [{ envoy_grpc: { cluster_name: "xds" } }]
+      },
+      cds_config: { ads: {}, resource_api_version: "V3" }
+    },
+    static_resources: {
+      clusters: [
+        {
+          name: "xds",
+          type: "STATIC",
+          connect_timeout: "10s",
+          typed_extension_protocol_options: {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+              "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+              explicit_http_config: { http2_protocol_options: {} }
+            }
+          },
+          load_assignment: {
+            cluster_name: "xds",
+            endpoints: [{ lb_endpoints: [{ endpoint: { address: socket(xds) } }] }]
+          }
+        }
+      ]
+    }
+  }
+}
+
+const statistic = /^cluster\.([^.]+)\.(\S+): (\d+)$/gm
+
+export interface EnvoyClusters {
+  /** All clusters in use, by their names. */
+  readonly look: () => Promise<ReadonlyMap<string, EnvoyView>>
+  readonly said: () => string
+  readonly close: () => Promise<void>
+}
+
+/** Starts it; `xds` and `dns` are ports on loopback. */
+export const startEnvoy = async (program: string, xds: number, dns: number): Promise<EnvoyClusters> => {
+  const directory = mkdtempSync(join(tmpdir(), "xds-clusters-"))
+  const file = join(directory, "bootstrap.json")
+  const adminFile = join(directory, "admin")
+  writeFileSync(file, JSON.stringify(bootstrapOf(xds, dns)))
+  const flags = ["--disable-hot-restart", "--concurrency", "1", "--drain-time-s", "1", "-l", "warning"]
+  const child = spawn(program, ["-c", file, "--admin-address-path", adminFile, ...flags], {
+    stdio: ["ignore", "ignore", "pipe"]
+  })
+  let said = ""
+  child.stderr.on("data", (chunk) => (said = (said + String(chunk)).slice(-20_000)))
+  const over = new Promise<void>((resolve) => {
+    child.once("close", () => resolve())
+  })
+  const close = async () => {
+    child.kill("SIGKILL")
+    await over
+    rmSync(directory, { recursive: true, force: true })
+  }
+  const admin = () => (existsSync(adminFile) ? readFileSync(adminFile, "utf8") : "")
+  const get = async (path: string): Promise<string> => (await fetch(`http://${admin()}/${path}`)).text()
+  const isLive = async () => {
+    if (!/:\d+$/.test(admin())) return false
+    return get("ready").then(
+      (answer) => answer.startsWith("LIVE"),
+      () => false
+    )
+  }
+  const deadline = Date.now() + 60_000
+  while (!(await isLive())) {
+    if (child.exitCode !== null || Date.now() > deadline) {
+      await close()
+      throw new Error(`Envoy does not start: … ${said.slice(-1_000)}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const look = async () => {
+    const [json, stats] = await Promise.all([
+      get("clusters?format=json"),
+      get("stats?filter=" + encodeURIComponent("membership_|\\.update_success$"))
+    ])
+    const numbers = new Map<string, number>()
+    for (const [, cluster = "", name = "", value = ""] of stats.matchAll(statistic)) {
+      numbers.set(`${cluster} ${name}`, Number(value))
+    }
+    const found = new Map<string, EnvoyView>()
+    for (const { circuit_breakers, host_statuses, name } of Schema.decodeUnknownSync(Clusters)(JSON.parse(json))
+      .cluster_statuses) {
+      const number = (of: string) => numbers.get(`${name} ${of}`) ?? 0
+      found.set(name, {
+        revision: circuit_breakers.thresholds[0]?.max_connections ?? 0,
+        assignments: number("update_success"),
+        hosts: host_statuses.map(({ address: { socket_address: at }, health_status, hostname, locality, ...rest }) => ({
+          address: at.address.includes(":") ? `[${at.address}]:${at.port_value}` : `${at.address}:${at.port_value}`,
+          hostname,
+          weight: rest.weight,
+          priority: rest.priority,
+          locality: [locality.region, locality.zone, locality.sub_zone].join("/"),
+          flags: flagsOf(health_status)
+        })),
+        counts: {
+          total: number("membership_total"),
+          healthy: number("membership_healthy"),
+          degraded: number("membership_degraded"),
+          excluded: number("membership_excluded")
+        }
+      })
+    }
+    return found
+  }
+  return { look, said: () => said, close }
+}
