@@ -1,11 +1,24 @@
 // The test projects: every package that has tests, by name.
 //
-// They run in threads that keep their modules; but not those that exchange modules, set the user of their process, or start
-// processes and little else.
+// They run in threads that keep their modules; but not those that start processes and little else, and not those that would
+// leave something to the next in their thread.
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 
-export default ["packages", "examples"]
+const alone = [
+  // They count how often a method of the language is called: where one was ever replaced, what calls it stays slow.
+  "packages/core/test/LargeRequest.test.ts",
+  "packages/routing/test/badInput.test.ts",
+  "packages/server/test/NameMap.test.ts",
+  // They exchange modules, or set the user of their process.
+  "packages/transport-filesystem/test/Parts.test.ts",
+  "packages/transport-filesystem/test/ReadingDefect.test.ts",
+  "packages/transport-filesystem/test/ResourceDirectory.test.ts",
+  "packages/transport-filesystem/test/ResponseDirectory.test.ts",
+  "packages/transport-filesystem/test/ResponseFile.test.ts"
+].map((path) => join(import.meta.dirname, path))
+
+const packages = ["packages", "examples"]
   .filter((folder) => existsSync(join(import.meta.dirname, folder)))
   .flatMap((folder) =>
     readdirSync(join(import.meta.dirname, folder)).map((name) => ({
@@ -21,7 +34,16 @@ export default ["packages", "examples"]
       name,
       root,
       include: ["test/**/*.test.ts"],
+      exclude: alone,
       globalSetup: name === "cli" ? [join(root, "test", "bundledProgram.ts")] : [],
-      pool: /^(cli|transport-filesystem|example-.*)$/.test(name) ? ("forks" as const) : ("threads" as const)
+      pool: /^(cli|example-.*)$/.test(name) ? ("forks" as const) : ("threads" as const)
     }
   }))
+
+export default [
+  ...packages,
+  {
+    extends: true as const,
+    test: { name: "alone", root: import.meta.dirname, include: alone, pool: "forks" as const }
+  }
+]

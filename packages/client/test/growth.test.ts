@@ -12,7 +12,7 @@ import { Effect, Either } from "effect"
 import { Driver } from "../src/internal/Driver.js"
 
 const CDS = ResourceType.Cluster.typeUrl
-const many = 10_000
+const many = 3_000
 
 /** How much can be reached: every object, entry and byte. */
 const weigh = (root: unknown): number => {

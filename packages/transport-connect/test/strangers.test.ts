@@ -170,7 +170,7 @@ describe("connections", () => {
   )
 })
 
-describe("ten thousand", () => {
+describe("five thousand", () => {
   /** A connection that says what HTTP/2 begins with, and nothing else: all that is needed on this side. */
   const open = (port: number): Promise<Net.Socket> =>
     new Promise((resolve, reject) => {
@@ -192,7 +192,7 @@ describe("ten thousand", () => {
         const [before, closedBefore] = [yield* counted, yield* closedIdle]
         const sockets = new Set<Net.Socket>()
         yield* Effect.addFinalizer(() => Effect.sync(() => sockets.forEach((socket) => socket.destroy())))
-        for (let round = 0; round < 100; round++) {
+        for (let round = 0; round < 50; round++) {
           yield* Effect.promise(async () => {
             for (const socket of await Promise.all(Array.from({ length: 100 }, () => open(port)))) {
               sockets.add(socket)
@@ -208,7 +208,7 @@ describe("ten thousand", () => {
           expect((yield* counted) - before).toBeLessThanOrEqual(maxConnections)
           expect(yield* valueOf("maxConnections")).toBe(0)
         }
-        expect((yield* closedIdle) - closedBefore).toBeGreaterThanOrEqual(9_000)
+        expect((yield* closedIdle) - closedBefore).toBeGreaterThanOrEqual(4_000)
         for (const socket of sockets) socket.destroy()
         while ((yield* counted) - before > 10) yield* Effect.sleep(10)
         expect(streams.flatMap(({ ends }) => ends)).toEqual([])
@@ -227,7 +227,7 @@ describe("ten thousand", () => {
         const cut = frame(request("type ".repeat(100))).subarray(0, 100)
         const visit = (round: number) =>
           Effect.gen(function* () {
-            for (let lot = 0; lot < 100; lot++) {
+            for (let lot = 0; lot < 50; lot++) {
               // Node ends a session on which a thousand streams are reset.
               const client = Http2.connect(`http://127.0.0.1:${port}`).on("error", () => undefined)
               const first = streams.length
@@ -252,7 +252,7 @@ describe("ten thousand", () => {
         for (let round = 1; round <= 3 && left > 100; round++) {
           yield* visit(round)
           const after = yield* used
-          left = Math.min(left, (after - before) / 10_000)
+          left = Math.min(left, (after - before) / 5_000)
           before = after
         }
         expect(left).toBeLessThan(100)

@@ -10,7 +10,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { weigh } from "./Weight.js"
 
-const many = 10_000
+const many = 3_000
 const CDS = Cluster.typeUrl
 const EDS = ClusterLoadAssignment.typeUrl
 
