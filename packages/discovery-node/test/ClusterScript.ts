@@ -7,7 +7,7 @@
 import type { JsonObject } from "@bufbuild/protobuf"
 import { PCGRandom } from "effect/Utils"
 import type { Answer } from "./NameServer.js"
-import { type Kind, type Result, retriable } from "./ProbeTargets.js"
+import { type CallResult, type Kind, type Result, retriable } from "./ProbeTargets.js"
 
 /** An endpoint of a cluster or an assignment. */
 interface Entry {
@@ -54,6 +54,8 @@ export interface Step {
   readonly assignment?: Assignment | null
   readonly names?: Readonly<Record<string, Named>>
   readonly probes?: Readonly<Record<string, ReadonlyArray<Result>>>
+  /** Calls, until each of these hosts had one that ended so. What became of them we are told. */
+  readonly calls?: Readonly<Record<string, CallResult>>
   /** No side uses the cluster yet, and all its hosts are probed. */
   readonly isWarming?: boolean
   /** All hosts and their flags then: `a FAILED_ACTIVE_HC`. */

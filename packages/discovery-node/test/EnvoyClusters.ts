@@ -1,10 +1,11 @@
 /** One Envoy with the clusters of a control plane and nothing else, and what its admin interface says of them. */
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Schema from "effect/Schema"
-import { envoyAddress } from "./ProbeTargets.js"
+import { callPath, envoyAddress } from "./ProbeTargets.js"
 
 /** A host, as both sides tell it. */
 export interface HostView {
@@ -109,7 +110,10 @@ export const lines = ({ counts, hosts }: ClusterView): ReadonlyArray<string> => 
   ...hosts.map((host) => JSON.stringify(host)).sort()
 ]
 
-const bootstrapOf = (xds: number, dns: number) => {
+const filters = "type.googleapis.com/envoy.extensions.filters"
+const clusterHeader = "x-cluster"
+
+const bootstrapOf = (xds: number, dns: number, front: string) => {
   const socket = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } })
   return {
     node: { id: "envoy", cluster: "edge" },
@@ -136,6 +140,35 @@ const bootstrapOf = (xds: number, dns: number) => {
       cds_config: { ads: {}, resource_api_version: "V3" }
     },
     static_resources: {
+      listeners: [
+        {
+          name: "front",
+          address: { pipe: { path: front } },
+          filter_chains: [
+            {
+              filters: [
+                {
+                  name: "http",
+                  typed_config: {
+                    "@type": `${filters}.network.http_connection_manager.v3.HttpConnectionManager`,
+                    stat_prefix: "front",
+                    route_config: {
+                      virtual_hosts: [
+                        {
+                          name: "front",
+                          domains: ["*"],
+                          routes: [{ match: { prefix: "/" }, route: { cluster_header: clusterHeader } }]
+                        }
+                      ]
+                    },
+                    http_filters: [{ name: "router", typed_config: { "@type": `${filters}.http.router.v3.Router` } }]
+                  }
+                }
+              ]
+            }
+          ]
+        }
+      ],
       clusters: [
         {
           name: "xds",
@@ -159,10 +192,18 @@ const bootstrapOf = (xds: number, dns: number) => {
 
 const statistic = /^cluster\.([^.]+)\.(\S+): (\d+)$/gm
 
+export interface Called {
+  /** Without a port. */
+  readonly address: string
+  readonly status: number
+  readonly isExcluded: boolean
+}
+
 export interface EnvoyClusters {
   /** All clusters in use, by their names. */
   readonly look: () => Promise<ReadonlyMap<string, EnvoyView>>
-  readonly said: () => string
+  /** Where a call to a cluster went, and how it ended. */
+  readonly call: (cluster: string) => Promise<Called>
   readonly close: () => Promise<void>
 }
 
@@ -171,7 +212,8 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
   const directory = mkdtempSync(join(tmpdir(), "xds-clusters-"))
   const file = join(directory, "bootstrap.json")
   const adminFile = join(directory, "admin")
-  writeFileSync(file, JSON.stringify(bootstrapOf(xds, dns)))
+  const front = join(directory, "front")
+  writeFileSync(file, JSON.stringify(bootstrapOf(xds, dns, front)))
   const flags = ["--disable-hot-restart", "--concurrency", "1", "--drain-time-s", "1", "-l", "warning"]
   const child = spawn(program, ["-c", file, "--admin-address-path", adminFile, ...flags], {
     stdio: ["ignore", "ignore", "pipe"]
@@ -237,5 +279,19 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
     }
     return found
   }
-  return { look, said: () => said, close }
+  const call = (cluster: string) =>
+    new Promise<Called>((resolve, reject) => {
+      const sent = request({ socketPath: front, path: callPath, headers: { [clusterHeader]: cluster } }, (response) => {
+        const { headers, statusCode = 0 } = response.resume()
+        const address = String(headers["x-host"])
+        resolve({
+          address,
+          status: statusCode,
+          isExcluded: headers["x-envoy-immediate-health-check-fail"] !== undefined
+        })
+      })
+      sent.on("error", reject)
+      sent.end()
+    })
+  return { look, call, close }
 }

@@ -31,6 +31,8 @@ const isUnhealthy = (host: HostView): boolean =>
 /** All of a host but its flags. */
 const identity = (host: HostView): string => JSON.stringify({ ...host, flags: [] })
 
+const lost = ["EXCLUDED_VIA_IMMEDIATE_HC_FAIL", "FAILED_OUTLIER"]
+
 /** Whether a script ever says otherwise of a host what makes it another one for Envoy. */
 const isChanged = ({ script }: Looked, { address }: HostView): boolean => {
   const said = script.steps
@@ -151,7 +153,7 @@ export const differences: ReadonlyArray<Difference> = [
     undo: ({ assignment, envoy, ours }) => (assignment === null ? { ...ours, hosts: absent(envoy, ours) } : undefined)
   },
   {
-    // A checker sees it as a new one: "excluded" is forgotten, and results are counted from the first.
+    // An ejection is lost, and a checker sees a new one: "excluded" is forgotten, and results are counted from the first.
     name: "a changed locality, hostname or check switch makes another host",
     undo: (looked) => {
       const { envoy, isHeld, ours } = looked
@@ -160,7 +162,7 @@ export const differences: ReadonlyArray<Difference> = [
         const at = left.findIndex(({ text }) => text === identity(host))
         const mine = left.splice(at, at < 0 ? 0 : 1)[0]?.host
         if (mine === undefined || !isChanged(looked, host) || mine.flags.join() === host.flags.join()) return host
-        const kept = mine.flags.filter((flag) => flag !== "EXCLUDED_VIA_IMMEDIATE_HC_FAIL")
+        const kept = mine.flags.filter((flag) => !lost.includes(flag))
         if (kept.join() !== host.flags.join() && !isHeld(host.address)) return host
         return { ...host, flags: mine.flags }
       })

@@ -1,4 +1,9 @@
-/** The vectors of service discovery and health that an Envoy can be driven through, as scripts, by their numbers. */
+/**
+ * The vectors of service discovery and health that an Envoy can be driven through, as scripts, by their numbers. Of the others
+ * its admin interface shows nothing: when something is asked (4, 5, 6, 41 to 43), who gets how many calls (13, 26 to 35), and
+ * what needs minutes or hundreds of hosts (44, 46 to 49). Of ORIGINAL_DST (11) each call would have to say where it goes.
+ */
+import type { JsonObject } from "@bufbuild/protobuf"
 import { type Assignment, brief, long, type Script, type Settings, type Step } from "./ClusterScript.js"
 import type { Kind, Result } from "./ProbeTargets.js"
 
@@ -20,6 +25,16 @@ const unlisted = (settings: Settings): Script["steps"] => [
   { settings, assignment: of("a"), probes: { a: ["ok"] }, then: ["a"] },
   { assignment: of(), then: [absent("a")] }
 ]
+
+/** The first error ejects, for longer than a script takes. */
+const ejecting = (more: JsonObject): JsonObject => ({
+  outlierDetection: { consecutive5xx: 1, baseEjectionTime: "300s", interval: "300s", ...more }
+})
+
+/** ★ Only an ejection that no check ends can be looked at. */
+const heldFive: Readonly<Record<string, ReadonlyArray<Result>>> = Object.fromEntries(
+  ["a", "b", "c", "d", "e"].map((host) => [host, ["ok", "silent"]])
+)
 
 /** `healthy` 3, `unhealthy` 2. ★ The last probe is held, so that what was counted stays as it is. */
 const counting = (kind: Kind, timeout = long): Settings => ({
@@ -232,6 +247,52 @@ export const vectors: ReadonlyArray<Script> = [
       { names: { n: ["a"] }, then: ["a"] }
     ]
   },
+  {
+    title: "22: ejected, unlisted; back",
+    steps: [
+      {
+        settings: { ...checked, more: ejecting({ maxEjectionPercent: 100 }) },
+        assignment: of("a", "b"),
+        probes: { a: ["ok", "silent"], b: ["ok", "silent"] },
+        then: ["a", "b"]
+      },
+      { calls: { a: "error" }, then: ["a FAILED_OUTLIER", "b"] },
+      { assignment: of("b"), then: ["a FAILED_OUTLIER PENDING_DYNAMIC_REMOVAL", "b"] },
+      // A check that passes brings it back.
+      probes({ a: ["ok", "silent"] }, absent("a"), "b"),
+      { calls: { a: "error" }, then: ["a FAILED_OUTLIER PENDING_DYNAMIC_REMOVAL", "b"] },
+      { assignment: of("a", "b"), then: ["a FAILED_OUTLIER", "b"] }
+    ]
+  },
+  {
+    title: "25: unlisted, and a call says that checks fail",
+    steps: [...unlisted(checked), { calls: { a: "excluded" }, then: [] }]
+  },
+  {
+    title: "45: at most 10 % of five hosts",
+    steps: [
+      {
+        settings: { ...checked, more: ejecting({}) },
+        assignment: of("a", "b", "c", "d", "e"),
+        probes: heldFive,
+        then: ["a", "b", "c", "d", "e"]
+      },
+      { calls: { a: "error" }, then: ["a", "b", "c", "d", "e"] }
+    ]
+  },
+  {
+    title: "45: at most 10 % of five hosts, and one always",
+    steps: [
+      {
+        settings: { ...checked, more: ejecting({ alwaysEjectOneHost: true }) },
+        assignment: of("a", "b", "c", "d", "e"),
+        probes: heldFive,
+        then: ["a", "b", "c", "d", "e"]
+      },
+      { calls: { a: "error" }, then: ["a FAILED_OUTLIER", "b", "c", "d", "e"] },
+      { calls: { b: "error" }, then: ["a FAILED_OUTLIER", "b", "c", "d", "e"] }
+    ]
+  },
   ...counts("http"),
   {
     title: "38: a status that may be tried again",
@@ -273,6 +334,19 @@ export const inDispute: ReadonlyArray<Script> = [
         assignment: { entries: [{ host: "a", zone: "z1" }] },
         then: ["a EXCLUDED_VIA_IMMEDIATE_HC_FAIL FAILED_ACTIVE_HC"]
       }
+    ]
+  },
+  {
+    title: "a changed locality of a host that is ejected",
+    steps: [
+      {
+        settings: { ...checked, more: ejecting({ maxEjectionPercent: 100 }) },
+        assignment: of("a", "b"),
+        probes: { a: ["ok", "silent"], b: ["ok", "silent"] },
+        then: ["a", "b"]
+      },
+      { calls: { a: "error" }, then: ["a FAILED_OUTLIER", "b"] },
+      { assignment: { entries: [{ host: "a", zone: "z1" }, { host: "b" }] }, then: ["a FAILED_OUTLIER", "b"] }
     ]
   },
   {

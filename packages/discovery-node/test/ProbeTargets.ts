@@ -18,6 +18,12 @@ export const envoyAddress = "127.0.0.2"
  */
 export type Result = "ok" | "degraded" | "unavailable" | "retriable" | "excluded" | "reset" | "silent"
 
+/** How a call ends, over HTTP: with 500, or with a header that says that checks fail. */
+export type CallResult = "error" | "excluded"
+
+/** Where calls go, that are no probes. */
+export const callPath = "/call"
+
 /** "grpc" is a server of grpc-js, "grpcio" one of grpcio. */
 export type Kind = "http" | "grpc" | "grpcio" | "tcp"
 
@@ -36,6 +42,7 @@ export class ProbeTarget {
   private readonly counts = { ours: 0, envoy: 0 }
   private since = { ours: 0, envoy: 0 }
   private held: Array<Held> = []
+  private nextCall: CallResult | undefined
   private close: (() => Promise<void>) | undefined
 
   private constructor(readonly kind: Kind) {}
@@ -54,6 +61,22 @@ export class ProbeTarget {
     this.results = results
     this.since = { ours: 0, envoy: 0 }
     for (const { answer, asker } of this.held.splice(0)) this.ask(asker, answer, false)
+  }
+
+  /** How the next call ends; others are well. */
+  setCall(result: CallResult): void {
+    this.nextCall = result
+  }
+
+  /** Whether the call that was to end so has not come yet. */
+  get awaitsCall(): boolean {
+    return this.nextCall !== undefined
+  }
+
+  call(): CallResult | undefined {
+    const result = this.nextCall
+    this.nextCall = undefined
+    return result
   }
 
   /** Probes that came. */
@@ -111,9 +134,17 @@ const listen = (server: Net.Server, address: string, port: number): Promise<() =
   })
 }
 
+const excluded = { "x-envoy-immediate-health-check-fail": "true" }
+
 const http = (target: ProbeTarget, address: string, port: number): Promise<() => Promise<void>> =>
   listen(
     NodeHttp.createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+      if (request.url === callPath) {
+        const result = target.call()
+        const headers = { "x-host": address, ...(result === "excluded" ? excluded : {}) }
+        response.writeHead(result === "error" ? 500 : 200, headers).end()
+        return
+      }
       const answer = (result: Result): void => {
         switch (result) {
           case "ok":
@@ -129,7 +160,7 @@ const http = (target: ProbeTarget, address: string, port: number): Promise<() =>
             response.writeHead(retriable).end()
             break
           case "excluded":
-            response.writeHead(unavailable, { "x-envoy-immediate-health-check-fail": "true" }).end()
+            response.writeHead(unavailable, excluded).end()
             break
           case "reset":
             request.socket.resetAndDestroy()

@@ -233,6 +233,20 @@ export const start = (program: string, grpcio?: Grpcio): Effect.Effect<SideBySid
           return { ours, envoy: theirs === undefined ? undefined : shortView(theirs) }
         }
 
+        /** The calls go through Envoy; we are told what became of each of them. */
+        const callAll = async (calls: NonNullable<Step["calls"]>): Promise<void> => {
+          for (const [host, result] of Object.entries(calls)) targets.get(host)?.setCall(result)
+          const waits = () => Object.keys(calls).some((host) => targets.get(host)?.awaitsCall)
+          for (let left = 100; left > 0 && waits(); left--) {
+            const { address, isExcluded, status } = await envoy.call(name)
+            const hosts = Effect.runSync(service.status).inUse?.hosts ?? []
+            const id = hosts.find((host) => host.address === `${address}:${hostPort}`)?.host ?? ""
+            Effect.runSync(service.trafficSeen)
+            Effect.runSync(service.report(id, { _tag: "Response", status }))
+            if (isExcluded) Effect.runSync(service.passiveFailure(id))
+          }
+        }
+
         const asked = (): ReadonlyMap<string, number> => {
           const counts = new Map<string, number>()
           const family = firstFamily(settings)
@@ -342,6 +356,7 @@ export const start = (program: string, grpcio?: Grpcio): Effect.Effect<SideBySid
           if (at > 0) {
             before = await views()
             await apply(step)
+            await callAll(step.calls ?? {})
           }
           const why = await settle(step, before)
           if (why.length > 0) return { script, step: at, why }
