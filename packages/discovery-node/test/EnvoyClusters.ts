@@ -192,7 +192,7 @@ const bootstrapOf = (xds: number, dns: number, front: string) => {
 
 const statistic = /^cluster\.([^.]+)\.(\S+): (\d+)$/gm
 
-export interface Called {
+interface Called {
   /** Without a port. */
   readonly address: string
   readonly status: number

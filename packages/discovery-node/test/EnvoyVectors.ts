@@ -26,15 +26,19 @@ const unlisted = (settings: Settings): Script["steps"] => [
   { assignment: of(), then: [absent("a")] }
 ]
 
-/** The first error ejects, for longer than a script takes. */
-const ejecting = (more: JsonObject): JsonObject => ({
-  outlierDetection: { consecutive5xx: 1, baseEjectionTime: "300s", interval: "300s", ...more }
+/**
+ * Hosts that pass, and are ejected by one error for longer than a script takes. ★ Their checks stop: one that passes brings a
+ * host back.
+ */
+const ejectable = (outliers: JsonObject, ...hosts: ReadonlyArray<string>): Script["steps"][0] => ({
+  settings: {
+    ...checked,
+    more: { outlierDetection: { consecutive5xx: 1, baseEjectionTime: "300s", interval: "300s", ...outliers } }
+  },
+  assignment: of(...hosts),
+  probes: Object.fromEntries(hosts.map((host) => [host, ["ok", "silent"]])),
+  then: hosts
 })
-
-/** ★ Only an ejection that no check ends can be looked at. */
-const heldFive: Readonly<Record<string, ReadonlyArray<Result>>> = Object.fromEntries(
-  ["a", "b", "c", "d", "e"].map((host) => [host, ["ok", "silent"]])
-)
 
 /** `healthy` 3, `unhealthy` 2. ★ The last probe is held, so that what was counted stays as it is. */
 const counting = (kind: Kind, timeout = long): Settings => ({
@@ -250,12 +254,7 @@ export const vectors: ReadonlyArray<Script> = [
   {
     title: "22: ejected, unlisted; back",
     steps: [
-      {
-        settings: { ...checked, more: ejecting({ maxEjectionPercent: 100 }) },
-        assignment: of("a", "b"),
-        probes: { a: ["ok", "silent"], b: ["ok", "silent"] },
-        then: ["a", "b"]
-      },
+      ejectable({ maxEjectionPercent: 100 }, "a", "b"),
       { calls: { a: "error" }, then: ["a FAILED_OUTLIER", "b"] },
       { assignment: of("b"), then: ["a FAILED_OUTLIER PENDING_DYNAMIC_REMOVAL", "b"] },
       // A check that passes brings it back.
@@ -270,25 +269,12 @@ export const vectors: ReadonlyArray<Script> = [
   },
   {
     title: "45: at most 10 % of five hosts",
-    steps: [
-      {
-        settings: { ...checked, more: ejecting({}) },
-        assignment: of("a", "b", "c", "d", "e"),
-        probes: heldFive,
-        then: ["a", "b", "c", "d", "e"]
-      },
-      { calls: { a: "error" }, then: ["a", "b", "c", "d", "e"] }
-    ]
+    steps: [ejectable({}, "a", "b", "c", "d", "e"), { calls: { a: "error" }, then: ["a", "b", "c", "d", "e"] }]
   },
   {
     title: "45: at most 10 % of five hosts, and one always",
     steps: [
-      {
-        settings: { ...checked, more: ejecting({ alwaysEjectOneHost: true }) },
-        assignment: of("a", "b", "c", "d", "e"),
-        probes: heldFive,
-        then: ["a", "b", "c", "d", "e"]
-      },
+      ejectable({ alwaysEjectOneHost: true }, "a", "b", "c", "d", "e"),
       { calls: { a: "error" }, then: ["a FAILED_OUTLIER", "b", "c", "d", "e"] },
       { calls: { b: "error" }, then: ["a FAILED_OUTLIER", "b", "c", "d", "e"] }
     ]
@@ -339,12 +325,7 @@ export const inDispute: ReadonlyArray<Script> = [
   {
     title: "a changed locality of a host that is ejected",
     steps: [
-      {
-        settings: { ...checked, more: ejecting({ maxEjectionPercent: 100 }) },
-        assignment: of("a", "b"),
-        probes: { a: ["ok", "silent"], b: ["ok", "silent"] },
-        then: ["a", "b"]
-      },
+      ejectable({ maxEjectionPercent: 100 }, "a", "b"),
       { calls: { a: "error" }, then: ["a FAILED_OUTLIER", "b"] },
       { assignment: { entries: [{ host: "a", zone: "z1" }, { host: "b" }] }, then: ["a FAILED_OUTLIER", "b"] }
     ]
