@@ -19,6 +19,8 @@ export default defineConfig({
     minWorkers: 1,
     // What is imported stays for the next file of tests: half of what most of them take is imports.
     poolOptions: { threads: { isolate: false } },
+    // Lines: what differs in ten thousand of them would keep a worker busy for minutes, and vitest gives it up after one.
+    diff: { truncateThreshold: 1_000 },
     reporters: ["default", "./scripts/SummaryReporter.mjs"],
     server: { deps: { external: [/packages\/proto\/gen\//] } }
   }

@@ -1,21 +1,19 @@
 import { expect, it } from "@effect/vitest"
 import { StringRulesSchema } from "@effect-xds/proto/validate/validate"
-import { spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { Schema } from "effect"
 import { existsSync, readdirSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { files, types } from "#generated-types"
 
 const Counts = Schema.Struct({ atImport: Schema.Number, afterOne: Schema.Number })
 const gen = fileURLToPath(new URL("../gen/", import.meta.url))
 
-const run = (script: string): unknown => {
-  const { status, stderr, stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
-    cwd: gen,
-    encoding: "utf8",
-    timeout: 60_000
-  })
-  expect(stderr, `exit ${status ?? "by signal"}`).toBe("")
+const run = async (script: string): Promise<unknown> => {
+  const args = ["--input-type=module", "-e", script]
+  const { stderr, stdout } = await promisify(execFile)(process.execPath, args, { cwd: gen, timeout: 60_000 })
+  expect(stderr).toBe("")
   return JSON.parse(stdout)
 }
 
@@ -46,9 +44,9 @@ it("gives in the index, for every type, the file that defines it", async () => {
   expect(wrong).toEqual([])
 })
 
-it("loads no generated module when the package is imported, and few for one type", () => {
+it("loads no generated module when the package is imported, and few for one type", async () => {
   // A process of its own, on the built package: what a user's process does. The debugger names every script it parses.
-  const result = run(`
+  const result = await run(`
     import { Session } from "node:inspector"
     const session = new Session()
     const parsed = []

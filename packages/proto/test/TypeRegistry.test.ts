@@ -4,8 +4,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { TypeRegistry } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
-import { spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 
 const hcm = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 const router = "envoy.extensions.filters.http.router.v3.Router"
@@ -63,7 +64,7 @@ describe("registries", () => {
     ).toEqual(listener)
   })
 
-  it("loads what a message names, and only then", () => {
+  it("loads what a message names, and only then", async () => {
     // A process of its own: the registry is shared by the tests here.
     const script = `
       import { toJson } from "@bufbuild/protobuf"
@@ -76,9 +77,8 @@ describe("registries", () => {
       const before = empty.getMessage(RouterSchema.typeName) !== undefined
       const after = (await TypeRegistry.forMessage(AnySchema, any)).getMessage(RouterSchema.typeName) !== undefined
       console.log(JSON.stringify({ before, after }))`
-    const { stderr, stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    const { stderr, stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
       cwd: fileURLToPath(new URL("..", import.meta.url)),
-      encoding: "utf8",
       timeout: 60_000
     })
     expect(stderr).toBe("")

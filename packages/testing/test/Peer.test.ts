@@ -1,9 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Peer } from "@effect-xds/testing"
-import { spawnSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { promisify } from "node:util"
 import { afterAll } from "vitest"
 
 const home = mkdtempSync(join(tmpdir(), "peer-"))
@@ -44,8 +45,8 @@ describe("find", () => {
 
 const envoy = Peer.forTest("envoy")
 
-it.skipIf(envoy._tag === "Missing")(Peer.title("runs the Envoy of the pinned version", envoy), () => {
+it.skipIf(envoy._tag === "Missing")(Peer.title("runs the Envoy of the pinned version", envoy), async () => {
   if (envoy._tag === "Missing") return
-  const { stdout } = spawnSync(envoy.path, ["--version"], { encoding: "utf8", timeout: 120_000 })
+  const { stdout } = await promisify(execFile)(envoy.path, ["--version"], { timeout: 110_000 })
   expect(stdout).toContain(`/${envoy.version}/`)
 })
