@@ -8,7 +8,7 @@ import * as Peer from "@effect-xds/testing/Peer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { dirname, join } from "node:path"
-import { draw, type Script } from "./ClusterScript.js"
+import { draw, type Script, type Step } from "./ClusterScript.js"
 import { type Difference, differences } from "./EnvoyDifferences.js"
 import { counts, inDispute, vectors } from "./EnvoyVectors.js"
 import { Grpcio } from "./ProbeTargets.js"
@@ -28,6 +28,19 @@ const regressions: Readonly<Record<string, number>> = {
   "a LOGICAL_DNS host begins healthy, and fails once": 20260186,
   "addresses of both families, of which IPv4 is first": 49
 }
+
+const toGrpcio = <S extends Step>(step: S): S =>
+  step.settings?.checks === undefined
+    ? step
+    : { ...step, settings: { ...step.settings, checks: { ...step.settings.checks, kind: "grpcio" } } }
+
+/** Scripts that are drawn for servers of grpc-js, and played with those of grpcio. */
+const ofGrpcio = Array.from({ length: 40 }, (_, index) => draw(seed + index))
+  .filter(({ steps }) => steps[0].settings.checks?.kind === "grpc")
+  .map(({ steps: [first, ...steps], title }): Script => ({
+    title: `${title}, grpcio`,
+    steps: [toGrpcio(first), ...steps.map(toGrpcio)]
+  }))
 
 /** The same difference with as few steps as it takes. */
 const shrink = async ({ play }: SideBySide, failure: Failure): Promise<Failure> => {
@@ -87,7 +100,7 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(Peer.title("clusters besid
 
   it.scopedLive.skipIf(grpcio._tag === "Missing")(
     Peer.title("probes of grpcio", grpcio),
-    () => Effect.map(playAll(counts("grpcio")), (failures) => expect(failures).toBe("")),
+    () => Effect.map(playAll([...counts("grpcio"), ...ofGrpcio]), (failures) => expect(failures).toBe("")),
     600_000
   )
 
