@@ -86,7 +86,7 @@ const server = [
   {
     fault: "names do not end the wildcard of state of the world",
     file: "StateOfTheWorld.ts",
-    line: "Subscriptions.endWildcard(next)",
+    line: "yield* Subscriptions.endWildcard(next)",
     becomes: ""
   },
   {
@@ -98,8 +98,8 @@ const server = [
   {
     fault: "unsubscribing `*` ends a wildcard that was never named",
     file: "Incremental.ts",
-    line: 'if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)',
-    becomes: "Subscriptions.dropWildcard(next)"
+    line: 'if (next.wildcard === "explicit") yield* Subscriptions.dropWildcard(next)',
+    becomes: "yield* Subscriptions.dropWildcard(next)"
   },
   {
     fault: "a name given up under the wildcard is not answered",
@@ -110,7 +110,7 @@ const server = [
   {
     fault: "names that remain after the wildcard forget what it brought",
     file: "Subscription.ts",
-    line: "if (isWild(self) && held !== undefined) keepHeld(self, held, HashMap.keys(self.names))",
+    line: "if (isWild(self) && held !== undefined) yield* keepHeld(self, held, HashMap.keys(self.names))",
     becomes: ""
   },
   {
@@ -351,8 +351,8 @@ const server = [
   {
     fault: "deletions do not wait for the ACK of an answer that is newer than what the client has",
     file: "ServerStream.ts",
-    line: "isAnyNewer(subscription, fresh)",
-    becomes: "(isAnyNewer(subscription, fresh) && false)"
+    line: "(yield* isAnyNewer(subscription, fresh))",
+    becomes: "false"
   },
   {
     fault: "the names that are left of a long request are gone through for each of its answers",
@@ -3213,9 +3213,9 @@ export const mutations = [
   {
     fault: "what follows from many names is done in the step of the last of them",
     file: "ServerStream.ts",
-    line: "    if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.taking = { names: StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return yield* onSubscription(next, known, StateOfTheWorld.finish(names), [], now)",
+    line: "    if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.taking = { names: yield* StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)",
     becomes:
-      "    const taken = StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.taking = { names: taken, known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return yield* onSubscription(next, known, StateOfTheWorld.finish(taken), [], now)",
+      "    const taken = yield* StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.taking = { names: taken, known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(taken), [], now)",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
@@ -3617,5 +3617,19 @@ export const mutations = [
     line: "this.#shared.turns.begin()\n    const socket",
     becomes: "const socket",
     by: "packages/transport-connect/test/wholeRequests"
+  },
+  {
+    fault: "what a wildcard leaves to the names beside it is noted in one turn",
+    file: "Subscription.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: "if (++count % Steps.atOnce === 0) yield\n    const fingerprint = HashMap.get(held",
+    becomes: "const fingerprint = HashMap.get(held"
+  },
+  {
+    fault: "names become the state of a wildcard in one turn",
+    file: "Subscription.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: 'if (++count % Steps.atOnce === 0) yield\n    if (fingerprint !== "")',
+    becomes: 'if (fingerprint !== "")'
   }
 ]

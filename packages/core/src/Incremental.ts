@@ -48,7 +48,7 @@ export const sizeOf = ({ request }: Taking): number =>
  *
  * @since 0.1.0
  */
-export const advance = (self: Taking, count: number): Taking => {
+export const advance = function* (self: Taking, count: number): Steps.Steps<Taking> {
   const { first, request } = self
   const { resourceNamesSubscribe, resourceNamesUnsubscribe } = request
   const next = Subscriptions.draft(self.next)
@@ -63,7 +63,7 @@ export const advance = (self: Taking, count: number): Taking => {
     if (name === "*") {
       // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
       if (!first && next.mark === undefined && next.wildcard !== "legacy") next.resync = true
-      Subscriptions.addWildcard(next)
+      yield* Subscriptions.addWildcard(next)
     } else {
       added.push(name)
     }
@@ -78,7 +78,7 @@ export const advance = (self: Taking, count: number): Taking => {
     left -= Subscriptions.effort(name)
     if (name === "*") {
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
-      if (next.wildcard === "explicit") Subscriptions.dropWildcard(next)
+      if (next.wildcard === "explicit") yield* Subscriptions.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
       // ★ What came by an alias, and is asked for by its own name now, the client has: Envoy asks again so.
       Subscriptions.keepAlias(next, name)
@@ -99,12 +99,12 @@ export const advance = (self: Taking, count: number): Taking => {
  *
  * @since 0.1.0
  */
-export const subscribe = (
+export const subscribe = function* (
   self: Subscription,
   request: IncrementalRequest,
   first: boolean,
   count: number
-): Subscription | Taking => {
+): Steps.Steps<Subscription | Taking> {
   const { initialResourceVersions, resourceNamesSubscribe, resourceNamesUnsubscribe } = request
   if (!first && resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0) return self
   const next = Subscriptions.draft(self)
@@ -112,7 +112,7 @@ export const subscribe = (
     next.initial = initialResourceVersions
     if (resourceNamesSubscribe.length === 0) next.wildcard = "legacy"
   }
-  const taking = advance({ _tag: "Incremental", request, first, next, at: 0 }, count)
+  const taking = yield* advance({ _tag: "Incremental", request, first, next, at: 0 }, count)
   return taking.at < sizeOf(taking) ? taking : taking.next
 }
 

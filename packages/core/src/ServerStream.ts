@@ -486,8 +486,8 @@ const onRequest = function* (self: ServerStream, request: Request, now: number):
   }
   const asked =
     request._tag === "StateOfTheWorld"
-      ? StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
-      : Incremental.subscribe(replied, request, first, options.namesPerStep)
+      ? yield* StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
+      : yield* Incremental.subscribe(replied, request, first, options.namesPerStep)
   const next = draft(self)
   if (reply._tag === "Acked") next.round = Round.acked(self.round, typeUrl, nonce)
   if (!("_tag" in asked)) return yield* onSubscription(next, known, asked, outputs, now)
@@ -514,14 +514,14 @@ const goOn = function* (self: ServerStream, { known, names }: Taking, count: num
   const next = draft(self)
   if (names._tag === "StateOfTheWorld") {
     if (names.at < StateOfTheWorld.sizeOf(names)) {
-      next.taking = { names: StateOfTheWorld.advance(names, count), known }
+      next.taking = { names: yield* StateOfTheWorld.advance(names, count), known }
       return [next, none]
     }
     next.taking = undefined
-    return yield* onSubscription(next, known, StateOfTheWorld.finish(names), [], now)
+    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)
   }
   if (names.at < Incremental.sizeOf(names)) {
-    next.taking = { names: Incremental.advance(names, count), known }
+    next.taking = { names: yield* Incremental.advance(names, count), known }
     return [next, none]
   }
   next.taking = undefined
@@ -955,7 +955,7 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
         : yield* Incremental.withHeartbeats(subscription, set, made, overdue, now)
   // A full state has its changes even if they are an answer.
-  const isUpdate = (due.update && (updates || isWhole)) || isAnyNewer(subscription, fresh)
+  const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
   const phase = self.round.changes
   if (phase !== undefined && isUpdate && isLate(subscription)) {
     self.round = { ...self.round, changes: { ...phase, changed: true } }
@@ -969,9 +969,15 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
 }
 
 /** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
-const isAnyNewer = ({ mark }: Subscription, fresh: ReadonlyArray<Resource>): boolean =>
-  mark !== undefined &&
-  fresh.some(({ fingerprint, name }) => !Option.contains(HashMap.get(mark.fingerprints, name), fingerprint))
+const isAnyNewer = function* ({ mark }: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<boolean> {
+  if (mark === undefined) return false
+  let count = 0
+  for (const { fingerprint, name } of fresh) {
+    if (++count % Steps.atOnce === 0) yield
+    if (!Option.contains(HashMap.get(mark.fingerprints, name), fingerprint)) return true
+  }
+  return false
+}
 
 /** Renews TTLs by themselves. */
 const renew = function* (

@@ -62,12 +62,16 @@ const isIn = (wanted: ReadonlyArray<ReadonlySet<string>>, name: string): boolean
  *
  * @since 0.1.0
  */
-export const begin = (self: Subscription, request: StateOfTheWorldRequest, first: boolean): Taking => {
+export const begin = function* (
+  self: Subscription,
+  request: StateOfTheWorldRequest,
+  first: boolean
+): Steps.Steps<Taking> {
   // Names, also `*`, end the legacy wildcard for good: it never gets here, see `subscribe`.
   const star = request.resourceNames.includes("*")
   const next = Subscriptions.draft(self)
   next.listed = request.resourceNames
-  if (star && next.wildcard !== "explicit") Subscriptions.addWildcard(next)
+  if (star && next.wildcard !== "explicit") yield* Subscriptions.addWildcard(next)
   return { _tag: "StateOfTheWorld", request, first, before: self, wanted: [], star, next, at: 0 }
 }
 
@@ -83,7 +87,7 @@ export const sizeOf = (self: Taking): number => self.request.resourceNames.lengt
  *
  * @since 0.1.0
  */
-export const advance = (self: Taking, count: number): Taking => {
+export const advance = function* (self: Taking, count: number): Steps.Steps<Taking> {
   const { before, request, star } = self
   const { resourceNames } = request
   let { wanted } = self
@@ -110,7 +114,7 @@ export const advance = (self: Taking, count: number): Taking => {
   }
   Subscriptions.addNames(next, added)
   // Also new names keep what the wildcard brought: if that is deleted, the client must be told.
-  if (heldByWildcard !== undefined) Subscriptions.keepHeld(next, heldByWildcard, kept)
+  if (heldByWildcard !== undefined) yield* Subscriptions.keepHeld(next, heldByWildcard, kept)
   Subscriptions.removeNames(next, dropped)
   return { ...self, wanted, next, at }
 }
@@ -120,12 +124,12 @@ export const advance = (self: Taking, count: number): Taking => {
  *
  * @since 0.1.0
  */
-export const finish = ({ before, next: taken, request, star, wanted }: Taking): Subscription => {
+export const finish = function* ({ before, next: taken, request, star, wanted }: Taking): Steps.Steps<Subscription> {
   const next = Subscriptions.draft(taken)
   const isDropped = (name: string) => Subscriptions.hasName(before, name) && !isIn(wanted, name)
   if (!star) {
-    next.lingering = Subscriptions.without(next.lingering, Array.from(next.lingering.keys()).filter(isDropped))
-    Subscriptions.endWildcard(next)
+    next.lingering = Subscriptions.without(next.lingering, yield* Steps.filter(next.lingering.keys(), isDropped))
+    yield* Subscriptions.endWildcard(next)
   }
   // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here
   // and asks for again: so it is told the state, also if that is empty.
@@ -140,12 +144,12 @@ export const finish = ({ before, next: taken, request, star, wanted }: Taking): 
  *
  * @since 0.1.0
  */
-export const subscribe = (
+export const subscribe = function* (
   self: Subscription,
   request: StateOfTheWorldRequest,
   first: boolean,
   count: number
-): Subscription | Taking => {
+): Steps.Steps<Subscription | Taking> {
   const { resourceNames } = request
   if (!first && sameList(self.listed, resourceNames)) return self
   if (first && resourceNames.length === 0) {
@@ -155,8 +159,8 @@ export const subscribe = (
   }
   // Listed names differ, so at least one of the two lists is not empty: a legacy wildcard that goes on never gets here.
   // ★ Names, also `*`, end the legacy wildcard for good; ★ an empty list after names is an unsubscription from all.
-  const taking = advance(begin(self, request, first), count)
-  return taking.at < sizeOf(taking) ? taking : finish(taking)
+  const taking = yield* advance(yield* begin(self, request, first), count)
+  return taking.at < sizeOf(taking) ? taking : yield* finish(taking)
 }
 
 /**

@@ -333,9 +333,11 @@ export const keepAlias = (self: Draft, alias: string): void => {
  *
  * @since 0.1.0
  */
-export const keepHeld = (self: Draft, held: ResourceSet.Mark, names: Iterable<string>): void => {
+export const keepHeld = function* (self: Draft, held: ResourceSet.Mark, names: Iterable<string>): Steps.Steps<void> {
   const next = new Changing(self.names)
+  let count = 0
   for (const name of names) {
+    if (++count % Steps.atOnce === 0) yield
     const fingerprint = HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name))
     next.set(
       name,
@@ -350,10 +352,10 @@ export const keepHeld = (self: Draft, held: ResourceSet.Mark, names: Iterable<st
  *
  * @since 0.1.0
  */
-export const dropWildcard = (self: Draft): void => {
+export const dropWildcard = function* (self: Draft): Steps.Steps<void> {
   const held = self.mark
-  if (isWild(self) && held !== undefined) keepHeld(self, held, HashMap.keys(self.names))
-  endWildcard(self)
+  if (isWild(self) && held !== undefined) yield* keepHeld(self, held, HashMap.keys(self.names))
+  yield* endWildcard(self)
 }
 
 /**
@@ -361,11 +363,11 @@ export const dropWildcard = (self: Draft): void => {
  *
  * @since 0.1.0
  */
-export const endWildcard = (self: Draft): void => {
+export const endWildcard = function* (self: Draft): Steps.Steps<void> {
   if (self.wildcard === "none") return
-  if (isWild(self)) self.lingering = new Map(Array.from(self.lingering).filter(([name]) => hasName(self, name)))
+  if (isWild(self)) self.lingering = new Map(yield* Steps.filter(self.lingering, ([name]) => hasName(self, name)))
   self.wildcard = "none"
-  self.forced = HashSet.filter(self.forced, (name) => hasName(self, name))
+  self.forced = yield* withNames(noForced, yield* Steps.filter(self.forced, (name) => hasName(self, name)))
 }
 
 /**
@@ -374,7 +376,7 @@ export const endWildcard = (self: Draft): void => {
  *
  * @since 0.1.0
  */
-export const addWildcard = (self: Draft): void => {
+export const addWildcard = function* (self: Draft): Steps.Steps<void> {
   const before = self.wildcard
   self.wildcard = "explicit"
   self.opened = noForced
@@ -388,7 +390,9 @@ export const addWildcard = (self: Draft): void => {
     return
   }
   const fingerprints = new Changing(noNames)
+  let count = 0
   for (const [name, fingerprint] of self.names) {
+    if (++count % Steps.atOnce === 0) yield
     if (fingerprint !== "") fingerprints.set(ResourceSet.nameAt(self.mark, name), fingerprint)
   }
   self.mark = { ...self.mark, revision: -1, fingerprints: fingerprints.end(), token: {} }

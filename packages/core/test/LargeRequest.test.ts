@@ -254,6 +254,11 @@ describe("a request with many names", () => {
         wild,
         Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: ["*"] })
       ],
+      "incremental, a wildcard beside names that is given up and asked for again": [
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: ["*", ...all] }),
+        Request.incremental({ typeUrl: clusters, resourceNamesUnsubscribe: ["*"] }),
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: ["*"] })
+      ],
       "incremental, other versions are held": [
         Request.incremental({ typeUrl: clusters, initialResourceVersions: holding(all) })
       ],
@@ -266,6 +271,10 @@ describe("a request with many names", () => {
         wild
       ],
       "state of the world, a wildcard": [Request.stateOfTheWorld({ typeUrl: clusters })],
+      "state of the world, a wildcard that becomes names": [
+        Request.stateOfTheWorld({ typeUrl: clusters }),
+        Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all, responseNonce: "1" })
+      ],
       "state of the world, names of a full state": [Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all })],
       "state of the world, names": [Request.stateOfTheWorld({ typeUrl, resourceNames: all })]
     }

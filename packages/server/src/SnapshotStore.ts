@@ -163,6 +163,17 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
   return size
 }
 
+/** What is different, which listeners ask for: found in steps, before they do. */
+const findDifferences = function* (
+  before: ResourceGroup.ResourceGroup,
+  next: ResourceGroup.ResourceGroup
+): Steps.Steps<void> {
+  for (const [typeUrl, set] of next.sets) {
+    const { mark } = ResourceGroup.set(before, typeUrl)
+    if (set.mark !== mark) yield* ResourceSet.differing(set, mark)
+  }
+}
+
 /** Sets that did not change are the same objects. */
 const isSame = (before: ResourceGroup.ResourceGroup, next: ResourceGroup.ResourceGroup): boolean => {
   if (before === next) return true
@@ -307,6 +318,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
           function* (resources) {
             const before = held.get(group) ?? ResourceGroup.empty
             const next = yield* ResourceGroup.replacing(before, resources, snapshot.versions)
+            if (Either.isRight(next)) yield* findDifferences(before, next.right)
             return Either.flatMap(next, (next) => put(group, next))
           }
         ),
@@ -322,6 +334,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
               remove: remove === undefined ? undefined : Snapshot.keys(remove),
               versions: { ...upsert?.versions, ...Snapshot.versionsByTypeUrl(versions ?? {}) }
             })
+            if (Either.isRight(next)) yield* findDifferences(before, next.right)
             return Either.flatMap(next, (next) => put(group, next))
           }
         ),
