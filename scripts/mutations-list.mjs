@@ -3474,7 +3474,7 @@ export const mutations = [
   {
     fault: "a change that never settles is never read",
     file: "packages/transport-filesystem/src/internal/ChangeSignal.ts",
-    by: "packages/transport-filesystem/test",
+    by: "packages/transport-filesystem/test/ChangeSignal",
     line: "if (count === seen || (yield* Clock.currentTimeMillis) - start >= maxSettle) break",
     becomes: "if (count === seen) break"
   },
@@ -3550,7 +3550,7 @@ export const mutations = [
     file: "packages/server/src/XdsServer.ts",
     by: "packages/server/test/functions.test.ts",
     line: "Effect.catchAllDefect((defect) =>",
-    becomes: "Effect.catchAllDefect((defect) => defect === 0 ? Effect.void :"
+    becomes: "Effect.catchAllDefect((defect) => defect !== 0 ? Effect.void :"
   },
   {
     fault: "server: a listener of the store that throws keeps the others from being told",
