@@ -207,7 +207,7 @@ if (values.markdown !== undefined) {
   const kept = page.split("\n").flatMap((line) => /^\| \d+ \| (.*)$/.exec(line)?.slice(1) ?? [])
   const lines = numbered.map((mutation) => {
     const start = rowOf(mutation, "").slice(0, -" |".length)
-    const row = ran.get(mutation.fault) ?? kept.find((each) => each.startsWith(start)) ?? `${start}not run yet |`
+    const row = ran.get(mutation.fault) ?? kept.find((each) => each.startsWith(start)) ?? `${start}not recorded yet |`
     return `| ${mutation.number} | ${row}`
   })
   const count = (ending) => lines.filter((line) => line.endsWith(ending)).length
@@ -217,7 +217,7 @@ Each row is one line of the sources made wrong (\`scripts/mutations-list.mjs\`),
 fault was last put in. \`npm run mutations -- --markdown docs/mutations.md\` puts all in, one after another, and writes
 this page; with \`--only\` it renews the rows of those numbers.
 
-${lines.length} faults; ${count("| **survived** |")} survived, ${count("| not run yet |")} not run yet.
+${lines.length} faults; ${count("| **survived** |")} survived, ${count("| not recorded yet |")} not recorded yet.
 
 | | Fault | File, of \`packages/core/src\` if no other package is named | The first test that fails |
 | --- | --- | --- | --- |

@@ -134,7 +134,7 @@ describe("what sessions hold", { timeout: 300_000 }, () => {
 
   it.scopedLive("polls that are held do not hold on to what they came in", () =>
     Effect.gen(function* () {
-      const { port, store } = yield* ControlPlane.serve({ wait: 60_000 })
+      const { port, store } = yield* ControlPlane.serve({ wait: 600_000, maxWait: 600_000 })
       yield* store.set("edge", ControlPlane.clusters("a"))
       const agent = yield* agentOf(200)
       const bodyOf = (id: number, version: string) => {
