@@ -51,7 +51,7 @@ const values = Options.parse(import.meta.url, {
 const traces = ["packages/core/test/traces.test.ts", "packages/core/test/client/traces.test.ts"]
 const tests = "packages/core/test"
 /** Random scripts and heaps: a minute or more each. */
-const isLong = (path) => /(?:properties|growth|simulation)\.test\.ts$/i.test(path)
+const isLong = (path) => /(?:properties|growth)\.test\.ts$/.test(path)
 const ofCore = readdirSync(join(home, tests), { recursive: true })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => `${tests}/${path.split(sep).join("/")}`)

@@ -216,10 +216,10 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       if (place === 0) queue[0]?.begin?.()
     }
 
-    const put = (
+    const put = function* (
       group: string,
       next: ResourceGroup.ResourceGroup
-    ): Either.Either<ResourceGroup.ResourceGroup, LimitExceeded> => {
+    ): Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, LimitExceeded>> {
       const before = held.get(group)
       if (before !== undefined && isSame(before, next)) return Either.right(before)
       if (before === undefined && held.size >= maxGroups) {
@@ -231,6 +231,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
         const maximum = maxResourcesPerGroup
         return Either.left(new LimitExceeded({ limit: "maxResourcesPerGroup", group, size, maximum }))
       }
+      if (before !== undefined) yield* findDifferences(before, next)
       held.set(group, next)
       tell(group, next)
       return Either.right(next)
@@ -318,8 +319,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
           function* (resources) {
             const before = held.get(group) ?? ResourceGroup.empty
             const next = yield* ResourceGroup.replacing(before, resources, snapshot.versions)
-            if (Either.isRight(next)) yield* findDifferences(before, next.right)
-            return Either.flatMap(next, (next) => put(group, next))
+            return Either.isLeft(next) ? Either.left(next.left) : yield* put(group, next.right)
           }
         ),
       update: (group, { remove, upsert, versions }) =>
@@ -334,8 +334,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
               remove: remove === undefined ? undefined : Snapshot.keys(remove),
               versions: { ...upsert?.versions, ...Snapshot.versionsByTypeUrl(versions ?? {}) }
             })
-            if (Either.isRight(next)) yield* findDifferences(before, next.right)
-            return Either.flatMap(next, (next) => put(group, next))
+            return Either.isLeft(next) ? Either.left(next.left) : yield* put(group, next.right)
           }
         ),
       get: (group) => Effect.sync(() => Option.fromNullable(held.get(group))),
