@@ -1,4 +1,7 @@
-/** Where Envoy is otherwise on purpose of ours: each difference by its name, with the hosts of which it speaks, and no others. */
+/**
+ * Where Envoy is otherwise on purpose of ours: each difference by its name, with our rule, and with the hosts of which it
+ * speaks, and no others.
+ */
 import type { Assignment, Script, Settings, Step } from "./ClusterScript.js"
 import type { ClusterView, HostView } from "./EnvoyClusters.js"
 import { lines } from "./EnvoyClusters.js"
@@ -18,7 +21,12 @@ export interface Looked {
 }
 
 export interface Difference {
+  /** What Envoy does. */
   readonly name: string
+  /** What is to be instead. */
+  readonly rule: string
+  /** "counts": of its statistics alone; its admin interface lists the same hosts with the same flags. */
+  readonly isIn: "hosts" | "counts"
   /** What Envoy would show if it were as we are; `undefined`: the difference is not met. */
   readonly undo: (looked: Looked) => ClusterView | undefined
 }
@@ -31,7 +39,9 @@ const isUnhealthy = (host: HostView): boolean =>
 /** All of a host but its flags. */
 const identity = (host: HostView): string => JSON.stringify({ ...host, flags: [] })
 
-const lost = ["EXCLUDED_VIA_IMMEDIATE_HC_FAIL", "FAILED_OUTLIER"]
+const excluded = "EXCLUDED_VIA_IMMEDIATE_HC_FAIL"
+/** What a checker says of a host. */
+const ofChecker = ["FAILED_ACTIVE_HC", "DEGRADED_ACTIVE_HC", "ACTIVE_HC_TIMEOUT", "PENDING_ACTIVE_HC", excluded]
 
 /** Whether a script ever says otherwise of a host what makes it another one for Envoy. */
 const isChanged = ({ script }: Looked, { address }: HostView): boolean => {
@@ -66,6 +76,25 @@ const without = (view: ClusterView, isGone: (host: HostView) => boolean): Cluste
   }
 }
 
+/** With the flags that a host would have if it were not another one; `undefined`: there is none that lost any. */
+const kept = (
+  looked: Looked,
+  flagsOf: (mine: HostView, theirs: HostView) => ReadonlyArray<string>
+): ClusterView | undefined => {
+  const { envoy, ours } = looked
+  const left = ours.hosts.map((host) => ({ host, text: identity(host) }))
+  const hosts = envoy.hosts.map((host) => {
+    const at = left.findIndex(({ text }) => text === identity(host))
+    const mine = left.splice(at, at < 0 ? 0 : 1)[0]?.host
+    if (mine === undefined || !isChanged(looked, host)) return host
+    const flags = Array.from(new Set(flagsOf(mine, host))).sort()
+    return flags.join() === host.flags.join() ? host : { ...host, flags }
+  })
+  const healthy = (all: ReadonlyArray<HostView>) => all.filter((host) => !isUnhealthy(host)).length
+  if (hosts.every((host, index) => host === envoy.hosts[index])) return undefined
+  return { hosts, counts: healthy(hosts) === healthy(envoy.hosts) ? envoy.counts : ours.counts }
+}
+
 /** With another number of those that are excluded, if nothing else is otherwise. */
 const recounted = ({ envoy, ours }: Looked, most: number): ClusterView | undefined => {
   const counts = { ...envoy.counts, excluded: ours.counts.excluded }
@@ -86,12 +115,16 @@ export const differences: ReadonlyArray<Difference> = [
   {
     // A draining host that is listed no longer is kept for as long as it passes. For us DRAINING is a reason to go.
     name: "DRAINING is forgotten when a host is listed no longer",
+    rule: "a host that is listed no longer and is DRAINING is removed",
+    isIn: "hosts",
     undo: ({ envoy }) =>
       without(envoy, (host) => has(host, "EDS_STATUS_DRAINING") && has(host, "PENDING_DYNAMIC_REMOVAL"))
   },
   {
     // Later both may have the hostname of the new one, or both be absent.
     name: "a changed hostname keeps the old host beside the new one",
+    rule: "a hostname is no part of what a host is told by",
+    isIn: "hosts",
     undo: ({ envoy, ours, script, settings }) => {
       const isNamed = script.steps.some(({ assignment }) =>
         assignment?.entries.some(({ hostname }) => hostname !== undefined)
@@ -109,6 +142,8 @@ export const differences: ReadonlyArray<Difference> = [
   {
     // And at a new address it is another host. Seen where the checks stop before they have failed often enough.
     name: "LOGICAL_DNS hosts begin healthy despite a checker",
+    rule: "each new host with a checker begins with FAILED_ACTIVE_HC",
+    isIn: "hosts",
     undo: ({ envoy, isHeld, ours, settings }) => {
       const [mine] = ours.hosts
       const [theirs] = envoy.hosts
@@ -119,8 +154,9 @@ export const differences: ReadonlyArray<Difference> = [
     }
   },
   {
-    // A family that failed gives what it gave last.
     name: "ALL: a family that fails has no addresses",
+    rule: "ALL: a family that failed contributes what it gave last",
+    isIn: "hosts",
     undo: ({ envoy, names, ours, settings }) => {
       if (settings.family !== "ALL") return undefined
       const fails = (name: string, family: 4 | 6): boolean =>
@@ -135,6 +171,8 @@ export const differences: ReadonlyArray<Difference> = [
   },
   {
     name: "ALL: the order of families is that of arrival",
+    rule: "ALL: the union, in turn from IPv6",
+    isIn: "hosts",
     undo: ({ envoy, names, ours, settings }) => {
       const [mine] = ours.hosts
       const [theirs] = envoy.hosts
@@ -150,30 +188,36 @@ export const differences: ReadonlyArray<Difference> = [
   {
     // ★ What is not listed by a successful answer is absent. Envoy does not hear of it.
     name: "an assignment that does not exist changes nothing",
+    rule: "DoesNotExist lists nothing; who passes is kept",
+    isIn: "hosts",
     undo: ({ assignment, envoy, ours }) => (assignment === null ? { ...ours, hosts: absent(envoy, ours) } : undefined)
   },
   {
-    // An ejection is lost, and a checker sees a new one: "excluded" is forgotten, and results are counted from the first.
-    name: "a changed locality, hostname or check switch makes another host",
-    undo: (looked) => {
-      const { envoy, isHeld, ours } = looked
-      const left = ours.hosts.map((host) => ({ host, text: identity(host) }))
-      const hosts = envoy.hosts.map((host) => {
-        const at = left.findIndex(({ text }) => text === identity(host))
-        const mine = left.splice(at, at < 0 ? 0 : 1)[0]?.host
-        if (mine === undefined || !isChanged(looked, host) || mine.flags.join() === host.flags.join()) return host
-        const kept = mine.flags.filter((flag) => !lost.includes(flag))
-        if (kept.join() !== host.flags.join() && !isHeld(host.address)) return host
-        return { ...host, flags: mine.flags }
+    name: "a changed locality, hostname or check switch makes another host, which is not ejected",
+    rule: "a host that is listed before and after is updated in place, its locality, too: its ejection stays",
+    isIn: "hosts",
+    undo: (looked) =>
+      kept(looked, (mine, { flags }) => (has(mine, "FAILED_OUTLIER") ? [...flags, "FAILED_OUTLIER"] : flags))
+  },
+  {
+    // What was excluded is not, and results are counted from the first, which is seen where checks stop.
+    name: "a changed locality, hostname or check switch makes another host, of which the checker knows nothing",
+    rule:
+      "a host that is listed before and after is updated in place, its locality, too: its health stays; " +
+      "it is excluded until it is healthy",
+    isIn: "hosts",
+    undo: (looked) =>
+      kept(looked, (mine, { address, flags }) => {
+        if (!looked.isHeld(address)) return has(mine, excluded) ? [...flags, excluded] : flags
+        const isOfChecker = (flag: string): boolean => ofChecker.includes(flag)
+        return [...flags.filter((flag) => !isOfChecker(flag)), ...mine.flags.filter(isOfChecker)]
       })
-      const healthy = (all: ReadonlyArray<HostView>) => all.filter((host) => !isUnhealthy(host)).length
-      if (hosts.every((host, index) => host === envoy.hosts[index])) return undefined
-      return { hosts, counts: healthy(hosts) === healthy(envoy.hosts) ? envoy.counts : ours.counts }
-    }
   },
   {
     // Only what changes whether a host is healthy is counted at once.
     name: "a host that is unhealthy already and becomes excluded or DRAINING is counted with the next change",
+    rule: "who is excluded, or DRAINING, is in no ratio",
+    isIn: "counts",
     undo: (looked) =>
       recounted(
         looked,
@@ -182,10 +226,14 @@ export const differences: ReadonlyArray<Difference> = [
   },
   {
     name: "a host that is DRAINING no longer and stays unhealthy is counted with the next change",
+    rule: "who is DRAINING no longer is in all ratios",
+    isIn: "counts",
     undo: (looked) => recounted(looked, -looked.ours.hosts.filter(isUnhealthy).length)
   },
   {
     name: "a changed cluster without hosts has the counts of the one before",
+    rule: "a changed cluster is a new set of hosts: nothing is carried over",
+    isIn: "counts",
     undo: ({ envoy, revision }) =>
       envoy.hosts.length > 0 || envoy.counts.total === 0 || revision < 2
         ? undefined
@@ -204,7 +252,7 @@ export const explain = (looked: Looked, step: Step, seen: (difference: Differenc
     if (isSame()) break
     const undone = difference.undo({ ...looked, envoy })
     if (undone === undefined) continue
-    envoy = undone
+    envoy = difference.isIn === "counts" ? { ...envoy, counts: undone.counts } : undone
     met.push(difference)
   }
   const why = isSame()
@@ -212,7 +260,7 @@ export const explain = (looked: Looked, step: Step, seen: (difference: Differenc
     : [
         ...lines(looked.ours).map((line) => `ours:  ${line}`),
         ...lines(envoy).map((line) => `Envoy: ${line}`),
-        ...met.map(({ name }) => `(without: ${name})`)
+        ...met.map(({ name, rule }) => `(without: ${name}; ours: ${rule})`)
       ]
   if (step.then !== undefined) {
     const hosts = looked.ours.hosts.map(named).sort()
