@@ -2164,6 +2164,20 @@ const discovery = [
     by: "packages/discovery-node/test/clusterMembers.test.ts"
   },
   {
+    fault: "an assignment that does not exist any more stays in use",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: 'return { _tag: "Missing" }',
+    becomes: 'return { _tag: event._tag === "Error" ? "Missing" : "Failed" }',
+    by: "packages/discovery-node/test/clusterMembers.simulation.test.ts"
+  },
+  {
+    fault: "an assignment that cannot be had any more stays in use",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: 'return { _tag: "Missing" }',
+    becomes: 'return { _tag: event._tag === "Error" ? "Failed" : "Missing" }',
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
     fault: "probes go where a host was",
     file: "packages/discovery-node/src/internal/ClusterActor.ts",
     line: '      case "Updated": {\n',

@@ -105,6 +105,10 @@ export class DiscoveryWorld {
   private readonly machines = new Map<string, Machine>()
   private readonly names = new Map<string, Name>()
   private assignment: ReadonlyArray<JsonObject> = []
+  /** Of the assignment, in milliseconds; `undefined`: it has none. */
+  private ttl: number | undefined
+  /** When it is sent again for its TTL, in milliseconds. */
+  private renewAt = Number.POSITIVE_INFINITY
   private version = 1
   private isReachable = true
   private controlPlaneUntil = 60_000
@@ -129,7 +133,7 @@ export class DiscoveryWorld {
           }
           yield* Effect.sleep(yield* Random.nextIntBetween(1, 300))
           // ★ Of LOGICAL_DNS a name without addresses is a failure.
-          if (name !== "logical.test") this.ledger.listed(clusterOf(name), name, now, new Set())
+          if (name !== "logical.test") this.ledger.listed(clusterOf(name), name, now)
           return now.map((address) => ({ address, ttl: 5 }))
         })
       )
@@ -188,6 +192,7 @@ export class DiscoveryWorld {
     for (const name of this.names.values()) name.says = "answers"
     this.assignment = this.assignment.map((each) => ({ ...each, healthStatus: "HEALTHY" }))
     this.isReachable = true
+    this.ttl = undefined
     this.version++
     return this.serve
   })
@@ -228,6 +233,7 @@ export class DiscoveryWorld {
         chosen.push(endpoint(address, drawn < 0.02 ? "DRAINING" : drawn < 0.04 ? "UNHEALTHY" : "HEALTHY"))
       }
       this.assignment = chosen
+      this.ttl = (yield* Random.next) < 0.7 ? 40_000 : undefined
       this.version++
       for (const [name, pool] of pools) {
         const chance = (yield* Random.next) < 0.05 && !isFirst ? 0 : 0.8
@@ -243,6 +249,9 @@ export class DiscoveryWorld {
 
   private answer({ open }: Script): Effect.Effect<void> {
     return Effect.gen(this, function* () {
+      const now = yield* Clock.currentTimeMillis
+      // ★ While nobody can be reached, nothing is renewed.
+      if (this.isReachable && this.renewAt <= now) this.version++
       for (const stream of open()) {
         if (!this.isReachable) {
           stream.end()
@@ -264,23 +273,27 @@ export class DiscoveryWorld {
           const isNonsense = !isCds && !this.isQuiet && (yield* Random.next) < 0.1
           const values = isCds ? clusterBytes(names) : [this.assignmentBytes(isNonsense)]
           const nonce = `n${++this.nonce}`
-          const resources = values.map(([name, value]) => Either.getOrThrow(Resource.make({ typeUrl, name, value })))
-          if (!isCds && !isNonsense) this.tellAssignment()
-          const response = { protocol: "StateOfTheWorld", typeUrl, version: nonce, resources } as const
+          const ttl = isCds ? undefined : this.ttl
+          const resources = values.map(([name, value]) =>
+            Either.getOrThrow(Resource.make({ typeUrl, name, value, ttl }))
+          )
+          if (!isCds) this.renewAt = now + (ttl ?? Number.POSITIVE_INFINITY) / 2
+          if (!isCds && !isNonsense) this.tellAssignment(now + (ttl ?? Number.POSITIVE_INFINITY))
+          const response = { protocol: "StateOfTheWorld", typeUrl, version: nonce, resources, ttl: true } as const
           stream.respond(Response.make(response), nonce)
         }
       }
     })
   }
 
-  private tellAssignment(): void {
+  private tellAssignment(until: number): void {
     const listed: Array<string> = []
     const failing = new Set<string>()
     for (const [index, address] of this.listedAddresses().entries()) {
       listed.push(address)
       if (this.assignment[index]?.["healthStatus"] !== "HEALTHY") failing.add(address)
     }
-    this.ledger.listed("eds", "eds", listed, failing)
+    this.ledger.listed("eds", "eds", listed, failing, until)
   }
 
   private listedAddresses(): ReadonlyArray<string> {

@@ -20,8 +20,8 @@ interface Entry {
 
 interface Book {
   readonly isChecked: boolean
-  /** The addresses that each source listed last. */
-  readonly listings: Map<string, ReadonlyArray<string>>
+  /** The addresses that each source listed last, until that is over. */
+  readonly listings: Map<string, { readonly addresses: ReadonlyArray<string>; readonly until: number }>
   /** Those that discovery says fail. */
   readonly said: Set<string>
   readonly members: Map<string, Entry>
@@ -36,7 +36,7 @@ export class Ledger {
   private readonly books = new Map<string, Book>()
   readonly problems: Array<string> = []
   /** What happened, to see that enough does. */
-  readonly counts = { added: 0, removed: 0, probes: 0, failures: 0, ejected: 0, absent: 0 }
+  readonly counts = { added: 0, removed: 0, probes: 0, failures: 0, ejected: 0, absent: 0, expired: 0 }
 
   constructor(
     private readonly seed: number,
@@ -63,10 +63,16 @@ export class Ledger {
     return book.members.get(book.ids.get(moves(cluster) ? "" : address) ?? "")
   }
 
-  /** A source of discovery has answered. */
-  listed(cluster: string, source: string, addresses: ReadonlyArray<string>, failing: ReadonlySet<string>): void {
+  /** A source of discovery has answered. `until`: when its TTL is over, in milliseconds. */
+  listed(
+    cluster: string,
+    source: string,
+    addresses: ReadonlyArray<string>,
+    failing: ReadonlySet<string> = new Set(),
+    until = Number.POSITIVE_INFINITY
+  ): void {
     const book = this.book(cluster)
-    book.listings.set(source, addresses)
+    book.listings.set(source, { addresses, until })
     for (const address of addresses) {
       if (failing.has(address)) book.said.add(address)
       else book.said.delete(address)
@@ -97,8 +103,15 @@ export class Ledger {
     entry.hasResult = true
   }
 
-  private isListed(book: Book, address: string): boolean {
-    return Array.from(book.listings.values()).some((addresses) => addresses.includes(address))
+  /** All that are listed now. */
+  private listedNow(book: Book): ReadonlyArray<string> {
+    for (const [source, { addresses, until }] of book.listings) {
+      if (until > this.now() || addresses.length === 0) continue
+      // ★ What nobody renewed does not exist (TTL): it lists nobody.
+      this.counts.expired++
+      book.listings.set(source, { addresses: [], until })
+    }
+    return Array.from(book.listings.values()).flatMap(({ addresses }) => addresses)
   }
 
   /** @param address of the host, if it is there */
@@ -119,7 +132,8 @@ export class Ledger {
       const { passes } = entry
       // ★ Every purge was absent and failing.
       if (moves(cluster)) this.wrong(`${cluster} lost its host`)
-      else if (this.isListed(book, entry.address)) this.wrong(`${cluster} ${entry.address} was purged, and is listed`)
+      else if (this.listedNow(book).includes(entry.address))
+        this.wrong(`${cluster} ${entry.address} was purged, and is listed`)
       else if (book.isChecked && passes && !book.said.has(entry.address)) {
         this.wrong(`${cluster} ${entry.address} was purged, and passes its checks`)
       }
@@ -137,10 +151,8 @@ export class Ledger {
         .flatMap(({ endpoints }) => endpoints.map(({ addresses }) => addresses[0]?.replace(/:80$/, "") ?? ""))
     )
     // ★ A host that is known is never lost by an outage of discovery: not one that is listed, nor one that passes.
-    for (const addresses of book.listings.values()) {
-      for (const address of addresses)
-        if (!there.has(address)) this.wrong(`${cluster} ${address} is listed and not there`)
-    }
+    const listed = this.listedNow(book)
+    for (const address of listed) if (!there.has(address)) this.wrong(`${cluster} ${address} is listed and not there`)
     let ejected = 0
     for (const { address, passes, probed } of book.members.values()) {
       const at = moves(cluster) ? (there.keys().next().value ?? "") : address
@@ -153,6 +165,10 @@ export class Ledger {
       const isEjected = HealthFlags.has(member.flags, "FAILED_OUTLIER")
       if (isEjected) ejected++
       if (HealthFlags.has(member.flags, "PENDING_DYNAMIC_REMOVAL")) this.counts.absent++
+      // ★ Absent and failing is no state to be in, whatever took it from the list: an answer, or a TTL.
+      if (!isWell && !moves(cluster) && !listed.includes(at)) {
+        this.wrong(`${cluster} ${at} is neither listed nor well, and there`)
+      }
       if (isWell && !isEjected && !routed.has(at)) this.wrong(`${cluster} ${at} is well and not routed to`)
       // ★ Nobody is routed to a host that fails its checks.
       if (routed.has(at) && (!isWell || isEjected)) this.wrong(`${cluster} ${at} is routed to and not well`)
@@ -162,7 +178,6 @@ export class Ledger {
     if (routed.size > there.size) this.wrong(`${cluster} is routed to who is not there`)
     if (ejected > 1 && ejected * 10 > there.size + 9) this.wrong(`${cluster} has ${ejected} ejected of ${there.size}`)
     if (!book.isChecked && !moves(cluster)) {
-      const listed = Array.from(book.listings.values()).flat()
       if (there.size !== listed.length)
         this.wrong(`${cluster} has ${there.size} members, and ${listed.length} are listed`)
     }

@@ -1,5 +1,5 @@
 /**
- * An hour of 200 hosts whose health flaps, with DNS that fails and a control plane that goes away. `XDS_RUNS=20` runs more
+ * An hour of 200 hosts whose health flaps, with DNS that fails, a control plane that goes away and assignments whose TTL ends. `XDS_RUNS=20` runs more
  * seeds, `XDS_SEED=7` begins with another, or runs that one again.
  */
 import { Bootstrap, XdsClient } from "@effect-xds/client"

@@ -16,7 +16,7 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import { ScriptedServer } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Exit, Layer, Metric, Scope, Stream, TestClock } from "effect"
+import { Effect, Either, Exit, Layer, Metric, Record, Scope, Stream, TestClock } from "effect"
 
 /** Lets all fibers run. */
 const settle = Effect.repeatN(Effect.yieldNow(), 60)
@@ -98,14 +98,21 @@ class World {
 
   /** The server sends resources. */
   respond(typeUrl: string, ...values: ReadonlyArray<readonly [name: string, value: Uint8Array]>) {
+    return this.send(
+      typeUrl,
+      values.map(([name, value]) => Either.getOrThrow(Resource.make({ typeUrl, name, value })))
+    )
+  }
+
+  private send(typeUrl: string, resources: ReadonlyArray<Resource.Resource>, more: Partial<Response.Response> = {}) {
     const nonce = `n${++this.nonce}`
-    const resources = values.map(([name, value]) => Either.getOrThrow(Resource.make({ typeUrl, name, value })))
     return Effect.gen(function* () {
       const { open } = yield* ScriptedServer.ScriptedServer
       const [stream] = open()
       if (stream === undefined) return yield* Effect.dieMessage("the client opened no stream")
       stream.accept()
-      stream.respond(Response.make({ protocol: "StateOfTheWorld", typeUrl, version: nonce, resources }), nonce)
+      const { protocol } = stream.method
+      stream.respond(Response.make({ protocol, typeUrl, version: nonce, resources, ...more }), nonce)
       yield* settle
     })
   }
@@ -128,12 +135,17 @@ class World {
     return this.assignment({ endpoints: [{ lbEndpoints: hosts.map(endpoint) }] })
   }
 
-  assignment(json: JsonObject) {
+  assignment(json: JsonObject, ttl?: number) {
     const message = fromJson(ClusterLoadAssignmentSchema, { clusterName: "c", ...json })
-    return this.respond(ResourceType.ClusterLoadAssignment.typeUrl, [
-      message.clusterName,
-      toBinary(ClusterLoadAssignmentSchema, message)
-    ])
+    const { typeUrl } = ResourceType.ClusterLoadAssignment
+    const value = toBinary(ClusterLoadAssignmentSchema, message)
+    const resource = Either.getOrThrow(Resource.make({ typeUrl, name: message.clusterName, value, ttl }))
+    return this.send(typeUrl, [resource], { ttl: ttl !== undefined })
+  }
+
+  /** Incremental: there is no such assignment any more. */
+  get unassign() {
+    return this.send(ResourceType.ClusterLoadAssignment.typeUrl, [], { removed: ["c"] })
   }
 
   get requested() {
@@ -163,14 +175,18 @@ const test = (
     never,
     ClusterMembers.ClusterMembers | ScriptedServer.ScriptedServer | XdsClient.XdsClient | Scope.Scope
   >,
-  { isStrict = false, ...options }: ClusterMembers.Options & { readonly isStrict?: boolean } = {}
+  {
+    isStrict = false,
+    protocol,
+    ...options
+  }: ClusterMembers.Options & Pick<XdsClient.Options, "protocol"> & { readonly isStrict?: boolean } = {}
 ) =>
   it.scoped(title, () => {
     const world = new World()
     const bootstrap = Bootstrap.make({ servers: ["xds:1"] })
     // Deletions count, too (A88).
     const servers = bootstrap.servers.map((server) => ({ ...server, failOnDataErrors: isStrict }))
-    const client = XdsClient.layer({ bootstrap: { ...bootstrap, servers } })
+    const client = XdsClient.layer({ bootstrap: { ...bootstrap, servers }, protocol })
     const layer = ClusterMembers.layer(options).pipe(
       Layer.provideMerge(client),
       Layer.provideMerge(ScriptedServer.layer),
@@ -189,11 +205,29 @@ const open = (name = "c") =>
     return { ...cluster, events, heard: Effect.sync(() => events.splice(0).map(({ _tag }) => _tag)) }
   })
 
+/** How much each counter of the cluster goes up from now on; the same are counted by other tests, too. */
+const counting = Effect.gen(function* () {
+  const counters = {
+    updateAttempt: ClusterMetrics.updateAttempt,
+    updateSuccess: ClusterMetrics.updateSuccess,
+    updateFailure: ClusterMetrics.updateFailure,
+    updateEmpty: ClusterMetrics.updateEmpty
+  }
+  const read = Effect.all(
+    Record.map(counters, (counter) =>
+      Effect.map(Metric.value(Metric.tagged(counter, "envoy.cluster_name", "c")), ({ count }) => count)
+    )
+  )
+  const before = yield* read
+  return Effect.map(read, (after) => Record.map(after, (count, name) => count - before[name]))
+})
+
 const routed = (members: Members): ReadonlyArray<string> =>
   members.assignment.priorities
     .flat()
     .flatMap(({ endpoints }) => endpoints.map(({ addresses }) => addresses[0]?.replace(/:80$/, "") ?? ""))
 
+const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const
 const eds: JsonObject = { name: "c", type: "EDS", edsClusterConfig: { edsConfig: { ads: {} } } }
 const tcp = (more: JsonObject = {}): JsonObject => ({
   timeout: "1s",
@@ -204,8 +238,15 @@ const tcp = (more: JsonObject = {}): JsonObject => ({
   tcpHealthCheck: {},
   ...more
 })
+/** A cluster whose one host is A. */
+const using = (world: World) =>
+  Effect.gen(function* () {
+    const cluster = yield* open()
+    yield* world.clusters(eds)
+    yield* world.assign(A)
+    return cluster
+  })
 const checked: JsonObject = { ...eds, healthChecks: [tcp()] }
-const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const
 
 describe("EDS", () => {
   test("a cluster is used when its assignment is there; policies get what they take", (world) =>
@@ -326,11 +367,87 @@ describe("EDS", () => {
       expect(routed(yield* cluster.current)).toEqual([A])
     }))
 
+  test("★ an assignment whose TTL is over lists nobody; who passes stays until it fails; it is taken when it is back", (world) =>
+    Effect.gen(function* () {
+      const plain = yield* open("p")
+      const cluster = yield* open()
+      yield* world.clusters(checked, { ...eds, name: "p" })
+      const endpoints = [{ lbEndpoints: [endpoint(A), endpoint(B)] }]
+      yield* world.assignment({ clusterName: "p", endpoints }, 4_000)
+      yield* world.assignment({ endpoints }, 4_000)
+      yield* world.result(`${A}:80`, true)
+      yield* world.result(`${B}:80`, false)
+      // Renewed before it is over.
+      yield* TestClock.adjust("3 seconds")
+      yield* world.assignment({ clusterName: "p", endpoints }, 4_000)
+      yield* world.assignment({ endpoints }, 4_000)
+      yield* TestClock.adjust("3999 millis")
+      yield* settle
+      expect([routed(yield* plain.current), routed(yield* cluster.current)]).toEqual([[A, B], [A]])
+      yield* plain.heard
+      yield* TestClock.adjust("1 millis")
+      yield* settle
+      expect([routed(yield* plain.current), yield* plain.heard]).toEqual([[], ["Removed", "Drain", "Removed", "Drain"]])
+      const hosts = Effect.map(cluster.status, ({ inUse }) =>
+        inUse?.hosts.map(({ address, flags }) => [address, flags])
+      )
+      expect([yield* hosts, routed(yield* cluster.current)]).toEqual([[[`${A}:80`, ["PENDING_DYNAMIC_REMOVAL"]]], [A]])
+      yield* world.result(`${A}:80`, false)
+      expect([yield* hosts, routed(yield* cluster.current), world.open]).toEqual([[], [], []])
+      expect((yield* cluster.current).state).toBe("Ready")
+      yield* world.assignment({ clusterName: "p", endpoints }, 4_000)
+      expect(routed(yield* plain.current)).toEqual([A, B])
+    }))
+
+  test(
+    "★ an assignment that is removed stays in use (A88)",
+    (world) =>
+      Effect.gen(function* () {
+        const cluster = yield* using(world)
+        yield* world.unassign
+        expect(routed(yield* cluster.current)).toEqual([A])
+      }),
+    { protocol: "Incremental" }
+  )
+
+  test(
+    "★ of a server whose data errors count one that is removed lists nobody",
+    (world) =>
+      Effect.gen(function* () {
+        const cluster = yield* using(world)
+        yield* world.unassign
+        expect([routed(yield* cluster.current), (yield* cluster.current).state]).toEqual([[], "Ready"])
+        yield* world.assign(B)
+        expect(routed(yield* cluster.current)).toEqual([B])
+      }),
+    { protocol: "Incremental", isStrict: true }
+  )
+
+  test(
+    "★ and so does one that is rejected, and a cluster that it is the first assignment of is ready",
+    (world) =>
+      Effect.gen(function* () {
+        const cluster = yield* open()
+        yield* world.clusters(eds)
+        yield* world.assign("a name")
+        expect([routed(yield* cluster.current), (yield* cluster.current).state]).toEqual([[], "Ready"])
+        yield* world.assign(A)
+        yield* world.assign("a name")
+        expect(routed(yield* cluster.current)).toEqual([])
+        yield* world.assign(A)
+        expect(routed(yield* cluster.current)).toEqual([A])
+        const { open: streams } = yield* ScriptedServer.ScriptedServer
+        streams()[0]?.end()
+        yield* settle
+        yield* TestClock.adjust("60 seconds")
+        expect(routed(yield* cluster.current)).toEqual([A])
+      }),
+    { isStrict: true }
+  )
+
   test("★ a rejected assignment and a lost stream change nothing", (world) =>
     Effect.gen(function* () {
-      const cluster = yield* open()
-      yield* world.clusters(eds)
-      yield* world.assign(A)
+      const cluster = yield* using(world)
       yield* world.assign("a name")
       expect(routed(yield* cluster.current)).toEqual([A])
       const { open: streams } = yield* ScriptedServer.ScriptedServer
@@ -386,6 +503,7 @@ describe("names", () => {
   test("are resolved again and again; ★ a query that fails leaves who is known", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()
+      const counted = yield* counting
       world.names.set("a.test", [A, B])
       yield* world.clusters(dns("STRICT_DNS", { dnsRefreshRate: "5s" }))
       expect(routed(yield* cluster.settled)).toEqual([A, B])
@@ -405,13 +523,7 @@ describe("names", () => {
       yield* settle
       expect(routed(yield* cluster.current)).toEqual([])
       expect(world.asked.length).toBe(4)
-      const count = (metric: typeof ClusterMetrics.updateAttempt) =>
-        Effect.map(Metric.value(Metric.tagged(metric, "envoy.cluster_name", "c")), (value) => value.count)
-      expect([
-        yield* count(ClusterMetrics.updateAttempt),
-        yield* count(ClusterMetrics.updateFailure),
-        yield* count(ClusterMetrics.updateEmpty)
-      ]).toEqual([expect.any(Number), 1, 1])
+      expect(yield* counted).toMatchObject({ updateAttempt: 4, updateSuccess: 3, updateFailure: 1, updateEmpty: 1 })
     }))
 
   test("★ a LOGICAL_DNS host moves, and its checks with it, without a drain", (world) =>
@@ -479,9 +591,7 @@ describe("a cluster", () => {
     "★ that is gone has no members; it is warmed anew when it is back",
     (world) =>
       Effect.gen(function* () {
-        const cluster = yield* open()
-        yield* world.clusters(eds)
-        yield* world.assign(A)
+        const cluster = yield* using(world)
         yield* cluster.heard
         yield* world.clusters()
         expect([(yield* cluster.current).state, yield* cluster.heard]).toEqual(["Failed", ["Drain"]])

@@ -51,9 +51,9 @@ const inputOf = (event: ResourceEvent<Assignment>): MemberSet.Input | undefined 
     case "Updated":
       return { _tag: "Assignment", assignment: event.value }
     case "DoesNotExist":
-      return { _tag: "Missing" }
     case "Error":
-      return { _tag: "Failed" }
+      // ★ An error, too, takes away what is held: where it does not, the client tells of an ambient one (A88).
+      return { _tag: "Missing" }
     case "AmbientError":
     case "Recovered":
       return undefined
@@ -319,8 +319,12 @@ export class ClusterActor {
       const input = inputOf(event)
       if (input === undefined) return
       this.count(this.metrics.updateAttempt)
-      this.count(input._tag === "Failed" ? this.metrics.updateFailure : this.metrics.updateSuccess)
-      if (input._tag === "Assignment" && input.assignment.endpoints.length === 0) this.count(this.metrics.updateEmpty)
+      if (event._tag === "Error") this.count(this.metrics.updateFailure)
+      else {
+        this.count(this.metrics.updateSuccess)
+        const endpoints = event._tag === "Updated" ? event.value.endpoints : []
+        if (endpoints.length === 0) this.count(this.metrics.updateEmpty)
+      }
       this.give({ _tag: "Set", generation, input })
     }
     const events = this.needs.watchAssignment(name)
