@@ -2157,10 +2157,45 @@ const discovery = [
     by: "packages/discovery-node/test/clusterMembers.test.ts"
   },
   {
+    fault: "priorities get as many calls as each other",
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "const weight = shares[index] ?? 0",
+    becomes: "const weight = 1",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "a share within another is drawn with the same number",
+    file: "packages/routing/src/Picker.ts",
+    line: "const place = shares === 0 ? DRAW_SHARE : DRAW_NESTED_SHARE + shares",
+    becomes: "const place = DRAW_SHARE",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "in panic localities weigh as if there were none",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "? alike(failTrafficOnPanic ? [] : all)",
+    becomes: "? localitiesOf(priority, health, factor)",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "localities weigh by the default of the factor",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "sums[health], sums, factor)",
+    becomes: "sums[health], sums)",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "degraded hosts of a locality count for its healthy ones",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums[health], ",
+    becomes: "PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums.healthy + sums.degraded, ",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
     fault: "in panic those that fail get no calls",
     file: "packages/discovery-node/src/Members.ts",
-    line: "return failTrafficOnPanic ? [] : all",
-    becomes: "return failTrafficOnPanic ? [] : healthy",
+    line: "? alike(failTrafficOnPanic ? [] : all)",
+    becomes: "? alike(failTrafficOnPanic ? [] : priority.healthy)",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
   },
   {

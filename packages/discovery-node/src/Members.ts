@@ -7,9 +7,9 @@ import * as HealthFlags from "@effect-xds/discovery/HealthFlags"
 import type * as Host from "@effect-xds/discovery/Host"
 import * as HostSet from "@effect-xds/discovery/HostSet"
 import * as MemberSet from "@effect-xds/discovery/MemberSet"
-import type * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
+import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
 import type * as Assignment from "@effect-xds/routing/Assignment"
-import type * as Endpoint from "@effect-xds/routing/Endpoint"
+import * as Endpoint from "@effect-xds/routing/Endpoint"
 
 /**
  * The hosts of a priority.
@@ -22,6 +22,8 @@ export interface Priority {
   readonly degraded: ReadonlyArray<Host.Host>
   /** Whatever their health. */
   readonly all: ReadonlyArray<Host.Host>
+  /** How many each locality has, by its name. */
+  readonly localities: ReadonlyMap<string, PriorityLoad.Sums>
 }
 
 /**
@@ -41,6 +43,7 @@ export interface Leaf {
  */
 export class Members {
   private known: ReadonlyArray<Priority> | undefined
+  private made: Assignment.Assignment | undefined
   private counted: PriorityLoad.PriorityLoad | undefined
 
   constructor(
@@ -80,7 +83,7 @@ export class Members {
   /** Whether a call finds a host. */
   get canServe(): boolean {
     if (this.leaves !== undefined) return this.leaves.some(({ members }) => members?.canServe === true)
-    return this.priorities.some((priority) => usableOf(this.load, priority).length > 0)
+    return this.assignment.priorities.some((localities) => localities.length > 0)
   }
 
   /** Of an aggregate: the first leaf that can serve; of another cluster, itself. `undefined`: none can. */
@@ -90,13 +93,33 @@ export class Members {
   }
 
   /**
-   * What `Cds` and the policies below it take: of each priority those who get calls, by their localities. ★ In panic all, as
-   * the load says.
+   * What `Cds` and the policies below it take: of each priority those who get calls, by their localities, and which share of
+   * the calls that is. ★ Those that are degraded come after all priorities, with a share of their own. In panic all get
+   * calls, or nobody does, as the load says.
    */
   get assignment(): Assignment.Assignment {
+    this.made ??= this.assign()
+    return this.made
+  }
+
+  private assign(): Assignment.Assignment {
+    const { failTrafficOnPanic } = this.load
+    const factor = this.set === undefined ? undefined : MemberSet.overprovisioningFactorOf(this.set)
+    const groups = (["healthy", "degraded"] as const).flatMap((health) =>
+      this.priorities.map((priority) => {
+        const { all, load } = priority
+        const localities = load.isPanicking
+          ? alike(failTrafficOnPanic ? [] : all)
+          : localitiesOf(priority, health, factor)
+        // Who is healthy and gets no calls now is told, too, for policies that do without shares.
+        return { share: load[health], localities, isTold: health === "healthy" && localities.length > 0 }
+      })
+    )
+    const there = groups.filter(({ isTold, share }) => isTold || share > 0)
     return {
       name: this.cluster,
-      priorities: this.priorities.map((priority) => localitiesOf(usableOf(this.load, priority))),
+      priorities: there.map(({ localities }) => localities),
+      shares: there.map(({ share }) => share),
       drops: this.drops
     }
   }
@@ -109,11 +132,14 @@ const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
     load,
     healthy: new Array<Host.Host>(),
     degraded: new Array<Host.Host>(),
-    all: new Array<Host.Host>()
+    all: new Array<Host.Host>(),
+    localities: new Map<string, PriorityLoad.Sums>()
   }))
   for (const member of self.all) {
     const list = lists[member.host.priority]
     list?.all.push(member.host)
+    const { locality } = member.host
+    list?.localities.set(locality, PriorityLoad.plus(list.localities.get(locality), member))
     if (!HostSet.isRouted(set.hosts, member)) continue
     const health = HealthFlags.healthOf(member.flags)
     if (health === "healthy") list?.healthy.push(member.host)
@@ -122,40 +148,56 @@ const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
   return lists
 }
 
-/** ★ Those that are degraded only where there are not enough that are healthy. */
-const usableOf = (
-  { failTrafficOnPanic }: PriorityLoad.PriorityLoad,
-  { all, degraded, healthy, load }: Priority
-): ReadonlyArray<Host.Host> => {
-  if (load.isPanicking) return failTrafficOnPanic ? [] : all
-  return load.degraded > 0 ? healthy.concat(degraded) : healthy
+/** ★ By how many of its hosts are well a locality weighs less; without a weight it gets nothing if another has one. */
+const localitiesOf = (
+  { localities, ...hosts }: Priority,
+  health: "healthy" | "degraded",
+  factor: number | undefined
+): ReadonlyArray<Assignment.Locality> => {
+  const found = Array.from(Endpoint.byLocality(hosts[health]))
+  if (!found.some(([, [first]]) => (first?.localityWeight ?? 0) > 0)) return alike(hosts[health])
+  const weights = found.map(([name, [first]]) => {
+    const sums = localities.get(name)
+    return sums === undefined ? 0 : PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums[health], sums, factor)
+  })
+  // Policies take whole numbers: where there are others, all are told finely.
+  const scale = weights.every(Number.isInteger) ? 1 : 2 ** 16
+  return found.flatMap(([name, members], index) => {
+    const weight = weights[index] ?? 0
+    return weight > 0 ? [localityOf(name, Math.max(1, Math.round(weight * scale)), members)] : []
+  })
 }
 
-const localitiesOf = (hosts: ReadonlyArray<Host.Host>): ReadonlyArray<Assignment.Locality> => {
-  const found = new Map<
-    string,
-    { readonly name: string; readonly weight: number; endpoints: Array<Endpoint.Endpoint> }
-  >()
-  for (const host of hosts) {
-    const { locality: name } = host
-    // Without a weight all are alike.
-    const locality = found.get(name) ?? { name, weight: Math.max(1, host.localityWeight), endpoints: [] }
-    found.set(name, locality)
-    locality.endpoints.push(endpointOf(host))
-  }
-  return Array.from(found.values())
-}
+/** The localities of hosts that are all alike: each weighs what its hosts do. */
+const alike = (hosts: ReadonlyArray<Host.Host>): ReadonlyArray<Assignment.Locality> =>
+  Array.from(Endpoint.byLocality(hosts), ([name, members]) =>
+    localityOf(
+      name,
+      members.reduce((sum, { weight }) => sum + weight, 0),
+      members
+    )
+  )
+
+const localityOf = (name: string, weight: number, hosts: ReadonlyArray<Host.Host>): Assignment.Locality => ({
+  name,
+  weight,
+  endpoints: hosts.map((host) => endpointOf(host, weight))
+})
 
 /**
  * A host as policies take it.
  *
+ * @param localityWeight what its locality weighs, a whole number; default: as it was told, at least 1
  * @since 0.1.0
  */
-export const endpointOf = (host: Host.Host): Endpoint.Endpoint => ({
+export const endpointOf = (
+  host: Host.Host,
+  localityWeight: number = Math.max(1, host.localityWeight)
+): Endpoint.Endpoint => ({
   addresses: host.addresses,
   weight: host.weight,
   locality: host.locality,
-  localityWeight: Math.max(1, host.localityWeight),
+  localityWeight,
   hashKey: host.hashKey === "" ? undefined : host.hashKey,
   hostname: host.hostname === "" ? undefined : host.hostname
 })

@@ -283,13 +283,14 @@ describe("EDS", () => {
           [
             {
               name: '["","z",""]',
-              weight: 3,
+              // One of two is there, for which nothing makes up: one and a half.
+              weight: 1.5 * 65_536,
               endpoints: [
                 {
                   addresses: ["10.0.0.1:80"],
                   weight: 2,
                   locality: '["","z",""]',
-                  localityWeight: 3,
+                  localityWeight: 1.5 * 65_536,
                   hashKey: undefined,
                   hostname: "a"
                 }
@@ -313,6 +314,7 @@ describe("EDS", () => {
             }
           ]
         ],
+        shares: [50, 50],
         drops: [{ category: "d", numerator: 10_000 }]
       })
     }))

@@ -105,6 +105,14 @@ export const loadOf = ({ assignment, cluster, hosts }: MemberSet): PriorityLoads
   })
 
 /**
+ * By how much hosts that are well make up for others, in percent: ★ of an assignment, if there is one.
+ *
+ * @since 0.1.0
+ */
+export const overprovisioningFactorOf = ({ assignment, cluster }: MemberSet): number =>
+  (assignment ?? cluster.load).overprovisioningFactor
+
+/**
  * What is dropped on purpose. ★ An assignment goes before the cluster, also one that drops nothing.
  *
  * @since 0.1.0

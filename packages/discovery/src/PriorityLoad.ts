@@ -86,7 +86,13 @@ export interface PriorityLoad {
 
 const noSums: Sums = { all: 0, excluded: 0, healthy: 0, degraded: 0 }
 
-const plus = (self: Sums, flags: HealthFlags.HealthFlags, by: number): Sums => {
+/**
+ * The sums with one host more.
+ *
+ * @param by what it counts for; default: 1
+ * @since 0.1.0
+ */
+export const plus = (self: Sums = noSums, { flags }: Pick<Member, "flags">, by = 1): Sums => {
   const health = HealthFlags.healthOf(flags)
   const isExcluded = HealthFlags.isExcluded(flags)
   return {
@@ -105,9 +111,10 @@ const plus = (self: Sums, flags: HealthFlags.HealthFlags, by: number): Sums => {
 export const tally = (members: Iterable<Member>): ReadonlyArray<Tally> => {
   const found = new Map<number, Tally>()
   let most = -1
-  for (const { flags, host } of members) {
+  for (const member of members) {
+    const { host } = member
     const { hosts, weights } = found.get(host.priority) ?? { hosts: noSums, weights: noSums }
-    found.set(host.priority, { hosts: plus(hosts, flags, 1), weights: plus(weights, flags, host.weight) })
+    found.set(host.priority, { hosts: plus(hosts, member), weights: plus(weights, member, host.weight) })
     most = Math.max(most, host.priority)
   }
   return Array.from({ length: most + 1 }, (_, priority) => found.get(priority) ?? { hosts: noSums, weights: noSums })

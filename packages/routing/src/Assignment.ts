@@ -39,6 +39,11 @@ export interface Assignment {
   readonly name: string
   /** The best first; there are no gaps. */
   readonly priorities: ReadonlyArray<ReadonlyArray<Locality>>
+  /**
+   * How much of the calls each of them gets, of those that can be connected to; 0: none. Default: the first that can be
+   * connected to gets all (A56).
+   */
+  readonly shares?: ReadonlyArray<number> | undefined
   readonly drops: ReadonlyArray<Drop>
 }
 

@@ -53,12 +53,14 @@ export const keyOf = ({ addresses }: Endpoint): string =>
   addresses.length === 1 ? (addresses[0] ?? "") : Array.from(new Set(addresses)).sort().join(" ")
 
 /**
- * Endpoints by the names of their localities, in order.
+ * Endpoints, or what else has a locality, by the names of their localities, in order.
  *
  * @since 0.1.0
  */
-export const byLocality = (endpoints: Iterable<Endpoint>): ReadonlyMap<string, ReadonlyArray<Endpoint>> => {
-  const found = new Map<string, Array<Endpoint>>()
+export const byLocality = <A extends Pick<Endpoint, "locality">>(
+  endpoints: Iterable<A>
+): ReadonlyMap<string, ReadonlyArray<A>> => {
+  const found = new Map<string, Array<A>>()
   for (const endpoint of endpoints) {
     const same = found.get(endpoint.locality)
     if (same === undefined) found.set(endpoint.locality, [endpoint])

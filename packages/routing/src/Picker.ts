@@ -224,6 +224,7 @@ const DRAW_HASH = 1
 const DRAW_TURN = 3
 const DRAW_CHOICES = 4
 const DRAW_DROPS = 16
+const DRAW_NESTED_SHARE = 2_048
 const DRAW_ROUTE = 4_096
 
 const none: ReadonlyArray<string> = []
@@ -237,6 +238,7 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
   let picker = self
   let holds = none
   let observer: string | undefined
+  let shares = 0
   for (;;) {
     switch (picker._tag) {
       case "Queue":
@@ -249,7 +251,10 @@ export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => 
       case "Connected":
         return { _tag: "Complete", address: picker.address, endpoint: picker.endpoint, holds, observer }
       case "Weighted": {
-        const share = Draws.share(picker.targets, Draws.at(call.draw, DRAW_SHARE) * picker.sum)
+        // ★ One within another draws anew: who is drawn among all would else decide who is drawn among those below.
+        const place = shares === 0 ? DRAW_SHARE : DRAW_NESTED_SHARE + shares
+        shares++
+        const share = Draws.share(picker.targets, Draws.at(call.draw, place) * picker.sum)
         if (share === undefined) return { _tag: "Queue", wake: undefined }
         picker = share.child
         break

@@ -1,6 +1,6 @@
 /**
- * `cds_experimental`: a cluster of the configuration. It makes the policies under it: of a leaf its priorities, of an
- * aggregate a priority for each of its leaves.
+ * `cds_experimental`: a cluster of the configuration. It makes the policies under it: of a leaf its priorities, the
+ * first that can be used or all by their shares; of an aggregate a priority for each of its leaves.
  *
  * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
  * @since 0.1.0
@@ -18,6 +18,7 @@ import * as ClusterImpl from "./ClusterImpl.js"
 import * as OneChild from "./OneChild.js"
 import * as OutlierDetection from "./OutlierDetection.js"
 import * as Priority from "./Priority.js"
+import * as WeightedTarget from "./WeightedTarget.js"
 
 /**
  * A cluster, and all clusters, among which an aggregate finds its leaves.
@@ -103,13 +104,14 @@ const leafOf = (
       edsServiceName: discovery._tag === "Eds" ? discovery.name : "",
       drops: dropsOf(assignment),
       maxRequests,
-      child: Priority.policy.with({
-        priorities: weighed.map((endpoints, index) => ({
+      child: amongPriorities(
+        weighed.map((endpoints, index) => ({
           name: named[index]?.name ?? "",
           child: policy,
           endpoints: endpoints.map(mark)
-        }))
-      })
+        })),
+        assignment?.shares
+      )
     })
   const config =
     outlierDetection === undefined
@@ -117,6 +119,19 @@ const leafOf = (
       : OutlierDetection.policy.with({ settings: outlierDetection, endpoints: weighed.flat(), child })
   return [{ ...self, named, names }, config]
 }
+
+/** ★ A priority that gets no calls has no child: that one would connect. */
+const amongPriorities = (priorities: Priority.Config["priorities"], shares: Assignment["shares"]): Configured =>
+  shares === undefined
+    ? Priority.policy.with({ priorities })
+    : WeightedTarget.policy.with({
+        targets: new Map(
+          priorities.flatMap(({ name, ...rest }, index) => {
+            const weight = shares[index] ?? 0
+            return weight > 0 ? [[name, { ...rest, weight }] as const] : []
+          })
+        )
+      })
 
 const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => assignment?.drops ?? []
 

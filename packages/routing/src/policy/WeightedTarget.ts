@@ -7,6 +7,7 @@
 import type { Wanted } from "../Children.js"
 import * as Children from "../Children.js"
 import * as Connectivities from "../Connectivity.js"
+import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
 import * as Pickers from "../Picker.js"
 import type { Configured } from "../Policy.js"
@@ -14,12 +15,24 @@ import { define } from "../Policy.js"
 import * as ManyChildren from "./ManyChildren.js"
 
 /**
- * Children with their weights, by name. An endpoint goes to the child that has the name of its locality.
+ * A child and its weight.
+ *
+ * @since 0.1.0
+ */
+export interface Target {
+  readonly weight: number
+  readonly child: Configured
+  /** Default: those of the policy whose locality has its name. */
+  readonly endpoints?: ReadonlyArray<Endpoint> | undefined
+}
+
+/**
+ * Children with their weights, by name.
  *
  * @since 0.1.0
  */
 export interface Config {
-  readonly targets: ReadonlyMap<string, { readonly weight: number; readonly child: Configured }>
+  readonly targets: ReadonlyMap<string, Target>
 }
 
 /**
@@ -34,8 +47,8 @@ export const policy = define(
       const byLocality = Endpoints.byLocality(endpoints)
       const wanted = new Map<string, Wanted>()
       const weights = new Map<string, number>()
-      for (const [name, { child, weight }] of targets) {
-        wanted.set(name, { child, endpoints: byLocality.get(name) ?? [] })
+      for (const [name, { child, endpoints: own, weight }] of targets) {
+        wanted.set(name, { child, endpoints: own ?? byLocality.get(name) ?? [] })
         weights.set(name, weight)
       }
       return { wanted, setup: weights }
