@@ -3680,5 +3680,26 @@ export const mutations = [
     by: "packages/core/test/LargeRequest.test.ts",
     line: 'if (++count % Steps.atOnce === 0) yield\n    if (fingerprint !== "")',
     becomes: 'if (fingerprint !== "")'
+  },
+  {
+    fault: "what comes for a turn that is over is taken from the socket nevertheless",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "      this.#hold()\n",
+    becomes: ""
+  },
+  {
+    fault: "a connection that is held goes on with the first stream that lets go",
+    file: "packages/transport-connect/src/internal/Intake.ts",
+    by: "packages/transport-connect/test/Intake.test.ts",
+    line: "if (this.#holders === 0 && !this.session.destroyed)",
+    becomes: "if (!this.session.destroyed)"
+  },
+  {
+    fault: "the window of a stream that is not read is not counted",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "const window = this.#paused ? streamWindow : 0",
+    becomes: "const window = 0"
   }
 ]

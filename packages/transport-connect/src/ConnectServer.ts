@@ -30,8 +30,9 @@ import * as ConnectServerMetrics from "./ConnectServerMetrics.js"
 import { Calls } from "./internal/Calls.js"
 import * as CompanionServices from "./internal/CompanionServices.js"
 import * as ConnectRoutes from "./internal/ConnectRoutes.js"
-import { GrpcStream, refuse, type Shared } from "./internal/GrpcStream.js"
+import { GrpcStream, refuse, streamWindow, type Shared } from "./internal/GrpcStream.js"
 import { IdleConnections } from "./internal/IdleConnections.js"
+import { Intake } from "./internal/Intake.js"
 import { Inflater } from "./internal/Inflater.js"
 import { KnownVersions } from "./internal/KnownVersions.js"
 import * as MethodTable from "./internal/MethodTable.js"
@@ -189,13 +190,12 @@ export const layer = (options: Options = {}): Layer.Layer<ServerTransport.Server
   Layer.succeed(ServerTransport.ServerTransport, make(options))
 
 /**
- * Bytes that a client may send before it is told that they were read, on a stream and on a connection, and in one frame. A
- * client that comes back says what it holds in 850 KB: with what HTTP/2 begins with (64 KB, 64 KB, 16 KB) that is 50 pieces
- * of work and as many rounds between the two. Nothing waits here unread, so it is no memory that they could take.
+ * Bytes that a client may send on a connection before it is told that they were read: Node says so as soon as they have come.
+ * With what HTTP/2 begins with, 64 KB, streams would wait for one another.
  */
-const streamWindow = 1024 * 1024
-const connectionWindow = 16 * streamWindow
-const maxFrameSize = 256 * 1024
+const connectionWindow = 16 * 1024 * 1024
+/** Bytes of a frame: with what HTTP/2 begins with, 16 KB, a window would be sixteen pieces of work. */
+const maxFrameSize = streamWindow
 
 /** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
 const preface = Buffer.from("PRI")
@@ -226,6 +226,7 @@ class Server {
   readonly #maxConnectionsPerPeer: number
   readonly #refusing = new TransportMetrics.Refusing("maxConnections")
   readonly #peers = new WeakMap<Http2.Http2Session, ServerTransport.Peer>()
+  readonly #intakes = new WeakMap<Http2.Http2Session, Intake>()
   /** Open streams of each session. */
   readonly #open = new WeakMap<Http2.Http2Session, number>()
   readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
@@ -512,6 +513,7 @@ class Server {
     const socket = session.socket
     const peer = SocketPeer.ofSocket(socket)
     this.#peers.set(session, peer)
+    this.#intakes.set(session, new Intake(session))
     this.#sessions.add(session)
     session.setLocalWindowSize(connectionWindow)
     if (this.#closing) session.close()
@@ -587,8 +589,9 @@ class Server {
     const method = MethodTable.find(path)
     const grpc = isGrpc(headers["content-type"])
     const isCompanion = this.#companion(path) !== undefined
+    const intake = this.#intakes.get(session) ?? new Intake(session)
     if (headers[":method"] === "POST" && grpc && !isCompanion && !(method?.unary ?? false))
-      this.#acceptGrpc(stream, headers, path, method, peer)
+      this.#acceptGrpc(stream, headers, path, method, peer, intake)
     else
       this.#serveConnect(
         new Http2.Http2ServerRequest(stream, headers, {}, rawHeaders),
@@ -602,7 +605,8 @@ class Server {
     headers: Http2.IncomingHttpHeaders,
     path: string,
     method: ServerTransport.Method | undefined,
-    peer: ServerTransport.Peer
+    peer: ServerTransport.Peer,
+    intake: Intake
   ): void {
     const refused = (reason: ConnectServerMetrics.RefusalReason, status: Status.Status): void => {
       this.#onRefused(path, peer, reason, status.message)
@@ -618,7 +622,7 @@ class Server {
       )
     const refusal = this.#calls.refusal(peer)
     if (refusal !== undefined) return refused(refusal.reason, refusal.status)
-    new GrpcStream(this.#shared, stream, path, encoding, method, peer, headers).start()
+    new GrpcStream(this.#shared, stream, path, encoding, method, peer, intake, headers).start()
   }
 
   #serveConnect(

@@ -19,6 +19,7 @@ import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { Calls } from "./Calls.js"
 import * as GrpcStatus from "./GrpcStatus.js"
 import type { Inflater } from "./Inflater.js"
+import type { Intake } from "./Intake.js"
 import type { KnownVersions } from "./KnownVersions.js"
 import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
 import * as RequestHeaders from "./RequestHeaders.js"
@@ -77,6 +78,16 @@ const hugeRequest = 32_768
 const fieldsAtATime = 2_048
 const bytesAtATime = 65_536
 
+/**
+ * Bytes that a client may send on a stream before it is told that they were read. A client that comes back says what it holds
+ * in 850 KB: with what HTTP/2 begins with, 64 KB, that is fourteen rounds between the two. Of a stream that is not read it is
+ * memory.
+ */
+export const streamWindow = 256 * 1024
+
+/** Bytes that a stream takes while it is not read. What comes then waits within its window, which is counted as if it were full. */
+const mostUnread = 65_536
+
 /** Ends a stream that was not accepted: a response of headers only. */
 export const refuse = (stream: ServerHttp2Stream, status: Status.Status): void => {
   stream.on("error", ignoreError)
@@ -121,6 +132,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #unreadBytes = 0
   /** Bytes of the message that is being inflated or read. */
   #workingBytes = 0
+  /** What comes waits within the window of the stream. */
+  #paused = false
+  /** What is read next came when a turn was over; what comes on the connection waits in its socket till then. */
+  #holding = false
   /** The client has ended its side. */
   #peerEnded = false
 
@@ -131,6 +146,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     private readonly encoding: string | undefined,
     readonly method: ServerTransport.Method,
     readonly peer: ServerTransport.Peer,
+    private readonly intake: Intake,
     private readonly rawHeaders: IncomingHttpHeaders
   ) {
     this.#session = stream.session
@@ -215,6 +231,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#unread.length = 0
     this.#unreadBytes = 0
     this.#workingBytes = 0
+    this.#paused = false
     this.shared.held.delete(this)
     this.shared.calls.delete(this)
     // The rest of what the client sends is read and dropped, so that its end is seen.
@@ -257,6 +274,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (this.#reading || !this.#wanted || this.#unread.length > 0) return this.#keepUnread(chunk)
     if (this.shared.turns.isOver()) {
       this.#keepUnread(chunk)
+      this.#hold()
       return this.#readLater(this.#goOn, false)
     }
     this.#read(chunk)
@@ -266,14 +284,38 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #keepUnread(chunk: Buffer): void {
     this.#unread.push(chunk)
     this.#unreadBytes += chunk.length
-    // What comes now waits where it is, within the window of the stream.
-    this.stream.pause()
+    if (this.#unreadBytes > mostUnread) this.#pause()
     this.#noteHeld()
+  }
+
+  #hold(): void {
+    if (this.#holding) return
+    this.#holding = true
+    this.intake.hold()
+  }
+
+  #release(): void {
+    if (!this.#holding) return
+    this.#holding = false
+    this.intake.release()
+  }
+
+  #pause(): void {
+    if (!this.#open || this.#paused) return
+    this.#paused = true
+    this.stream.pause()
+  }
+
+  #resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.stream.resume()
   }
 
   #noteHeld(): void {
     if (!this.#open) return
-    this.shared.held.set(this, this.#reader.held + this.#workingBytes + this.#unreadBytes)
+    const window = this.#paused ? streamWindow : 0
+    this.shared.held.set(this, this.#reader.held + this.#workingBytes + this.#unreadBytes + window)
   }
 
   private hasEnded(): boolean {
@@ -287,6 +329,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   readonly #goOn = (): void => {
     this.#reading = false
+    this.#release()
     this.#readOn()
   }
 
@@ -298,7 +341,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
       const chunk = this.#unread.shift()
       if (chunk === undefined) {
         if (this.#peerEnded) this.#onPeerEnd()
-        else this.stream.resume()
+        else this.#resume()
         break
       }
       this.#unreadBytes -= chunk.length
@@ -320,7 +363,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
           this.#unread.unshift(rest)
           this.#unreadBytes += rest.length
         }
-        return void this.stream.pause()
+        return
       case "TooLarge":
         return this.#refuse("message too large", this.#tooLarge(`of ${problem.bytes} bytes`))
       case "BadFlag":
@@ -371,7 +414,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     for (;;) {
       const sifted = sifting.next(bytesAtATime)
       if (sifted !== undefined) return this.#decode(new Request.Reader(this.method.protocol, sifted.rest, sifted.sieve))
-      if (this.shared.turns.isOver()) return this.#pause(() => this.#sift(sifting))
+      if (this.shared.turns.isOver()) return this.#workLater(() => this.#sift(sifting))
     }
   }
 
@@ -380,12 +423,12 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     for (;;) {
       const request = reader.read(fieldsAtATime)
       if (request !== undefined) return this.#hand(request)
-      if (this.shared.turns.isOver()) return this.#pause(() => this.#decode(reader))
+      if (this.shared.turns.isOver()) return this.#workLater(() => this.#decode(reader))
     }
   }
 
   /** Goes on in another turn, and then with what comes after the message. */
-  #pause(work: () => LengthPrefixedMessage.Then): LengthPrefixedMessage.Then {
+  #workLater(work: () => LengthPrefixedMessage.Then): LengthPrefixedMessage.Then {
     this.#readLater(() => {
       this.#reading = false
       if (this.#open && work() !== "stop") this.#readOn()
@@ -440,7 +483,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
       if (result instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
       else if (result instanceof Error) this.#notGzip(result)
       // In a turn of reading, and after those who have just sent something.
-      else this.#pause(() => this.#take(result, undefined))
+      else this.#workLater(() => this.#take(result, undefined))
     })
     return "pause"
   }
