@@ -2171,6 +2171,27 @@ const discovery = [
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
+    fault: "timeouts of probes are no failures of the network",
+    file: "packages/discovery-node/src/internal/CheckCounts.ts",
+    line: 'if (result === "Network" || result === "Timeout") count',
+    becomes: 'if (result === "Network") count',
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "a set that is warmed puts the gauge of hosts that pass to its own",
+    file: "packages/discovery-node/src/internal/CheckCounts.ts",
+    line: "this.healthy.unsafeModify(now.healthy - told.healthy, [])",
+    becomes: "this.healthy.unsafeUpdate(now.healthy, [])",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "a host that one of its checkers passes counts as healthy",
+    file: "packages/discovery-node/src/internal/CheckCounts.ts",
+    line: "const flags = states.reduce((all, state) => all | state.flags, HealthFlags.none)",
+    becomes: "const flags = states.reduce((all, state) => all & state.flags, states[0]?.flags ?? 0)",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
     fault: "in panic localities weigh as if there were none",
     file: "packages/discovery-node/src/Members.ts",
     line: "? alike(failTrafficOnPanic ? [] : all)",

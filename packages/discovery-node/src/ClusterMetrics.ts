@@ -7,6 +7,16 @@
  */
 import * as Metric from "effect/Metric"
 
+/**
+ * A metric of one cluster.
+ *
+ * @since 0.1.0
+ */
+export const of = <Type, In, Out>(
+  metric: Metric.Metric<Type, In, Out>,
+  cluster: string
+): Metric.Metric<Type, In, Out> => Metric.tagged(metric, "envoy.cluster_name", cluster)
+
 const gauge = (name: string, description: string) => Metric.gauge(`cluster.${name}`, { description })
 const counter = (name: string, description: string) =>
   Metric.counter(`cluster.${name}`, { description, incremental: true })
@@ -104,3 +114,68 @@ export const ejectionsOverflow = counter(
   "outlier_detection.ejections_overflow",
   "Ejections aborted due to the max ejection percent"
 )
+
+/**
+ * Probes that began.
+ *
+ * @since 0.1.0
+ */
+export const checkAttempt = counter("health_check.attempt", "Number of health checks")
+
+/**
+ * Those that succeeded.
+ *
+ * @since 0.1.0
+ */
+export const checkSuccess = counter("health_check.success", "Number of successful health checks")
+
+/**
+ * Those that failed, and what calls said: failures of all kinds.
+ *
+ * @since 0.1.0
+ */
+export const checkFailure = counter("health_check.failure", "Number of failed health checks")
+
+/**
+ * Failures that calls told of: `x-envoy-immediate-health-check-fail`.
+ *
+ * @since 0.1.0
+ */
+export const checkPassiveFailure = counter(
+  "health_check.passive_failure",
+  "Number of health check failures due to passive events"
+)
+
+/**
+ * Failures of the network kind, timeouts among them.
+ *
+ * @since 0.1.0
+ */
+export const checkNetworkFailure = counter(
+  "health_check.network_failure",
+  "Number of health check failures due to network error"
+)
+
+/**
+ * Answers whose service was looked at (`service_name_matcher`).
+ *
+ * @since 0.1.0
+ */
+export const checkVerifyCluster = counter(
+  "health_check.verify_cluster",
+  "Number of health checks that attempted cluster name verification"
+)
+
+/**
+ * Hosts that pass all their checks, degraded ones and those of a set that is warmed, too.
+ *
+ * @since 0.1.0
+ */
+export const checkHealthy = gauge("health_check.healthy", "Number of healthy members")
+
+/**
+ * Those of them that are degraded.
+ *
+ * @since 0.1.0
+ */
+export const checkDegraded = gauge("health_check.degraded", "Number of degraded members")

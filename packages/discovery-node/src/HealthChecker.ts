@@ -18,6 +18,7 @@ import * as Random from "effect/Random"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import { type Ask, Prober, type Target } from "./Prober.js"
+import { CheckCounts } from "./internal/CheckCounts.js"
 import { DeadlineHeap, type Timed } from "./internal/DeadlineHeap.js"
 
 /**
@@ -129,6 +130,7 @@ export const make = ({
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
     const draw = (): number => Runtime.runSync(runtime)(Random.next)
 
+    const counts = new CheckCounts(cluster)
     const hosts = new Map<string, ReadonlyArray<Check>>()
     const deadlines = new DeadlineHeap<Check>()
     /** Those whose probe is due, in order. */
@@ -152,6 +154,7 @@ export const make = ({
       } finally {
         isBusy = false
       }
+      counts.tell()
       wakeAt(deadlines.next)
     }
 
@@ -164,9 +167,22 @@ export const make = ({
       }
     }
 
-    const step = (check: Check, input: HealthCheck.Input): void => {
-      const [state, outputs] = HealthCheck.step(check.state, input, { now: now(), draw })
+    const put = (check: Check, state: HealthCheck.HealthCheck): void => {
+      const { flags } = check.state
       check.state = state
+      if (flags === state.flags) return
+      const checks = hosts.get(check.host) ?? []
+      counts.changed(
+        checks.map((each) => (each === check ? { flags } : each.state)),
+        checks.map((each) => each.state)
+      )
+    }
+
+    const step = (check: Check, input: HealthCheck.Input): void => {
+      const before = check.state
+      const [state, outputs] = HealthCheck.step(before, input, { now: now(), draw })
+      put(check, state)
+      if (state.last !== undefined && state.last !== before.last) counts.result(state.last.result)
       deadlines.set(check, HealthCheck.deadline(state))
       for (const output of outputs) {
         if (output._tag === "Probe") probe(check, output)
@@ -195,6 +211,7 @@ export const make = ({
       const fiber = fork(asked)
       check.running = fiber
       probes++
+      counts.attempt()
       fiber.addObserver((exit) => {
         if (check.running !== fiber) return
         ended(check)
@@ -202,6 +219,7 @@ export const make = ({
         run(() => {
           const before = check.state
           step(check, { _tag: "Result", attempt, result })
+          if ("isVerified" in result && result.isVerified === true && check.state !== before) counts.verification()
           if (result._tag === "Success" && check.state !== before) {
             on({ host: check.host, checker: check.checker.name, output: { _tag: "Passed" } })
           }
@@ -275,6 +293,7 @@ export const make = ({
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         isClosed = true
+        counts.end()
         sleeper?.unsafeInterruptAsFork(FiberId.none)
         const all = Array.from(hosts.values()).flat()
         hosts.clear()
@@ -343,6 +362,10 @@ export const make = ({
         does(() => {
           const checks = hosts.get(host) ?? []
           hosts.delete(host)
+          counts.changed(
+            checks.map(({ state }) => state),
+            []
+          )
           for (const check of checks) stop(check)
         }),
       passive: (host) =>

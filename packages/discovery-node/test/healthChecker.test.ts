@@ -2,6 +2,7 @@ import type { Checker } from "@effect-xds/discovery/Checker"
 import type * as HealthCheck from "@effect-xds/discovery/HealthCheck"
 import * as Settings from "@effect-xds/discovery/HealthCheckSettings"
 import * as Host from "@effect-xds/discovery/Host"
+import * as ClusterMetrics from "@effect-xds/discovery-node/ClusterMetrics"
 import * as HealthChecker from "@effect-xds/discovery-node/HealthChecker"
 import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
 import * as Prober from "@effect-xds/discovery-node/Prober"
@@ -12,6 +13,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Metric from "effect/Metric"
+import * as Record from "effect/Record"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Servers from "./Servers.js"
@@ -74,8 +77,8 @@ class Fake {
     this.said.push([host, name, what].filter((part) => part !== "").join(" "))
   }
 
-  make(checkers: ReadonlyArray<Checker> = [checker()], on = this.on, maxProbes?: number) {
-    const made = HealthChecker.make({ cluster: "shop", checkers, on, maxProbes })
+  make(checkers: ReadonlyArray<Checker> = [checker()], on = this.on, maxProbes?: number, cluster = "shop") {
+    const made = HealthChecker.make({ cluster, checkers, on, maxProbes })
     return Effect.provideService(made, Prober.Prober, this.prober)
   }
 }
@@ -88,6 +91,94 @@ const adjust = (milliseconds: number) =>
     TestClock.adjust(milliseconds),
     Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
   )
+
+describe("metrics", () => {
+  const { checkDegraded, checkHealthy } = ClusterMetrics
+  const counters = {
+    attempt: ClusterMetrics.checkAttempt,
+    success: ClusterMetrics.checkSuccess,
+    failure: ClusterMetrics.checkFailure,
+    passive: ClusterMetrics.checkPassiveFailure,
+    network: ClusterMetrics.checkNetworkFailure,
+    verify: ClusterMetrics.checkVerifyCluster
+  }
+  const counted = (cluster: string) =>
+    Effect.all(
+      Record.map(counters, (metric) =>
+        Effect.map(Metric.value(ClusterMetrics.of(metric, cluster)), ({ count }) => count)
+      )
+    )
+  const gauges = (cluster: string) =>
+    Effect.all(
+      [checkHealthy, checkDegraded].map((metric) =>
+        Effect.map(Metric.value(ClusterMetrics.of(metric, cluster)), ({ value }) => value)
+      )
+    )
+
+  it.scoped("count probes, results by their kind, and services that were looked at", () =>
+    Effect.gen(function* () {
+      const fake = new Fake()
+      fake.answer(
+        { _tag: "Success", isVerified: true },
+        { _tag: "Retriable" },
+        reset,
+        "silence",
+        { _tag: "Immediate", isVerified: true },
+        { _tag: "Immediate" }
+      )
+      const checks = yield* fake.make([checker()], fake.on, undefined, "counted")
+      yield* checks.check(h)
+      for (const wait of [100, 60_000, 100, 60_000, 100, 60_000, 100]) yield* adjust(wait)
+      const afterSome = { attempt: 4, success: 1, failure: 2, passive: 0, network: 1, verify: 1 }
+      expect(yield* counted("counted")).toEqual(afterSome)
+      yield* adjust(900)
+      expect(yield* counted("counted")).toEqual({ ...afterSome, failure: 3, network: 2 })
+      for (const wait of [60_000, 100, 60_000, 100]) yield* adjust(wait)
+      yield* checks.passive("h")
+      expect(yield* counted("counted")).toEqual({
+        attempt: 6,
+        success: 1,
+        failure: 6,
+        passive: 1,
+        network: 2,
+        verify: 2
+      })
+    })
+  )
+
+  it.effect(
+    "★ tell hosts that pass and are degraded, whoever else checks the same cluster; none are left at the end",
+    () =>
+      Effect.gen(function* () {
+        const scopes = [yield* Scope.make(), yield* Scope.make()] as const
+        const make = (scope: Scope.Scope, ...answers: ReadonlyArray<Answer>) => {
+          const fake = new Fake()
+          fake.answer(...answers)
+          return Scope.extend(fake.make([checker("a"), checker("b")], fake.on, undefined, "gauged"), scope)
+        }
+        const degraded = { _tag: "Success", isDegraded: true } as const
+        // Of one host both checkers say so, of the other one does.
+        const checks = yield* make(scopes[0], ok, degraded, ok, reset)
+        yield* checks.check(h)
+        yield* checks.check(Host.make("i"))
+        yield* adjust(100)
+        expect(yield* gauges("gauged")).toEqual([1, 1])
+        const warmed = yield* make(scopes[1])
+        yield* warmed.check(h)
+        yield* adjust(100)
+        expect(yield* gauges("gauged")).toEqual([2, 1])
+        yield* checks.uncheck("h")
+        expect(yield* gauges("gauged")).toEqual([1, 0])
+        yield* warmed.passive("h")
+        expect(yield* gauges("gauged")).toEqual([0, 0])
+        yield* Scope.close(scopes[0], Exit.void)
+        for (const wait of [60_000, 100, 60_000, 100, 60_000, 100]) yield* adjust(wait)
+        expect(yield* gauges("gauged")).toEqual([1, 0])
+        yield* Scope.close(scopes[1], Exit.void)
+        expect(yield* gauges("gauged")).toEqual([0, 0])
+      })
+  )
+})
 
 describe("one host", () => {
   it.scoped("probes at its intervals; what comes of results", () =>

@@ -9,15 +9,27 @@ import type { HealthCheckSettings } from "./HealthCheckSettings.js"
 import * as HealthFlags from "./HealthFlags.js"
 
 /**
+ * What a result may say of an answer.
+ *
+ * @since 0.1.0
+ */
+export interface OfAnswer {
+  /** The connection is used no more. */
+  readonly closes?: boolean | undefined
+  /** The name of the service was looked at (`service_name_matcher`). */
+  readonly isVerified?: boolean | undefined
+}
+
+/**
  * How a probe ended, apart from its timeout.
  *
  * @since 0.1.0
  */
 export type Result =
   /** `isDegraded`: the answer had `x-envoy-degraded`. */
-  | { readonly _tag: "Success"; readonly isDegraded?: boolean | undefined; readonly closes?: boolean | undefined }
+  | ({ readonly _tag: "Success"; readonly isDegraded?: boolean | undefined } & OfAnswer)
   /** An answer that says no. `isExcluded`: with `x-envoy-immediate-health-check-fail`. */
-  | { readonly _tag: "Immediate"; readonly isExcluded?: boolean | undefined; readonly closes?: boolean | undefined }
+  | ({ readonly _tag: "Immediate"; readonly isExcluded?: boolean | undefined } & OfAnswer)
   /** A status that may be tried again. */
   | { readonly _tag: "Retriable"; readonly closes?: boolean | undefined }
   /** No answer: no connection, a reset, an end, GOAWAY with an error. `closes`, of the others: the connection is used no more. */

@@ -46,10 +46,11 @@ export const ofHttp = (probe: Http, { closes, header, isReceived, status }: Http
     return isIn(probe.retriable, status) ? { _tag: "Retriable", closes } : { _tag: "Immediate", isExcluded, closes }
   }
   const name = header("x-envoy-upstream-healthchecked-cluster") ?? ""
+  const isVerified = probe.serviceName === undefined ? undefined : true
   if (probe.serviceName !== undefined && !StringMatchers.matches(probe.serviceName, name)) {
-    return { _tag: "Immediate", closes }
+    return { _tag: "Immediate", closes, isVerified }
   }
-  return { _tag: "Success", isDegraded: header("x-envoy-degraded") !== undefined, closes }
+  return { _tag: "Success", isDegraded: header("x-envoy-degraded") !== undefined, closes, isVerified }
 }
 
 /**

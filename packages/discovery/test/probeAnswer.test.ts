@@ -30,6 +30,7 @@ const fail = "x-envoy-immediate-health-check-fail"
 const cluster = "x-envoy-upstream-healthchecked-cluster"
 
 describe("what an answer over HTTP means", () => {
+  const looked = { isVerified: true }
   const table: ReadonlyArray<
     readonly [what: string, probe: Probe.Http, status: number, headers: Record<string, string>, means: object]
   > = [
@@ -45,10 +46,10 @@ describe("what an answer over HTTP means", () => {
     ["★ a success excludes nobody", http, 200, { [fail]: "true" }, { _tag: "Success", isDegraded: false }],
     ["a success of a degraded host", http, 200, { "x-envoy-degraded": "" }, { _tag: "Success", isDegraded: true }],
     ["a failure of a degraded host", http, 504, { "x-envoy-degraded": "" }, { _tag: "Immediate", isExcluded: false }],
-    ["its own service", named, 200, { [cluster]: "cart-v2" }, { _tag: "Success", isDegraded: false }],
-    ["another service", named, 200, { [cluster]: "shop" }, { _tag: "Immediate" }],
-    ["no service", named, 200, {}, { _tag: "Immediate" }],
-    ["another service, which excludes nobody", named, 200, { [fail]: "true" }, { _tag: "Immediate" }],
+    ["its own service", named, 200, { [cluster]: "cart-v2" }, { _tag: "Success", isDegraded: false, ...looked }],
+    ["another service", named, 200, { [cluster]: "shop" }, { _tag: "Immediate", ...looked }],
+    ["no service", named, 200, {}, { _tag: "Immediate", ...looked }],
+    ["another service, which excludes nobody", named, 200, { [fail]: "true" }, { _tag: "Immediate", ...looked }],
     ["the status goes before the service", named, 503, {}, { _tag: "Retriable" }]
   ]
   it.each(table)("%s", (_what, probe, status, headers, means) => {

@@ -77,8 +77,7 @@ const membersOf = (name: string, { current, failure, next }: Membership.Membersh
 }
 
 const metricsOf = (cluster: string) => {
-  const of = <Type, In, Out>(metric: Metric.Metric<Type, In, Out>) =>
-    Metric.tagged(metric, "envoy.cluster_name", cluster)
+  const of = <Type, In, Out>(metric: Metric.Metric<Type, In, Out>) => Metrics.of(metric, cluster)
   return {
     membershipTotal: of(Metrics.membershipTotal),
     membershipHealthy: of(Metrics.membershipHealthy),
