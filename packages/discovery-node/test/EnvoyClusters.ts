@@ -7,6 +7,10 @@ import { join } from "node:path"
 import * as Schema from "effect/Schema"
 import { callPath, envoyAddress } from "./ProbeTargets.js"
 
+const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
+const text = Schema.optionalWith(Schema.String, { default: () => "" })
+const count = Schema.optionalWith(Schema.Number, { default: () => 0 })
+
 /** A host, as both sides tell it. */
 export interface HostView {
   readonly address: string
@@ -37,10 +41,27 @@ export interface EnvoyView extends ClusterView {
   readonly revision: number
   /** Assignments that it took. */
   readonly assignments: number
+  /** The success rates of hosts in the last interval, by their addresses; of those with enough calls. */
+  readonly successRates: ReadonlyMap<string, number>
 }
 
-const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
-const text = Schema.optionalWith(Schema.String, { default: () => "" })
+/** What outlier detection has done to a host, as Envoy writes it down. */
+const Ejection = Schema.Struct({
+  cluster_name: Schema.String,
+  action: Schema.Literal("EJECT", "UNEJECT"),
+  enforced: flag,
+  timestamp: Schema.String,
+  eject_success_rate_event: Schema.optional(
+    Schema.Struct({
+      cluster_average_success_rate: count,
+      cluster_success_rate_ejection_threshold: count
+    })
+  )
+})
+
+type Ejection = typeof Ejection.Type
+const readEjection = Schema.decodeUnknownSync(Schema.parseJson(Ejection))
+
 const Clusters = Schema.Struct({
   cluster_statuses: Schema.optionalWith(
     Schema.Array(
@@ -57,7 +78,8 @@ const Clusters = Schema.Struct({
               }),
               hostname: text,
               weight: Schema.Number,
-              priority: Schema.optionalWith(Schema.Number, { default: () => 0 }),
+              priority: count,
+              success_rate: Schema.optional(Schema.Struct({ value: count })),
               locality: Schema.optionalWith(Schema.Struct({ region: text, zone: text, sub_zone: text }), {
                 default: () => ({ region: "", zone: "", sub_zone: "" })
               }),
@@ -112,8 +134,10 @@ export const lines = ({ counts, hosts }: ClusterView): ReadonlyArray<string> => 
 
 const filters = "type.googleapis.com/envoy.extensions.filters"
 const clusterHeader = "x-cluster"
+/** Of policies that hash. */
+export const hashHeader = "x-hash"
 
-const bootstrapOf = (xds: number, dns: number, front: string) => {
+const bootstrapOf = (xds: number, dns: number, front: string, ejections: string) => {
   const socket = (port: number) => ({ socket_address: { address: "127.0.0.1", port_value: port } })
   return {
     node: { id: "envoy", cluster: "edge" },
@@ -129,7 +153,10 @@ const bootstrapOf = (xds: number, dns: number, front: string) => {
         query_tries: 1
       }
     },
-    cluster_manager: { upstream_bind_config: { source_address: { address: envoyAddress, port_value: 0 } } },
+    cluster_manager: {
+      upstream_bind_config: { source_address: { address: envoyAddress, port_value: 0 } },
+      outlier_detection: { event_log_path: ejections }
+    },
     dynamic_resources: {
       ads_config: {
         api_type: "DELTA_GRPC",
@@ -157,7 +184,15 @@ const bootstrapOf = (xds: number, dns: number, front: string) => {
                         {
                           name: "front",
                           domains: ["*"],
-                          routes: [{ match: { prefix: "/" }, route: { cluster_header: clusterHeader } }]
+                          routes: [
+                            {
+                              match: { prefix: "/" },
+                              route: {
+                                cluster_header: clusterHeader,
+                                hash_policy: [{ header: { header_name: hashHeader } }]
+                              }
+                            }
+                          ]
                         }
                       ]
                     },
@@ -192,8 +227,8 @@ const bootstrapOf = (xds: number, dns: number, front: string) => {
 
 const statistic = /^cluster\.([^.]+)\.(\S+): (\d+)$/gm
 
-interface Called {
-  /** Without a port. */
+export interface Called {
+  /** Without a port; "undefined": no host was asked. */
   readonly address: string
   readonly status: number
   readonly isExcluded: boolean
@@ -203,7 +238,9 @@ export interface EnvoyClusters {
   /** All clusters in use, by their names. */
   readonly look: () => Promise<ReadonlyMap<string, EnvoyView>>
   /** Where a call to a cluster went, and how it ended. */
-  readonly call: (cluster: string) => Promise<Called>
+  readonly call: (cluster: string, headers?: Readonly<Record<string, string>>) => Promise<Called>
+  /** What outlier detection has done in a cluster, in order. */
+  readonly ejections: (cluster: string) => ReadonlyArray<Ejection>
   readonly close: () => Promise<void>
 }
 
@@ -213,8 +250,19 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
   const file = join(directory, "bootstrap.json")
   const adminFile = join(directory, "admin")
   const front = join(directory, "front")
-  writeFileSync(file, JSON.stringify(bootstrapOf(xds, dns, front)))
-  const flags = ["--disable-hot-restart", "--concurrency", "1", "--drain-time-s", "1", "-l", "warning"]
+  const ejectionFile = join(directory, "ejections")
+  writeFileSync(file, JSON.stringify(bootstrapOf(xds, dns, front, ejectionFile)))
+  const flags = [
+    "--disable-hot-restart",
+    "--concurrency",
+    "1",
+    "--drain-time-s",
+    "1",
+    "-l",
+    "warning",
+    "--file-flush-interval-msec",
+    "50"
+  ]
   const child = spawn(program, ["-c", file, "--admin-address-path", adminFile, ...flags], {
     stdio: ["ignore", "ignore", "pipe"]
   })
@@ -261,6 +309,11 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
       found.set(name, {
         revision: circuit_breakers.thresholds[0]?.max_connections ?? 0,
         assignments: number("update_success"),
+        successRates: new Map(
+          host_statuses.flatMap(({ address: { socket_address: at }, success_rate }) =>
+            success_rate === undefined ? [] : [[at.address, success_rate.value] as const]
+          )
+        ),
         hosts: host_statuses.map(({ address: { socket_address: at }, health_status, hostname, locality, ...rest }) => ({
           address: at.address.includes(":") ? `[${at.address}]:${at.port_value}` : `${at.address}:${at.port_value}`,
           hostname,
@@ -279,9 +332,10 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
     }
     return found
   }
-  const call = (cluster: string) =>
+  const call: EnvoyClusters["call"] = (cluster, headers = {}) =>
     new Promise<Called>((resolve, reject) => {
-      const sent = request({ socketPath: front, path: callPath, headers: { [clusterHeader]: cluster } }, (response) => {
+      const all = { ...headers, [clusterHeader]: cluster }
+      const sent = request({ socketPath: front, path: callPath, headers: all }, (response) => {
         const { headers, statusCode = 0 } = response.resume()
         const address = String(headers["x-host"])
         resolve({
@@ -293,5 +347,11 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
       sent.on("error", reject)
       sent.end()
     })
-  return { look, call, close }
+  const ejections: EnvoyClusters["ejections"] = (cluster) =>
+    (existsSync(ejectionFile) ? readFileSync(ejectionFile, "utf8") : "")
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => readEjection(line))
+      .filter(({ cluster_name }) => cluster_name === cluster)
+  return { look, call, ejections, close }
 }

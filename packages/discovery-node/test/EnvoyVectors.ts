@@ -1,7 +1,7 @@
 /**
- * The vectors of service discovery and health that an Envoy can be driven through, as scripts, by their numbers. Of the others
- * its admin interface shows nothing: when something is asked (4, 5, 6, 41 to 43), who gets how many calls (13, 26 to 35), and
- * what needs minutes or hundreds of hosts (44, 46 to 49). Of ORIGINAL_DST (11) each call would have to say where it goes.
+ * The vectors of service discovery and health that are seen in Envoy's admin interface, as scripts, by their numbers. The
+ * others are seen in calls and in time: `EnvoyTrafficVectors`. ★ Of all these the times in milliseconds are not seen: they are
+ * those of the reducers' tests.
  */
 import type { JsonObject } from "@bufbuild/protobuf"
 import { type Assignment, brief, long, type Script, type Settings, type Step } from "./ClusterScript.js"

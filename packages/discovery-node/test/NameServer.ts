@@ -9,13 +9,15 @@ export type Answer = ReadonlyArray<string> | "NXDOMAIN" | "SERVFAIL" | "silence"
 export interface Answers {
   readonly 4: Answer
   readonly 6: Answer
+  /** The time to live of each record, in seconds. Default: ★ 0, with which nobody keeps them. */
+  readonly ttls?: ReadonlyArray<number>
 }
 
 const codes = { NXDOMAIN: 3, SERVFAIL: 2 } as const
 
 export class NameServer {
   private readonly names = new Map<string, Answers>()
-  private readonly counts = new Map<string, number>()
+  private readonly times = new Map<string, Array<number>>()
 
   private constructor(private readonly sockets: Readonly<Record<Asker, Socket>>) {}
 
@@ -42,7 +44,12 @@ export class NameServer {
 
   /** How often a name was asked for, in one family. */
   asked(asker: Asker, name: string, family: 4 | 6): number {
-    return this.counts.get(`${asker} ${family} ${name}`) ?? 0
+    return this.askedAt(asker, name, family).length
+  }
+
+  /** When it was, in milliseconds. */
+  askedAt(asker: Asker, name: string, family: 4 | 6): ReadonlyArray<number> {
+    return this.times.get(`${asker} ${family} ${name}`) ?? []
   }
 
   close(): void {
@@ -58,8 +65,9 @@ export class NameServer {
       const name = question.name.toLowerCase()
       const family = question.type === "AAAA" ? 6 : 4
       const key = `${asker} ${family} ${name}`
-      this.counts.set(key, (this.counts.get(key) ?? 0) + 1)
-      const answer = this.names.get(name)?.[family] ?? "NXDOMAIN"
+      this.times.set(key, [...(this.times.get(key) ?? []), performance.now()])
+      const answers = this.names.get(name)
+      const answer = answers?.[family] ?? "NXDOMAIN"
       if (answer === "silence") return
       const code = typeof answer === "string" ? codes[answer] : 0
       const records = typeof answer === "string" ? [] : answer
@@ -68,8 +76,12 @@ export class NameServer {
         id,
         flags: 0x180 | code,
         questions,
-        // ★ Without a time to live nobody keeps them.
-        answers: records.map((data) => ({ type: family === 6 ? "AAAA" : "A", name: question.name, ttl: 0, data }))
+        answers: records.map((data, index) => ({
+          type: family === 6 ? "AAAA" : "A",
+          name: question.name,
+          ttl: answers?.ttls?.[index] ?? 0,
+          data
+        }))
       })
       socket.send(packet, port, address)
     })

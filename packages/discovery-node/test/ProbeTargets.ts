@@ -111,7 +111,7 @@ export class ProbeTarget {
   }
 }
 
-const askerOf = (userAgent: unknown): Asker => (String(userAgent).startsWith("Envoy") ? "envoy" : "ours")
+export const askerOf = (userAgent: unknown): Asker => (String(userAgent).startsWith("Envoy") ? "envoy" : "ours")
 
 const listen = (server: Net.Server, address: string, port: number): Promise<() => Promise<void>> => {
   const sockets = new Set<Net.Socket>()

@@ -1,19 +1,7 @@
-/** A real Envoy and `ClusterMembers` on one control plane, one name server and the same hosts, who are asked after each step. */
-import { fromJson, type JsonObject } from "@bufbuild/protobuf"
-import { Bootstrap, XdsClient } from "@effect-xds/client"
-import * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
+/** A real Envoy and `ClusterMembers` in one world with the same hosts, who are asked after each step. */
 import * as ClusterMetrics from "@effect-xds/discovery-node/ClusterMetrics"
-import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
-import * as Resolver from "@effect-xds/discovery-node/Resolver"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import {
@@ -29,13 +17,12 @@ import {
 import type { Assignment, Step } from "./ClusterScript.js"
 import { type Difference, explain } from "./EnvoyDifferences.js"
 import type { ClusterView, EnvoyView } from "./EnvoyClusters.js"
-import { lines, startEnvoy } from "./EnvoyClusters.js"
-import { type Answer, type Answers, NameServer } from "./NameServer.js"
+import { lines } from "./EnvoyClusters.js"
+import { start as startWorld } from "./EnvoyWorld.js"
+import type { Answer, Answers } from "./NameServer.js"
 import type { Asker } from "./ProbeTargets.js"
 import { freePort, type Grpcio, ProbeTarget } from "./ProbeTargets.js"
 
-const group = "edge"
-const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 const askers: ReadonlyArray<Asker> = ["ours", "envoy"]
 
 /** Where both did not come to the same. */
@@ -79,46 +66,7 @@ const localityOf = (text: string): string => {
 /** Starts all of it, until the scope closes. */
 export const start = (program: string, grpcio?: Grpcio): Effect.Effect<SideBySide, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const names = yield* Effect.acquireRelease(
-      Effect.promise(() => NameServer.start()),
-      (server) => Effect.sync(() => server.close())
-    )
-    const store = yield* SnapshotStore.makeMemory()
-    yield* Effect.orDie(store.set(group, Snapshot.make({})))
-    const server = yield* XdsServer.make({ group: (node) => node.cluster }).pipe(
-      Effect.provideService(SnapshotStore.SnapshotStore, store),
-      Effect.provide(ConnectServer.layer({ shutdownGrace: 10 })),
-      Effect.provide(silent),
-      Effect.orDie
-    )
-    const port = Number(server.address.split(":").at(-1))
-    const envoy = yield* Effect.acquireRelease(
-      Effect.promise(() => startEnvoy(program, port, names.port("envoy"))),
-      ({ close }) => Effect.promise(close)
-    )
-    const servers = [`127.0.0.1:${names.port("ours")}`]
-    const given = Bootstrap.make({ servers: [server.address], node: { id: "ours", cluster: group } })
-    // That there is no assignment counts (A88).
-    const bootstrap = { ...given, servers: given.servers.map((each) => ({ ...each, failOnDataErrors: true })) }
-    const context = yield* Layer.build(
-      ClusterMembers.layer().pipe(
-        Layer.provide(XdsClient.layer({ bootstrap, protocol: "Incremental" })),
-        Layer.provide(ConnectClient.layer()),
-        Layer.provide(Resolver.layer({ servers, timeout: 1_000, tries: 1, usesSystem: false })),
-        Layer.provide(NodeProber.layer),
-        Layer.provide(silent)
-      )
-    ).pipe(Effect.orDie)
-    const { of } = Context.get(context, ClusterMembers.ClusterMembers)
-
-    /** One look at Envoy for all who wait. */
-    let look: Promise<ReadonlyMap<string, EnvoyView>> | undefined
-    const nextLook = (): Promise<ReadonlyMap<string, EnvoyView>> =>
-      (look ??= new Promise<void>((resolve) => setTimeout(resolve, 50)).then(() => {
-        look = undefined
-        return envoy.look()
-      }))
-
+    const { envoy, names, nextLook, of, update: tell } = yield* startWorld(program)
     let played = 0
     const play: SideBySide["play"] = async (script, { patience = 30_000, seen = () => undefined } = {}) => {
       const index = played++
@@ -150,19 +98,15 @@ export const start = (program: string, grpcio?: Grpcio): Effect.Effect<SideBySid
       let settings: Settings = script.steps[0].settings
       let assignment: Assignment | null = script.steps[0].assignment
 
-      const message = (json: JsonObject) => ({ clusters: [fromJson(ClusterSchema, json)] })
       const update = async (isCluster: boolean): Promise<void> => {
         if (isCluster) revision++
         const held = assignment ?? { entries: [] }
         const isEds = settings.type === "EDS"
-        const upsert = {
-          ...(isCluster ? message(clusterOf(name, revision, settings, held, places)) : {}),
-          ...(isEds && assignment !== null
-            ? { endpoints: [fromJson(ClusterLoadAssignmentSchema, assignmentOf(name, held, places))] }
-            : {})
-        }
-        const remove = isEds && assignment === null ? { endpoints: [name] } : {}
-        await Effect.runPromise(store.update(group, { upsert: Snapshot.make(upsert), remove }))
+        await tell({
+          ...(isCluster ? { clusters: [clusterOf(name, revision, settings, held, places)] } : {}),
+          ...(isEds && assignment !== null ? { endpoints: [assignmentOf(name, held, places)] } : {}),
+          remove: isEds && assignment === null ? { endpoints: [name] } : {}
+        })
       }
 
       const answersOf = (named: Named): Answers => {
@@ -364,7 +308,7 @@ export const start = (program: string, grpcio?: Grpcio): Effect.Effect<SideBySid
         return undefined
       } finally {
         await Effect.runPromise(Scope.close(scope, Exit.void))
-        await Effect.runPromise(store.update(group, { remove: { clusters: [name], endpoints: [name] } }))
+        await tell({ remove: { clusters: [name], endpoints: [name] } })
         await Promise.all(Array.from(targets.values(), (target) => target.stop()))
       }
     }

@@ -8,6 +8,10 @@ import * as Peer from "@effect-xds/testing/Peer"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { dirname, join } from "node:path"
+import * as TrafficVectors from "./EnvoyTrafficVectors.js"
+import { LoopbackHosts } from "./LoopbackHosts.js"
+import * as World from "./EnvoyWorld.js"
+import * as Traffic from "./EnvoyTraffic.js"
 import { draw, type Script, type Step } from "./ClusterScript.js"
 import { type Difference, differences } from "./EnvoyDifferences.js"
 import { counts, inDispute, vectors } from "./EnvoyVectors.js"
@@ -84,6 +88,15 @@ const playAll = (scripts: ReadonlyArray<Script>, seen?: (difference: Difference)
 // Others have no hosts at 127.0.0.0/8 but one.
 const isLinux = process.platform === "linux"
 
+it("each vector of discovery and health is played beside Envoy", () => {
+  const { checks, drawnLoads, drops, errors, loads, others, queries, sweeps } = TrafficVectors
+  const titled = [...vectors, ...drops, ...errors, ...queries, ...checks, ...sweeps].map(({ title }) => title)
+  const numbers = [...titled, ...Object.keys(loads), ...Object.keys(drawnLoads), ...others].flatMap((title) =>
+    (/^(?:\d+(?:, )?)+/.exec(title)?.[0].match(/\d+/g) ?? []).map(Number)
+  )
+  expect(Array.from(new Set(numbers)).sort((a, b) => a - b)).toEqual(Array.from({ length: 49 }, (_, at) => at + 1))
+})
+
 describe.skipIf(envoy._tag === "Missing" || !isLinux)(Peer.title("clusters beside a real Envoy", envoy), () => {
   it.scopedLive(
     "vectors, each kind of probe, and each difference",
@@ -101,6 +114,100 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(Peer.title("clusters besid
   it.scopedLive.skipIf(grpcio._tag === "Missing")(
     Peer.title("probes of grpcio", grpcio),
     () => Effect.map(playAll([...counts("grpcio"), ...ofGrpcio]), (failures) => expect(failures).toBe("")),
+    600_000
+  )
+
+  const onStage = <A>(run: (stage: Traffic.Stage) => Promise<A>) =>
+    Effect.gen(function* () {
+      const world = yield* World.start(envoy._tag === "Present" ? envoy.path : "")
+      const hosts = yield* Effect.acquireRelease(
+        Effect.promise(() => LoopbackHosts.open()),
+        (server) => Effect.promise(() => server.close())
+      )
+      const scope = yield* Effect.scope
+      return yield* Effect.promise(() => run({ world, hosts, scope }))
+    })
+
+  it.scopedLive(
+    "vectors by calls and by time",
+    () =>
+      Effect.gen(function* () {
+        const loads = Object.entries(TrafficVectors.loads)
+        const drawn = Object.entries(TrafficVectors.drawnLoads)
+        const { drops, errors, sweeps } = TrafficVectors
+        const [swept, shares, about, original, times, passing, ejections] = yield* onStage((stage) =>
+          Promise.all([
+            Promise.all(
+              sweeps.map(({ calls, failures, outliers }, index) =>
+                Traffic.sweep(stage, index, failures, calls, outliers)
+              )
+            ),
+            Promise.all(loads.map(([, { priorities }], index) => Traffic.load(stage, index, priorities))),
+            Promise.all(
+              drawn.map(([, { priorities }], index) => Traffic.drawnLoad(stage, loads.length + index, priorities))
+            ),
+            Traffic.originalDst(stage),
+            Traffic.ejectionTimes(stage),
+            Promise.all(drops.map(({ calls, percent }) => Traffic.drops(stage, percent, calls))),
+            Promise.all(
+              errors.map((each, index) =>
+                Traffic.ejectedByErrors(stage, 100 + index, each.count, "outliers" in each ? each.outliers : {})
+              )
+            )
+          ])
+        )
+        const kept = { ours: ["127.26.0.2"], envoy: ["127.26.0.2"] }
+        expect({ title: "11", original }).toEqual({
+          title: "11",
+          original: [kept, kept, { ours: [], envoy: [] }]
+        })
+        for (const [at, { calls, passing: expected, title }] of drops.entries()) {
+          const { envoy = 0, ours } = passing[at] ?? {}
+          expect({ title, ours }).toEqual({ title, ours: expected })
+          // Five standard deviations of the draws, and no more than there are.
+          const more = 5 * Math.sqrt((expected * (calls - expected)) / calls)
+          expect(Math.abs(envoy - expected), title).toBeLessThanOrEqual(more)
+        }
+        for (const [at, [title, { expected }]] of loads.entries()) {
+          expect({ title, ...shares[at] }).toEqual({ title, ours: expected, envoy: expected, apart: [] })
+        }
+        for (const [at, [title, { expected }]] of drawn.entries()) {
+          const { envoy = {}, ours } = about[at] ?? {}
+          expect({ title, ours, who: Object.keys(envoy).sort() }).toEqual({
+            title,
+            ours: expected,
+            who: Object.keys(expected).sort()
+          })
+          for (const [who, share] of Object.entries(expected)) {
+            expect(Math.abs((envoy[who] ?? 0) - share), `${title}: ${who}`).toBeLessThanOrEqual(11)
+          }
+        }
+        expect({ title: "44", ...times }).toEqual({ title: "44", ours: [1, 2], envoy: [1, 2] })
+        for (const [at, { ejected, title }] of errors.entries()) {
+          expect({ title, ...ejections[at] }).toEqual({ title, ours: ejected, envoy: ejected })
+        }
+        for (const [at, { bounds, ejected, rates, title }] of sweeps.entries()) {
+          expect({ title, ...swept[at] }).toMatchObject({
+            title,
+            rates,
+            ejected: { ours: ejected, envoy: ejected },
+            ...(bounds === undefined ? {} : { bounds: { ours: bounds, envoy: bounds } })
+          })
+        }
+      }),
+    600_000
+  )
+
+  it.scopedLive(
+    "vectors of when names and hosts are asked for again",
+    () =>
+      Effect.gen(function* () {
+        const { checks, queries } = TrafficVectors
+        const play = onStage((stage) => Promise.all([Traffic.queries(stage, queries), Traffic.probes(stage, checks)]))
+        const wrong = yield* play
+        // A machine that stands still lets a query take too long.
+        expect((wrong.flat().length === 0 ? wrong : yield* play).flat()).toEqual([])
+      }),
     600_000
   )
 

@@ -1,0 +1,277 @@
+/**
+ * The vectors that are seen in what becomes of calls, and in when something is asked, by their numbers. What of them is not
+ * seen, and why:
+ *
+ * | vector | not seen | because |
+ * |---|---|---|
+ * | 4 | how waits grow | Envoy draws them itself, from 0 on, for all names of a cluster together |
+ * | 5, 41 | that it is not later | a busy machine is |
+ * | 6, 42, 43 | how much is drawn | Envoy draws it itself: a jitter of days lets nothing come again |
+ * | 13 | two categories | Envoy rejects them; of one it draws itself |
+ * | 34 | more than about how much | policies that hash, to which draws can be told, have no degraded hosts in Envoy |
+ * | 44 | that the count of ejections falls again | it makes an ejection shorter, and a busy machine longer |
+ * | 46, 47 | fractions of the mean and the bound | Envoy writes down whole numbers |
+ * | 48 | the bound | Envoy writes it down with an ejection alone |
+ */
+import type { JsonObject } from "@bufbuild/protobuf"
+import type * as Traffic from "./EnvoyTraffic.js"
+
+export interface Load {
+  readonly priorities: ReadonlyArray<Traffic.Counts>
+  /** Of a hundred calls. */
+  readonly expected: Traffic.Shares
+}
+
+/** To the integer: Envoy is told the draw. */
+export const loads: Readonly<Record<string, Load>> = {
+  "26": {
+    priorities: [
+      [8, 10],
+      [10, 10]
+    ],
+    expected: { "0 healthy": 100 }
+  },
+  "27": {
+    priorities: [
+      [7, 10],
+      [10, 10]
+    ],
+    expected: { "0 healthy": 98, "1 healthy": 2 }
+  },
+  "28": {
+    priorities: [
+      [5, 10],
+      [10, 10]
+    ],
+    expected: { "0 healthy": 70, "1 healthy": 30 }
+  },
+  "29": {
+    priorities: [
+      [2, 10],
+      [2, 10]
+    ],
+    expected: { "0 all": 50, "1 all": 50 }
+  },
+  "30": {
+    priorities: [
+      [0, 10],
+      [5, 10]
+    ],
+    expected: { "1 healthy": 100 }
+  },
+  "31": {
+    priorities: [
+      [0, 10],
+      [0, 5]
+    ],
+    expected: { "0 all": 67, "1 all": 33 }
+  },
+  "32, in panic": { priorities: [[4, 10]], expected: { "0 all": 100 } },
+  "32, not in panic": { priorities: [[5, 10]], expected: { "0 healthy": 100 } },
+  "33": { priorities: [[3, 10, 0, 5]], expected: { "0 healthy": 100 } },
+  "33, and another priority": {
+    priorities: [
+      [3, 10, 0, 5],
+      [10, 10]
+    ],
+    expected: { "0 healthy": 84, "1 healthy": 16 }
+  },
+  "35": {
+    priorities: [
+      [1, 6],
+      [1, 6],
+      [1, 6]
+    ],
+    expected: { "0 all": 34, "1 all": 33, "2 all": 33 }
+  }
+}
+
+/** About. */
+export const drawnLoads: Readonly<Record<string, Load>> = {
+  "34, few": { priorities: [[2, 10, 3]], expected: { "0 healthy": 40, "0 degraded": 60 } },
+  "34, many": { priorities: [[5, 10, 2]], expected: { "0 healthy": 72, "0 degraded": 28 } }
+}
+
+/** With steps of their own: hosts of calls, and an ejection after another. */
+export const others = ["11", "44"] as const
+
+/** How many of so many calls pass. ★ One category alone: Envoy rejects two. */
+export const drops = [
+  { title: "13, none", percent: 0, calls: 20, passing: 20 },
+  { title: "13", percent: 60, calls: 300, passing: 120 },
+  { title: "13, all", percent: 100, calls: 20, passing: 0 }
+] as const
+
+/** An error of each of so many hosts, and how many are ejected. */
+export const errors = [
+  { title: "45", count: 5, ejected: 0 },
+  { title: "45", count: 5, ejected: 1, outliers: { alwaysEjectOneHost: true } },
+  { title: "45", count: 10, ejected: 1 },
+  { title: "45", count: 100, ejected: 10 }
+] as const
+
+export interface Sweep {
+  readonly title: string
+  readonly failures: ReadonlyArray<number>
+  readonly calls: number
+  readonly outliers: JsonObject
+  /** Percentages of success of hosts with enough calls, and of those that are ejected. */
+  readonly rates: ReadonlyArray<number>
+  readonly ejected: ReadonlyArray<number>
+  /** The mean and the bound, without fractions, where a host is ejected by it. */
+  readonly bounds?: readonly [number, number]
+}
+
+const rates = { consecutive5xx: 0, successRateRequestVolume: 100 }
+/** Calls of an interval, of which each host has as many, and the failures of each. */
+export const sweeps: ReadonlyArray<Sweep> = [
+  {
+    title: "46",
+    rates: [50, 100, 100, 100, 100],
+    ejected: [50],
+    bounds: [90, 52],
+    failures: [0, 0, 0, 0, 5],
+    calls: 50,
+    outliers: { ...rates, successRateRequestVolume: 10 }
+  },
+  {
+    title: "47",
+    rates: [60, 97, 98, 99, 99],
+    ejected: [60],
+    bounds: [90, 61],
+    failures: [1, 2, 3, 1, 40],
+    calls: 500,
+    outliers: rates
+  },
+  {
+    title: "48",
+    rates: [0, 100, 100, 100],
+    ejected: [],
+    failures: [0, 0, 0, 10],
+    calls: 40,
+    outliers: { ...rates, successRateRequestVolume: 10, successRateMinimumHosts: 4 }
+  },
+  {
+    title: "49: 85 %",
+    rates: [15, 20],
+    ejected: [15],
+    failures: [17, 16],
+    calls: 40,
+    outliers: {
+      failurePercentageThreshold: 85,
+      enforcingFailurePercentage: 100,
+      failurePercentageMinimumHosts: 1,
+      failurePercentageRequestVolume: 20,
+      successRateRequestVolume: 20
+    }
+  },
+  {
+    title: "49: a call too few",
+    rates: [100, 100, 100, 100],
+    ejected: [],
+    failures: [0, 0, 0, 0, 0],
+    calls: 99,
+    outliers: { ...rates, successRateRequestVolume: 20 }
+  }
+]
+
+const [brief, never] = ["0.05s", "300s"]
+const failing = { baseInterval: brief, maxInterval: "0.1s" }
+const ttls = { respectDnsTtl: true, dnsRefreshRate: brief }
+const bySeconds = {
+  settings: { ...ttls, dnsRefreshRate: never },
+  expected: { often: "again", atLeast: 1_000 }
+} as const
+export const queries: ReadonlyArray<Traffic.Query> = [
+  {
+    title: "4: a failure, with a rate of its own",
+    type: "STRICT_DNS",
+    answer: "SERVFAIL",
+    settings: { dnsRefreshRate: never, dnsFailureRefreshRate: failing },
+    expected: { often: "again" }
+  },
+  {
+    title: "4: an answer, with a rate of failures",
+    type: "STRICT_DNS",
+    answer: [0],
+    settings: { dnsRefreshRate: never, dnsFailureRefreshRate: failing },
+    expected: { often: "once" }
+  },
+  {
+    title: "4: a failure",
+    type: "STRICT_DNS",
+    answer: "SERVFAIL",
+    settings: { dnsRefreshRate: never },
+    expected: { often: "once" }
+  },
+  {
+    title: "5: the least",
+    type: "STRICT_DNS",
+    answer: [300, 1],
+    ...bySeconds
+  },
+  { title: "5: the first", type: "LOGICAL_DNS", answer: [300, 1], settings: ttls, expected: { often: "once" } },
+  {
+    title: "5: the first is less",
+    type: "LOGICAL_DNS",
+    answer: [1, 300],
+    ...bySeconds
+  },
+  { title: "5: 0 is none", type: "STRICT_DNS", answer: [300, 0], settings: ttls, expected: { often: "again" } },
+  {
+    title: "5: 0 is none, not the first",
+    type: "LOGICAL_DNS",
+    answer: [300, 0],
+    settings: ttls,
+    expected: { often: "once" }
+  },
+  {
+    title: "5: 0 is none, the first",
+    type: "LOGICAL_DNS",
+    answer: [0, 300],
+    settings: ttls,
+    expected: { often: "again" }
+  },
+  {
+    title: "6: an answer",
+    type: "STRICT_DNS",
+    answer: [0],
+    settings: { dnsRefreshRate: brief },
+    jitter: 1_000_000,
+    expected: { often: "once" }
+  },
+  {
+    title: "6: a failure",
+    type: "STRICT_DNS",
+    answer: "SERVFAIL",
+    settings: { dnsRefreshRate: brief },
+    jitter: 1_000_000,
+    expected: { often: "again" }
+  }
+]
+
+const quick = { interval: brief, noTrafficInterval: brief }
+export const checks: ReadonlyArray<Traffic.Checks> = [
+  { title: "41: no traffic", settings: { interval: brief }, expected: { often: "once" } },
+  { title: "41: no traffic, healthy", settings: { noTrafficHealthyInterval: brief }, expected: { often: "again" } },
+  {
+    title: "41: no traffic, failing",
+    settings: { noTrafficHealthyInterval: brief },
+    status: 503,
+    expected: { often: "once" }
+  },
+  {
+    title: "41: traffic",
+    settings: { noTrafficInterval: brief },
+    hasTraffic: true,
+    expected: { often: "at most once" }
+  },
+  { title: "42: no jitter", settings: quick, expected: { often: "again" } },
+  { title: "42: jitter", settings: { ...quick, intervalJitter: "1000000s" }, expected: { often: "once" } },
+  {
+    title: "42: jitter in percent",
+    settings: { ...quick, intervalJitterPercent: 2_000_000_000 },
+    expected: { often: "once" }
+  },
+  { title: "43: the first one", settings: { ...quick, initialJitter: "1000000s" }, expected: { often: "not at all" } }
+]
