@@ -74,14 +74,18 @@ interface Endpoint {
   readonly priority?: number
 }
 
-const eds = (name: string, more: JsonObject): JsonObject & { readonly name: string } => ({
+const eds = (
+  name: string,
+  more: JsonObject,
+  commonLbConfig: JsonObject = {}
+): JsonObject & { readonly name: string } => ({
   name,
   type: "EDS",
   connectTimeout: "10s",
   edsClusterConfig: { edsConfig: { ads: {}, resourceApiVersion: "V3" } },
-  // ★ Else Envoy's hosts may be a second apart.
   ...more,
-  commonLbConfig: { updateMergeWindow: "0s" }
+  // ★ Else Envoy's hosts may be a second apart.
+  commonLbConfig: { ...commonLbConfig, updateMergeWindow: "0s" }
 })
 
 const assignmentOf = (
@@ -129,7 +133,7 @@ const texts = (() => {
 })()
 
 /** Of a priority: all hosts, and of them those that are healthy, degraded, and draining; the others are unhealthy. */
-export type Counts = readonly [healthy: number, all: number, degraded?: number, draining?: number]
+type Counts = readonly [healthy: number, all: number, degraded?: number, draining?: number]
 
 const healthOf = (index: number, [healthy, , degraded = 0, draining = 0]: Counts): string =>
   index < healthy
@@ -141,7 +145,7 @@ const healthOf = (index: number, [healthy, , degraded = 0, draining = 0]: Counts
         : "UNHEALTHY"
 
 /** Calls of a hundred, by who gets them: `0 healthy`, or `0 all` where the health is disregarded. */
-export type Shares = Readonly<Record<string, number>>
+type Shares = Readonly<Record<string, number>>
 
 const tally = (all: ReadonlyArray<string>): Shares =>
   Object.fromEntries(
@@ -149,6 +153,17 @@ const tally = (all: ReadonlyArray<string>): Shares =>
       .sort()
       .map((each) => [each, all.filter((other) => other === each).length])
   )
+
+/** Priorities, and what is said of their load. */
+export interface Load {
+  readonly priorities: ReadonlyArray<Counts>
+  /** Of the cluster. */
+  readonly commonLbConfig?: JsonObject
+  /** Of the assignment. */
+  readonly policy?: JsonObject
+  /** Of a hundred calls. */
+  readonly expected: Shares
+}
 
 /** Hosts of several priorities, and who is who. */
 const hostsOf = (index: number, priorities: ReadonlyArray<Counts>) =>
@@ -164,13 +179,17 @@ const hostsOf = (index: number, priorities: ReadonlyArray<Counts>) =>
 const callsOf = async (
   stage: Stage,
   index: number,
-  priorities: ReadonlyArray<Counts>,
+  { commonLbConfig, policy, priorities }: Load,
   lbPolicy: string,
   hashes: ReadonlyArray<string>
 ) => {
   const name = `load${index}`
   const endpoints = hostsOf(index, priorities)
-  const service = await begin(stage, eds(name, { lbPolicy }), assignmentOf(name, stage.hosts.port, endpoints))
+  const service = await begin(
+    stage,
+    eds(name, { lbPolicy }, commonLbConfig),
+    assignmentOf(name, stage.hosts.port, endpoints, policy)
+  )
   await ready(stage, service, name, endpoints.length)
   const calls = await inTurn(hashes, 10, (hash) => stage.world.envoy.call(name, { [hashHeader]: hash }))
   const got = calls.map(({ address }) => endpoints.find((each) => each.address === address))
@@ -191,9 +210,9 @@ const callsOf = async (
 export const load = async (
   stage: Stage,
   index: number,
-  priorities: ReadonlyArray<Counts>
+  given: Load
 ): Promise<{ readonly ours: Shares; readonly envoy: Shares; readonly apart: ReadonlyArray<number> }> => {
-  const { envoy, ours } = await callsOf(stage, index, priorities, "RING_HASH", texts)
+  const { envoy, ours } = await callsOf(stage, index, given, "RING_HASH", texts)
   return { ours: tally(ours), envoy: tally(envoy), apart: ours.flatMap((each, at) => (each === envoy[at] ? [] : [at])) }
 }
 
@@ -201,10 +220,10 @@ export const load = async (
 export const drawnLoad = async (
   stage: Stage,
   index: number,
-  priorities: ReadonlyArray<Counts>
+  given: Load
 ): Promise<{ readonly ours: Shares; readonly envoy: Shares }> => {
   const calls = times(500).map(String)
-  const { envoy, ours } = await callsOf(stage, index, priorities, "RANDOM", calls)
+  const { envoy, ours } = await callsOf(stage, index, given, "RANDOM", calls)
   const about = Object.entries(tally(envoy)).map(([who, count]) => [who, count / 5] as const)
   return { ours: tally(ours), envoy: Object.fromEntries(about) }
 }

@@ -16,14 +16,8 @@
 import type { JsonObject } from "@bufbuild/protobuf"
 import type * as Traffic from "./EnvoyTraffic.js"
 
-export interface Load {
-  readonly priorities: ReadonlyArray<Traffic.Counts>
-  /** Of a hundred calls. */
-  readonly expected: Traffic.Shares
-}
-
 /** To the integer: Envoy is told the draw. */
-export const loads: Readonly<Record<string, Load>> = {
+export const loads: Readonly<Record<string, Traffic.Load>> = {
   "26": {
     priorities: [
       [8, 10],
@@ -76,6 +70,22 @@ export const loads: Readonly<Record<string, Load>> = {
     ],
     expected: { "0 healthy": 84, "1 healthy": 16 }
   },
+  "27, with another factor": {
+    priorities: [
+      [7, 10],
+      [10, 10]
+    ],
+    policy: { overprovisioningFactor: 100 },
+    expected: { "0 healthy": 70, "1 healthy": 30 }
+  },
+  "29, and there is never panic": {
+    priorities: [
+      [2, 10],
+      [2, 10]
+    ],
+    commonLbConfig: { healthyPanicThreshold: { value: 0 } },
+    expected: { "0 healthy": 50, "1 healthy": 50 }
+  },
   "35": {
     priorities: [
       [1, 6],
@@ -86,8 +96,16 @@ export const loads: Readonly<Record<string, Load>> = {
   }
 }
 
-/** About. */
-export const drawnLoads: Readonly<Record<string, Load>> = {
+/** About, and in panic: the same policies know no `fail_traffic_on_panic`. */
+export const drawnLoads: Readonly<Record<string, Traffic.Load>> = {
+  "29, and calls in panic fail": {
+    priorities: [
+      [2, 10],
+      [2, 10]
+    ],
+    commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } },
+    expected: { none: 100 }
+  },
   "34, few": { priorities: [[2, 10, 3]], expected: { "0 healthy": 40, "0 degraded": 60 } },
   "34, many": { priorities: [[5, 10, 2]], expected: { "0 healthy": 72, "0 degraded": 28 } }
 }

@@ -142,10 +142,8 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(Peer.title("clusters besid
                 Traffic.sweep(stage, index, failures, calls, outliers)
               )
             ),
-            Promise.all(loads.map(([, { priorities }], index) => Traffic.load(stage, index, priorities))),
-            Promise.all(
-              drawn.map(([, { priorities }], index) => Traffic.drawnLoad(stage, loads.length + index, priorities))
-            ),
+            Promise.all(loads.map(([, each], index) => Traffic.load(stage, index, each))),
+            Promise.all(drawn.map(([, each], index) => Traffic.drawnLoad(stage, loads.length + index, each))),
             Traffic.originalDst(stage),
             Traffic.ejectionTimes(stage),
             Promise.all(drops.map(({ calls, percent }) => Traffic.drops(stage, percent, calls))),
