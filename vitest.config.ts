@@ -1,9 +1,18 @@
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
-import projects from "./vitest.workspace.ts"
+import { BaseSequencer } from "vitest/node"
+import projects, { long } from "./vitest.workspace.ts"
 
 // Tests run on the sources of our packages: the condition is the first in each package's exports.
 const conditions = ["@effect-xds/source", "module", "node", "import", "default"]
+
+/** The long files first. With them their projects: one project's threads are waited for before the next one's begin. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: Parameters<BaseSequencer["sort"]>[0]): ReturnType<BaseSequencer["sort"]> {
+    const place = (path: string): number => (long.includes(path) ? long.indexOf(path) : long.length)
+    return (await super.sort(files)).sort((a, b) => place(a.moduleId) - place(b.moduleId))
+  }
+}
 
 export default defineConfig({
   resolve: { conditions },
@@ -17,6 +26,7 @@ export default defineConfig({
     // All cores: a test waits for sockets and processes as often as it computes, and the default leaves one core to nobody.
     maxWorkers: "100%",
     minWorkers: 1,
+    sequence: { sequencer: LongFirst },
     // What is imported stays for the next file of tests: half of what most of them take is imports.
     poolOptions: { threads: { isolate: false } },
     // Lines: what differs in ten thousand of them would keep a worker busy for minutes, and vitest gives it up after one.

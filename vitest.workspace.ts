@@ -5,6 +5,8 @@
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 
+const here = (path: string): string => join(import.meta.dirname, path)
+
 const alone = [
   // They count how often a method of the language is called: where one was ever replaced, what calls it stays slow.
   "packages/core/test/LargeRequest.test.ts",
@@ -15,8 +17,31 @@ const alone = [
   "packages/transport-filesystem/test/ReadingDefect.test.ts",
   "packages/transport-filesystem/test/ResourceDirectory.test.ts",
   "packages/transport-filesystem/test/ResponseDirectory.test.ts",
-  "packages/transport-filesystem/test/ResponseFile.test.ts"
-].map((path) => join(import.meta.dirname, path))
+  "packages/transport-filesystem/test/ResponseFile.test.ts",
+  // It takes longer than all others of its package, whose other thread would wait for it.
+  "packages/transport-filesystem/test/PlainYaml.test.ts"
+].map(here)
+
+/**
+ * What takes long and would begin late, where a core would wait for it: vitest begins with the largest files. The packages
+ * whose files do not fill two threads come first: processes fill what they leave, for as long as there are any.
+ */
+export const long = [
+  // In threads.
+  "packages/transport-rest/test/strangers.test.ts",
+  "packages/server/test/counts.test.ts",
+  "packages/server/test/strangers.test.ts",
+  // In processes.
+  "packages/transport-filesystem/test/PlainYaml.test.ts",
+  "examples/envoy/test/envoy.test.ts",
+  "packages/cli/test/serve.test.ts",
+  "packages/core/test/LargeRequest.test.ts",
+  "packages/cli/test/client.test.ts",
+  "packages/cli/test/program.test.ts",
+  "examples/client/test/main.test.ts",
+  "packages/transport-filesystem/test/ResponseDirectory.test.ts",
+  "examples/grpc/test/demo.test.ts"
+].map(here)
 
 const packages = ["packages", "examples"]
   .filter((folder) => existsSync(join(import.meta.dirname, folder)))

@@ -249,45 +249,42 @@ for (let round = 0; ; round++) {
 `
 
 describe("a writer that is killed", () => {
-  it.scopedLive(
-    "leaves no half file, and its temporary files are taken away by the next one",
-    () =>
-      Effect.gen(function* () {
-        const root = join(import.meta.dirname, "..")
-        if (!existsSync(join(root, "dist", "index.js"))) {
-          return yield* Effect.dieMessage("the program runs the built package: run npx tsc -b first")
-        }
-        const directory = yield* Directories.temporary
-        const path = directory.at("cds.pb")
-        let interrupted = 0
-        for (let round = 0; round < 6; round++) {
-          const child = yield* Effect.acquireRelease(
-            Effect.sync(() =>
-              spawn(process.execPath, ["--input-type=module", "-e", program, directory.path, "binary"], {
-                cwd: root,
-                stdio: ["ignore", "pipe", "inherit"]
-              })
-            ),
-            (running: ChildProcess) => Effect.sync(() => running.kill("SIGKILL"))
-          )
-          let lines = 0
-          child.stdout?.on("data", () => lines++)
-          yield* Wait.until("some writes", () => lines > round % 3)
-          yield* Wait.until("a write that is under way", () =>
-            readdirSync(directory.path).some((name) => name.endsWith(".xds-tmp"))
-          )
-          child.kill("SIGKILL")
-          yield* Wait.until("its end", () => child.signalCode !== null)
+  it.scopedLive("leaves no half file, and its temporary files are taken away by the next one", () =>
+    Effect.gen(function* () {
+      const root = join(import.meta.dirname, "..")
+      if (!existsSync(join(root, "dist", "index.js"))) {
+        return yield* Effect.dieMessage("the program runs the built package: run npx tsc -b first")
+      }
+      const directory = yield* Directories.temporary
+      const path = directory.at("cds.pb")
+      let interrupted = 0
+      for (let round = 0; round < 6; round++) {
+        const child = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            spawn(process.execPath, ["--input-type=module", "-e", program, directory.path, "binary"], {
+              cwd: root,
+              stdio: ["ignore", "pipe", "inherit"]
+            })
+          ),
+          (running: ChildProcess) => Effect.sync(() => running.kill("SIGKILL"))
+        )
+        let lines = 0
+        child.stdout?.on("data", () => lines++)
+        yield* Wait.until("some writes", () => lines > round % 3)
+        yield* Wait.until("a write that is under way", () =>
+          readdirSync(directory.path).some((name) => name.endsWith(".xds-tmp"))
+        )
+        child.kill("SIGKILL")
+        yield* Wait.until("its end", () => child.signalCode !== null)
 
-          const { resources } = yield* ResourceFile.parseResponse({ file: path, bytes: readFileSync(path) })
-          expect([500, 700]).toContain(resources.length)
-          if (readdirSync(directory.path).some((name) => name.endsWith(".xds-tmp"))) interrupted++
-          yield* ResponseDirectory.make(directory.path)
-          expect(filesOf(directory.path)).toEqual(["cds.pb", "lds.pb"])
-        }
-        console.log(`killed 6 times, ${interrupted} times in the middle of a write`)
-        expect(interrupted).toBeGreaterThan(0)
-      }),
-    60_000
+        const { resources } = yield* ResourceFile.parseResponse({ file: path, bytes: readFileSync(path) })
+        expect([500, 700]).toContain(resources.length)
+        if (readdirSync(directory.path).some((name) => name.endsWith(".xds-tmp"))) interrupted++
+        yield* ResponseDirectory.make(directory.path)
+        expect(filesOf(directory.path)).toEqual(["cds.pb", "lds.pb"])
+      }
+      console.log(`killed 6 times, ${interrupted} times in the middle of a write`)
+      expect(interrupted).toBeGreaterThan(0)
+    })
   )
 })
