@@ -106,6 +106,11 @@ interface Check extends Timed {
 /** Milliseconds of the longest sleep. */
 const longest = 3_600_000
 
+/** From so many checks on those that are due within a few milliseconds are woken together: each sleep is a fiber. */
+const many = 1_000
+/** Milliseconds that the shortest sleep then is, and that a probe and a timeout are late at most for it. */
+const shortest = 5
+
 /** ★ A prober that dies has no answer. */
 const noAnswer: HealthCheck.Result = { _tag: "Network" }
 
@@ -277,10 +282,12 @@ export const make = ({
     let sleeper: Fiber.RuntimeFiber<void> | undefined
     const wakeAt = (at: number): void => {
       if (at >= wakes || isClosed) return
+      // ★ One that is to come soon is soon enough.
+      if (deadlines.size > many && wakes - now() <= shortest) return
       sleeper?.unsafeInterruptAsFork(FiberId.none)
       wakes = at
       // Timers of Node cannot wait for longer than 24 days; an early wake-up finds nothing to do.
-      const wait = Math.min(Math.max(0, at - now()), longest)
+      const wait = Math.min(Math.max(deadlines.size > many ? shortest : 0, at - now()), longest)
       sleeper = fork(
         Effect.map(Effect.sleep(wait), () => {
           sleeper = undefined

@@ -10,6 +10,11 @@ export interface Timed {
 export class DeadlineHeap<A extends Timed> {
   private readonly items: Array<A> = []
 
+  /** How many have one. */
+  get size(): number {
+    return this.items.length
+  }
+
   /** When the first one is; Infinity if there is none. */
   get next(): number {
     return this.items[0]?.at ?? Number.POSITIVE_INFINITY
