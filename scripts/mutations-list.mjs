@@ -2171,6 +2171,13 @@ const discovery = [
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
+    fault: "of many checks each that is due has a sleep of its own",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "deadlines.size > many ? shortest : 0",
+    becomes: "0",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
     fault: "timeouts of probes are no failures of the network",
     file: "packages/discovery-node/src/internal/CheckCounts.ts",
     line: 'if (result === "Network" || result === "Timeout") count',

@@ -180,6 +180,37 @@ describe("metrics", () => {
   )
 })
 
+it.scoped(
+  "★ of thousands of hosts those that are due within 5 ms are woken together, and none is later than that",
+  () =>
+    Effect.gen(function* () {
+      const began = new Map<string, number>()
+      const prober: Prober.Prober = {
+        open: ({ address }) =>
+          Effect.succeed(() =>
+            Effect.map(Effect.clock, (clock) => {
+              began.set(address, clock.unsafeCurrentTimeMillis())
+              return { _tag: "Success" } as const
+            })
+          )
+      }
+      const often = checker("", { initialJitter: 1_000 })
+      const made = HealthChecker.make({ cluster: "many", checkers: [often], on: () => undefined, maxProbes: 9_000 })
+      const checks = yield* Effect.provideService(made, Prober.Prober, prober)
+      const due: Array<number> = []
+      for (let n = 0; n < 4_000; n++) {
+        yield* checks.check(Host.make(String(n)))
+        const [status] = yield* checks.status(String(n))
+        due.push(status?.next ?? 0)
+      }
+      yield* adjust(1_010)
+      const late = due.map((at, n) => (began.get(String(n)) ?? Number.POSITIVE_INFINITY) - at)
+      expect([Math.min(...late) >= 0, Math.max(...late) <= 5]).toEqual([true, true])
+      // Four are due in each millisecond.
+      expect(new Set(began.values()).size).toBeLessThanOrEqual(1_010 / 5)
+    })
+)
+
 describe("one host", () => {
   it.scoped("probes at its intervals; what comes of results", () =>
     Effect.gen(function* () {
