@@ -201,8 +201,8 @@ const server = [
   {
     fault: "a round keeps its state although nothing of it went out",
     file: "ServerStream.ts",
-    line: "(each) => each.order <= place && Due.isChanged(self.options.protocol, each, newest)",
-    becomes: "(each) => Due.isChanged(self.options.protocol, each, newest)"
+    line: "(each) => each.order <= place && Due.isChanged(found, self.options.protocol, each, newest)",
+    becomes: "(each) => Due.isChanged(found, self.options.protocol, each, newest)"
   },
   {
     fault: "what had its turn in a round goes before what refers to it there",
@@ -369,10 +369,10 @@ const server = [
   },
   {
     fault: "what changed among many resources is found at once",
-    file: "ServerStream.ts",
-    line: "  yield* findDifferences(self, group)\n",
-    becomes: "",
-    by: "packages/core/test/LargeRequest.test.ts"
+    file: "packages/core/src/Due.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: "      yield* ResourceSet.differing(set, mark)\n",
+    becomes: ""
   },
   {
     fault: "listeners that are gone are taken away after the new ones",
@@ -654,8 +654,8 @@ const server = [
   {
     fault: "a better match that appears elsewhere concerns nobody",
     file: "Subscription.ts",
-    line: "if (difference.domains.length === 0 && difference.touched.size",
-    becomes: "if (difference.touched.size"
+    line: "  difference.domains.length === 0 && difference.touched.size",
+    becomes: "  difference.touched.size"
   },
   {
     fault: "a client that comes back by a name that another has now is not told that it is gone",
@@ -3729,5 +3729,18 @@ export const mutations = [
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "const window = this.#paused ? streamWindow : 0",
     becomes: "const window = 0"
+  },
+  {
+    fault: "which of many names a change concerns is found in one turn",
+    file: "packages/core/src/Due.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: "if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue",
+    becomes: "if (Subscriptions.lookedAt(subscription, set) > 0) continue"
+  },
+  {
+    fault: "what was found to change on the way to another state is taken for this one",
+    file: "packages/core/src/Due.ts",
+    line: "found.get(subscription)?.get(set) ??",
+    becomes: "found.get(subscription)?.values().next().value ??"
   }
 ]

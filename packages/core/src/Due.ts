@@ -9,7 +9,9 @@ import type { Protocol } from "./Request.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
 import * as ResourceGroups from "./ResourceGroup.js"
 import * as ResourceSet from "./ResourceSet.js"
+import type { Round } from "./Round.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import type * as Steps from "./Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
@@ -36,6 +38,57 @@ export interface Due {
 
 const nothing: ReadonlySet<string> = new Set()
 
+/**
+ * What changed for subscriptions of many names, as it was found beforehand, in steps.
+ *
+ * @since 0.1.0
+ */
+export type Found = ReadonlyMap<Subscription, ReadonlyMap<ResourceSet.ResourceSet, Subscriptions.Changes>>
+
+const nothingFound: Found = new Map()
+
+/**
+ * Finds what changed on the way to each state that subscriptions may be brought to, where that may take long: in steps, and what
+ * is different in the sets for all streams that are where this one is. What is done with it after that finds it known.
+ *
+ * @since 0.1.0
+ */
+export const find = function* (
+  { namesPerStep, protocol }: { readonly namesPerStep: number; readonly protocol: Protocol },
+  subscriptions: ReadonlyArray<Subscription>,
+  newest: ResourceGroup,
+  round: Round
+): Steps.Steps<Found> {
+  let found: Map<Subscription, Map<ResourceSet.ResourceSet, Subscriptions.Changes>> | undefined
+  for (const subscription of subscriptions) {
+    const { mark, typeUrl } = subscription
+    if (mark === undefined) continue
+    let last: ResourceSet.ResourceSet | undefined
+    for (const group of [newest, round.group, round.changes?.group]) {
+      if (group === undefined) continue
+      const set = ResourceGroups.set(group, typeUrl)
+      if (set === last || set.mark === mark) continue
+      last = set
+      yield* ResourceSet.differing(set, mark)
+      if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue
+      found ??= new Map()
+      const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, Subscriptions.Changes>()
+      found.set(subscription, ofSets)
+      if (!ofSets.has(set))
+        ofSets.set(set, yield* Subscriptions.changing(subscription, set, protocol === "Incremental"))
+    }
+  }
+  return found ?? nothingFound
+}
+
+const changesOf = (
+  found: Found,
+  protocol: Protocol,
+  subscription: Subscription,
+  set: ResourceSet.ResourceSet
+): Subscriptions.Changes =>
+  found.get(subscription)?.get(set) ?? Subscriptions.changes(subscription, set, protocol === "Incremental")
+
 /** Whether the client is to have nothing by a name. */
 const isLost = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
   protocol === "Incremental" ? Subscriptions.isLost(self, set, name) : ResourceSet.get(set, name) === undefined
@@ -45,10 +98,15 @@ const isLost = (protocol: Protocol, self: Subscription, set: ResourceSet.Resourc
  *
  * @since 0.1.0
  */
-export const isChanged = (protocol: Protocol, subscription: Subscription, group: ResourceGroup): boolean => {
+export const isChanged = (
+  found: Found,
+  protocol: Protocol,
+  subscription: Subscription,
+  group: ResourceGroup
+): boolean => {
   const set = ResourceGroups.set(group, subscription.typeUrl)
   if (subscription.mark === undefined || subscription.mark === set.mark) return false
-  const { changed, superseded } = Subscriptions.changes(subscription, set, protocol === "Incremental")
+  const { changed, superseded } = changesOf(found, protocol, subscription, set)
   return changed.length + superseded.size > 0
 }
 
@@ -59,6 +117,7 @@ export const isChanged = (protocol: Protocol, subscription: Subscription, group:
  * @since 0.1.0
  */
 export const settle = (
+  found: Found,
   options: { readonly protocol: Protocol; readonly typeUrl: string | undefined; readonly ttl: boolean },
   subscription: Subscription,
   group: ResourceGroup,
@@ -69,7 +128,7 @@ export const settle = (
   let current = subscription
   let changes = Subscriptions.noChanges
   if (current.mark !== undefined && current.mark !== set.mark) {
-    changes = Subscriptions.changes(current, set, protocol === "Incremental")
+    changes = changesOf(found, protocol, current, set)
     const silent = protocol === "StateOfTheWorld" && StateOfTheWorld.deletionsAreSilent(current)
     const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
     // What was asked for by an alias is looked up in the mark, so that stays until it is answered.

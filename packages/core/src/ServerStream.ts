@@ -650,11 +650,11 @@ const gatesOf = (
 const isLate = (subscription: Subscription): boolean => !isFirstPhase(subscription)
 
 /** Takes on the newest state of the group, unless a type up to the round's place would have to go again. */
-const stateOf = (self: ServerStream, newest: ResourceGroup): ResourceGroup => {
+const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): ResourceGroup => {
   const { group, place } = self.round
   if (group === undefined || group === newest) return newest
   const isAgain = self.subscriptions.some(
-    (each) => each.order <= place && Due.isChanged(self.options.protocol, each, newest)
+    (each) => each.order <= place && Due.isChanged(found, self.options.protocol, each, newest)
   )
   return isAgain ? group : newest
 }
@@ -663,12 +663,12 @@ const stateOf = (self: ServerStream, newest: ResourceGroup): ResourceGroup => {
  * Brings the round and its phases to where they are now, and finds what each subscription has to send: in the order of
  * subscriptions.
  */
-const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Due.Due> => {
+const plan = (self: Draft, found: Due.Found, newest: ResourceGroup, now: number): ReadonlyArray<Due.Due> => {
   const { options } = self
   const { protocol } = options
-  const group = stateOf(self, newest)
+  const group = stateOf(self, found, newest)
   const settle = (index: number, each: Subscription, of: ResourceGroup): Due.Due => {
-    const [settled, due] = Due.settle(options, each, of, newest)
+    const [settled, due] = Due.settle(found, options, each, of, newest)
     if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
     return due
   }
@@ -681,7 +681,7 @@ const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Du
   const isCorrected = before.some(({ awaited }, index) => awaited !== self.subscriptions[index]?.awaited)
   if (isCorrected && changes !== undefined) changes = { ...changes, anew: true }
   const isPending = (of: ResourceGroup) =>
-    self.subscriptions.some((each) => isLate(each) && Due.isChanged(protocol, each, of))
+    self.subscriptions.some((each) => isLate(each) && Due.isChanged(found, protocol, each, of))
   /** The state whose changes all went out, if there is one now. */
   let completed: ResourceGroup | undefined
   let changed = false
@@ -695,7 +695,7 @@ const plan = (self: Draft, newest: ResourceGroup, now: number): ReadonlyArray<Du
   if (!dues.some((due) => due.update)) {
     const { place } = self.round
     const isAgain = self.subscriptions.some(
-      (each) => isLate(each) && each.order <= place && Due.isChanged(protocol, each, group)
+      (each) => isLate(each) && each.order <= place && Due.isChanged(found, protocol, each, group)
     )
     if (changes === undefined || !isAgain) changes = Round.hold(changes, group, gatesOf(self, now, isFirstPhase), false)
     complete()
@@ -750,10 +750,10 @@ const flush = function* (self: Draft, now: number): Steps.Steps<Output | undefin
   if (!self.credit || group === undefined) return undefined
   const part = nextPart(self, now)
   if (part !== undefined) return part
-  yield* findDifferences(self, group)
   while (!isQuiet(self, group)) {
-    const dues = plan(self, group, now)
-    const turn = turnOf(self, dues, group, now)
+    const found = yield* Due.find(self.options, self.subscriptions, group, self.round)
+    const dues = plan(self, found, group, now)
+    const turn = turnOf(self, found, dues, group, now)
     if (turn === undefined) {
       const isOver = self.round.turned.length === 0
       self.round = Round.next(self.round)
@@ -770,20 +770,6 @@ const flush = function* (self: Draft, now: number): Steps.Steps<Output | undefin
   return undefined
 }
 
-/**
- * Finds what changed where that may take long: in steps, and for all streams that are where this one is. What is done with it after
- * that finds it known.
- */
-const findDifferences = function* ({ round, subscriptions }: Draft, newest: ResourceGroup): Steps.Steps<void> {
-  for (const { mark, typeUrl } of subscriptions) {
-    if (mark === undefined) continue
-    const set = ResourceGroups.set(newest, typeUrl)
-    if (set.mark !== mark) yield* ResourceSet.differing(set, mark)
-    const before = round.group === undefined ? set : ResourceGroups.set(round.group, typeUrl)
-    if (before !== set && before.mark !== mark) yield* ResourceSet.differing(before, mark)
-  }
-}
-
 /** What a type may send in its turn. */
 interface Turn {
   readonly subscription: Subscription
@@ -798,6 +784,7 @@ interface Turn {
 /** Whose turn it is: that of the first type behind the round's place that has something to send, then that of deletions. */
 const turnOf = (
   self: ServerStream,
+  found: Due.Found,
   dues: ReadonlyArray<Due.Due>,
   group: ResourceGroup,
   now: number
@@ -859,7 +846,7 @@ const turnOf = (
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
   if (subscription === undefined || due === undefined || removals === undefined || due.update) return undefined
   // What has its turn, or changes to send in the next round, takes them along then.
-  if (round.turned.includes(subscription.typeUrl) || Due.isChanged(options.protocol, subscription, group))
+  if (round.turned.includes(subscription.typeUrl) || Due.isChanged(found, options.protocol, subscription, group))
     return undefined
   return { subscription, due, place: never, updates: true, removals }
 }

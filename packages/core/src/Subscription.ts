@@ -499,7 +499,19 @@ export const isIdle = (self: Subscription): boolean =>
  *
  * @since 0.1.0
  */
-export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
+export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes =>
+  self.mark === undefined || self.mark === set.mark ? noChanges : Steps.toEnd(changing(self, set, incremental))
+
+/**
+ * The same in steps: a client may have asked for a hundred thousand names.
+ *
+ * @since 0.1.0
+ */
+export const changing = function* (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  incremental: boolean
+): Steps.Steps<Changes> {
   if (self.mark === undefined || self.mark === set.mark) return noChanges
   const { lingering, mark } = self
   const find = incremental ? ResourceSet.find : ResourceSet.get
@@ -513,7 +525,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
     if (incremental && !HashMap.isEmpty(self.names)) {
       const named = new Map(removed)
       const moved = new Set<Resource>()
-      seeNames(self, difference, (name) => {
+      yield* seeNames(self, difference, (name) => {
         const own = ResourceSet.nameAt(mark, name)
         // Beside a wildcard, too, the client may know it by the name it asked for.
         const now = find(set, name)
@@ -538,7 +550,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
   const gone = new Map<string, Resource | undefined>()
   const returned: Array<string> = []
   const superseded = new Set<string>()
-  seeNames(self, difference, (name, held) => {
+  yield* seeNames(self, difference, (name, held) => {
     const now = find(set, name)
     const own = held === "" || !incremental ? name : ResourceSet.nameAt(mark, name)
     const before = difference.removed.get(own)
@@ -557,19 +569,40 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
   return { changed: Array.from(changed.values()), gone, returned, superseded }
 }
 
+/** Whether a difference is looked up among the names that were asked for; else the names in it. */
+const isSmaller = ({ names }: Subscription, difference: ResourceSet.Difference): boolean =>
+  difference.domains.length === 0 && difference.touched.size < HashMap.size(names)
+
+/**
+ * How many names are looked at to find what changed in the set: nothing is asked again for those that are few.
+ *
+ * @since 0.1.0
+ */
+export const lookedAt = (self: Subscription, set: ResourceSet.ResourceSet): number => {
+  if (self.mark === undefined || self.mark === set.mark || HashMap.isEmpty(self.names)) return 0
+  const difference = ResourceSet.difference(set, self.mark)
+  return isSmaller(self, difference) ? difference.touched.size : HashMap.size(self.names)
+}
+
 /** Visits the names that were asked for and that a difference concerns. */
-const seeNames = (
-  { names }: Subscription,
+const seeNames = function* (
+  self: Subscription,
   difference: ResourceSet.Difference,
   see: (name: string, held: string) => void
-): void => {
-  if (difference.domains.length === 0 && difference.touched.size < HashMap.size(names)) {
+): Steps.Steps<void> {
+  const { names } = self
+  let count = 0
+  if (isSmaller(self, difference)) {
     for (const name of difference.touched.keys()) {
       const held = HashMap.get(names, name)
       if (Option.isSome(held)) see(name, held.value)
+      if (++count % Steps.atOnce === 0) yield
     }
   } else {
-    for (const [name, held] of names) if (ResourceSet.concerns(difference, name)) see(name, held)
+    for (const [name, held] of names) {
+      if (ResourceSet.concerns(difference, name)) see(name, held)
+      if (++count % Steps.atOnce === 0) yield
+    }
   }
 }
 

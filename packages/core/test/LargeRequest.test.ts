@@ -244,6 +244,7 @@ describe("a request with many names", () => {
       namesFrom(0, 4_000).map((name) => toResource({ typeUrl: type, name, content }))
     const upsert = [...of(typeUrl, 1), ...of(clusters, 1)]
     const changed = of(clusters, 2)
+    const others = of(typeUrl, 2)
     const holding = (names: ReadonlyArray<string>) => new Map(names.map((name) => [name, "other"]))
     const all = namesFrom(0, 4_000)
     const wild = Request.incremental({ typeUrl: clusters })
@@ -266,6 +267,18 @@ describe("a request with many names", () => {
         Request.incremental({ typeUrl: clusters, initialResourceVersions: holding(namesFrom(50_000, 4_000)) })
       ],
       "incremental, names": [Request.incremental({ typeUrl, resourceNamesSubscribe: all })],
+      "incremental, names, and what changed": [
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: all }),
+        changed
+      ],
+      "incremental, many names of which a few are among what changed": [
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: namesFrom(3_990, 4_000) }),
+        changed
+      ],
+      "incremental, names beside a wildcard, and what changed": [
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: ["*", ...all] }),
+        changed
+      ],
       "incremental, assignments that clusters are warmed with": [
         Request.incremental({ typeUrl, resourceNamesSubscribe: all }),
         wild
@@ -276,7 +289,12 @@ describe("a request with many names", () => {
         Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all, responseNonce: "1" })
       ],
       "state of the world, names of a full state": [Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all })],
-      "state of the world, names": [Request.stateOfTheWorld({ typeUrl, resourceNames: all })]
+      "state of the world, names of a full state, and what changed": [
+        Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all }),
+        changed
+      ],
+      "state of the world, names": [Request.stateOfTheWorld({ typeUrl, resourceNames: all })],
+      "state of the world, names, and what changed": [Request.stateOfTheWorld({ typeUrl, resourceNames: all }), others]
     }
     it.each(Object.entries(cases))("%s", (_, inputs) => {
       // What many streams share is made for the first of them.
