@@ -190,10 +190,11 @@ export const layer = (options: Options = {}): Layer.Layer<ServerTransport.Server
   Layer.succeed(ServerTransport.ServerTransport, make(options))
 
 /**
- * Bytes that a client may send on a connection before it is told that they were read: Node says so as soon as they have come.
- * With what HTTP/2 begins with, 64 KB, streams would wait for one another.
+ * Bytes that a client may send on a connection before it is told that they were read; Node says so as soon as they have come. With
+ * what HTTP/2 begins with, 64 KB, streams would wait for one another. With many times as much, what waits in the socket has left
+ * the processor's cache before it is read.
  */
-const connectionWindow = 16 * 1024 * 1024
+const connectionWindow = 1024 * 1024
 /** Bytes of a frame: with what HTTP/2 begins with, 16 KB, a window would be sixteen pieces of work. */
 const maxFrameSize = streamWindow
 

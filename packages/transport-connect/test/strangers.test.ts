@@ -402,8 +402,8 @@ describe("requests", () => {
       for (let number = 0; number < 200; number++) Http2Client.open(client).stream.end(message)
       yield* until(() => streams.length === 200 && streams.every(({ ends }) => ends.length === 1))
       expect(streams.every(({ requests }) => requests.length === 1)).toBe(true)
-      // What is read from a socket at once.
-      expect(most).toBeLessThanOrEqual(65_536)
+      // What is read from a socket at once, and once more when something was written to it meanwhile.
+      expect(most).toBeLessThanOrEqual(4 * 65_536)
       expect(most).toBeGreaterThan(0)
     })
   )
