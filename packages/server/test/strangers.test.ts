@@ -44,7 +44,10 @@ const used = Effect.gen(function* () {
   return now
 })
 
-/** How much is left of five thousand. What is measured is not only theirs, so it is measured again before it counts. */
+/**
+ * How much is left of five thousand after as many others. What is measured is not only theirs, so it is measured again before it
+ * counts.
+ */
 const expectNothingLeft = <E>(visit: (round: number) => Effect.Effect<void, E>) =>
   Effect.gen(function* () {
     yield* visit(0)
@@ -171,7 +174,7 @@ const behaviours: ReadonlyArray<(id: string, open: (protocol: Request.Protocol) 
 
 describe("a server", () => {
   it.scopedLive(
-    "keeps nothing of five thousand strangers that came and went",
+    "keeps nothing of ten thousand strangers that came and went",
     () =>
       Effect.gen(function* () {
         const { layer, open } = transport()
@@ -377,7 +380,7 @@ describe("what a client names", () => {
 
 describe("a store", () => {
   it.effect(
-    "keeps nothing of five thousand groups that were set and cleared",
+    "keeps nothing of ten thousand groups that were set and cleared",
     () =>
       Effect.gen(function* () {
         const store = yield* SnapshotStore.makeMemory()
