@@ -3713,7 +3713,7 @@ export const mutations = [
     fault: "what comes for a turn that is over is taken from the socket nevertheless",
     file: "packages/transport-connect/src/internal/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "      this.#hold()\n",
+    line: "      this.intake.hold()\n",
     becomes: ""
   },
   {

@@ -134,8 +134,6 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #workingBytes = 0
   /** What comes waits within the window of the stream. */
   #paused = false
-  /** What is read next came when a turn was over; what comes on the connection waits in its socket till then. */
-  #holding = false
   /** The client has ended its side. */
   #peerEnded = false
 
@@ -274,8 +272,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (this.#reading || !this.#wanted || this.#unread.length > 0) return this.#keepUnread(chunk)
     if (this.shared.turns.isOver()) {
       this.#keepUnread(chunk)
-      this.#hold()
-      return this.#readLater(this.#goOn, false)
+      this.intake.hold()
+      return this.#readLater(this.#letGo, false)
     }
     this.#read(chunk)
     this.#noteHeld()
@@ -286,18 +284,6 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#unreadBytes += chunk.length
     if (this.#unreadBytes > mostUnread) this.#pause()
     this.#noteHeld()
-  }
-
-  #hold(): void {
-    if (this.#holding) return
-    this.#holding = true
-    this.intake.hold()
-  }
-
-  #release(): void {
-    if (!this.#holding) return
-    this.#holding = false
-    this.intake.release()
   }
 
   #pause(): void {
@@ -329,8 +315,13 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   readonly #goOn = (): void => {
     this.#reading = false
-    this.#release()
     this.#readOn()
+  }
+
+  /** The same where the connection waited in its socket for this turn. */
+  readonly #letGo = (): void => {
+    this.intake.release()
+    this.#goOn()
   }
 
   /** Reads what waits, as far as it may. */
