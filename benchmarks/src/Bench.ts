@@ -3,15 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { CaseError } from "./Child.js"
-import type { Client } from "./Client.js"
+import { Client } from "./Client.js"
 import type { Encoded, Kind } from "./Fixtures.js"
 import * as Fixtures from "./Fixtures.js"
 import type { Program } from "./GoPrograms.js"
 import type { Counts, Expected, Open } from "./Load.js"
 import { Load } from "./Load.js"
-import type { Peer, ServerPeer } from "./Peer.js"
+import type { ClientPeer, Peer, ServerPeer } from "./Peer.js"
 import { peerTitles } from "./Peer.js"
 import type { Measurement } from "./Result.js"
+import { both } from "./Result.js"
 import { group, Server } from "./Server.js"
 
 export interface Settings {
@@ -19,6 +20,10 @@ export interface Settings {
   readonly repeats: number
   /** Undefined: every one that the case has. */
   readonly peers: ReadonlyArray<Peer> | undefined
+  /** The folder with the built benchmarks of another checkout, which is measured in turn with this one. */
+  readonly before: string | undefined
+  /** How often each that is measured in turn is. */
+  readonly rounds: number
   readonly load: string
   readonly goControlPlane: Program
   /** Takes a profile of our server, or client, during the measured part and writes it here. */
@@ -71,15 +76,30 @@ export class Bench {
     return this.settings.quick ? quick : full
   }
 
-  /** Measures each peer in turn. What goes wrong with one is its result, not the end. */
+  /** Who is measured, in this order: ours, and that of `before`, as often as there are rounds, one after the other. */
+  #turns<P extends Peer>(peers: ReadonlyArray<P>): ReadonlyArray<P | "before"> {
+    const { before, rounds } = this.settings
+    const wanted = peers.filter((peer) => this.settings.peers?.includes(peer) ?? true)
+    const turns = wanted.flatMap((peer): Array<P | "before"> => [
+      peer,
+      ...(peer === "ours" && before !== undefined ? ["before" as const] : [])
+    ])
+    const isOfOurs = (peer: Peer): boolean => peer === "ours" || peer === "before"
+    const again = Array.from({ length: rounds - 1 }, () => turns.filter(isOfOurs)).flat()
+    return [...turns, ...again]
+  }
+
+  /**
+   * Measures each peer in turn. What goes wrong with one is its result, not the end. What is measured more than once has
+   * the values of all rounds.
+   */
   async each<P extends Peer>(
     peers: ReadonlyArray<P>,
     what: string,
-    measure: (peer: P) => Promise<Measurement>
+    measure: (peer: P | "before") => Promise<Measurement>
   ): Promise<Partial<Record<Peer, Measurement>>> {
     const measurements: Partial<Record<Peer, Measurement>> = {}
-    for (const peer of peers) {
-      if (this.settings.peers !== undefined && !this.settings.peers.includes(peer)) continue
+    for (const peer of this.#turns(peers)) {
       if (this.#hasProfile) continue
       const { goControlPlane } = this.settings
       if (peer.startsWith("gcp-") && "missing" in goControlPlane) {
@@ -95,7 +115,7 @@ export class Bench {
       }, 1000)
       try {
         const measurement = await measure(peer)
-        measurements[peer] = measurement
+        measurements[peer] = both(measurements[peer], measurement)
         const values = measurement._tag === "Measured" ? measurement.values.map(format).join(" ") : ""
         this.progress(`${values} (${((Date.now() - start) / 1000).toFixed(1)} s)`)
       } catch (error) {
@@ -130,7 +150,10 @@ export class Bench {
     const { goControlPlane, load: program } = this.settings
     const { count, incremental, kind } = setup
     const fixtures = this.fixtures(kind, count)
-    const server = new Server(peer, "path" in goControlPlane ? goControlPlane.path : "")
+    const server = new Server(peer, {
+      before: this.settings.before ?? "",
+      goControlPlane: "path" in goControlPlane ? goControlPlane.path : ""
+    })
     const load = new Load(program, this.progress)
     try {
       await server.load({ fixtures, kind, incremental, spread: setup.named !== undefined })
@@ -144,6 +167,11 @@ export class Bench {
     } finally {
       await Promise.all([server.stop(), load.stop()])
     }
+  }
+
+  /** A client in a process of its own. */
+  client(peer: ClientPeer): Client {
+    return new Client(peer, this.settings.before ?? "")
   }
 
   /** How the clients of a set-up connect. */

@@ -3,12 +3,11 @@ import { setTimeout } from "node:timers/promises"
 import type { Bench, Setup } from "./Bench.js"
 import { check } from "./Bench.js"
 import { CaseError } from "./Child.js"
-import { Client } from "./Client.js"
 import * as Fixtures from "./Fixtures.js"
 import type { Load } from "./Load.js"
 import type { Peer, ServerPeer } from "./Peer.js"
 import type { Measurement, Row, Target } from "./Result.js"
-import { figureOf, median } from "./Result.js"
+import { both, figureOf, median } from "./Result.js"
 import type { Resend } from "./servers/Commands.js"
 
 export interface Case {
@@ -188,7 +187,7 @@ const firstSync: Case = {
           })
           bench.progress(`${repeat + 1} of ${repeats}`)
         }
-        again[peer] = measured(later)
+        again[peer] = both(again[peer], measured(later))
         return measured(values)
       })
       const targets = [ratio("gcp-snapshot", 1 / 50), ratio("gcp-linear", 1 / 5)]
@@ -460,8 +459,8 @@ const churn: Case = {
         const third = Math.floor(resident.length / 3)
         const megabytes = (values: ReadonlyArray<number>): number => median(values) / 1e6
         const growth = megabytes(resident.slice(-third)) - megabytes(resident.slice(0, third))
-        memory[peer] = measured([growth])
-        cpu[peer] = measured([used / total])
+        memory[peer] = both(memory[peer], measured([growth]))
+        cpu[peer] = both(cpu[peer], measured([used / total]))
         notes.push(
           `${peer}: every client ended on the last state, fast ones after up to ${maxResponses} responses, slow ones ` +
             `after as few as ${minResponses}; to the last fast client: median ${at(0.5).toFixed(1)} ms, ` +
@@ -545,7 +544,7 @@ const clientUpdate: Case = {
       const isSmall = resend === "nothing"
       const updates = isSmall ? bench.size(2000, 500) : bench.size(10, 4)
       const measurements = await bench.each(["ours", "protobuf-es", "grpc-js-xds"], label, async (peer) => {
-        const client = new Client(peer)
+        const client = bench.client(peer)
         try {
           await client.load({ fixtures, kind: "clusters", incremental, resend })
           // Numbered anew for each peer, so that all are sent the same bytes.

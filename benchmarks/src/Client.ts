@@ -14,8 +14,14 @@ const decodeApplied = Schema.decodeUnknownSync(Applied)
 export class Client {
   private readonly child: Child
 
-  constructor(readonly peer: ClientPeer) {
-    const args = [join(import.meta.dirname, "clients", `${peer}.js`)]
+  /** `before`: the folder with the built benchmarks of another checkout. */
+  constructor(
+    readonly peer: ClientPeer,
+    before: string
+  ) {
+    const args = [
+      peer === "before" ? join(before, "clients", "ours.js") : join(import.meta.dirname, "clients", `${peer}.js`)
+    ]
     this.child = new Child(peerTitles[peer], process.execPath, args, { NODE_ENV: "production" })
   }
 

@@ -2,6 +2,7 @@
 
 export const peerTitles = {
   ours: "effect-xds",
+  before: "effect-xds of --before",
   "gcp-snapshot": "go-control-plane, snapshot cache",
   "gcp-linear": "go-control-plane, linear cache",
   transport: "effect-xds, transport alone",
@@ -13,6 +14,6 @@ export const peerTitles = {
 
 export type Peer = keyof typeof peerTitles
 
-export type ClientPeer = "ours" | "protobuf-es" | "grpc-js-xds"
+export type ClientPeer = "ours" | "before" | "protobuf-es" | "grpc-js-xds"
 
 export type ServerPeer = Exclude<Peer, "protobuf-es" | "grpc-js-xds">

@@ -31,7 +31,15 @@ export const earlier = (path: string, now: Report): Option.Option<Report> =>
       })
     : Option.none()
 
-const others: ReadonlyArray<Peer> = ["gcp-snapshot", "gcp-linear", "bare", "grpc-js", "protobuf-es", "grpc-js-xds"]
+const others: ReadonlyArray<Peer> = [
+  "before",
+  "gcp-snapshot",
+  "gcp-linear",
+  "bare",
+  "grpc-js",
+  "protobuf-es",
+  "grpc-js-xds"
+]
 
 const oursOf = (row: Row): Measurement | undefined => row.measurements.ours ?? row.measurements.transport
 

@@ -54,6 +54,14 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
+/** One more round of the same: what was measured in both, or why one was not. */
+export const both = (earlier: Measurement | undefined, later: Measurement): Measurement =>
+  earlier?._tag === "Measured" && later._tag === "Measured"
+    ? { ...later, values: [...earlier.values, ...later.values] }
+    : earlier === undefined || earlier._tag === "Measured"
+      ? later
+      : earlier
+
 /** The median of what was measured. */
 export const figureOf = (measurement: Measurement | undefined): number | undefined =>
   measurement?._tag === "Measured" && measurement.values.length > 0 ? median(measurement.values) : undefined

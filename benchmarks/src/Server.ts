@@ -38,9 +38,10 @@ export class Server {
   /** What the server is made of, if it says so. */
   versions: Readonly<Record<string, string>> = {}
 
+  /** `before`: the folder with the built benchmarks of another checkout. */
   constructor(
     readonly peer: ServerPeer,
-    goControlPlane: string
+    { before, goControlPlane }: { readonly before: string; readonly goControlPlane: string }
   ) {
     const title = peerTitles[peer]
     switch (peer) {
@@ -49,10 +50,12 @@ export class Server {
         this.child = new Child(title, goControlPlane, [peer === "gcp-linear" ? "linear" : "snapshot"])
         return
       case "ours":
+      case "before":
       case "transport":
       case "bare":
       case "grpc-js": {
-        const args = [join(import.meta.dirname, "servers", `${peer}.js`)]
+        const folder = peer === "before" ? before : import.meta.dirname
+        const args = [join(folder, "servers", peer === "before" ? "ours.js" : `${peer}.js`)]
         this.child = new Child(title, process.execPath, args, { NODE_ENV: "production" })
       }
     }

@@ -22,6 +22,9 @@ Measures the control plane beside go-control-plane. Without a CASE: every one. L
   --quick             small sizes, one repeat: a few minutes for all; ratios are only an indication
   --repeats N         default 3
   --peers A,B         only these: ${Object.keys(peerTitles).join(", ")}
+  --before FOLDER     another checkout of this repository, built there: its server, or client, takes part, in turn with
+                      ours; what a change costs is the ratio of the two
+  --rounds N          with --before: how often each of the two is started anew, default 3
   --json FILE         all figures, written after each case
   --continue          with --json: what the file has from the same machine, versions and sizes is kept and, unless it is
                       named, not measured again; this also makes the table of --markdown from it
@@ -49,6 +52,8 @@ const parse = () => {
         quick: { type: "boolean", default: false },
         repeats: { type: "string" },
         peers: { type: "string" },
+        before: { type: "string" },
+        rounds: { type: "string" },
         json: { type: "string" },
         continue: { type: "boolean", default: false },
         markdown: { type: "string" },
@@ -79,6 +84,16 @@ const main = async (): Promise<void> => {
   if (values.profile !== undefined && (values.json ?? values.markdown) !== undefined) {
     stop("--profile is for looking, its figures are not for a table: leave --json and --markdown out")
   }
+  if (values.rounds !== undefined && values.before === undefined)
+    stop("--rounds needs the --before FOLDER to take turns with")
+  const rounds = Number(values.rounds ?? (values.before === undefined ? 1 : 3))
+  if (!Number.isInteger(rounds) || rounds < 1) stop(`--rounds ${values.rounds ?? ""} is not a whole number from 1`)
+  // npm changes into the package's folder; what the user names is meant from where they are.
+  const from = (path: string): string => resolve(process.env.INIT_CWD ?? ".", path)
+  const before = values.before === undefined ? undefined : join(from(values.before), "benchmarks", "dist")
+  if (before !== undefined && !existsSync(join(before, "servers", "ours.js"))) {
+    stop(`--before ${values.before ?? ""} has no built benchmarks; in that folder, run node scripts/setup.mjs`)
+  }
   if (process.platform !== "linux") stop("CPU time of processes is read from /proc: this runs on Linux only")
 
   const load = await GoPrograms.load(say)
@@ -98,13 +113,13 @@ const main = async (): Promise<void> => {
     quick: values.quick,
     repeats,
     peers: peers?.filter(isPeer),
+    before,
+    rounds,
     load: load.path,
     goControlPlane,
     profile,
     say
   })
-  // npm changes into the package's folder; what the user names is meant from where they are.
-  const from = (path: string): string => resolve(process.env.INIT_CWD ?? ".", path)
   const results = new Map<string, CaseResult>()
   const report = (): Report.Report => ({
     date: new Date().toISOString(),
