@@ -45,7 +45,39 @@ const nothing: ReadonlySet<string> = new Set()
  */
 export type Found = ReadonlyMap<Subscription, ReadonlyMap<ResourceSet.ResourceSet, Subscriptions.Changes>>
 
-const nothingFound: Found = new Map()
+/**
+ * Nothing was found beforehand.
+ *
+ * @since 0.1.0
+ */
+export const nothingFound: Found = new Map()
+
+/**
+ * Whether it takes no time to find what changed on the way to each state that subscriptions may be brought to, as after most
+ * changes: nothing is to be found beforehand.
+ *
+ * @since 0.1.0
+ */
+export const areNear = (
+  { namesPerStep }: { readonly namesPerStep: number },
+  subscriptions: ReadonlyArray<Subscription>,
+  newest: ResourceGroup,
+  round: Round
+): boolean => {
+  const isNear = (subscription: Subscription, group: ResourceGroup | undefined): boolean => {
+    const { mark, typeUrl } = subscription
+    if (group === undefined || mark === undefined) return true
+    const set = ResourceGroups.set(group, typeUrl)
+    return ResourceSet.isNear(set, mark) && Subscriptions.lookedAt(subscription, set) <= namesPerStep
+  }
+  const changes = round.changes?.group
+  for (const each of subscriptions) {
+    if (!isNear(each, newest)) return false
+    if (round.group !== newest && !isNear(each, round.group)) return false
+    if (changes !== newest && !isNear(each, changes)) return false
+  }
+  return true
+}
 
 /**
  * Finds what changed on the way to each state that subscriptions may be brought to, where that may take long: in steps, and what

@@ -513,6 +513,24 @@ export const difference = (self: ResourceSet, since: Mark): Difference => {
 }
 
 /**
+ * Whether it takes no time to find what changed since a mark: it is known, or little did.
+ *
+ * @since 0.1.0
+ */
+export const isNear = (self: ResourceSet, since: Mark): boolean => {
+  if (self.mark === since) return true
+  const steps = self.mark.revision - since.revision
+  const { recent } = self
+  const first = recent[recent.length - steps]
+  if (first === undefined || first.from !== since.token) {
+    return differences.get(self)?.get(keyOf(since))?.value !== undefined
+  }
+  let names = 0
+  for (let index = recent.length - steps; index < recent.length; index++) names += recent[index]?.before.size ?? 0
+  return names < Steps.atOnce || differences.get(self)?.get(keyOf(since))?.value !== undefined
+}
+
+/**
  * {@link difference} in steps.
  *
  * @since 0.1.0

@@ -11,7 +11,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "./Request.js"
 import type { Resource } from "./Resource.js"
-import { atOnce, type Steps, toEnd } from "./Steps.js"
+import { atOnce, type Steps } from "./Steps.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
 /**
@@ -40,6 +40,8 @@ export interface Response {
 }
 
 const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+const noResources: ReadonlyArray<Resource> = []
+const noNames: ReadonlyArray<string> = []
 
 /**
  * A response; what is left out is empty.
@@ -50,10 +52,10 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
   protocol: response.protocol,
   typeUrl: response.typeUrl,
   version: response.version,
-  resources: response.resources ?? [],
-  removed: response.removed ?? [],
-  heartbeats: response.heartbeats ?? [],
-  absent: response.absent ?? [],
+  resources: response.resources ?? noResources,
+  removed: response.removed ?? noNames,
+  heartbeats: response.heartbeats ?? noResources,
+  absent: response.absent ?? noNames,
   aliases: response.aliases ?? noAliases,
   ttl: response.ttl ?? false,
   next: response.next
@@ -159,8 +161,6 @@ const writeDuration = (to: Encoder, field: number, milliseconds: number): void =
   to.close(field, duration)
 }
 
-const noNames: ReadonlyArray<string> = []
-
 /** The content of an `envoy.service.discovery.v3.Resource`; without a body if there is no value. */
 const writeResource = (
   to: Encoder,
@@ -176,7 +176,11 @@ const writeResource = (
   if (ttl !== undefined) writeDuration(to, RESOURCE.ttl, ttl)
 }
 
-function* writeStateOfTheWorld(to: Encoder, response: Response, typeUrl: Uint8Array): Steps<void> {
+/** Writes a response from a resource on and before another: its head is before the first one, what else there is after the last. */
+type Write = (to: Encoder, response: Response, typeUrl: Uint8Array, from: number, before: number) => void
+
+const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
+  const { resources } = response
   const writeWrapped = (resource: Resource, value: Uint8Array | undefined) => {
     const any = to.open(SOTW.resources)
     to.bytes(ANY.typeUrl, RESOURCE_TYPE_URL)
@@ -185,13 +189,14 @@ function* writeStateOfTheWorld(to: Encoder, response: Response, typeUrl: Uint8Ar
     to.close(ANY.value, wrapper)
     to.close(SOTW.resources, any)
   }
-  to.text(SOTW.version, response.version)
-  let count = 0
-  for (const resource of response.resources) {
+  if (from === 0) to.text(SOTW.version, response.version)
+  for (let index = from; index < before; index++) {
+    const resource = resources[index]
+    if (resource === undefined) break
     if (response.ttl && resource.ttl !== undefined) writeWrapped(resource, resource.value)
     else writeAny(to, SOTW.resources, typeUrl, resource.value)
-    if (++count % atOnce === 0) yield
   }
+  if (before < resources.length) return
   for (const resource of response.heartbeats) writeWrapped(resource, undefined)
   to.bytes(SOTW.typeUrl, typeUrl)
 }
@@ -201,7 +206,8 @@ const withoutTtl = (resource: Resource, response: Response): Pick<Resource, "nam
     ? resource
     : { name: resource.name, version: resource.version, ttl: undefined }
 
-function* writeIncremental(to: Encoder, response: Response, typeUrl: Uint8Array): Steps<void> {
+const writeIncremental: Write = (to, response, typeUrl, from, before) => {
+  const { resources } = response
   const write = (
     resource: Pick<Resource, "name" | "version" | "ttl">,
     aliases: ReadonlyArray<string>,
@@ -212,25 +218,50 @@ function* writeIncremental(to: Encoder, response: Response, typeUrl: Uint8Array)
     to.close(DELTA.resources, wrapper)
   }
   const aliasesOf = (name: string) => response.aliases.get(name) ?? noNames
-  to.text(DELTA.version, response.version)
-  let count = 0
-  for (const resource of response.resources) {
+  if (from === 0) to.text(DELTA.version, response.version)
+  for (let index = from; index < before; index++) {
+    const resource = resources[index]
+    if (resource === undefined) break
     write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)
-    if (++count % atOnce === 0) yield
   }
+  if (before < resources.length) return
   for (const resource of response.heartbeats) write(resource, aliasesOf(resource.name), undefined)
   for (const name of response.absent) write({ name, version: "", ttl: undefined }, [name], undefined)
   to.bytes(DELTA.typeUrl, typeUrl)
   for (const name of response.removed) to.text(DELTA.removed, name, true)
 }
 
-function* encodeBody(response: Response): Steps<Uint8Array> {
-  const typeUrl = typeUrls.get(response.typeUrl) ?? utf8(response.typeUrl)
-  const write = response.protocol === "StateOfTheWorld" ? writeStateOfTheWorld : writeIncremental
+const writeOf = ({ protocol }: Response): Write =>
+  protocol === "StateOfTheWorld" ? writeStateOfTheWorld : writeIncremental
+
+const typeUrlOf = ({ typeUrl }: Response): Uint8Array => typeUrls.get(typeUrl) ?? utf8(typeUrl)
+
+const encodeBody = (response: Response): Uint8Array => {
+  const typeUrl = typeUrlOf(response)
+  const write = writeOf(response)
+  const { length } = response.resources
   const encoder = new Encoder()
-  yield* write(encoder, response, typeUrl)
+  write(encoder, response, typeUrl, 0, length)
   const bytes = encoder.begin()
-  yield* write(encoder, response, typeUrl)
+  write(encoder, response, typeUrl, 0, length)
+  return bytes
+}
+
+/** {@link encodeBody} in steps. */
+function* encoding(response: Response): Steps<Uint8Array> {
+  const typeUrl = typeUrlOf(response)
+  const write = writeOf(response)
+  const encoder = new Encoder()
+  const all = function* (): Steps<void> {
+    for (let from = 0; ; from += atOnce) {
+      write(encoder, response, typeUrl, from, from + atOnce)
+      if (from + atOnce >= response.resources.length) return
+      yield
+    }
+  }
+  yield* all()
+  const bytes = encoder.begin()
+  yield* all()
   return bytes
 }
 
@@ -259,7 +290,7 @@ const keep = (response: Response, made: Uint8Array): Uint8Array => {
 /** What is left to do for its body. */
 const unwritten = (response: Response): Steps<Uint8Array> => {
   const begun = bodies.get(response)
-  return begun === undefined || begun instanceof Uint8Array || begun instanceof WeakRef ? encodeBody(response) : begun
+  return begun === undefined || begun instanceof Uint8Array || begun instanceof WeakRef ? encoding(response) : begun
 }
 
 /**
@@ -281,8 +312,8 @@ export const shared = (response: Response): Response => {
  * @since 0.1.0
  */
 export const body = (response: Response): Uint8Array => {
-  if (!bodies.has(response)) return toEnd(encodeBody(response))
-  return knownBody(response) ?? keep(response, toEnd(unwritten(response)))
+  if (!bodies.has(response)) return encodeBody(response)
+  return knownBody(response) ?? keep(response, encodeBody(response))
 }
 
 /**

@@ -40,17 +40,38 @@ interface Part {
   readonly removed: Array<string>
 }
 
+/** Bytes that some of the resources of a response take at most, each with a text of so many units. */
+const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: number, before: number): number => {
+  let bytes = 0
+  for (let index = from; index < before; index++) {
+    const each = resources[index]
+    if (each === undefined) break
+    bytes += framing + bytesPerUnit * (units + each.name.length + each.version.length) + each.value.byteLength
+  }
+  return bytes
+}
+
+/**
+ * Whether a response of few resources, which takes nothing away and has no aliases, is surely no larger than so many bytes.
+ *
+ * @since 0.1.0
+ */
+export const isSmall = ({ aliases, resources, typeUrl, version }: Response, maxBytes: number): boolean =>
+  aliases.size === 0 &&
+  framing +
+    bytesPerUnit * (typeUrl.length + version.length) +
+    atMostOf(resources, typeUrl.length, 0, resources.length) <=
+    maxBytes
+
 /** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
 const atMost = function* (response: Response): Steps<number> {
   const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
   if (aliases.size > 0 && resources.length + heartbeats.length > 0) return Number.POSITIVE_INFINITY
   let units = typeUrl.length + version.length
   let bytes = framing
-  let count = 0
-  for (const each of resources) {
-    units += typeUrl.length + each.name.length + each.version.length
-    bytes += framing + each.value.byteLength
-    if (++count % many === 0) yield
+  for (let from = 0; from < resources.length; from += many) {
+    bytes += atMostOf(resources, typeUrl.length, from, from + many)
+    if (from + many < resources.length) yield
   }
   for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
   for (const name of absent) units += 2 * name.length

@@ -369,7 +369,8 @@ export type Step = readonly [ServerStream, ReadonlyArray<Output>]
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
  */
-export const step = (self: ServerStream, input: Input, now: number): Step => Steps.toEnd(stepping(self, input, now))
+export const step = (self: ServerStream, input: Input, now: number): Step =>
+  short(self, input, now) ?? Steps.toEnd(stepping(self, input, now))
 
 /**
  * {@link step} for drivers of many streams: a response of many resources is made in several turns, so that others have theirs in
@@ -409,7 +410,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     if (self.credit) return [self, none]
     next.credit = true
   }
-  const output = yield* flush(next, now)
+  const output = rests(next) || next.group === undefined ? undefined : yield* flush(next, next.group, now)
   // What was asked for before the group was cleared, and found no credit, waits from now on.
   if (next.group === undefined) {
     const unanswered = self.group === undefined ? [] : next.subscriptions.filter(Subscriptions.isUnanswered)
@@ -418,7 +419,63 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   return [next, output === undefined ? none : [output]]
 }
 
-const onRequest = function* (self: ServerStream, request: Request, now: number): Steps.Steps<Step> {
+/**
+ * {@link step} if it takes no time, as most do: an answer of a client that is up to date, credit for it, a change of few
+ * resources. `undefined`: it takes {@link stepping}.
+ *
+ * @since 0.1.0
+ */
+export const short = (self: ServerStream, input: Input, now: number): Step | undefined => {
+  if (self.ended || self.taking !== undefined) return undefined
+  const next = draft(self)
+  let outputs = none
+  switch (input._tag) {
+    case "Request": {
+      const heard = hear(self, input.request, now)
+      if (!isHeard(heard)) return heard
+      const { known, replied } = heard
+      if (known === undefined || !isRepeated(replied, input.request)) return undefined
+      next.round = heard.round
+      if (replied !== known) next.subscriptions = put(self.subscriptions, replied)
+      outputs = heard.outputs
+      break
+    }
+    case "Changed":
+      if (self.group === undefined || input.group === undefined || self.group === input.group) return undefined
+      next.group = input.group
+      break
+    case "Writable":
+      if (self.credit) return [self, none]
+      next.credit = true
+      break
+    default:
+      return undefined
+  }
+  const { group } = next
+  if (rests(next) || group === undefined) return [next, outputs]
+  const told = outputs === none ? tell(next, group, now) : undefined
+  return told === undefined ? undefined : [next, [told]]
+}
+
+/** A request that is neither a violation nor stale. */
+interface Heard {
+  readonly typeUrl: string
+  /** Before the request; `undefined`: it is the first of its type. */
+  readonly known: Subscription | undefined
+  /** With the ACK or NACK that is in the request. */
+  readonly replied: Subscription
+  readonly round: Round.Round
+  readonly outputs: ReadonlyArray<Output>
+}
+
+const isHeard = (outcome: Heard | Step): outcome is Heard => "replied" in outcome
+
+/** Whether a request asks for nothing but what was asked for. */
+const isRepeated = (subscription: Subscription, request: Request): boolean =>
+  request._tag === "Incremental" ? Incremental.isAnswer(request) : StateOfTheWorld.isRepeated(subscription, request)
+
+/** Takes the answer to a response that is in a request. What it asks for is yet to be looked at. */
+const hear = (self: ServerStream, request: Request, now: number): Heard | Step => {
   const { options } = self
   if (request._tag !== options.protocol) {
     return violate(self, "WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
@@ -469,6 +526,16 @@ const onRequest = function* (self: ServerStream, request: Request, now: number):
     outputs.push(ignored())
   }
 
+  const round = reply._tag === "Acked" ? Round.acked(self.round, typeUrl, nonce) : self.round
+  return { typeUrl, known, replied, round, outputs: outputs.length === 0 ? none : outputs }
+}
+
+const onRequest = function* (self: ServerStream, request: Request, now: number): Steps.Steps<Step> {
+  const { options } = self
+  const heard = hear(self, request, now)
+  if (!isHeard(heard)) return heard
+  const { known, outputs, replied, round, typeUrl } = heard
+  const first = known === undefined
   const lists =
     request._tag === "StateOfTheWorld"
       ? [request.resourceNames]
@@ -489,7 +556,7 @@ const onRequest = function* (self: ServerStream, request: Request, now: number):
       ? yield* StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
       : yield* Incremental.subscribe(replied, request, first, options.namesPerStep)
   const next = draft(self)
-  if (reply._tag === "Acked") next.round = Round.acked(self.round, typeUrl, nonce)
+  next.round = round
   if (!("_tag" in asked)) return yield* onSubscription(next, known, asked, outputs, now)
   next.taking = { names: asked, known }
   next.deadline = never
@@ -533,11 +600,12 @@ const onSubscription = function* (
   self: ServerStream,
   known: Subscription | undefined,
   asked: Subscription,
-  outputs: Array<Output>,
+  heard: ReadonlyArray<Output>,
   now: number
 ): Steps.Steps<Step> {
   const { options } = self
   const { typeUrl } = asked
+  const outputs = Array.from(heard)
   const first = known === undefined
   const names = HashMap.size(asked.names)
   if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
@@ -570,7 +638,7 @@ const onSubscription = function* (
     next.warming = "none"
   }
   if (after !== known) next.subscriptions = put(self.subscriptions, after)
-  const output = yield* flush(next, now)
+  const output = rests(next) || next.group === undefined ? undefined : yield* flush(next, next.group, now)
   if (output !== undefined) outputs.push(output)
   return [next, outputs]
 }
@@ -621,7 +689,7 @@ const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup, now:
   }
 }
 
-/** Whether every subscription is up to date: seen at a glance, because most steps are the ACK of a client that is. */
+/** Whether every subscription is up to date. */
 const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
   for (const each of self.subscriptions) {
     const set = ResourceGroups.set(group, each.typeUrl)
@@ -740,18 +808,27 @@ const release = (self: Draft, phase: Round.Phase, newest: ResourceGroup, now: nu
   return undefined
 }
 
-/** Finds what is due and sends the first of it, if there is credit; see {@link Round}. */
-const flush = function* (self: Draft, now: number): Steps.Steps<Output | undefined> {
+/** Whether there is nothing to send, now or in time: seen at a glance, because most steps are the ACK of a client that is up to date. */
+const rests = (self: Draft): boolean => {
   const { group } = self
   self.deadline = never
   // What a request asks for is answered when all of it is known.
-  if (self.taking !== undefined) return undefined
+  if (self.taking !== undefined) return true
   // Without credit or a group there is nothing that time could bring about.
-  if (!self.credit || group === undefined) return undefined
+  if (!self.credit || group === undefined) return true
+  if (self.parts !== undefined || !isQuiet(self, group)) return false
+  self.round = Round.idle
+  return true
+}
+
+/** Finds what is due and sends the first of it; see {@link Round}. */
+const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.Steps<Output | undefined> {
   const part = nextPart(self, now)
   if (part !== undefined) return part
   while (!isQuiet(self, group)) {
-    const found = yield* Due.find(self.options, self.subscriptions, group, self.round)
+    const found = Due.areNear(self.options, self.subscriptions, group, self.round)
+      ? Due.nothingFound
+      : yield* Due.find(self.options, self.subscriptions, group, self.round)
     const dues = plan(self, found, group, now)
     const turn = turnOf(self, found, dues, group, now)
     if (turn === undefined) {
@@ -768,6 +845,28 @@ const flush = function* (self: Draft, now: number): Steps.Steps<Output | undefin
   }
   self.round = Round.idle
   return undefined
+}
+
+/** {@link flush} of what is most often sent; `undefined`: it may be more. Then what is changed here is of no use. */
+const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefined => {
+  const { options, parts } = self
+  if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined
+  if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
+  const dues = plan(self, Due.nothingFound, group, now)
+  const turn = turnOf(self, Due.nothingFound, dues, group, now)
+  if (turn === undefined) return undefined
+  const { due, removals, subscription, updates } = turn
+  if (due.reply || !due.update || due.openers.length > 0 || typeof removals === "object") return undefined
+  const { changes, set } = due
+  const input = { set, changes, updates, removals, ttl: false, maxBytes: options.maxResponseBytes }
+  const told = Incremental.tell(subscription, input)
+  if (told === undefined) return undefined
+  const [next, response, fresh] = told
+  if (response === undefined) return undefined
+  const output = send(self, turn, next, response, true, false, now)
+  // There are few.
+  Steps.toEnd(follow(self, subscription, fresh))
+  return output
 }
 
 /** What a type may send in its turn. */
@@ -854,17 +953,19 @@ const turnOf = (
 /** How many times more names than one response answers one takes away: those cost less. */
 const departedPerAnswered = 4
 
+/** Whether an incremental client has many resources from an earlier stream, and was not answered yet. */
+const isReturningWithMany = ({ namesPerStep, protocol }: Options, { initial, mark }: Subscription): boolean =>
+  protocol === "Incremental" && mark === undefined && initial.size > namesPerStep
+
 /**
- * What a client holds that comes back with many resources, without those that are gone; `undefined`: there are not many, or another
- * client held the same.
+ * What a client holds that comes back with many resources, without those that are gone; `undefined`: another client held the same.
  */
 const sorted = function* (
-  { namesPerStep, protocol }: Options,
+  { namesPerStep }: Options,
   subscription: Subscription,
   set: ResourceSet.ResourceSet
 ): Steps.Steps<InitialVersions.Sorted | undefined> {
-  const { initial, mark } = subscription
-  if (protocol !== "Incremental" || mark !== undefined || initial.size <= namesPerStep) return undefined
+  const { initial } = subscription
   if (InitialVersions.wasCompared(initial, set, namesPerStep)) return undefined
   return yield* InitialVersions.sort(subscription, Subscriptions.isWild(subscription), set)
 }
@@ -894,9 +995,11 @@ const except = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): Re
 
 /** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
 const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Output | undefined> {
-  const { due, place, subscription, updates } = turn
+  const { due, subscription, updates } = turn
   const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
-  const returned = yield* sorted(self.options, subscription, due.set)
+  const returned = isReturningWithMany(self.options, subscription)
+    ? yield* sorted(self.options, subscription, due.set)
+    : undefined
   const returning = Subscriptions.withInitial(subscription, returned?.versions ?? subscription.initial)
   const { changes, deferred, openers, set } = due
   const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
@@ -907,7 +1010,9 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
   const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const isWhole = mustBeWhole(self, subscription)
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
-  const [part, rest] = yield* Subscriptions.inPart(Subscriptions.notYet(returning, deferred), most)
+  const asked = Subscriptions.notYet(returning, deferred)
+  const [part, rest] =
+    HashSet.size(asked.forced) <= most ? [asked, Subscriptions.noForced] : yield* Subscriptions.inPart(asked, most)
   const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)
@@ -943,6 +1048,21 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
         : yield* Incremental.withHeartbeats(subscription, set, made, overdue, now)
   // A full state has its changes even if they are an answer.
   const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
+  const output = send(self, turn, next, response, isUpdate, isHalf, now)
+  yield* follow(self, subscription, fresh)
+  return output
+}
+
+/** Ends a turn with its response. `isHalf`: the type has another one before its turn is over. */
+const send = (
+  self: Draft,
+  { place, subscription }: Turn,
+  next: Subscriptions.Draft,
+  response: Response,
+  isUpdate: boolean,
+  isHalf: boolean,
+  now: number
+): Output => {
   const phase = self.round.changes
   if (phase !== undefined && isUpdate && isLate(subscription)) {
     self.round = { ...self.round, changes: { ...phase, changed: true } }
@@ -950,9 +1070,15 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
     self.round = { ...self.round, changes: { ...phase, anew: true } }
   }
   self.round = Round.turn(self.round, next.typeUrl, isHalf ? self.round.place : place)
-  const output = emit(self, subscription, next, response, isUpdate, now)
-  yield* follow(self, subscription, fresh)
-  return output
+  return emit(self, subscription, next, response, isUpdate, now)
+}
+
+/** What a response of one type makes due in another. */
+const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> => {
+  const isAggregated = self.options.typeUrl === undefined
+  if (isAggregated && before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)
+  if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
+  return Steps.of(undefined)
 }
 
 /** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
@@ -1036,13 +1162,6 @@ const emit = (
 
 /** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000
-
-/** What a response of one type makes due in another. */
-const follow = function* (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> {
-  if (self.options.typeUrl !== undefined) return
-  if (before.typeUrl === ResourceType.Cluster.typeUrl) yield* sendAssignments(self, before, fresh)
-  else if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
-}
 
 /**
  * ★ The ClusterLoadAssignment of a new or changed cluster is sent again after it, although unchanged: the client warms

@@ -11,6 +11,14 @@ import { Once, type Steps } from "./Steps.js"
 const responses = new WeakMap<ResourceSet.ResourceSet, WeakMap<object, Map<string, Once<Response>>>>()
 
 /**
+ * The response that {@link of} gave, if it is made.
+ *
+ * @since 0.1.0
+ */
+export const known = (set: ResourceSet.ResourceSet, from: object, variant: string): Response | undefined =>
+  responses.get(set)?.get(from)?.get(variant)?.value
+
+/**
  * The response that leads from a state of the client (`from`: a mark or whatever stands for the same thing for every stream) to
  * a set, in one `variant`; made once, by all who ask for it meanwhile. It lives as long as the set and `from` do.
  *

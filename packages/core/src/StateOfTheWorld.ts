@@ -140,6 +140,14 @@ export const finish = function* ({ before, next: taken, request, star, wanted }:
 }
 
 /**
+ * Whether a request has the names of the one before it.
+ *
+ * @since 0.1.0
+ */
+export const isRepeated = (self: Subscription, { resourceNames }: StateOfTheWorldRequest): boolean =>
+  sameList(self.listed, resourceNames)
+
+/**
  * Takes the names of a request that is not stale: all of them, or as many as given and what is left to be taken.
  *
  * @since 0.1.0
@@ -151,7 +159,7 @@ export const subscribe = function* (
   count: number
 ): Steps.Steps<Subscription | Taking> {
   const { resourceNames } = request
-  if (!first && sameList(self.listed, resourceNames)) return self
+  if (!first && isRepeated(self, request)) return self
   if (first && resourceNames.length === 0) {
     const next = Subscriptions.draft(self)
     next.wildcard = "legacy"

@@ -493,14 +493,80 @@ export const isIdle = (self: Subscription): boolean =>
   self.lingering.size === 0 &&
   HashSet.size(self.forced) === 0
 
+/** What is found at the names that were asked for, one after the other. */
+class Finding {
+  private readonly find: typeof ResourceSet.find
+  private changed: Map<string, Resource> | undefined
+  private gone: Map<string, Resource | undefined> | undefined
+  private returned: Array<string> | undefined
+  private superseded: Set<string> | undefined
+
+  constructor(
+    private readonly self: Subscription,
+    private readonly mark: ResourceSet.Mark,
+    private readonly set: ResourceSet.ResourceSet,
+    private readonly difference: ResourceSet.Difference,
+    private readonly incremental: boolean
+  ) {
+    this.find = incremental ? ResourceSet.find : ResourceSet.get
+  }
+
+  see(name: string, held: string): void {
+    const { difference, incremental, mark, self, set } = this
+    const now = this.find(set, name)
+    const own = held === "" || !incremental ? name : ResourceSet.nameAt(mark, name)
+    if (now === undefined) {
+      if (held === "") return
+      // The client may know it by the name it asked for or by its own: both are told, unless another name leads to it.
+      const before = difference.removed.get(own)
+      this.gone ??= new Map()
+      this.gone.set(name, before)
+      if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)
+      return
+    }
+    if (held !== "" && own !== now.name && !isServed(self, set, own)) (this.superseded ??= new Set()).add(own)
+    if (now.fingerprint === held) return
+    if (isBack(self, name, now)) (this.returned ??= []).push(name)
+    else (this.changed ??= new Map()).set(now.name, now)
+  }
+
+  end(): Changes {
+    const { changed, gone, returned, superseded } = this
+    return {
+      changed: changed === undefined ? noChanges.changed : Array.from(changed.values()),
+      gone: gone ?? noChanges.gone,
+      returned: returned ?? noChanges.returned,
+      superseded: superseded ?? noneSuperseded
+    }
+  }
+}
+
+/** Whether a resource lingers under a name, just as it is now. */
+const isBack = ({ lingering }: Subscription, name: string, { fingerprint }: Resource): boolean =>
+  lingering.get(name)?.resource?.fingerprint === fingerprint
+
 /**
  * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for
  * names those that the difference touches. Nothing else is looked at. Aliases are of incremental xDS only.
  *
  * @since 0.1.0
  */
-export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes =>
-  self.mark === undefined || self.mark === set.mark ? noChanges : Steps.toEnd(changing(self, set, incremental))
+export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
+  const { mark, names } = self
+  if (mark === undefined || mark === set.mark) return noChanges
+  if (isWild(self)) return Steps.toEnd(changing(self, set, incremental))
+  const difference = ResourceSet.difference(set, mark)
+  const finding = new Finding(self, mark, set, difference, incremental)
+  if (isSmaller(self, difference)) {
+    for (const [name, hash] of difference.touched) {
+      const held = HashMap.getHash(names, name, hash)
+      if (Option.isSome(held)) finding.see(name, held.value)
+    }
+  } else {
+    for (const [name, held] of names) if (ResourceSet.concerns(difference, name)) finding.see(name, held)
+  }
+  return finding.end()
+}
 
 /**
  * The same in steps: a client may have asked for a hundred thousand names.
@@ -514,59 +580,39 @@ export const changing = function* (
 ): Steps.Steps<Changes> {
   if (self.mark === undefined || self.mark === set.mark) return noChanges
   const { lingering, mark } = self
-  const find = incremental ? ResourceSet.find : ResourceSet.get
   const difference = ResourceSet.difference(set, mark)
-  const came = (name: string, resource: Resource) => lingering.get(name)?.resource?.fingerprint === resource.fingerprint
-  if (isWild(self)) {
-    const { removed, replaced } = difference
-    let { changed } = difference
-    const superseded = incremental ? replaced : noneSuperseded
-    let gone = removed
-    if (incremental && !HashMap.isEmpty(self.names)) {
-      const named = new Map(removed)
-      const moved = new Set<Resource>()
-      yield* seeNames(self, difference, (name) => {
-        const own = ResourceSet.nameAt(mark, name)
-        // Beside a wildcard, too, the client may know it by the name it asked for.
-        const now = find(set, name)
-        if (now === undefined) {
-          if (HashMap.has(mark.fingerprints, own)) named.set(name, removed.get(own))
-        } else if (own !== now.name) moved.add(now)
-      })
-      gone = named
-      for (const each of moved.size > 0 ? changed : []) moved.delete(each)
-      // A name that led elsewhere leads to what is as it was.
-      if (moved.size > 0) changed = [...changed, ...moved]
-    }
-    if (lingering.size === 0) return { changed, gone, returned: [], superseded }
-    return {
-      changed: changed.filter((resource) => !came(resource.name, resource)),
-      gone,
-      returned: changed.filter((resource) => came(resource.name, resource)).map((resource) => resource.name),
-      superseded
-    }
+  if (!isWild(self)) {
+    const finding = new Finding(self, mark, set, difference, incremental)
+    yield* seeNames(self, difference, (name, held) => finding.see(name, held))
+    return finding.end()
   }
-  const changed = new Map<string, Resource>()
-  const gone = new Map<string, Resource | undefined>()
-  const returned: Array<string> = []
-  const superseded = new Set<string>()
-  yield* seeNames(self, difference, (name, held) => {
-    const now = find(set, name)
-    const own = held === "" || !incremental ? name : ResourceSet.nameAt(mark, name)
-    const before = difference.removed.get(own)
-    if (now === undefined) {
-      if (held === "") return
-      // The client may know it by the name it asked for or by its own: both are told, unless another name leads to it.
-      gone.set(name, before)
-      if (own !== name && !isServed(self, set, own)) gone.set(own, before)
-      return
-    }
-    if (held !== "" && own !== now.name && !isServed(self, set, own)) superseded.add(own)
-    if (now.fingerprint === held) return
-    if (came(name, now)) returned.push(name)
-    else changed.set(now.name, now)
-  })
-  return { changed: Array.from(changed.values()), gone, returned, superseded }
+  const { removed, replaced } = difference
+  let { changed } = difference
+  const superseded = incremental ? replaced : noneSuperseded
+  let gone = removed
+  if (incremental && !HashMap.isEmpty(self.names)) {
+    const named = new Map(removed)
+    const moved = new Set<Resource>()
+    yield* seeNames(self, difference, (name) => {
+      const own = ResourceSet.nameAt(mark, name)
+      // Beside a wildcard, too, the client may know it by the name it asked for.
+      const now = ResourceSet.find(set, name)
+      if (now === undefined) {
+        if (HashMap.has(mark.fingerprints, own)) named.set(name, removed.get(own))
+      } else if (own !== now.name) moved.add(now)
+    })
+    gone = named
+    for (const each of moved.size > 0 ? changed : []) moved.delete(each)
+    // A name that led elsewhere leads to what is as it was.
+    if (moved.size > 0) changed = [...changed, ...moved]
+  }
+  if (lingering.size === 0) return { changed, gone, returned: noChanges.returned, superseded }
+  return {
+    changed: changed.filter((resource) => !isBack(self, resource.name, resource)),
+    gone,
+    returned: changed.filter((resource) => isBack(self, resource.name, resource)).map((resource) => resource.name),
+    superseded
+  }
 }
 
 /** Whether a difference is looked up among the names that were asked for; else the names in it. */
@@ -593,8 +639,8 @@ const seeNames = function* (
   const { names } = self
   let count = 0
   if (isSmaller(self, difference)) {
-    for (const name of difference.touched.keys()) {
-      const held = HashMap.get(names, name)
+    for (const [name, hash] of difference.touched) {
+      const held = HashMap.getHash(names, name, hash)
       if (Option.isSome(held)) see(name, held.value)
       if (++count % Steps.atOnce === 0) yield
     }
@@ -700,6 +746,24 @@ export const hold = function* (
     if (++count % Steps.atOnce === 0) yield
     next.setKnown(resource.name, resource.fingerprint)
     for (const alias of aliasesOf(resource)) next.set(alias, resource.fingerprint)
+  }
+  return next.end()
+}
+
+/**
+ * {@link hold} of few resources, with the aliases by which each was asked for.
+ *
+ * @since 0.1.0
+ */
+export const holdFew = (
+  names: HashMap.HashMap<string, string>,
+  resources: ReadonlyArray<Resource>,
+  aliases: ReadonlyMap<string, ReadonlyArray<string>>
+): HashMap.HashMap<string, string> => {
+  const next = new Changing(names)
+  for (const { fingerprint, name } of resources) {
+    next.setKnown(name, fingerprint)
+    for (const alias of aliases.get(name) ?? noAliases) next.set(alias, fingerprint)
   }
   return next.end()
 }
@@ -898,7 +962,7 @@ export const notYet = (self: Subscription, names: HashSet.HashSet<string>): Subs
 }
 
 /**
- * A subscription of which only so many names are to be answered, and those that are left for the responses after it.
+ * A subscription of which only so many names are to be answered, of more, and those that are left for the responses after it.
  *
  * @since 0.1.0
  */
@@ -906,7 +970,6 @@ export const inPart = function* (
   self: Subscription,
   most: number
 ): Steps.Steps<readonly [part: Subscription, rest: HashSet.HashSet<string>]> {
-  if (HashSet.size(self.forced) <= most) return [self, noForced]
   const part = draft(self)
   const rest = HashSet.beginMutation(self.forced)
   const now: Array<string> = []

@@ -163,14 +163,14 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
   return size
 }
 
-/** What is different, which listeners ask for: found in steps, before they do. */
+/** What is different, which listeners ask for: where that takes long it is found in steps, before they do. */
 const findDifferences = function* (
   before: ResourceGroup.ResourceGroup,
   next: ResourceGroup.ResourceGroup
 ): Steps.Steps<void> {
   for (const [typeUrl, set] of next.sets) {
     const { mark } = ResourceGroup.set(before, typeUrl)
-    if (set.mark !== mark) yield* ResourceSet.differing(set, mark)
+    if (!ResourceSet.isNear(set, mark)) yield* ResourceSet.differing(set, mark)
   }
 }
 

@@ -36,6 +36,14 @@ export class ChangeTimes {
 
   /** When the first change after a revision was; `undefined` if none is known. */
   after(typeUrl: string, revision: number): number | undefined {
-    return this.#changes.get(typeUrl)?.find((change) => change.revision > revision)?.at
+    const changes = this.#changes.get(typeUrl) ?? []
+    let at: number | undefined
+    // Backwards: most are one change behind.
+    for (let index = changes.length - 1; index >= 0; index--) {
+      const change = changes[index]
+      if (change === undefined || change.revision <= revision) break
+      at = change.at
+    }
+    return at
   }
 }

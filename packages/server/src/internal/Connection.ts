@@ -608,14 +608,20 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private feed(now: number): void {
     for (let input = this.nextInput(); input !== undefined; input = this.nextInput()) {
       const before = this.stream
-      const work = ServerStream.stepping(before, input, now)
-      const step = this.environment.some(work)
-      if (step === undefined) {
-        this.unfinished = { work, before, now }
-        this.stepsLeft = 0
-      } else this.take(step, before, now)
+      const short = ServerStream.short(before, input, now)
+      if (short === undefined) this.begin(before, input, now)
+      else this.take(short, before, now)
       if (this.stepsLeft <= 0) return
     }
+  }
+
+  /** Takes a step that may be long. */
+  private begin(before: ServerStream.ServerStream, input: ServerStream.Input, now: number): void {
+    const work = ServerStream.stepping(before, input, now)
+    const step = this.environment.some(work)
+    if (step !== undefined) return this.take(step, before, now)
+    this.unfinished = { work, before, now }
+    this.stepsLeft = 0
   }
 
   /** Goes on with a step that is not over. */
