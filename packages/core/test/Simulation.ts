@@ -11,6 +11,7 @@ import * as ReferenceClient from "@effect-xds/testing/ReferenceClient"
 import * as ReferenceModel from "@effect-xds/testing/ReferenceModel"
 import * as Either from "effect/Either"
 import { overTheWire } from "./OverTheWire.js"
+import { step as takeStep } from "./Step.js"
 
 type Send = Extract<ServerStream.Output, { readonly _tag: "Send" }>
 
@@ -70,7 +71,7 @@ export const run = (
   let changes = 0
 
   const step = (input: ServerStream.Input): void => {
-    const [next, outputs] = ServerStream.step(server, input, now)
+    const [next, outputs] = takeStep(server, input, now)
     server = next
     steps.push({ now, input, outputs, status: ServerStream.status(server), deadline: ServerStream.deadline(server) })
     const sends = outputs.filter((output) => output._tag === "Send")

@@ -40,6 +40,7 @@ import type { ResourceSpec } from "@effect-xds/testing/Arbitraries"
 import { toResource } from "@effect-xds/testing/Arbitraries"
 import * as Either from "effect/Either"
 import { overTheWire } from "./OverTheWire.js"
+import { step as takeStep } from "./Step.js"
 
 export interface Section {
   readonly title: string
@@ -198,7 +199,7 @@ export const play = (section: Section): ReadonlyArray<string> => {
 
   const step = (input: ServerStream.Input): void => {
     if (stream === undefined) throw new Error("no stream was opened")
-    const [next, outputs] = ServerStream.step(stream, input, now)
+    const [next, outputs] = takeStep(stream, input, now)
     stream = next
     let sent = false
     for (const output of outputs) {

@@ -17,6 +17,7 @@ import { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration } from "@e
 import { toResource } from "@effect-xds/testing/Arbitraries"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
+import { step as takeStep } from "../Step.js"
 
 export type Operation =
   | { readonly _tag: "Watch"; readonly typeUrl: string; readonly name: string }
@@ -152,7 +153,7 @@ export const run = (
   const connections = new Map<string, Connection>()
 
   const serve = (connection: Connection, input: ServerStream.Input): void => {
-    const [next, outputs] = ServerStream.step(connection.server, input, now)
+    const [next, outputs] = takeStep(connection.server, input, now)
     connection.server = next
     let isSent = false
     for (const output of outputs) {
