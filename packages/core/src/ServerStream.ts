@@ -355,6 +355,7 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
 }
 
 const none: ReadonlyArray<Output> = []
+const noSubscriptions: ReadonlyArray<Subscription> = []
 
 /**
  * The state of a stream after an input, and what comes of that.
@@ -901,7 +902,9 @@ const turnOf = (
     never
   )
   const held = named - options.phaseDeadline
-  const removables = subscriptions.map((each, index) => {
+  const isAnyGone =
+    subscriptions.some(({ lingering }) => lingering.size > 0) || dues.some(({ changes }) => changes.gone.size > 0)
+  const removables = (isAnyGone ? subscriptions : noSubscriptions).map((each, index) => {
     const changes = dues[index]?.changes ?? Subscriptions.noChanges
     return Due.removable(options.protocol, each, changes, group, now, isLate(each) ? never : held)
   })

@@ -155,6 +155,7 @@ export const noVersions: ReadonlyMap<string, string> = new Map()
 
 const nothingLingers: ReadonlyMap<string, Lingering> = new Map()
 const noList: ReadonlyArray<string> = []
+const noneOpen: ReadonlyArray<Open> = []
 
 /** Types that are not in the table come last: nothing the table knows refers to them. */
 const lastOrder = 100
@@ -187,7 +188,7 @@ export const make = (typeUrl: string, covered: boolean): Subscription => {
     renewedAt: Number.NEGATIVE_INFINITY,
     unrenewed: noForced,
     sent: undefined,
-    open: [],
+    open: noneOpen,
     acked: undefined,
     nacked: undefined,
     awaited: undefined,
@@ -554,8 +555,14 @@ const isBack = ({ lingering }: Subscription, name: string, { fingerprint }: Reso
 export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
   const { mark, names } = self
   if (mark === undefined || mark === set.mark) return noChanges
-  if (isWild(self)) return Steps.toEnd(changing(self, set, incremental))
   const difference = ResourceSet.difference(set, mark)
+  if (isWild(self)) {
+    if (self.lingering.size > 0 || (incremental && !HashMap.isEmpty(names))) {
+      return Steps.toEnd(changing(self, set, incremental))
+    }
+    const { changed, removed, replaced } = difference
+    return { changed, gone: removed, returned: noList, superseded: incremental ? replaced : noneSuperseded }
+  }
   const finding = new Finding(self, mark, set, difference, incremental)
   if (isSmaller(self, difference)) {
     for (const [name, hash] of difference.touched) {
@@ -831,7 +838,7 @@ export const reply = (
   const sent = index < 0 ? undefined : self.open[index]
   if (sent === undefined) return [self, { _tag: "Unrelated" }]
   // Responses are answered in order; Envoy answers only the last of several.
-  const open = self.open.slice(index + 1)
+  const open = index + 1 === self.open.length ? noneOpen : self.open.slice(index + 1)
   const next = draft(self)
   next.open = open
   const { nonce: answered, version } = sent

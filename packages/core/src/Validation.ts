@@ -192,11 +192,12 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     }
     const otherType = () => `is a ${resource.typeUrl || "message without a type"}, not a ${response.typeUrl}`
     const isNamedInside = resource.name === "" && value !== undefined && !isOtherType
-    const given = isNamedInside ? nameOf(decoder, value) : Either.right(resource.name)
-    const name = Authority.normalize(Either.getOrElse(given, () => ""))
+    const inside = isNamedInside ? nameOf(decoder, value) : undefined
+    const given = inside === undefined ? resource.name : Either.isRight(inside) ? inside.right : ""
+    const name = Authority.normalize(given)
     if (name === "") {
       isEveryNameKnown = false
-      const unnamed = Either.isLeft(given) ? given.left : "has no name"
+      const unnamed = inside !== undefined && Either.isLeft(inside) ? inside.left : "has no name"
       problems.push(
         `resource ${index}: ${truncate(resource.malformed ?? (isOtherType ? otherType() : unnamed), maxReason)}`
       )
@@ -237,8 +238,10 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       } else if (held !== undefined && ClientResponses.equals(held.bytes, value)) {
         const isOwn = each === name
         const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
-        unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: false, isPlain })
-        if (isPlain && placed !== undefined) next = placed
+        if (isPlain && placed !== undefined) {
+          next = placed
+          unchanged.push(placed.again)
+        } else unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: false, isPlain: false })
       } else if (held === undefined && !view.isNamed(each) && --room < 0) {
         problems.push(`resource ${JSON.stringify(name)}: is one more than the client takes`)
       } else {

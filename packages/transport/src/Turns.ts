@@ -9,6 +9,9 @@ import * as Effect from "effect/Effect"
 /** Milliseconds of reading in one turn. */
 const length = 4
 
+/** Milliseconds that what is short may take beyond that: to put it off costs more than to do it. */
+const grace = 6
+
 /**
  * The turns of one server.
  *
@@ -30,6 +33,13 @@ export class Turns {
     const now = performance.now()
     if (!this.#begun) this.#begin(now)
     return now >= this.#end
+  }
+
+  /** The same before something short. */
+  isLate(): boolean {
+    const now = performance.now()
+    if (!this.#begun) this.#begin(now)
+    return now >= this.#end + grace
   }
 
   /** Does the work in a turn after this one; it must not throw. `heavy`: it goes on with something large. */

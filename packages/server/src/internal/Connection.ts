@@ -768,13 +768,22 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     if (from === undefined || from < 0 || from === ServerStream.revision(this.stream, typeUrl)) return
     const since = this.groupOf()?.changes.after(typeUrl, from)
     if (since === undefined) return
-    this.unacked = [...this.unacked.slice(this.unacked.length < maxUnacked ? 0 : 1), { typeUrl, nonce, since }]
+    const { unacked } = this
+    const kept = unacked.length < maxUnacked ? unacked : unacked.slice(1)
+    const one = { typeUrl, nonce, since }
+    this.unacked = kept.length === 0 ? [one] : [...kept, one]
   }
 
   /** Takes out what is answered by an answer: clients may answer only the last of several responses. */
   private answered(answer: { readonly typeUrl: string; readonly nonce: string }): ReadonlyArray<Unacked> {
     if (this.unacked.length === 0) return noneUnacked
     const { nonce, typeUrl } = answer
+    const [first] = this.unacked
+    if (this.unacked.length === 1 && first?.nonce === nonce) {
+      const all = this.unacked
+      this.unacked = noneUnacked
+      return all
+    }
     const last = this.unacked.findLastIndex((each) => each.typeUrl === typeUrl && Number(each.nonce) <= Number(nonce))
     const isAnswered = (each: Unacked, index: number) => index <= last && each.typeUrl === typeUrl
     const answered = this.unacked.filter(isAnswered)
@@ -838,7 +847,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     if (response.resources.length > 0 && !this.accepted.method.unary) {
       const { unanswered } = this
       const kept = unanswered.length < maxUnanswered ? unanswered : unanswered.slice(1)
-      this.unanswered = [...kept, { typeUrl, nonce, resources: response.resources }]
+      const one = { typeUrl, nonce, resources: response.resources }
+      this.unanswered = kept.length === 0 ? [one] : [...kept, one]
     }
     this.judgeSize(typeUrl, nonce, size)
     // Before the write: a transport may give credit back while it is being written to.

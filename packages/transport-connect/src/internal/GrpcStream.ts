@@ -73,6 +73,9 @@ export const closeSoon = (stream: ServerHttp2Stream, code: number): void => {
 /** Bytes from which on a request may say so much of what its client holds that it is shared with other clients. */
 const largeRequest = 2048
 
+/** Bytes up to which a chunk is short: an ACK, or some. */
+const shortChunk = 512
+
 /** Bytes from which on a message is read in parts, and so many fields, or bytes of what its client holds, at a time. */
 const hugeRequest = 32_768
 const fieldsAtATime = 2_048
@@ -125,6 +128,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #reading = false
   /** A chunk is being read now. */
   #inside = false
+  /** That is short. */
+  #isShort = false
+  /** What it holds is in the budget. */
+  #isCounted = false
   /** The server wants requests. */
   #wanted = true
   /** Chunks that wait to be read; of the first one what was read is cut off. */
@@ -270,13 +277,18 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #onData = (chunk: Buffer): void => {
     ConnectServerMetrics.receivedBytes.unsafeUpdate(chunk.length, [])
     if (this.#reading || !this.#wanted || this.#unread.length > 0) return this.#keepUnread(chunk)
-    if (this.shared.turns.isOver()) {
+    if (this.#isOver(chunk.length <= shortChunk)) {
       this.#keepUnread(chunk)
       this.intake.hold()
       return this.#readLater(this.#letGo, false)
     }
     this.#read(chunk)
     this.#noteHeld()
+  }
+
+  #isOver(isShort: boolean): boolean {
+    const { turns } = this.shared
+    return isShort ? turns.isLate() : turns.isOver()
   }
 
   #keepUnread(chunk: Buffer): void {
@@ -301,7 +313,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #noteHeld(): void {
     if (!this.#open) return
     const window = this.#paused ? streamWindow : 0
-    this.shared.held.set(this, this.#reader.held + this.#workingBytes + this.#unreadBytes + window)
+    const held = this.#reader.held + this.#workingBytes + this.#unreadBytes + window
+    if (held === 0 && !this.#isCounted) return
+    this.#isCounted = held > 0
+    this.shared.held.set(this, held)
   }
 
   private hasEnded(): boolean {
@@ -343,6 +358,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   #read(chunk: Buffer): void {
     this.#inside = true
+    this.#isShort = chunk.length <= shortChunk
     const problem = this.#reader.read(chunk)
     this.#inside = false
     if (problem === undefined) return
@@ -441,7 +457,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     }
     if (!this.#open) return "stop"
     if (!this.#wanted) return "pause"
-    if (!this.shared.turns.isOver()) return "go on"
+    if (!this.#isOver(this.#isShort)) return "go on"
     this.#readLater(this.#goOn, true)
     return "pause"
   }
