@@ -32,8 +32,20 @@ const versionOf = (name: string): string => {
   return decodeManifest(readFileSync(join(root, "package.json"), "utf8")).version
 }
 
-/** Versions of what is measured, as far as this process knows them. */
-export const versions = (): Record<string, string> => {
+/** The commit of a checkout; `undefined` if there is no git, or no repository. */
+const commitOf = (home: string): string | undefined => {
+  const git = (...args: ReadonlyArray<string>): string =>
+    execFileSync("git", args, { cwd: home, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
+  try {
+    const changed = git("status", "--porcelain", "--", "packages").length > 0
+    return `${git("rev-parse", "--short=10", "HEAD")}${changed ? " with changes" : ""}`
+  } catch {
+    return undefined
+  }
+}
+
+/** Versions of what is measured, as far as this process knows them. `before`: the folder of another checkout. */
+export const versions = (before: string | undefined): Record<string, string> => {
   const found: Record<string, string> = {
     node: process.version,
     v8: process.versions.v8,
@@ -42,14 +54,10 @@ export const versions = (): Record<string, string> => {
     "@grpc/grpc-js": versionOf("@grpc/grpc-js"),
     "@grpc/grpc-js-xds": versionOf("@grpc/grpc-js-xds")
   }
-  try {
-    const home = dirname(dirname(import.meta.dirname))
-    const git = (...args: ReadonlyArray<string>): string =>
-      execFileSync("git", args, { cwd: home, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim()
-    const changed = git("status", "--porcelain", "--", "packages").length > 0
-    found["effect-xds"] = `${git("rev-parse", "--short=10", "HEAD")}${changed ? " with changes" : ""}`
-  } catch {
-    // No git, or no repository: there is nothing to tell.
+  const homes = { "effect-xds": dirname(dirname(import.meta.dirname)), "effect-xds of --before": before }
+  for (const [name, home] of Object.entries(homes)) {
+    const commit = home === undefined ? undefined : commitOf(home)
+    if (commit !== undefined) found[name] = commit
   }
   return found
 }

@@ -130,7 +130,7 @@ const main = async (): Promise<void> => {
     // Always in the same order.
     cases: Cases.all.flatMap(({ name }) => results.get(name) ?? [])
   })
-  let versions = Machine.versions()
+  let versions = Machine.versions(values.before === undefined ? undefined : from(values.before))
   if (values.continue) {
     const file = values.json === undefined ? stop("--continue needs the --json FILE to go on with") : from(values.json)
     const earlier = Option.getOrUndefined(Report.earlier(file, report()))

@@ -896,20 +896,21 @@ const turnOf = (
     (each, index) => isLate(each) && each.order <= round.place && dues[index]?.update === true
   )
   const isOpen = !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
+  const isAnyGone =
+    subscriptions.some(({ lingering }) => lingering.size > 0) || dues.some(({ changes }) => changes.gone.size > 0)
+  const leaving = isAnyGone ? subscriptions : noSubscriptions
   // ★ What a client names it still has, until that is deleted: so what this refers to waits as long, but not for ever anew.
-  const named = subscriptions.reduce(
+  const named = leaving.reduce(
     (soonest, each) => (isLate(each) ? Math.min(soonest, Due.nextRemovalAt(each, now)) : soonest),
     never
   )
   const held = named - options.phaseDeadline
-  const isAnyGone =
-    subscriptions.some(({ lingering }) => lingering.size > 0) || dues.some(({ changes }) => changes.gone.size > 0)
-  const removables = (isAnyGone ? subscriptions : noSubscriptions).map((each, index) => {
+  const removables = leaving.map((each, index) => {
     const changes = dues[index]?.changes ?? Subscriptions.noChanges
     return Due.removable(options.protocol, each, changes, group, now, isLate(each) ? never : held)
   })
   const isRemovable = (index: number) => (removables[index]?.size ?? 0) > 0
-  const last = subscriptions.findLastIndex((_, index) => isRemovable(index))
+  const last = leaving.findLastIndex((_, index) => isRemovable(index))
   for (const [index, subscription] of subscriptions.entries()) {
     const due = dues[index]
     if (due === undefined || subscription.order <= round.place) continue
