@@ -851,7 +851,7 @@ const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.
 /** {@link flush} of what is most often sent; `undefined`: it may be more. Then what is changed here is of no use. */
 const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefined => {
   const { options, parts } = self
-  if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined
+  if (parts !== undefined || options.ttl) return undefined
   if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
   const dues = plan(self, Due.nothingFound, group, now)
   const turn = turnOf(self, Due.nothingFound, dues, group, now)
@@ -860,7 +860,10 @@ const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefine
   if (due.reply || !due.update || due.openers.length > 0 || typeof removals === "object") return undefined
   const { changes, set } = due
   const input = { set, changes, updates, removals, ttl: false, maxBytes: options.maxResponseBytes }
-  const told = Incremental.tell(subscription, input)
+  const told =
+    options.protocol === "StateOfTheWorld"
+      ? StateOfTheWorld.tell(subscription, input)
+      : Incremental.tell(subscription, input)
   if (told === undefined) return undefined
   const [next, response, fresh] = told
   if (response === undefined) return undefined

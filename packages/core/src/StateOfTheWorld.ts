@@ -215,6 +215,47 @@ const named = function* (set: ResourceSet.ResourceSet, names: Names): Steps.Step
   return found
 }
 
+/** The variant of a full state: a text that is there already, because it is asked for with each response. */
+const fullVariant = (ttl: boolean): string => (ttl ? "sotw full true" : "sotw full false")
+
+/**
+ * {@link flush} of what is sent most, a change of few resources, to a client that waits for no answer and of whose resources none is
+ * gone: by name, or in a full state that another stream was sent already. `undefined`: there is more to say, or to see.
+ *
+ * @since 0.1.0
+ */
+export const tell = (
+  self: Subscription,
+  { changes, maxBytes, set, ttl, updates }: Flush
+): readonly [Subscriptions.Draft, Response.Response, fresh: ReadonlyArray<Resource>] | undefined => {
+  const { changed, gone, superseded } = changes
+  if (!updates || changed.length === 0 || changed.length > Steps.atOnce) return undefined
+  if (gone.size + superseded.size > 0) return undefined
+  if (self.mark === undefined || self.owed || self.resync) return undefined
+  if (HashSet.size(self.forced) + self.lingering.size > 0) return undefined
+  const next = Subscriptions.draft(self)
+  next.mark = set.mark
+  const wild = Subscriptions.isWild(self)
+  if (self.family === "full-state") {
+    const known = wild ? SharedResponse.known(set, set.mark, fullVariant(ttl)) : undefined
+    return known && [next, known, changed]
+  }
+  if (wild) return undefined
+  const { typeUrl } = self
+  const response = Response.make({
+    protocol: "StateOfTheWorld",
+    typeUrl,
+    version: set.version,
+    resources: changed,
+    ttl
+  })
+  if (!ResponseParts.isSmall(response, maxBytes)) return undefined
+  next.names = Subscriptions.holdFew(self.names, changed, noAliases)
+  return [next, response, changed]
+}
+
+const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+
 /**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
  * resources that are new to the client.
@@ -266,7 +307,7 @@ const flushFullState = function* (
     ttl
   })
   const isShared = wild && kept.length === 0
-  const response = isShared ? yield* SharedResponse.of(set, set.mark, `sotw full ${ttl}`, () => Steps.of(made)) : made
+  const response = isShared ? yield* SharedResponse.of(set, set.mark, fullVariant(ttl), () => Steps.of(made)) : made
   if (!wild)
     settled.names = yield* Subscriptions.hold(yield* Subscriptions.release(self.names, changes.gone.keys()), base)
   settled.lingering = lingering

@@ -8,7 +8,7 @@
 import type { Resource } from "@effect-xds/core/Resource"
 import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/ResourceSet"
-import type * as Steps from "@effect-xds/core/Steps"
+import * as Steps from "@effect-xds/core/Steps"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
@@ -216,10 +216,10 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       if (place === 0) queue[0]?.begin?.()
     }
 
-    const put = function* (
+    const put = (
       group: string,
       next: ResourceGroup.ResourceGroup
-    ): Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, LimitExceeded>> {
+    ): Either.Either<ResourceGroup.ResourceGroup, LimitExceeded> => {
       const before = held.get(group)
       if (before !== undefined && isSame(before, next)) return Either.right(before)
       if (before === undefined && held.size >= maxGroups) {
@@ -231,10 +231,22 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
         const maximum = maxResourcesPerGroup
         return Either.left(new LimitExceeded({ limit: "maxResourcesPerGroup", group, size, maximum }))
       }
-      if (before !== undefined) yield* findDifferences(before, next)
       held.set(group, next)
       tell(group, next)
       return Either.right(next)
+    }
+
+    /** A change that may take long. */
+    const changing = function* (
+      group: string,
+      before: ResourceGroup.ResourceGroup,
+      work: Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, ResourceGroup.ChangeError>>
+    ): Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, ResourceGroup.ChangeError | LimitExceeded>> {
+      const next = yield* work
+      if (Either.isLeft(next)) return Either.left(next.left)
+      // Of a group that is set for the first time all is new.
+      if (held.has(group)) yield* findDifferences(before, next.right)
+      return put(group, next.right)
     }
 
     /** Waits until those that were called before are applied, or gave up. */
@@ -250,24 +262,27 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       })
 
     /**
-     * Takes a turn now, prepares, and applies when the turn has come: in steps, while the group is as it was for everybody and no other
-     * change of it begins. A call that fails or is interrupted gives its turn up.
+     * Takes a turn now, prepares, and applies when the turn has come: at once, or in steps, while the group is as it was for everybody
+     * and no other change of it begins. A call that fails or is interrupted gives its turn up.
      */
     const inTurn = <P, A, E>(
       group: string,
       prepare: Effect.Effect<P, E>,
-      apply: (prepared: P) => Steps.Steps<Either.Either<A, E>>
+      apply: (prepared: P) => Either.Either<A, E> | Steps.Steps<Either.Either<A, E>>
     ): Effect.Effect<A, E> =>
       Effect.flatMap(EventLoop, (loop) => {
         const turn: Turn = { begin: undefined }
         const queue = turns.get(group)
         if (queue === undefined) turns.set(group, [turn])
         else queue.push(turn)
-        const applying = (prepared: P) =>
-          Effect.flatMap(Slice.steps(loop, apply(prepared)), (applied) => {
-            leave(group, turn)
-            return applied
-          })
+        const end = (applied: Either.Either<A, E>) => {
+          leave(group, turn)
+          return applied
+        }
+        const applying = (prepared: P) => {
+          const applied = apply(prepared)
+          return Either.isEither(applied) ? end(applied) : Effect.flatMap(Slice.steps(loop, applied), end)
+        }
         return Effect.flatMap(prepare, (prepared) =>
           // Most are the first in the queue, and there is nothing to wait for.
           turns.get(group)?.[0] === turn
@@ -316,30 +331,32 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
         inTurn<ReadonlyArray<Resource>, ResourceGroup.ResourceGroup, SetError>(
           group,
           Effect.suspend(() => Snapshot.encode(snapshot, held.get(group))),
-          function* (resources) {
+          (resources) => {
             const before = held.get(group) ?? ResourceGroup.empty
-            const next = yield* ResourceGroup.replacing(before, resources, snapshot.versions)
-            return Either.isLeft(next) ? Either.left(next.left) : yield* put(group, next.right)
+            return changing(group, before, ResourceGroup.replacing(before, resources, snapshot.versions))
           }
         ),
       update: (group, { remove, upsert, versions }) =>
         inTurn<ReadonlyArray<Resource>, ResourceGroup.ResourceGroup, SetError | GroupNotSet>(
           group,
           Effect.suspend(() => (upsert === undefined ? Effect.succeed([]) : Snapshot.encode(upsert, held.get(group)))),
-          function* (resources) {
+          (resources) => {
             const before = held.get(group)
             if (before === undefined) return Either.left(new GroupNotSet({ group }))
-            const next = yield* ResourceGroup.updating(before, {
+            const removed = remove === undefined ? undefined : Snapshot.keys(remove)
+            const change = {
               upsert: resources,
-              remove: remove === undefined ? undefined : Snapshot.keys(remove),
+              remove: removed,
               versions: { ...upsert?.versions, ...Snapshot.versionsByTypeUrl(versions ?? {}) }
-            })
-            return Either.isLeft(next) ? Either.left(next.left) : yield* put(group, next.right)
+            }
+            return resources.length + (removed?.length ?? 0) < Steps.atOnce
+              ? Either.flatMap(ResourceGroup.update(before, change), (next) => put(group, next))
+              : changing(group, before, ResourceGroup.updating(before, change))
           }
         ),
       get: (group) => Effect.sync(() => Option.fromNullable(held.get(group))),
       clear: (group) =>
-        inTurn(group, Effect.void, function* () {
+        inTurn(group, Effect.void, () => {
           if (held.delete(group)) tell(group, undefined)
           return Either.void
         }),
