@@ -393,16 +393,8 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
       : stepping(taken, input, now)
     return [next, [...outputs, ...more]]
   }
+  if (input._tag === "Unaffected" && self.group !== undefined) return untouched(self, self.group, input.group, now)
   const next = draft(self)
-  if (input._tag === "Unaffected" && self.group !== undefined) {
-    next.group = input.group
-    const round = Round.moved(self.round, self.group, input.group)
-    if (round !== undefined) {
-      next.round = round
-      passOver(next, self.group, input.group, now)
-    }
-    return [next, none]
-  }
   if (input._tag === "Changed" || input._tag === "Unaffected") {
     if (self.group === input.group) return [self, none]
     next.group = input.group
@@ -428,6 +420,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
  */
 export const short = (self: ServerStream, input: Input, now: number): Step | undefined => {
   if (self.ended || self.taking !== undefined) return undefined
+  if (input._tag === "Unaffected" && self.group !== undefined) return untouched(self, self.group, input.group, now)
   const next = draft(self)
   let outputs = none
   switch (input._tag) {
@@ -456,6 +449,18 @@ export const short = (self: ServerStream, input: Input, now: number): Step | und
   if (rests(next) || group === undefined) return [next, outputs]
   const told = outputs === none ? tell(next, group, now) : undefined
   return told === undefined ? undefined : [next, [told]]
+}
+
+/** After a change that does not concern the stream. */
+const untouched = (self: ServerStream, before: ResourceGroup, group: ResourceGroup, now: number): Step => {
+  const next = draft(self)
+  next.group = group
+  const round = Round.moved(self.round, before, group)
+  if (round !== undefined) {
+    next.round = round
+    passOver(next, before, group, now)
+  }
+  return [next, none]
 }
 
 /** A request that is neither a violation nor stale. */
