@@ -117,15 +117,23 @@ export const make = (
     const actors = yield* RcMap.make({
       lookup: (name: string) =>
         Effect.gen(function* () {
-          yield* Effect.addFinalizer(() => Effect.sync(() => open.delete(name)))
-          const actor = yield* ClusterActor.make(name, {
+          const actor: ClusterActor = yield* ClusterActor.make(name, {
             watchCluster: (cluster) => client.watch(clusters, cluster),
             watchAssignment: (assignment) => client.watch(assignments, assignment),
             resolver,
             prober,
             maxProbes: options.maxProbes
           })
-          open.set(name, actor)
+          yield* Effect.acquireRelease(
+            Effect.sync(() => open.set(name, actor)),
+            () =>
+              Effect.sync(() => {
+                // Who asked for it meanwhile has one of its own, and the gauges are that one's.
+                if (open.get(name) !== actor) return
+                open.delete(name)
+                actor.gaugeNobody()
+              })
+          )
           return actor
         })
     })

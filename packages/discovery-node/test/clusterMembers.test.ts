@@ -768,6 +768,29 @@ describe("health", () => {
       expect((yield* cluster.status).inUse?.hosts[0]).toMatchObject({ checks: [], ejections: 1, ejected: undefined })
     }))
 
+  test("the gauges of a cluster that nobody watches any more are zero, and those of one that is watched again are its own", (world) =>
+    Effect.gen(function* () {
+      const gauges = Effect.forEach([ClusterMetrics.membershipTotal, ClusterMetrics.membershipHealthy], (metric) =>
+        Effect.map(Metric.value(Metric.tagged(metric, "envoy.cluster_name", "c")), ({ value }) => value)
+      )
+      const watched = yield* Scope.make()
+      const cluster = yield* Scope.extend(open(), watched)
+      yield* world.clusters(eds)
+      yield* world.assign(A, B)
+      yield* settle
+      expect([routed(yield* cluster.current), yield* gauges]).toEqual([
+        [A, B],
+        [2, 2]
+      ])
+      yield* Scope.close(watched, Exit.void)
+      expect(yield* gauges).toEqual([0, 0])
+      yield* open()
+      yield* world.clusters(eds)
+      yield* world.assign(A)
+      yield* settle
+      expect(yield* gauges).toEqual([1, 1])
+    }))
+
   test("what calls see goes to the checks", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()

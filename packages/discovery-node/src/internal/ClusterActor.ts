@@ -452,6 +452,13 @@ export class ClusterActor {
     }))
   }
 
+  /** Gauges of a cluster that nobody watches any more. */
+  gaugeNobody(): void {
+    const { ejectionsActive, membershipDegraded, membershipExcluded, membershipHealthy, membershipTotal } = this.metrics
+    const gauges = [ejectionsActive, membershipDegraded, membershipExcluded, membershipHealthy, membershipTotal]
+    for (const gauge of gauges) gauge.unsafeUpdate(0, [])
+  }
+
   /** Gauges, as the members are now. */
   gauge(): void {
     const put = (metric: Metric.Metric.Gauge<number>, value: number): void => metric.unsafeUpdate(value, [])
