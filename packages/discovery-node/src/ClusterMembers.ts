@@ -4,14 +4,16 @@
  *
  * @since 0.1.0
  */
+import type * as XdsClients from "@effect-xds/client/XdsClient"
 import { XdsClient } from "@effect-xds/client/XdsClient"
 import * as WatchableType from "@effect-xds/client/WatchableType"
 import type * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
-import type { Call, Pick, Registry } from "@effect-xds/discovery/ClusterType"
+import type { AssignmentSource, Call, EndpointSource, Pick, Registry } from "@effect-xds/discovery/ClusterType"
 import type * as Outlier from "@effect-xds/discovery/Outlier"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -37,7 +39,48 @@ export interface Options {
   readonly types?: Registry | undefined
   /** Most probes of a set of hosts that run at once. Default: `HealthChecker.maxProbes`. */
   readonly maxProbes?: number | undefined
+  /**
+   * Clients of endpoints that do not come from the client of the clusters, but from a file or from servers of their own
+   * (`eds_cluster_config.eds_config`). One is made for each source, and shared by all clusters that have it. Default: there are
+   * none, and such a cluster is one with a mistake.
+   */
+  readonly sources?: Sources | undefined
 }
+
+/**
+ * Makes the client of a source of endpoints, for as long as a scope is open. What it fails with is told as what is wrong with
+ * the endpoints of the cluster.
+ *
+ * @example
+ * import { Bootstrap, XdsClient } from "@effect-xds/client"
+ * import type { ClusterMembers } from "@effect-xds/discovery-node"
+ * import { FileClient } from "@effect-xds/transport-filesystem"
+ * import { RestClient } from "@effect-xds/transport-rest"
+ * import { Effect } from "effect"
+ *
+ * const node = { id: "app-1", cluster: "edge" }
+ * const addresses: Readonly<Record<string, string>> = { xds: "127.0.0.1:18001" }
+ * const clientOf = (server: string) =>
+ *   XdsClient.make({ bootstrap: Bootstrap.make({ servers: [server], node }), aggregated: false })
+ *
+ * export const sources: ClusterMembers.Sources = (source) => {
+ *   if (source._tag === "File") return Effect.provide(clientOf(`path:${source.path}`), FileClient.layer())
+ *   const [server = ""] = source.servers
+ *   const address = addresses[server]
+ *   if (source.kind !== "REST" || address === undefined) return Effect.fail(new Error(`nothing is known of ${server}`))
+ *   return Effect.provide(clientOf(address), RestClient.layer({ refreshDelay: source.refreshDelay }))
+ * }
+ *
+ * @since 0.1.0
+ */
+export type Sources = (source: OtherSource) => Effect.Effect<XdsClients.Service, Error, Scope.Scope>
+
+/**
+ * A source of endpoints that is not the client of the clusters.
+ *
+ * @since 0.1.0
+ */
+export type OtherSource = Exclude<EndpointSource, { readonly _tag: "Client" }>
 
 /**
  * A cluster that is looked after.
@@ -83,12 +126,17 @@ export interface ClusterMembers {
  */
 export const ClusterMembers = Context.GenericTag<ClusterMembers>("@effect-xds/discovery-node/ClusterMembers")
 
-/** A cluster that this client cannot look after is one with a mistake. */
+/** A cluster whose endpoints nobody would bring is one with a mistake. */
 const problemOf = ({ type }: Cluster.Cluster): string | undefined => {
-  const source = type.assignment?.source ?? "ads"
-  if (source === "ads" || source === "self") return undefined
-  return `eds_cluster_config.eds_config: endpoints come from the client alone; say ads or self, not ${source}`
+  const source = type.assignment?.source
+  if (source === undefined || source._tag === "Client") return undefined
+  const what = source._tag === "File" ? "a file" : source.kind
+  return `eds_cluster_config.eds_config: there is no client of ${what} here; say ads or self, or give ClusterMembers its sources`
 }
+
+/** The same for the same source. */
+const keyOf = (source: OtherSource): OtherSource =>
+  source._tag === "File" ? Data.struct(source) : Data.struct({ ...source, servers: Data.array(source.servers) })
 
 /**
  * Looks after clusters until the scope closes. ★ A client has one decoder for clusters and one for assignments: make this
@@ -108,18 +156,25 @@ export const make = (
       typeUrl: decoder.typeUrl,
       decode: (bytes) =>
         Either.flatMap(decoder.decode(bytes), (cluster) => {
-          const problem = problemOf(cluster)
+          const problem = options.sources === undefined ? problemOf(cluster) : undefined
           return problem === undefined ? Either.right(cluster) : Either.left(problem)
         })
     })
     const assignments = WatchableType.make(Assignment.decoder)
+    const { sources = () => Effect.fail(new Error("there are no sources")) } = options
+    const others = yield* RcMap.make({ lookup: (source: OtherSource) => sources(source) })
+    const watchAssignment = ({ name, source }: AssignmentSource) => {
+      if (source._tag === "Client") return client.watch(assignments, name)
+      const watch = Effect.map(RcMap.get(others, keyOf(source)), (other) => other.watch(assignments, name))
+      return Stream.orDie(Stream.unwrapScoped(watch))
+    }
     const open = new Map<string, ClusterActor>()
     const actors = yield* RcMap.make({
       lookup: (name: string) =>
         Effect.gen(function* () {
           const actor: ClusterActor = yield* ClusterActor.make(name, {
             watchCluster: (cluster) => client.watch(clusters, cluster),
-            watchAssignment: (assignment) => client.watch(assignments, assignment),
+            watchAssignment,
             resolver,
             prober,
             maxProbes: options.maxProbes

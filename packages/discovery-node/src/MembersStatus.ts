@@ -47,6 +47,8 @@ export interface SetStatus {
   readonly hosts: ReadonlyArray<HostStatus>
   /** What the code of its type did wrong last; `undefined`: nothing. */
   readonly fault: string | undefined
+  /** Why its endpoints cannot be watched; `undefined`: they are. */
+  readonly unwatched: string | undefined
 }
 
 /**

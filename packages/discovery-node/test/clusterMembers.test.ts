@@ -586,7 +586,7 @@ describe("a cluster", () => {
     Effect.gen(function* () {
       const cluster = yield* open()
       yield* world.clusters({ ...eds, edsClusterConfig: { edsConfig: { pathConfigSource: { path: "/e" } } } })
-      expect((yield* cluster.settled).message).toContain("say ads or self, not path")
+      expect((yield* cluster.settled).message).toContain("there is no client of a file here")
     }))
 
   test(

@@ -37,8 +37,29 @@ export interface AssignmentSource {
   /** The name of the ClusterLoadAssignment. */
   readonly name: string
   /** Where from, as `eds_config` says it. */
-  readonly source: "ads" | "self" | "path" | "api"
+  readonly source: EndpointSource
 }
+
+/**
+ * Where endpoints come from: the client that brought the cluster (`ads`, `self`), a file, or servers of their own.
+ *
+ * @since 0.1.0
+ */
+export type EndpointSource =
+  | { readonly _tag: "Client"; readonly as: "ads" | "self" }
+  /** `path_config_source`, and the older `path`. */
+  | { readonly _tag: "File"; readonly path: string }
+  /** `api_config_source`. */
+  | {
+      readonly _tag: "Api"
+      readonly kind: "REST" | "GRPC" | "DELTA_GRPC"
+      /** Names of the clusters whose servers are asked; of gRPC without a cluster the target. */
+      readonly servers: ReadonlyArray<string>
+      /** Of REST: milliseconds from one poll to the next. */
+      readonly refreshDelay: number | undefined
+      /** Milliseconds for an answer. */
+      readonly requestTimeout: number | undefined
+    }
 
 /**
  * A call that wants a host, as far as a type that picks itself looks at it.

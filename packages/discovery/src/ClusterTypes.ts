@@ -4,21 +4,22 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/service_discovery
  * @since 0.1.0
  */
-import { fromBinary } from "@bufbuild/protobuf"
+import { create, fromBinary } from "@bufbuild/protobuf"
 import type { Duration } from "@bufbuild/protobuf/wkt"
 import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   Cluster_DnsLookupFamily as Family,
   Cluster_LbPolicy as LbPolicy
 } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import type { ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import type { ApiConfigSource, ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import { ApiConfigSource_ApiType, ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as ReasonOf from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import * as Assignments from "./Assignment.js"
 import type { ClusterError, Reason } from "./ClusterError.js"
 import { Collector } from "./ClusterError.js"
-import type { AssignmentSource, ClusterType, Definition, Given, Registry } from "./ClusterType.js"
+import type { AssignmentSource, ClusterType, Definition, EndpointSource, Given, Registry } from "./ClusterType.js"
 import { define, registry } from "./ClusterType.js"
 import * as Discoveries from "./Discovery.js"
 import type { LookupFamily, Settings as DnsSettings } from "./DnsTarget.js"
@@ -288,26 +289,63 @@ const originalDst = define<OriginalDstConfig, Discoveries.Discovery>({
   pick: ({ settings }, _members, call) => OriginalDst.pick(settings, call)
 })
 
+const noSource = create(ConfigSourceSchema)
+
 interface EdsConfig {
   readonly cluster: Discoveries.Cluster
   readonly assignment: AssignmentSource
 }
 
-const sourceOf = ({
-  configSourceSpecifier: { case: source }
-}: ConfigSource): AssignmentSource["source"] | undefined => {
-  switch (source) {
+const kinds: ReadonlyMap<number, "REST" | "GRPC" | "DELTA_GRPC"> = new Map([
+  [ApiConfigSource_ApiType.REST, "REST"],
+  [ApiConfigSource_ApiType.GRPC, "GRPC"],
+  [ApiConfigSource_ApiType.DELTA_GRPC, "DELTA_GRPC"]
+])
+
+/** `undefined`: there is none, or one with a mistake, which is noted. */
+const sourceOf = (
+  { configSourceSpecifier: given }: ConfigSource,
+  at: string,
+  errors: Collector
+): EndpointSource | undefined => {
+  switch (given.case) {
     case "ads":
     case "self":
-      return source
+      return { _tag: "Client", as: given.case }
     case "path":
-    case "pathConfigSource":
-      return "path"
+    case "pathConfigSource": {
+      // eslint-disable-next-line @typescript-eslint/no-deprecated -- a configuration may still have it
+      const path = given.case === "path" ? given.value : given.value.path
+      if (path !== "") return { _tag: "File", path }
+      errors.add(`${at}.path`, "EdsConfig", "the path is empty")
+      return undefined
+    }
     case "apiConfigSource":
-      return "api"
+      return apiOf(given.value, `${at}.api_config_source`, errors)
     default:
+      errors.add(at, "EdsConfig", "there is no source of endpoints; say ads, self or another")
       return undefined
   }
+}
+
+const apiOf = (api: ApiConfigSource, at: string, errors: Collector): EndpointSource | undefined => {
+  const kind = kinds.get(api.apiType)
+  const servers = api.grpcServices.flatMap(({ targetSpecifier: target }) =>
+    target.case === "envoyGrpc" ? target.value.clusterName : target.case === "googleGrpc" ? target.value.targetUri : []
+  )
+  const refreshDelay = duration(api.refreshDelay, aboveZero, `${at}.refresh_delay`, errors)
+  const requestTimeout = duration(api.requestTimeout, aboveZero, `${at}.request_timeout`, errors)
+  if (kind === undefined) {
+    errors.add(`${at}.api_type`, "EdsConfig", "say REST, GRPC or DELTA_GRPC: the others are of no type alone")
+    return undefined
+  }
+  if (kind !== "REST") {
+    if (servers.length === 0) errors.add(`${at}.grpc_services`, "EdsConfig", "there is no service to ask")
+    return { _tag: "Api", kind, servers, refreshDelay, requestTimeout }
+  }
+  if (api.clusterNames.length !== 1) errors.add(`${at}.cluster_names`, "EdsConfig", "REST has one cluster, no more")
+  if (api.refreshDelay === undefined) errors.add(`${at}.refresh_delay`, "EdsConfig", "REST must say how often it polls")
+  return { _tag: "Api", kind, servers: api.clusterNames, refreshDelay, requestTimeout }
 }
 
 const eds = define<EdsConfig, Discoveries.Discovery>({
@@ -315,10 +353,7 @@ const eds = define<EdsConfig, Discoveries.Discovery>({
   decode: ({ cluster: { edsClusterConfig, name } }) => {
     const errors = new Collector()
     const at = "eds_cluster_config"
-    const source = edsClusterConfig?.edsConfig === undefined ? undefined : sourceOf(edsClusterConfig.edsConfig)
-    if (source === undefined) {
-      errors.add(`${at}.eds_config`, "EdsConfig", "there is no source of endpoints; say ads, self or another")
-    }
+    const source = sourceOf(edsClusterConfig?.edsConfig ?? noSource, `${at}.eds_config`, errors)
     const serviceName = edsClusterConfig?.serviceName ?? ""
     // ★ The name of a cluster that is of xdstp is none of its assignment.
     if (serviceName === "" && name.startsWith("xdstp:")) {

@@ -346,13 +346,42 @@ describe("a cluster", () => {
 
   it("EDS: ★ the name of its assignment is the cluster's unless it says another", () => {
     const eds = (config: JsonObject) => Either.getOrThrow(readCluster({ type: "EDS", edsClusterConfig: config })).type
-    expect(eds({ edsConfig: { ads: {} } }).assignment).toEqual({ name: "c", source: "ads" })
+    expect(eds({ edsConfig: { ads: {} } }).assignment).toEqual({ name: "c", source: { _tag: "Client", as: "ads" } })
     const other = eds({ edsConfig: { self: {}, initialFetchTimeout: "0s" }, serviceName: "s" })
     expect([other.assignment, other.run().step({ _tag: "Start" }, { now: 0 })[0].deadline]).toEqual([
-      { name: "s", source: "self" },
+      { name: "s", source: { _tag: "Client", as: "self" } },
       Number.POSITIVE_INFINITY
     ])
-    expect(eds({ edsConfig: { pathConfigSource: { path: "/e" } } }).assignment?.source).toBe("path")
+  })
+
+  it("EDS: endpoints come from a file, or from servers of their own", () => {
+    const read = (edsConfig: JsonObject) => readCluster({ type: "EDS", edsClusterConfig: { edsConfig } })
+    const source = (edsConfig: JsonObject) => Either.getOrThrow(read(edsConfig)).type.assignment?.source
+    expect(source({ pathConfigSource: { path: "/e" } })).toEqual({ _tag: "File", path: "/e" })
+    expect(source({ path: "e.json" })).toEqual({ _tag: "File", path: "e.json" })
+    const rest = { apiType: "REST", clusterNames: ["xds"], refreshDelay: "2s", requestTimeout: "1s" }
+    const told = { _tag: "Api", kind: "REST", servers: ["xds"], refreshDelay: 2_000, requestTimeout: 1_000 }
+    expect(source({ apiConfigSource: rest })).toEqual(told)
+    const grpcServices = [{ envoyGrpc: { clusterName: "a" } }, { googleGrpc: { targetUri: "b:1", statPrefix: "b" } }]
+    expect(source({ apiConfigSource: { apiType: "DELTA_GRPC", grpcServices } })).toMatchObject({
+      kind: "DELTA_GRPC",
+      servers: ["a", "b:1"]
+    })
+    const at = "eds_cluster_config.eds_config"
+    const mistakes: ReadonlyArray<readonly [JsonObject, string]> = [
+      [{}, `${at} EdsConfig`],
+      [{ pathConfigSource: {} }, `${at}.path EdsConfig`],
+      [{ apiConfigSource: { ...rest, clusterNames: [] } }, `${at}.api_config_source.cluster_names EdsConfig`],
+      [{ apiConfigSource: { ...rest, clusterNames: ["a", "b"] } }, `${at}.api_config_source.cluster_names EdsConfig`],
+      [
+        { apiConfigSource: { apiType: "REST", clusterNames: ["a"] } },
+        `${at}.api_config_source.refresh_delay EdsConfig`
+      ],
+      [{ apiConfigSource: { ...rest, refreshDelay: "0s" } }, `${at}.api_config_source.refresh_delay Duration`],
+      [{ apiConfigSource: { apiType: "GRPC" } }, `${at}.api_config_source.grpc_services EdsConfig`],
+      [{ apiConfigSource: { apiType: "AGGREGATED_GRPC" } }, `${at}.api_config_source.api_type EdsConfig`]
+    ]
+    for (const [edsConfig, wrong] of mistakes) expect(problems(read(edsConfig))).toEqual([wrong])
   })
 
   it("aggregates name their clusters, and leave picking to those, whatever lb_policy says", () => {

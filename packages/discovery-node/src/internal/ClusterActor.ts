@@ -3,7 +3,7 @@
  */
 import type { Assignment } from "@effect-xds/discovery/Assignment"
 import type { Cluster } from "@effect-xds/discovery/Cluster"
-import type { Call, Pick } from "@effect-xds/discovery/ClusterType"
+import type { AssignmentSource, Call, Pick } from "@effect-xds/discovery/ClusterType"
 import * as HealthFlags from "@effect-xds/discovery/HealthFlags"
 import * as HostSet from "@effect-xds/discovery/HostSet"
 import * as Membership from "@effect-xds/discovery/Membership"
@@ -30,7 +30,7 @@ import type { Resolver } from "../Resolver.js"
 /** What an actor needs. */
 export interface Needs {
   readonly watchCluster: (name: string) => Stream.Stream<ResourceEvent<Cluster>>
-  readonly watchAssignment: (name: string) => Stream.Stream<ResourceEvent<Assignment>>
+  readonly watchAssignment: (wanted: AssignmentSource) => Stream.Stream<ResourceEvent<Assignment>>
   readonly resolver: Resolver
   readonly prober: Prober
   readonly maxProbes: number | undefined
@@ -43,6 +43,8 @@ interface Work {
   readonly checker: HealthChecker.HealthChecker | undefined
   /** How often each host was ejected. */
   readonly ejections: Map<string, number>
+  /** Why its endpoints cannot be watched. */
+  unwatched: string | undefined
 }
 
 /** What is told to a set; `undefined`: what is held stays. */
@@ -70,9 +72,14 @@ const onDefect = (watch: Effect.Effect<void>, tell: (message: string) => void): 
 
 const firstLine = (cause: Cause.Cause<unknown>): string => Cause.pretty(cause).split("\n")[0] ?? ""
 
-const membersOf = (name: string, { current, failure, next }: Membership.Membership): Members => {
+const membersOf = (
+  name: string,
+  { current, failure, next }: Membership.Membership,
+  unwatchedOf: (generation: number) => string | undefined
+): Members => {
   if (failure !== undefined) return new Members(name, "Failed", failure, undefined)
-  const fault = (current ?? next)?.set.discovery.fault ?? ""
+  const known = current ?? next
+  const fault = known?.set.discovery.fault ?? (known && unwatchedOf(known.id)) ?? ""
   return new Members(name, current === undefined ? "Warming" : "Ready", fault, current?.set)
 }
 
@@ -147,7 +154,7 @@ export class ClusterActor {
   }
 
   get members(): Members {
-    this.snapshot ??= membersOf(this.name, this.state)
+    this.snapshot ??= membersOf(this.name, this.state, (generation) => this.work.get(generation)?.unwatched)
     return this.snapshot
   }
 
@@ -249,9 +256,9 @@ export class ClusterActor {
       case "Begin": {
         const scope = Effect.runSync(Scope.fork(this.scope, { _tag: "Sequential" }))
         const checker = this.checkerOf(output.generation, scope)
-        const work: Work = { scope, checker, ejections: new Map() }
+        const work: Work = { scope, checker, ejections: new Map(), unwatched: undefined }
         this.work.set(output.generation, work)
-        if (output.assignment !== undefined) this.watch(output.generation, work, output.assignment.name)
+        if (output.assignment !== undefined) this.watch(output.generation, work, output.assignment)
         break
       }
       case "End":
@@ -313,7 +320,7 @@ export class ClusterActor {
     }
   }
 
-  private watch(generation: number, work: Work, name: string): void {
+  private watch(generation: number, work: Work, wanted: AssignmentSource): void {
     const hear = (event: ResourceEvent<Assignment>): void => {
       const input = inputOf(event)
       if (input === undefined) return
@@ -326,12 +333,14 @@ export class ClusterActor {
       }
       this.give({ _tag: "Set", generation, input })
     }
-    const events = this.needs.watchAssignment(name)
+    const events = this.needs.watchAssignment(wanted)
     const watch = Stream.runForEach(events, (event) => Effect.sync(() => hear(event)))
     this.run(
       work.scope,
       onDefect(watch, (message) => {
-        this.say({ _tag: "Unwatched", assignment: name, message })
+        work.unwatched = `endpoints ${JSON.stringify(wanted.name)} cannot be watched: ${message}`
+        this.changed()
+        this.say({ _tag: "Unwatched", assignment: wanted.name, message })
         this.give({ _tag: "Set", generation, input: { _tag: "Failed" } })
       })
     )
@@ -416,7 +425,8 @@ export class ClusterActor {
     const work = this.work.get(id)
     return {
       hosts: HostSet.inOrder(set.hosts).map((member) => this.hostStatus(set, work, member)),
-      fault: set.discovery.fault
+      fault: set.discovery.fault,
+      unwatched: work?.unwatched
     }
   }
 
