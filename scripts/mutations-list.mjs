@@ -2980,29 +2980,29 @@ const checks = [
   },
   {
     fault: "GOAWAY without error is a failure",
-    file: "packages/discovery-node/src/internal/Http2Asker.ts",
-    line: "if (code !== NodeHttp2.constants.NGHTTP2_NO_ERROR || running === undefined) gone()",
-    becomes: "gone()",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "if (error !== 0) this.fail(",
+    becomes: "this.fail(",
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
   {
     fault: "HTTP/2: a stream that is reset in its middle is an answer",
-    file: "packages/discovery-node/src/internal/Http2Asker.ts",
-    line: "const isAnswer = isWhole && stream.rstCode === NodeHttp2.constants.NGHTTP2_NO_ERROR",
-    becomes: "const isAnswer = true",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: 'else if (stream === this.stream) this.over("lost")',
+    becomes: 'else if (stream === this.stream) this.over("whole")',
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
   {
     fault: "HTTP/2: a session that is closing is asked",
     file: "packages/discovery-node/src/internal/Http2Asker.ts",
-    line: "finish(isAnswer ? read.end(on.closed || !target.reuseConnection) : network)",
-    becomes: "finish(isAnswer ? read.end(false) : network)",
+    line: "const closes = on.isClosing || !target.reuseConnection",
+    becomes: "const closes = false",
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
   {
     fault: "gRPC: nothing says that trailers are understood",
     file: "packages/discovery-node/src/internal/Http2Asker.ts",
-    line: '    te: "trailers",\n',
+    line: '      ["te", "trailers"],\n',
     becomes: "",
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
@@ -3742,5 +3742,84 @@ export const mutations = [
     file: "packages/core/src/Due.ts",
     line: "found.get(subscription)?.get(set) ??",
     becomes: "found.get(subscription)?.values().next().value ??"
+  },
+  {
+    fault: "HPACK: what fills the last byte of a text is not looked at",
+    file: "packages/discovery-node/src/internal/Hpack.ts",
+    line: "return depth < 8 && isOnes ? text : undefined",
+    becomes: "return text",
+    by: "packages/discovery-node/test/hpack.test.ts"
+  },
+  {
+    fault: "HPACK: a field that does not fit leaves the others in the table",
+    file: "packages/discovery-node/src/internal/Hpack.ts",
+    line: "    while (this.table.length > 0 && this.tableSize + size > this.maxSize) this.drop()\n    if (size > this.maxSize) return\n",
+    becomes:
+      "    if (size > this.maxSize) return\n    while (this.table.length > 0 && this.tableSize + size > this.maxSize) this.drop()\n",
+    by: "packages/discovery-node/test/hpack.test.ts"
+  },
+  {
+    fault: "HPACK: a table may become larger than was agreed",
+    file: "packages/discovery-node/src/internal/Hpack.ts",
+    line: "if (size > this.limit) this.fails(",
+    becomes: "if (size > 65_536) this.fails(",
+    by: "packages/discovery-node/test/hpack.test.ts"
+  },
+  {
+    fault: "HPACK: a small block may mean headers without end",
+    file: "packages/discovery-node/src/internal/Hpack.ts",
+    line: "left -= sizeOf(field)",
+    becomes: "left -= 1",
+    by: "packages/discovery-node/test/hpack.test.ts"
+  },
+  {
+    fault: "HTTP/2: empty frames of headers go on without end",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "block.room -= payload.length + frameCost",
+    becomes: "block.room -= payload.length",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "HTTP/2: headers of a probe that was given up are not read, and the next ones are read wrongly",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "if ((flag & flags.endHeaders) === 0) {",
+    becomes:
+      "if (this.running === undefined) {\n      this.block = undefined\n      return\n    }\n    if ((flag & flags.endHeaders) === 0) {",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "HTTP/2: padding does not count for windows",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "this.ourWindow -= payload.length",
+    becomes: "this.ourWindow -= bytes.length",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "HTTP/2: the window of the connection is not opened for a stream that was given up",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "if (this.ourWindow <= beginningWindow / 2) {",
+    becomes: "if (this.running !== undefined && this.ourWindow <= beginningWindow / 2) {",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "HTTP/2: a smaller window does not count for what was sent",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "if (this.running !== undefined) this.running.theirs += more",
+    becomes: "if (this.running !== undefined) this.running.theirs = value",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "HTTP/2: an answer that is shorter than it says is whole",
+    file: "packages/discovery-node/src/internal/Http2Connection.ts",
+    line: "if (running.missing !== undefined && running.missing > 0) this.fail(",
+    becomes: "if (false) this.fail(",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "HTTP/2: frames in pieces are read from their second piece on",
+    file: "packages/discovery-node/src/internal/Http2Frame.ts",
+    line: "const copied = bytes.copy(pending, this.filled, at)",
+    becomes: "const copied = bytes.copy(pending, 0, at)",
+    by: "packages/discovery-node/test/http2Connection.test.ts"
   }
 ]

@@ -19,8 +19,8 @@ const silence = (host) => host === "silent"
 const lasting = { keepAliveTimeout: 3_600_000 }
 
 const onStream = (stream, headers) => {
-  if (silence(headers[":authority"])) return
   stream.on("error", () => undefined)
+  if (silence(headers[":authority"])) return
   stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: kind === "grpc" })
   stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }))
   stream.end(Buffer.of(0, 0, 0, 0, 2, 8, 1))

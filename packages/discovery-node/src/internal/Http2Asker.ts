@@ -4,66 +4,82 @@ import type { Result } from "@effect-xds/discovery/HealthCheck"
 import * as Payload from "@effect-xds/discovery/Payload"
 import * as Probe from "@effect-xds/discovery/Probe"
 import * as ProbeAnswer from "@effect-xds/discovery/ProbeAnswer"
+import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import { HealthCheckRequestSchema } from "@effect-xds/proto/grpc/health/v1/health"
-import * as NodeHttp2 from "node:http2"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
 import { type Asker, connect, endpointOf, headerText, network } from "./Asker.js"
+import * as Hpack from "./Hpack.js"
+import { type Headers, Http2Connection, type Question } from "./Http2Connection.js"
 
-type Headers = NodeHttp2.IncomingHttpHeaders & NodeHttp2.IncomingHttpStatusHeader
-
-/** What a stream is asked, and how its answer is read. */
-interface Question {
-  readonly headers: NodeHttp2.OutgoingHttpHeaders
-  readonly body: Uint8Array
-  /** For one answer. */
-  readonly reader: () => Reader
-}
-
-/** A result that is clear before the end. */
-type Early = { readonly _tag: "Immediate" } | undefined
-
+/** Reads one answer. `true`: its result is clear before its end. */
 interface Reader {
-  readonly begin: (headers: Headers) => Early
-  readonly push: (bytes: Buffer) => Early
-  readonly trailers: (headers: NodeHttp2.IncomingHttpHeaders) => void
+  readonly begin: (status: number, headers: Headers) => boolean
+  readonly push: (bytes: Buffer) => boolean
+  readonly trailers: (headers: Headers) => void
   readonly end: (closes: boolean) => Result
 }
 
-const valueOf = (headers: NodeHttp2.IncomingHttpHeaders, name: string): string | undefined => {
-  const value = headers[name]
-  return typeof value === "string" ? value : value?.join(",")
+/** What is asked, and how an answer is read. */
+interface Asked {
+  /** `undefined`: it would be none. */
+  readonly question: Question | undefined
+  readonly reader: () => Reader
 }
 
-const httpQuestion = (target: Target, probe: Probe.Http): Question => ({
-  headers: {
-    ":method": probe.method,
-    ":path": probe.path,
-    ":authority": headerText(Probe.hostOf(probe, target.hostname, target.cluster)),
-    ...Object.fromEntries(probe.headers)
-  },
-  body: probe.send,
-  reader: () => {
-    let headers: Headers = {}
-    let payload = Payload.make(probe.receive, probe.responseBufferSize)
-    return {
-      begin: (given) => {
-        headers = given
-        return undefined
-      },
-      push: (bytes) => {
-        payload = Payload.push(payload, bytes)
-        return undefined
-      },
-      trailers: () => undefined,
-      end: (closes) => {
-        const header = (name: string) => valueOf(headers, name)
-        const status = headers[":status"] ?? 0
-        return ProbeAnswer.ofHttp(probe, { status, header, isReceived: Payload.isFound(payload), closes })
+interface Request {
+  readonly method: string
+  readonly path: string
+  readonly authority: string
+  readonly headers: ReadonlyArray<Probe.Header>
+  readonly body: Uint8Array
+}
+
+const questionOf = ({ authority, body, headers, method, path }: Request): Question | undefined => {
+  const isWritable = headers.every(([name, value]) => ProbeHeaders.isName(name) && ProbeHeaders.isValue(value))
+  if (!isWritable || !ProbeHeaders.isValue(authority) || !ProbeHeaders.isName(method)) return undefined
+  if (!/^[\x21-\x7e\x80-\xff]+$/.test(path)) return undefined
+  const pseudo = [
+    [":method", method],
+    [":scheme", "http"],
+    [":authority", authority],
+    [":path", path]
+  ] as const
+  return { headers: Hpack.encode([...pseudo, ...headers]), body, isHead: method === "HEAD" }
+}
+
+const httpAsked = (target: Target, probe: Probe.Http): Asked => {
+  const search = Payload.make(probe.receive, probe.responseBufferSize)
+  return {
+    question: questionOf({
+      method: probe.method,
+      path: probe.path,
+      authority: headerText(Probe.hostOf(probe, target.hostname, target.cluster)),
+      headers: probe.headers,
+      body: probe.send
+    }),
+    reader: () => {
+      let status = 0
+      let headers: Headers = new Map()
+      let payload = search
+      return {
+        begin: (...given) => {
+          ;[status, headers] = given
+          return false
+        },
+        push: (bytes) => {
+          payload = Payload.push(payload, bytes)
+          return false
+        },
+        trailers: () => undefined,
+        end: (closes) => {
+          const header = (name: string) => headers.get(name)
+          return ProbeAnswer.ofHttp(probe, { status, header, isReceived: Payload.isFound(payload), closes })
+        }
       }
     }
   }
-})
+}
 
 /** Bytes of an answer of gRPC; one that is longer is none of Health. */
 const maxAnswer = 65_536
@@ -80,37 +96,37 @@ const messageOf = (service: string): Uint8Array => {
   return body
 }
 
-const immediate: Early = { _tag: "Immediate" }
-
-const grpcQuestion = (target: Target, probe: Probe.Grpc): Question => ({
-  headers: {
-    ":method": "POST",
-    ":path": "/grpc.health.v1.Health/Check",
-    ":authority": headerText(Probe.hostOf(probe, target.hostname, target.cluster)),
-    "content-type": "application/grpc",
-    te: "trailers",
-    "grpc-timeout": grpcTimeout(target.timeout),
-    ...Object.fromEntries(probe.headers)
-  },
-  body: messageOf(probe.service),
+const grpcAsked = (target: Target, probe: Probe.Grpc): Asked => ({
+  question: questionOf({
+    method: "POST",
+    path: "/grpc.health.v1.Health/Check",
+    authority: headerText(Probe.hostOf(probe, target.hostname, target.cluster)),
+    headers: [
+      ["content-type", "application/grpc"],
+      ["te", "trailers"],
+      ["grpc-timeout", grpcTimeout(target.timeout)],
+      ...probe.headers
+    ],
+    body: messageOf(probe.service)
+  }),
   reader: () => {
     let beginning: ProbeAnswer.GrpcBeginning = { status: 0, contentType: undefined }
     let grpcStatus: string | undefined
     const chunks: Array<Buffer> = []
     let length = 0
     return {
-      begin: (headers) => {
-        beginning = { status: headers[":status"] ?? 0, contentType: headers["content-type"] }
-        grpcStatus = valueOf(headers, "grpc-status")
-        return ProbeAnswer.isGrpc(beginning) ? undefined : immediate
+      begin: (status, headers) => {
+        beginning = { status, contentType: headers.get("content-type") }
+        grpcStatus = headers.get("grpc-status")
+        return !ProbeAnswer.isGrpc(beginning)
       },
       push: (bytes) => {
         chunks.push(bytes)
         length += bytes.length
-        return length > maxAnswer ? immediate : undefined
+        return length > maxAnswer
       },
       trailers: (headers) => {
-        grpcStatus = valueOf(headers, "grpc-status")
+        grpcStatus = headers.get("grpc-status")
       },
       end: (closes) => ProbeAnswer.ofGrpc({ ...beginning, grpcStatus, body: Buffer.concat(chunks), closes })
     }
@@ -118,18 +134,15 @@ const grpcQuestion = (target: Target, probe: Probe.Grpc): Question => ({
 })
 
 export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
-  const { headers, body, reader } = probe._tag === "Http" ? httpQuestion(target, probe) : grpcQuestion(target, probe)
+  const { question, reader } = probe._tag === "Http" ? httpAsked(target, probe) : grpcAsked(target, probe)
   const endpoint = endpointOf(target.address)
-  let session: NodeHttp2.ClientHttp2Session | undefined
+  let session: Http2Connection | undefined
   let socket: Net.Socket | undefined
   let running: ((result: Result) => void) | undefined
 
   const close = (): void => {
     running = undefined
-    const closed = session
     session = undefined
-    closed?.destroy()
-    // ★ After GOAWAY Node only ends its half, and waits for the server to end the other.
     socket?.destroy()
     socket = undefined
   }
@@ -141,68 +154,53 @@ export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
     done?.(result)
   }
 
-  const open = (): NodeHttp2.ClientHttp2Session => {
-    // Whom it is for says each request.
+  const open = (): Http2Connection => {
     const connection = connect(endpoint)
     socket = connection
-    const opened = NodeHttp2.connect("http://localhost", {
-      createConnection: () => connection,
-      settings: { enablePush: false }
-    })
+    const opened = new Http2Connection(
+      (bytes) => void connection.write(bytes),
+      () => connection.writableLength
+    )
     const gone = (): void => {
       if (session === opened) finish(network)
     }
-    opened.on("goaway", (code) => {
-      // ★ Without an error what runs may finish, and the next probe has another connection.
-      if (code !== NodeHttp2.constants.NGHTTP2_NO_ERROR || running === undefined) gone()
+    connection.on("data", (bytes) => {
+      if (session !== opened) return
+      opened.push(bytes)
+      // One that nobody waits for is given up at once.
+      if (opened.fault !== undefined || (opened.isClosing && running === undefined)) gone()
     })
-    opened.on("error", gone)
-    opened.on("close", gone)
+    connection.on("end", gone)
+    connection.on("error", gone)
+    connection.on("close", gone)
     return opened
   }
 
-  const begin = (on: NodeHttp2.ClientHttp2Session, done: (result: Result) => void): void => {
+  const begin = (on: Http2Connection, asks: Question, done: (result: Result) => void): void => {
     running = done
     const read = reader()
-    const stream = on.request(headers, { endStream: body.length === 0 })
-    let isWhole = false
-    const isOver = (): boolean => running !== done || session !== on
-    const early = (result: Early): void => {
-      if (result === undefined) return
-      stream.close(NodeHttp2.constants.NGHTTP2_CANCEL)
-      finish({ ...result, closes: on.closed || !target.reuseConnection })
-    }
-    stream.on("response", (given) => {
-      if (!isOver()) early(read.begin(given))
+    on.ask(asks, {
+      ...read,
+      over: (how) => {
+        if (running !== done || session !== on) return
+        const closes = on.isClosing || !target.reuseConnection
+        if (how === "lost") finish(network)
+        else finish(how === "early" ? { _tag: "Immediate", closes } : read.end(closes))
+      }
     })
-    stream.on("data", (bytes: Buffer) => {
-      if (!isOver()) early(read.push(bytes))
-    })
-    stream.on("trailers", read.trailers)
-    stream.on("end", () => {
-      isWhole = true
-    })
-    stream.on("error", () => undefined)
-    stream.on("close", () => {
-      if (isOver()) return
-      const isAnswer = isWhole && stream.rstCode === NodeHttp2.constants.NGHTTP2_NO_ERROR
-      finish(isAnswer ? read.end(on.closed || !target.reuseConnection) : network)
-    })
-    if (body.length > 0) stream.end(body)
   }
 
   return {
     ask: (isFresh, done) => {
-      // One that is closing takes no more requests.
-      if (isFresh || session?.closed === true) close()
-      session ??= open()
-      try {
-        begin(session, done)
-      } catch {
+      if (question === undefined) {
         // The host's name has what no header can hold.
-        close()
         done(network)
+        return close
       }
+      // One that is closing takes no more questions.
+      if (isFresh || session?.isClosing === true) close()
+      session ??= open()
+      begin(session, question, done)
       return close
     },
     close
