@@ -191,6 +191,12 @@ describe("an answer", () => {
     expect(first.heard.map((each) => each.headers)).toEqual([{ x: "y" }, { x: "y" }])
     const second = new Played().ask().take(hello, headers(kept, endStream), settled).ask().take(known)
     expect(second.connection.fault).toBe("no field has the index 62")
+    // Of one that was given up, too.
+    const third = new Played().ask()
+    third.wanted = -1
+    third.take(hello, headers(), headers(kept.subarray(ok.length), endStream))
+    third.wanted = 0
+    expect(third.ask().take(known).heard[1]).toMatchObject({ headers: { x: "y" }, over: "whole" })
   })
 })
 

@@ -469,6 +469,24 @@ describe("HTTP/2", () => {
     })
   )
 
+  it.scopedLive("a connection that is no HTTP/2 any more, between two probes, is given up at once", () =>
+    Effect.gen(function* () {
+      let spoil = (): void => undefined
+      const server = yield* Servers.tcp((socket) => {
+        socket.on("end", () => socket.end())
+        // SETTINGS, and HEADERS that have :status 200 and are the end.
+        socket.once("data", () => socket.write(Buffer.from("00000004000000000000000101050000000188", "hex")))
+        spoil = () => socket.write("HTTP/1.1 408 Request Timeout\r\n\r\n")
+      })
+      const ask = yield* open(server.address, http2())
+      expect(yield* ask(true)).toMatchObject({ _tag: "Success", closes: false })
+      spoil()
+      yield* Servers.until(() => server.open() === 0)
+      expect(yield* ask(false)).toMatchObject({ _tag: "Success", closes: false })
+      expect(server.connections()).toBe(2)
+    })
+  )
+
   it.scopedLive("a server of HTTP/1 is no answer", () =>
     Effect.gen(function* () {
       const server = yield* Servers.http1((_request, response) => response.end())
