@@ -1,5 +1,5 @@
 /**
- * Probes over HTTP/1, HTTP/2, TCP and gRPC with `node:http`, `node:http2` and `node:net`.
+ * Probes over HTTP/1, HTTP/2, TCP and gRPC, all with `node:net` alone.
  *
  * @since 0.1.0
  */
