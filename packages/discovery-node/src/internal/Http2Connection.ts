@@ -1,6 +1,6 @@
 /**
  * The client's side of one connection over HTTP/2, for one question at a time: bytes in, bytes out. ★ Not with
- * `node:http2`, whose sessions and streams alone cost more than checks may: see the README.
+ * `node:http2`, whose sessions and streams alone cost nearly all that checks may: see the README.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9113
  */
@@ -117,7 +117,7 @@ export class Http2Connection {
   /** It takes no more questions: GOAWAY has come, or there are no numbers left. */
   isClosing = false
   private running: Running | undefined
-  /** The last one that was opened; 0: none. */
+  /** The last one that was opened; -1: none. */
   private stream = -1
   private isPeerKnown = false
   private readonly reader = new FrameReader((type, flag, stream, payload) => {
