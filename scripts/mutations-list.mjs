@@ -152,8 +152,8 @@ const server = [
   {
     fault: "endpoints are not sent again after their cluster",
     file: "ServerStream.ts",
-    line: "if (before.typeUrl === ResourceType.Cluster.typeUrl) yield* sendAssignments(self, before, fresh)",
-    becomes: "if (false) yield* sendAssignments(self, before, fresh)"
+    line: "before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)",
+    becomes: "before.typeUrl === ResourceType.Cluster.typeUrl) return Steps.of(undefined)"
   },
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
@@ -164,7 +164,7 @@ const server = [
   {
     fault: "the listener of a route configuration that is sent again is not opened",
     file: "ServerStream.ts",
-    line: "else if (before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)",
+    line: "if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)",
     becomes: ""
   },
   {
@@ -177,8 +177,8 @@ const server = [
   {
     fault: "deletions go out in the order of changes",
     file: "ServerStream.ts",
-    line: "const last = subscriptions.findLastIndex((_, index) => isRemovable(index))",
-    becomes: "const last = subscriptions.findIndex((_, index) => isRemovable(index))"
+    line: "const last = leaving.findLastIndex((_, index) => isRemovable(index))",
+    becomes: "const last = leaving.findIndex((_, index) => isRemovable(index))"
   },
   {
     fault: "deletions go out before the changes are acknowledged",
@@ -462,8 +462,8 @@ const server = [
   {
     fault: "a log that does not lead from the client's revision is trusted",
     file: "ResourceSet.ts",
-    line: "if (first !== undefined && first.from === since.token) {",
-    becomes: "if (first !== undefined) {"
+    line: "if (first !== undefined && first.from === since.token) {\n    const oldest",
+    becomes: "if (first !== undefined) {\n    const oldest"
   },
   {
     fault: "a change is lost when the log was cut",
@@ -588,7 +588,7 @@ const server = [
   {
     fault: "a resource that lost the alias it was asked for by is not removed by its own name",
     file: "Subscription.ts",
-    line: "if (own !== name && !isServed(self, set, own)) gone.set(own, before)",
+    line: "if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)",
     becomes: ""
   },
   {
@@ -732,7 +732,7 @@ const server = [
   {
     fault: "a lost resource is told by the name that was asked for alone",
     file: "Subscription.ts",
-    line: "if (own !== name && !isServed(self, set, own)) gone.set(own, before)",
+    line: "if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)",
     becomes: ""
   },
   {
@@ -3661,8 +3661,8 @@ export const mutations = [
     fault: "a large body is written in one turn",
     file: "Response.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)\n    if (++count % atOnce === 0) yield",
-    becomes: "write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)"
+    line: "if (from + atOnce >= response.resources.length) return\n      yield\n",
+    becomes: "if (from + atOnce >= response.resources.length) return\n"
   },
   {
     fault: "a response is thought to be smaller than it can be",
@@ -3821,5 +3821,442 @@ export const mutations = [
     line: "const copied = bytes.copy(pending, this.filled, at)",
     becomes: "const copied = bytes.copy(pending, 0, at)",
     by: "packages/discovery-node/test/http2Connection.test.ts"
+  },
+  {
+    fault: "a short change goes out before the parts that are left of a response",
+    file: "ServerStream.ts",
+    line: 'if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined',
+    becomes: 'if (options.protocol !== "Incremental" || options.ttl) return undefined'
+  },
+  {
+    fault: "a short change of state of the world is an incremental response",
+    file: "ServerStream.ts",
+    line: 'if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined',
+    becomes: "if (parts !== undefined || options.ttl) return undefined"
+  },
+  {
+    fault: "a short change of a client with TTLs does not tell or renew them",
+    file: "ServerStream.ts",
+    line: 'if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined',
+    becomes: 'if (parts !== undefined || options.protocol !== "Incremental") return undefined'
+  },
+  {
+    fault: "what changed is found in one turn, however much it is",
+    file: "ServerStream.ts",
+    line: "if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined\n",
+    becomes: ""
+  },
+  {
+    fault: "a short change leaves out what was asked for",
+    file: "ServerStream.ts",
+    line: 'if (due.reply || typeof removals === "object") return undefined',
+    becomes: 'if (typeof removals === "object") return undefined'
+  },
+  {
+    fault: "a short change goes out in place of deletions that have their turn",
+    file: "ServerStream.ts",
+    line: 'if (due.reply || typeof removals === "object") return undefined',
+    becomes: "if (due.reply) return undefined"
+  },
+  {
+    fault: "what a short change makes due in another type is passed over",
+    file: "ServerStream.ts",
+    line: "Steps.toEnd(follow(self, subscription, due.changes.changed))\n",
+    becomes: ""
+  },
+  {
+    fault: "nothing waits for the ACK of a short change",
+    file: "ServerStream.ts",
+    line: "send(self, turn, next, response, true, false, now)",
+    becomes: "send(self, turn, next, response, false, false, now)"
+  },
+  {
+    fault: "the ACK of a client that is up to date opens no phase",
+    file: "ServerStream.ts",
+    line: "      next.round = heard.round\n",
+    becomes: ""
+  },
+  {
+    fault: "the ACK of a client that is up to date is not noted",
+    file: "ServerStream.ts",
+    line: "      if (replied !== known) next.subscriptions = put(self.subscriptions, replied)\n",
+    becomes: ""
+  },
+  {
+    fault: "the ACK of a client that is up to date is not told",
+    file: "ServerStream.ts",
+    line: "      outputs = heard.outputs\n",
+    becomes: ""
+  },
+  {
+    fault: "a request for other names is taken for an ACK",
+    file: "ServerStream.ts",
+    line: "if (known === undefined || !isRepeated(replied, input.request)) return undefined",
+    becomes: "if (known === undefined) return undefined"
+  },
+  {
+    fault: "an ACK that lets a change out is not told",
+    file: "ServerStream.ts",
+    line: "const told = outputs === none ? tell(next, group, now) : undefined",
+    becomes: "const told = tell(next, group, now)"
+  },
+  {
+    fault: "an ACK is heard before the names of the request before it",
+    file: "ServerStream.ts",
+    line: "if (self.ended || self.taking !== undefined) return undefined",
+    becomes: "if (self.ended) return undefined"
+  },
+  {
+    fault: "a stream that broke the protocol takes the next request",
+    file: "ServerStream.ts",
+    line: "if (self.ended || self.taking !== undefined) return undefined",
+    becomes: "if (self.taking !== undefined) return undefined"
+  },
+  {
+    fault: "a short change is of the state before it",
+    file: "ServerStream.ts",
+    line: "      next.group = input.group\n      break\n",
+    becomes: "      break\n"
+  },
+  {
+    fault: "credit for a client that is up to date is lost",
+    file: "ServerStream.ts",
+    line: "      next.credit = true\n      break\n",
+    becomes: "      break\n"
+  },
+  {
+    fault: "a state that comes twice sends what time made due",
+    file: "ServerStream.ts",
+    line: "if (input.group === undefined || self.group === input.group) return undefined",
+    becomes: "if (input.group === undefined) return undefined"
+  },
+  {
+    fault: "a group that is cleared ends no round",
+    file: "ServerStream.ts",
+    line: "if (input.group === undefined || self.group === input.group) return undefined",
+    becomes: "if (self.group === input.group) return undefined"
+  },
+  {
+    fault: "a request that subscribes is taken for an ACK",
+    file: "Incremental.ts",
+    line: "  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0\n",
+    becomes: "  resourceNamesUnsubscribe.length === 0\n"
+  },
+  {
+    fault: "a request that unsubscribes is taken for an ACK",
+    file: "Incremental.ts",
+    line: "  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0\n",
+    becomes: "  resourceNamesSubscribe.length === 0\n"
+  },
+  {
+    fault: "a change of many resources is told in one turn",
+    file: "Incremental.ts",
+    line: "if (mark === undefined || changed.length > Steps.atOnce) return undefined",
+    becomes: "if (mark === undefined) return undefined"
+  },
+  {
+    fault: "what is gone is left out of a short change",
+    file: "Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
+    becomes: "if (superseded.size + initial.size + lingering.size > 0) return undefined"
+  },
+  {
+    fault: "what left its name to another is left out of a short change",
+    file: "Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
+    becomes: "if (gone.size + initial.size + lingering.size > 0) return undefined"
+  },
+  {
+    fault: "a client that comes back has its versions for ever, with a short change",
+    file: "Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
+    becomes: "if (gone.size + superseded.size + lingering.size > 0) return undefined"
+  },
+  {
+    fault: "what lingers still does after a short change that brings it back",
+    file: "Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
+    becomes: "if (gone.size + superseded.size + initial.size > 0) return undefined"
+  },
+  {
+    fault: "a short change is sent again and again",
+    file: "Incremental.ts",
+    line: "  const next = Subscriptions.draft(self)\n  next.mark = set.mark\n  const wild",
+    becomes: "  const next = Subscriptions.draft(self)\n  const wild"
+  },
+  {
+    fault: "a client that asked for names beside the wildcard has the short response of those that did not",
+    file: "Incremental.ts",
+    line: "const alike = wild && HashMap.isEmpty(names)\n",
+    becomes: "const alike = wild\n"
+  },
+  {
+    fault: "a short response is shared with clients that take no message as large",
+    file: "Incremental.ts",
+    line: "const variant = String(maxBytes)",
+    becomes: 'const variant = "alike"'
+  },
+  {
+    fault: "a short change does not name the aliases that were asked for",
+    file: "Incremental.ts",
+    line: "  if (changed.some((resource) => Subscriptions.askedAliases(self, set, resource).length > 0)) return undefined\n",
+    becomes: ""
+  },
+  {
+    fault: "a short change is one response, however large",
+    file: "Incremental.ts",
+    line: "  if (!ResponseParts.isSmall(response, maxBytes)) return undefined\n",
+    becomes: ""
+  },
+  {
+    fault: "what a short change brought is not noted under its names",
+    file: "Incremental.ts",
+    line: "  if (!wild) next.names = Subscriptions.holdFew(names, changed)\n",
+    becomes: ""
+  },
+  {
+    fault: "what a short change brought to a wildcard is noted as asked for by name",
+    file: "Incremental.ts",
+    line: "  if (!wild) next.names = Subscriptions.holdFew(names, changed)\n",
+    becomes: "  next.names = Subscriptions.holdFew(names, changed)\n"
+  },
+  {
+    fault: "a short response is thought small whatever its type and names",
+    file: "ResponseParts.ts",
+    line: "bytes += framing + bytesPerUnit * (units + each.name.length + each.version.length) + each.value.byteLength",
+    becomes: "bytes += framing + each.value.byteLength"
+  },
+  {
+    fault: "how far the newest state is, is not looked at",
+    file: "Due.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "    if (!isNear(each, newest)) return false\n",
+    becomes: ""
+  },
+  {
+    fault: "how far the state of the round is, is not looked at",
+    file: "Due.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "    if (round.group !== newest && !isNear(each, round.group)) return false\n",
+    becomes: ""
+  },
+  {
+    fault: "how far the state of a phase is, is not looked at",
+    file: "Due.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "    if (changes !== newest && !isNear(each, changes)) return false\n",
+    becomes: ""
+  },
+  {
+    fault: "many names are looked at in one turn where what changed is known",
+    file: "Due.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "return ResourceSet.isNear(set, mark) && Subscriptions.lookedAt(subscription, set) <= namesPerStep",
+    becomes: "return ResourceSet.isNear(set, mark)"
+  },
+  {
+    fault: "as many names as others are to have their turn after are near",
+    file: "ResourceSet.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "if (names < Steps.atOnce) return true",
+    becomes: "if (names <= Steps.atOnce) return true"
+  },
+  {
+    fault: "a change is near, however many names are in it",
+    file: "ResourceSet.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "if (names < Steps.atOnce) return true",
+    becomes: "return true"
+  },
+  {
+    fault: "the oldest of several changes does not count for how near they are",
+    file: "ResourceSet.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "for (let index = start; index < recent.length; index++) names +=",
+    becomes: "for (let index = start + 1; index < recent.length; index++) names +="
+  },
+  {
+    fault: "of another history what changed is thought near",
+    file: "ResourceSet.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "  if (first !== undefined && first.from === since.token) {\n    let names",
+    becomes: "  if (first !== undefined) {\n    let names"
+  },
+  {
+    fault: "what is known to have changed is not near",
+    file: "ResourceSet.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "  return differences.get(self)?.get(keyOf(since))?.value !== undefined\n",
+    becomes: "  return false\n"
+  },
+  {
+    fault: "what is beyond the log is near",
+    file: "ResourceSet.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "  return differences.get(self)?.get(keyOf(since))?.value !== undefined\n",
+    becomes: "  return first === undefined || differences.get(self)?.get(keyOf(since))?.value !== undefined\n"
+  },
+  {
+    fault: "what comes back under a wildcard is sent again although it is as it was",
+    file: "Subscription.ts",
+    line: "if (self.lingering.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
+    becomes: "if (incremental && !HashMap.isEmpty(names)) {"
+  },
+  {
+    fault: "a name beside a wildcard that leads nowhere is passed over",
+    file: "Subscription.ts",
+    line: "if (self.lingering.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
+    becomes: "if (self.lingering.size > 0) {"
+  },
+  {
+    fault: "what left its name to another lingers under a wildcard",
+    file: "Subscription.ts",
+    line: "returned: noList, superseded: incremental ? replaced : noneSuperseded }",
+    becomes: "returned: noList, superseded: noneSuperseded }"
+  },
+  {
+    fault: "what was asked for and never was is gone",
+    file: "Subscription.ts",
+    line: '      if (held === "") return\n      // The client may know',
+    becomes: "      // The client may know"
+  },
+  {
+    fault: "an answer to an older response is one to those after it",
+    file: "Subscription.ts",
+    line: "const open = index + 1 === self.open.length ? noneOpen : self.open.slice(index + 1)",
+    becomes: "const open = noneOpen"
+  },
+  {
+    fault: "a response in steps has a resource twice",
+    file: "Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "for (let from = 0; ; from += atOnce) {",
+    becomes: "for (let from = 0; ; from += atOnce - 1) {"
+  },
+  {
+    fault: "a response in steps lacks a resource between two of them",
+    file: "Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "write(encoder, response, typeUrl, from, from + atOnce)",
+    becomes: "write(encoder, response, typeUrl, from, from + atOnce - 1)"
+  },
+  {
+    fault: "a response in steps has its version before each of them",
+    file: "Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "  if (from === 0) to.text(DELTA.version, response.version)\n",
+    becomes: "  to.text(DELTA.version, response.version)\n"
+  },
+  {
+    fault: "a response in steps of which the last is full ends twice",
+    file: "Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "if (from + atOnce >= response.resources.length) return",
+    becomes: "if (from + atOnce > response.resources.length) return"
+  },
+  {
+    fault: "an incremental response in steps ends after each of them",
+    file: "Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "  if (before < resources.length) return\n  for (const resource of response.heartbeats) write(",
+    becomes: "  for (const resource of response.heartbeats) write("
+  },
+  {
+    fault: "a full state in steps ends after each of them",
+    file: "Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "  if (before < resources.length) return\n  for (const resource of response.heartbeats) writeWrapped(",
+    becomes: "  for (const resource of response.heartbeats) writeWrapped("
+  },
+  {
+    fault: "the time of a change to the ACK begins with the change that the client has",
+    file: "packages/server/src/internal/ChangeTimes.ts",
+    by: "packages/server/test/ChangeTimes.test.ts",
+    line: "change.revision <= revision) break",
+    becomes: "change.revision < revision) break"
+  },
+  {
+    fault: "the time of several changes to their ACK begins with the last of them",
+    file: "packages/server/src/internal/ChangeTimes.ts",
+    by: "packages/server/test/ChangeTimes.test.ts",
+    line: "      at = change.at\n",
+    becomes: "      at ??= change.at\n"
+  },
+  {
+    fault: "an ACK of the first of several responses is that of all",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "if (this.unacked.length === 1 && first?.nonce === nonce) {",
+    becomes: "if (first?.nonce === nonce) {"
+  },
+  {
+    fault: "an ACK that is measured is measured again",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "      this.unacked = noneUnacked\n      return all",
+    becomes: "      return all"
+  },
+  {
+    fault: "of several responses only the last one's time to its ACK is measured",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "this.unacked = kept.length === 0 ? [one] : [...kept, one]",
+    becomes: "this.unacked = [one]"
+  },
+  {
+    fault: "of several responses only the last one's resources are known",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/secrets.test.ts",
+    line: "this.unanswered = kept.length === 0 ? [one] : [...kept, one]",
+    becomes: "this.unanswered = [one]"
+  },
+  {
+    fault: "what a stream held stays in the budget when it holds nothing any more",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "if (held === 0 && !this.#isCounted) return",
+    becomes: "if (held === 0) return"
+  },
+  {
+    fault: "what a stream holds is thought to be in no budget",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "this.#isCounted = held > 0",
+    becomes: "this.#isCounted = false"
+  },
+  {
+    fault: "a large chunk is read beyond the turn like a short one",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "return isShort ? turns.isLate() : turns.isOver()",
+    becomes: "return turns.isLate()"
+  },
+  {
+    fault: "what comes in a large chunk is handed over beyond the turn",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "this.#isShort = chunk.length <= shortChunk",
+    becomes: "this.#isShort = true"
+  },
+  {
+    fault: "a short chunk waits for another turn like a large one",
+    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    by: "packages/transport-connect/test/strangers.test.ts",
+    line: "return isShort ? turns.isLate() : turns.isOver()",
+    becomes: "return turns.isOver()"
+  },
+  {
+    fault: "what is short has all the time of a turn there is",
+    file: "packages/transport/src/Turns.ts",
+    by: "packages/transport-rest/test/Turns.test.ts",
+    line: "return now >= this.#end + grace",
+    becomes: "return false"
+  },
+  {
+    fault: "what is short begins no turn",
+    file: "packages/transport/src/Turns.ts",
+    by: "packages/transport-rest/test/Turns.test.ts",
+    line: "    if (!this.#begun) this.#begin(now)\n    return now >= this.#end + grace",
+    becomes: "    return now >= this.#end + grace"
   }
 ]

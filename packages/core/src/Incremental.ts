@@ -127,61 +127,34 @@ export const subscribe = function* (
 const noNames: ReadonlyArray<string> = []
 const noResources: ReadonlyArray<Resource> = []
 
-const noneMatched: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
-
 /**
- * {@link flush} of what is sent most: few resources that changed, to a client that waits for no answer and of whose resources none
- * is gone. `undefined`: there is more to say, or to see.
+ * {@link flush} of what is sent most: an update of few resources, known by their own names alone, to a client that nothing else is
+ * due to and of whose resources none is gone. `undefined`: there is more to say, or to see.
  *
  * @since 0.1.0
  */
 export const tell = (
   self: Subscription,
-  { changes, maxBytes, set, ttl, updates }: Flush
-): readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>] | undefined => {
-  const { changed, gone, superseded } = changes
-  if (!updates || changed.length > Steps.atOnce || gone.size + superseded.size > 0) return undefined
-  if (self.mark === undefined || self.owed || self.resync) return undefined
-  if (HashSet.size(self.forced) + self.initial.size + self.lingering.size > 0) return undefined
+  set: ResourceSet.ResourceSet,
+  { changed, gone, superseded }: Subscriptions.Changes,
+  maxBytes: number
+): readonly [Subscriptions.Draft, Response.Response] | undefined => {
+  const { initial, lingering, mark, names, typeUrl } = self
+  if (mark === undefined || changed.length > Steps.atOnce) return undefined
+  if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined
   const next = Subscriptions.draft(self)
   next.mark = set.mark
-  next.insisted = Subscriptions.noForced
-  if (changed.length === 0) return [next, undefined, noResources]
-  const { names, typeUrl } = self
   const wild = Subscriptions.isWild(self)
   const alike = wild && HashMap.isEmpty(names)
-  const known = alike ? SharedResponse.known(set, self.mark, variantOf(ttl, maxBytes)) : undefined
-  if (known !== undefined) return [next, known, changed]
-  const aliases = HashMap.isEmpty(names) ? noneMatched : aliasesOfFew(self, set, changed)
-  const response = Response.make({
-    protocol: "Incremental",
-    typeUrl,
-    version: set.version,
-    resources: changed,
-    aliases,
-    ttl
-  })
+  // In what responses differ that bring the same change. It is asked for with each response, so it is a text that is there mostly.
+  const variant = String(maxBytes)
+  const known = alike ? SharedResponse.known(set, mark, variant) : undefined
+  if (known !== undefined) return [next, known]
+  if (changed.some((resource) => Subscriptions.askedAliases(self, set, resource).length > 0)) return undefined
+  const response = Response.make({ protocol: "Incremental", typeUrl, version: set.version, resources: changed })
   if (!ResponseParts.isSmall(response, maxBytes)) return undefined
-  if (!wild) next.names = Subscriptions.holdFew(names, changed, aliases)
-  const alone = () => Steps.of(response)
-  const told = alike ? Steps.toEnd(SharedResponse.of(set, self.mark, variantOf(ttl, maxBytes), alone)) : response
-  return [next, told, changed]
-}
-
-/** In what responses differ that bring the same change. It is asked for with each response, so it is a text that is there mostly. */
-const variantOf = (ttl: boolean, maxBytes: number): string => (ttl ? `ttl ${maxBytes}` : String(maxBytes))
-
-const aliasesOfFew = (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
-  resources: ReadonlyArray<Resource>
-): ReadonlyMap<string, ReadonlyArray<string>> => {
-  let matched: Map<string, ReadonlyArray<string>> | undefined
-  for (const resource of resources) {
-    const aliases = Subscriptions.askedAliases(self, set, resource)
-    if (aliases.length > 0) (matched ??= new Map()).set(resource.name, aliases)
-  }
-  return matched ?? noneMatched
+  if (!wild) next.names = Subscriptions.holdFew(names, changed)
+  return [next, alike ? Steps.toEnd(SharedResponse.of(set, mark, variant, () => Steps.of(response))) : response]
 }
 
 /**

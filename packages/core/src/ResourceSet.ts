@@ -521,13 +521,14 @@ export const isNear = (self: ResourceSet, since: Mark): boolean => {
   if (self.mark === since) return true
   const steps = self.mark.revision - since.revision
   const { recent } = self
-  const first = recent[recent.length - steps]
-  if (first === undefined || first.from !== since.token) {
-    return differences.get(self)?.get(keyOf(since))?.value !== undefined
+  const start = recent.length - steps
+  const first = recent[start]
+  if (first !== undefined && first.from === since.token) {
+    let names = 0
+    for (let index = start; index < recent.length; index++) names += recent[index]?.before.size ?? 0
+    if (names < Steps.atOnce) return true
   }
-  let names = 0
-  for (let index = recent.length - steps; index < recent.length; index++) names += recent[index]?.before.size ?? 0
-  return names < Steps.atOnce || differences.get(self)?.get(keyOf(since))?.value !== undefined
+  return differences.get(self)?.get(keyOf(since))?.value !== undefined
 }
 
 /**

@@ -52,16 +52,15 @@ const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: numbe
 }
 
 /**
- * Whether a response of few resources, which takes nothing away and has no aliases, is surely no larger than so many bytes.
+ * Whether a response of few resources and nothing else, without aliases, is surely no larger than so many bytes.
  *
  * @since 0.1.0
  */
-export const isSmall = ({ aliases, resources, typeUrl, version }: Response, maxBytes: number): boolean =>
-  aliases.size === 0 &&
+export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: number): boolean =>
   framing +
     bytesPerUnit * (typeUrl.length + version.length) +
     atMostOf(resources, typeUrl.length, 0, resources.length) <=
-    maxBytes
+  maxBytes
 
 /** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
 const atMost = function* (response: Response): Steps<number> {

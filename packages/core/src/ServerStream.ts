@@ -435,7 +435,7 @@ export const short = (self: ServerStream, input: Input, now: number): Step | und
       break
     }
     case "Changed":
-      if (self.group === undefined || input.group === undefined || self.group === input.group) return undefined
+      if (input.group === undefined || self.group === input.group) return undefined
       next.group = input.group
       break
     case "Writable":
@@ -861,20 +861,15 @@ const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefine
   const dues = plan(self, Due.nothingFound, group, now)
   const turn = turnOf(self, Due.nothingFound, dues, group, now)
   if (turn === undefined) return undefined
-  const { due, removals, subscription, updates } = turn
-  if (due.reply || !due.update || due.openers.length > 0 || typeof removals === "object") return undefined
-  const { changes, set } = due
-  const input = { set, changes, updates, removals, ttl: false, maxBytes: options.maxResponseBytes }
-  const told =
-    options.protocol === "StateOfTheWorld"
-      ? StateOfTheWorld.tell(subscription, input)
-      : Incremental.tell(subscription, input)
+  const { due, removals, subscription } = turn
+  if (due.reply || typeof removals === "object") return undefined
+  const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental
+  const told = variant.tell(subscription, due.set, due.changes, options.maxResponseBytes)
   if (told === undefined) return undefined
-  const [next, response, fresh] = told
-  if (response === undefined) return undefined
+  const [next, response] = told
   const output = send(self, turn, next, response, true, false, now)
   // There are few.
-  Steps.toEnd(follow(self, subscription, fresh))
+  Steps.toEnd(follow(self, subscription, due.changes.changed))
   return output
 }
 

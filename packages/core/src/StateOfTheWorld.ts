@@ -226,35 +226,24 @@ const fullVariant = (ttl: boolean): string => (ttl ? "sotw full true" : "sotw fu
  */
 export const tell = (
   self: Subscription,
-  { changes, maxBytes, set, ttl, updates }: Flush
-): readonly [Subscriptions.Draft, Response.Response, fresh: ReadonlyArray<Resource>] | undefined => {
-  const { changed, gone, superseded } = changes
-  if (!updates || changed.length === 0 || changed.length > Steps.atOnce) return undefined
-  if (gone.size + superseded.size > 0) return undefined
-  if (self.mark === undefined || self.owed || self.resync) return undefined
-  if (HashSet.size(self.forced) + self.lingering.size > 0) return undefined
+  set: ResourceSet.ResourceSet,
+  { changed, gone }: Subscriptions.Changes,
+  maxBytes: number
+): readonly [Subscriptions.Draft, Response.Response] | undefined => {
+  const { family, lingering, mark, names, typeUrl } = self
+  if (mark === undefined || changed.length > Steps.atOnce || gone.size + lingering.size > 0) return undefined
   const next = Subscriptions.draft(self)
   next.mark = set.mark
   const wild = Subscriptions.isWild(self)
-  if (self.family === "full-state") {
-    const known = wild ? SharedResponse.known(set, set.mark, fullVariant(ttl)) : undefined
-    return known && [next, known, changed]
+  if (family === "full-state") {
+    const known = wild ? SharedResponse.known(set, set.mark, fullVariant(false)) : undefined
+    return known && [next, known]
   }
-  if (wild) return undefined
-  const { typeUrl } = self
-  const response = Response.make({
-    protocol: "StateOfTheWorld",
-    typeUrl,
-    version: set.version,
-    resources: changed,
-    ttl
-  })
-  if (!ResponseParts.isSmall(response, maxBytes)) return undefined
-  next.names = Subscriptions.holdFew(self.names, changed, noAliases)
-  return [next, response, changed]
+  const response = Response.make({ protocol: "StateOfTheWorld", typeUrl, version: set.version, resources: changed })
+  if (wild || !ResponseParts.isSmall(response, maxBytes)) return undefined
+  next.names = Subscriptions.holdFew(names, changed)
+  return [next, response]
 }
-
-const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
 
 /**
  * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the

@@ -758,20 +758,16 @@ export const hold = function* (
 }
 
 /**
- * {@link hold} of few resources, with the aliases by which each was asked for.
+ * {@link hold} of few resources, which were asked for by no other names than their own.
  *
  * @since 0.1.0
  */
 export const holdFew = (
   names: HashMap.HashMap<string, string>,
-  resources: ReadonlyArray<Resource>,
-  aliases: ReadonlyMap<string, ReadonlyArray<string>>
+  resources: ReadonlyArray<Resource>
 ): HashMap.HashMap<string, string> => {
   const next = new Changing(names)
-  for (const { fingerprint, name } of resources) {
-    next.setKnown(name, fingerprint)
-    for (const alias of aliases.get(name) ?? noAliases) next.set(alias, fingerprint)
-  }
+  for (const { fingerprint, name } of resources) next.set(name, fingerprint)
   return next.end()
 }
 
