@@ -3843,20 +3843,21 @@ export const mutations = [
   {
     fault: "what changed is found in one turn, however much it is",
     file: "ServerStream.ts",
+    by: "packages/core/test/near.test.ts",
     line: "if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined\n",
     becomes: ""
   },
   {
     fault: "a short change leaves out what was asked for",
     file: "ServerStream.ts",
-    line: 'if (due.reply || typeof removals === "object") return undefined',
-    becomes: 'if (typeof removals === "object") return undefined'
+    line: "  if (due.reply) return undefined\n",
+    becomes: ""
   },
   {
-    fault: "a short change goes out in place of deletions that have their turn",
+    fault: "a short change is of the newest state, whatever the round is of",
     file: "ServerStream.ts",
-    line: 'if (due.reply || typeof removals === "object") return undefined',
-    becomes: "if (due.reply) return undefined"
+    line: "Incremental.tell(subscription, due.set,",
+    becomes: "Incremental.tell(subscription, ResourceGroups.set(group, subscription.typeUrl),"
   },
   {
     fault: "what a short change makes due in another type is passed over",
@@ -3903,6 +3904,7 @@ export const mutations = [
   {
     fault: "an ACK is heard before the names of the request before it",
     file: "ServerStream.ts",
+    by: "packages/core/test/near.test.ts",
     line: "if (self.ended || self.taking !== undefined) return undefined",
     becomes: "if (self.ended) return undefined"
   },
@@ -3927,6 +3929,7 @@ export const mutations = [
   {
     fault: "a state that comes twice sends what time made due",
     file: "ServerStream.ts",
+    by: "packages/core/test/near.test.ts",
     line: "if (input.group === undefined || self.group === input.group) return undefined",
     becomes: "if (input.group === undefined) return undefined"
   },
@@ -3951,6 +3954,7 @@ export const mutations = [
   {
     fault: "a change of many resources is told in one turn",
     file: "Incremental.ts",
+    by: "packages/core/test/near.test.ts",
     line: "if (mark === undefined || changed.length > Steps.atOnce) return undefined",
     becomes: "if (mark === undefined) return undefined"
   },
@@ -3969,6 +3973,7 @@ export const mutations = [
   {
     fault: "a client that comes back has its versions for ever, with a short change",
     file: "Incremental.ts",
+    by: "packages/core/test/near.test.ts",
     line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
     becomes: "if (gone.size + superseded.size + lingering.size > 0) return undefined"
   },
@@ -3987,12 +3992,14 @@ export const mutations = [
   {
     fault: "a client that asked for names beside the wildcard has the short response of those that did not",
     file: "Incremental.ts",
+    by: "packages/core/test/near.test.ts",
     line: "const alike = wild && HashMap.isEmpty(names)\n",
     becomes: "const alike = wild\n"
   },
   {
     fault: "a short response is shared with clients that take no message as large",
     file: "Incremental.ts",
+    by: "packages/core/test/near.test.ts",
     line: "const variant = String(maxBytes)",
     becomes: 'const variant = "alike"'
   },
@@ -4109,10 +4116,10 @@ export const mutations = [
     becomes: "if (self.lingering.size > 0) {"
   },
   {
-    fault: "what left its name to another lingers under a wildcard",
+    fault: "what is gone under a wildcard alone is kept",
     file: "Subscription.ts",
-    line: "returned: noList, superseded: incremental ? replaced : noneSuperseded }",
-    becomes: "returned: noList, superseded: noneSuperseded }"
+    line: "return { changed, gone: removed, returned: noList, superseded:",
+    becomes: "return { changed, gone: noChanges.gone, returned: noList, superseded:"
   },
   {
     fault: "what was asked for and never was is gone",

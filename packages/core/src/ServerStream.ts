@@ -861,8 +861,8 @@ const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefine
   const dues = plan(self, Due.nothingFound, group, now)
   const turn = turnOf(self, Due.nothingFound, dues, group, now)
   if (turn === undefined) return undefined
-  const { due, removals, subscription } = turn
-  if (due.reply || typeof removals === "object") return undefined
+  const { due, subscription } = turn
+  if (due.reply) return undefined
   const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental
   const told = variant.tell(subscription, due.set, due.changes, options.maxResponseBytes)
   if (told === undefined) return undefined

@@ -55,6 +55,18 @@ describe("the body of a shared response", () => {
     }
   })
 
+  it("is the same in steps, also where the last of them is full, or there is nothing", () => {
+    for (const count of [0, 1, Steps.atOnce - 1, Steps.atOnce, Steps.atOnce + 1, 3 * Steps.atOnce]) {
+      const resources = Array.from({ length: count }, (_, at) => resource(`${at}`, at % 7))
+      for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
+        const made = Response.make({ protocol, typeUrl, version: "1", resources, removed: ["gone"] })
+        let body: Uint8Array | undefined
+        while (body === undefined) body = Response.bodyInSteps(made)
+        expect(body).toEqual(Response.body(Response.make({ ...made })))
+      }
+    }
+  })
+
   it("is made once while a part of it is being sent, and a large one is not kept after that", async () => {
     const large = response([resource("large", 100_000)])
     const expected = Response.encode(large, "1")
