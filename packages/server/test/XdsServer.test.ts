@@ -200,10 +200,20 @@ describe("XdsServer", () => {
       yield* change("a", "4")
       client.send(ack(yield* client.receive))
       expect(yield* since).toEqual([3, 4_000])
+      // Of two responses the first is answered before the other.
+      yield* change("a", "6")
+      const earlier = yield* client.receive
+      yield* change("a", "7")
+      const later = yield* client.receive
+      client.send(ack(earlier))
+      expect(yield* since).toEqual([4, 4_000])
+      yield* TestClock.adjust("2 seconds")
+      client.send(ack(later))
+      expect(yield* since).toEqual([5, 6_000])
       // What was rejected is not measured.
       yield* change("a", "5")
       client.send(nack(yield* client.receive, "no"))
-      expect(yield* since).toEqual([3, 4_000])
+      expect(yield* since).toEqual([5, 6_000])
     }).pipe(Effect.provide(setup()))
   )
 

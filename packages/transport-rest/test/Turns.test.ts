@@ -10,6 +10,7 @@ const busy = (milliseconds: number): void => {
 }
 
 const longerThanATurn = 5
+const longerThanWithGrace = 11
 
 describe("a turn of the event loop", () => {
   it("begins with the first question, unless something before it took time", () => {
@@ -23,6 +24,16 @@ describe("a turn of the event loop", () => {
     // Whoever says it again begins nothing anew.
     aware.begin()
     expect(aware.isOver()).toBe(true)
+  })
+
+  it("is longer for what is short, and ends for it, too", () => {
+    const unaware = new Turns.Turns()
+    busy(longerThanWithGrace)
+    expect(unaware.isLate()).toBe(false)
+    busy(longerThanATurn)
+    expect([unaware.isOver(), unaware.isLate()]).toEqual([true, false])
+    busy(longerThanWithGrace - longerThanATurn)
+    expect(unaware.isLate()).toBe(true)
   })
 
   it.effect("that is over: what is to be read waits for another, and then goes on", () =>
