@@ -4211,11 +4211,11 @@ export const mutations = [
     becomes: "this.unacked = [one]"
   },
   {
-    fault: "of several responses only the last one's resources are known",
+    fault: "a step that is not over is forgotten",
     file: "packages/server/src/internal/Connection.ts",
-    by: "packages/server/test/secrets.test.ts",
-    line: "this.unanswered = kept.length === 0 ? [one] : [...kept, one]",
-    becomes: "this.unanswered = [one]"
+    by: "packages/server/test/counts.test.ts",
+    line: "    if (step !== undefined) return this.take(step, before, now)\n    this.unfinished = { work, before, now }\n",
+    becomes: "    if (step !== undefined) return this.take(step, before, now)\n"
   },
   {
     fault: "what a stream held stays in the budget when it holds nothing any more",

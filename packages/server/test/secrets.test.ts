@@ -210,6 +210,43 @@ describe("what a server tells", () => {
     })
   )
 
+  it.effect(
+    "holds none that a client quotes of an older response, which others came after and the group has no more",
+    () =>
+      Effect.gen(function* () {
+        const { layer, said, tell } = outputs()
+        yield* Effect.gen(function* () {
+          const store = yield* SnapshotStore.SnapshotStore
+          const server = yield* XdsServer.XdsServer
+          yield* store.set("edge", resources(planted.replacedKey))
+          const client = yield* MemoryClient.open({ credit: 2 })
+          client.send(Request.incremental({ typeUrl: SDS, node: node("edge"), resourceNamesSubscribe: ["*"] }))
+          client.send(Request.incremental({ typeUrl: CDS }))
+          const received = [yield* client.receive, yield* client.receive]
+          yield* store.set("edge", resources(planted.key))
+          const old = received.find(({ typeUrl }) => typeUrl === SDS)
+          client.send(
+            Request.incremental({
+              typeUrl: SDS,
+              responseNonce: old?.nonce ?? "",
+              errorDetail: { code: 13, message: `Failed to load private key: ${planted.replacedKey}` }
+            })
+          )
+          tell(yield* server.status)
+        }).pipe(
+          Effect.provide(
+            XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+              Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer))
+            )
+          ),
+          Effect.provide(layer)
+        )
+        const all = said.join("\n")
+        expect(all).toContain("Failed to load private key: [redacted]")
+        expect(leaks(all)).toEqual([])
+      })
+  )
+
   it("would be seen to hold them", () => {
     expect(leaks(`bad value ${planted.key}`)).not.toEqual([])
     expect(leaks(Buffer.from(planted.password).toString("hex"))).not.toEqual([])
