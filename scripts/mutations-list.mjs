@@ -3734,8 +3734,8 @@ export const mutations = [
     fault: "which of many names a change concerns is found in one turn",
     file: "packages/core/src/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue",
-    becomes: "if (Subscriptions.lookedAt(subscription, set) > 0) continue"
+    line: "if (!isLong) continue",
+    becomes: "if (isLong) continue"
   },
   {
     fault: "what was found to change on the way to another state is taken for this one",
@@ -4058,8 +4058,8 @@ export const mutations = [
     fault: "many names are looked at in one turn where what changed is known",
     file: "Due.ts",
     by: "packages/core/test/near.test.ts",
-    line: "return ResourceSet.isNear(set, mark) && Subscriptions.lookedAt(subscription, set) <= namesPerStep",
-    becomes: "return ResourceSet.isNear(set, mark)"
+    line: "return removed.size <= Steps.atOnce && Subscriptions.lookedAt(subscription, set) <= namesPerStep",
+    becomes: "return removed.size <= Steps.atOnce"
   },
   {
     fault: "as many names as others are to have their turn after are near",

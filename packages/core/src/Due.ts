@@ -11,7 +11,7 @@ import * as ResourceGroups from "./ResourceGroup.js"
 import * as ResourceSet from "./ResourceSet.js"
 import type { Round } from "./Round.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
-import type * as Steps from "./Steps.js"
+import * as Steps from "./Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
@@ -53,8 +53,8 @@ export type Found = ReadonlyMap<Subscription, ReadonlyMap<ResourceSet.ResourceSe
 export const nothingFound: Found = new Map()
 
 /**
- * Whether it takes no time to find what changed on the way to each state that subscriptions may be brought to, as after most
- * changes: nothing is to be found beforehand.
+ * Whether it takes no time to find what changed on the way to each state that subscriptions may be brought to, and to note what
+ * is gone, as after most changes: nothing is to be found beforehand.
  *
  * @since 0.1.0
  */
@@ -68,7 +68,9 @@ export const areNear = (
     const { mark, typeUrl } = subscription
     if (group === undefined || mark === undefined) return true
     const set = ResourceGroups.set(group, typeUrl)
-    return ResourceSet.isNear(set, mark) && Subscriptions.lookedAt(subscription, set) <= namesPerStep
+    if (subscription.lingering.size > Steps.atOnce || !ResourceSet.isNear(set, mark)) return false
+    const { removed } = ResourceSet.difference(set, mark)
+    return removed.size <= Steps.atOnce && Subscriptions.lookedAt(subscription, set) <= namesPerStep
   }
   const changes = round.changes?.group
   for (const each of subscriptions) {
@@ -102,7 +104,9 @@ export const find = function* (
       if (set === last || set.mark === mark) continue
       last = set
       yield* ResourceSet.differing(set, mark)
-      if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue
+      const isLong =
+        subscription.lingering.size > Steps.atOnce || Subscriptions.lookedAt(subscription, set) > namesPerStep
+      if (!isLong) continue
       found ??= new Map()
       const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, Subscriptions.Changes>()
       found.set(subscription, ofSets)
@@ -148,13 +152,13 @@ export const isChanged = (
  *
  * @since 0.1.0
  */
-export const settle = (
+export const settle = function* (
   found: Found,
   options: { readonly protocol: Protocol; readonly typeUrl: string | undefined; readonly ttl: boolean },
   subscription: Subscription,
   group: ResourceGroup,
   newest: ResourceGroup
-): readonly [Subscription, Due] => {
+): Steps.Steps<readonly [Subscription, Due]> {
   const { protocol } = options
   const set = ResourceGroups.set(group, subscription.typeUrl)
   let current = subscription
@@ -166,7 +170,7 @@ export const settle = (
     // What was asked for by an alias is looked up in the mark, so that stays until it is answered.
     const asked = protocol === "Incremental" && HashSet.size(current.forced) > 0
     if (changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked) {
-      current = Subscriptions.absorb(current, set, changes, silent)
+      current = yield* Subscriptions.absorb(current, set, changes, silent)
       changes = Subscriptions.noChanges
     }
   }
@@ -181,7 +185,7 @@ export const settle = (
       changes,
       reply: settled.owed || HashSet.size(settled.forced) > HashSet.size(deferred) || openers.length > 0,
       update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
-      removal: isLeaving(protocol, settled, set),
+      removal: yield* isLeaving(protocol, settled, set),
       renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : Number.POSITIVE_INFINITY,
       openers,
       deferred
@@ -190,8 +194,16 @@ export const settle = (
 }
 
 /** Whether something is to be deleted: of what was, all may have come back. */
-const isLeaving = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet): boolean => {
-  for (const name of self.lingering.keys()) if (isLost(protocol, self, set, name)) return true
+const isLeaving = function* (
+  protocol: Protocol,
+  self: Subscription,
+  set: ResourceSet.ResourceSet
+): Steps.Steps<boolean> {
+  let count = 0
+  for (const name of self.lingering.keys()) {
+    if (isLost(protocol, self, set, name)) return true
+    if (++count % Steps.atOnce === 0) yield
+  }
   return false
 }
 
@@ -217,24 +229,27 @@ const deferredOf = (
  *
  * @since 0.1.0
  */
-export const removable = (
+export const removable = function* (
   protocol: Protocol,
   self: Subscription,
   { gone }: Subscriptions.Changes,
   group: ResourceGroup,
   now: number,
   held: number
-): ReadonlySet<string> => {
+): Steps.Steps<ReadonlySet<string>> {
   if (self.lingering.size === 0 && (gone.size === 0 || !Subscriptions.isRejected(self))) return nothing
   const newest = ResourceGroups.set(group, self.typeUrl)
   const found = new Set<string>()
   const since = self.sent?.nonce ?? ""
+  let count = 0
   for (const [name, each] of self.lingering) {
+    if (++count % Steps.atOnce === 0) yield
     const waits = each.due > now || each.due >= held
     if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue
     if (isLost(protocol, self, newest, name)) found.add(name)
   }
   for (const [name, resource] of gone) {
+    if (++count % Steps.atOnce === 0) yield
     if (!Subscriptions.wasNeverAccepted(self, name, { resource, since })) continue
     if (isLost(protocol, self, newest, name)) found.add(name)
   }
@@ -246,10 +261,16 @@ export const removable = (
  *
  * @since 0.1.0
  */
-export const isUntimed = (protocol: Protocol, subscription: Subscription, group: ResourceGroup): boolean => {
+export const isUntimed = function* (
+  protocol: Protocol,
+  subscription: Subscription,
+  group: ResourceGroup
+): Steps.Steps<boolean> {
   if (subscription.lingering.size === 0) return false
   const set = ResourceGroups.set(group, subscription.typeUrl)
+  let count = 0
   for (const [name, { due }] of subscription.lingering) {
+    if (++count % Steps.atOnce === 0) yield
     if (due === Number.POSITIVE_INFINITY && isLost(protocol, subscription, set, name)) return true
   }
   return false
@@ -260,17 +281,19 @@ export const isUntimed = (protocol: Protocol, subscription: Subscription, group:
  *
  * @since 0.1.0
  */
-export const isReturning = (
+export const isReturning = function* (
   protocol: Protocol,
   subscription: Subscription,
   group: ResourceGroup,
   newer: ResourceGroup
-): boolean => {
+): Steps.Steps<boolean> {
   if (subscription.lingering.size === 0) return false
   const set = ResourceGroups.set(group, subscription.typeUrl)
   const newerSet = ResourceGroups.set(newer, subscription.typeUrl)
   if (set === newerSet) return false
+  let count = 0
   for (const name of subscription.lingering.keys()) {
+    if (++count % Steps.atOnce === 0) yield
     if (isLost(protocol, subscription, set, name) && !isLost(protocol, subscription, newerSet, name)) return true
   }
   return false
@@ -281,18 +304,20 @@ export const isReturning = (
  *
  * @since 0.1.0
  */
-export const timed = (
+export const timed = function* (
   protocol: Protocol,
   subscription: Subscription,
   group: ResourceGroup,
   due: number
-): Subscription => {
-  if (!isUntimed(protocol, subscription, group)) return subscription
+): Steps.Steps<Subscription> {
+  if (!(yield* isUntimed(protocol, subscription, group))) return subscription
   const set = ResourceGroups.set(group, subscription.typeUrl)
-  const lingering = new Map(subscription.lingering)
+  const lingering = new Map<string, Subscriptions.Lingering>()
+  let count = 0
   for (const [name, each] of subscription.lingering) {
-    if (each.due !== Number.POSITIVE_INFINITY || !isLost(protocol, subscription, set, name)) continue
-    lingering.set(name, { ...each, due })
+    if (++count % Steps.atOnce === 0) yield
+    const isTimed = each.due !== Number.POSITIVE_INFINITY || !isLost(protocol, subscription, set, name)
+    lingering.set(name, isTimed ? each : { resource: each.resource, since: each.since, due })
   }
   const next = Subscriptions.draft(subscription)
   next.lingering = lingering

@@ -212,11 +212,13 @@ export const flush = function* (
   let { lingering } = self
   if (advanced) for (const name of changes.superseded) gone.push(name)
   if (lingering.size > 0 || (advanced && changes.gone.size > 0)) {
-    if (advanced) lingering = Subscriptions.leaving(lingering, self.sent, changes.gone)
+    if (advanced) lingering = yield* Subscriptions.leaving(lingering, self.sent, changes.gone)
     // What is sent now is what the client has from now on.
     const sent = new Set(resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)]))
     const back: Array<string> = []
+    let count = 0
     for (const [name, { resource }] of lingering) {
+      if (++count % Steps.atOnce === 0) yield
       if (!Subscriptions.isLost(self, set, name)) {
         back.push(name)
         // ★ What had that very name is not back: the name leads to another.
@@ -228,7 +230,7 @@ export const flush = function* (
       // What left its name to another goes with that one.
       else if (advanced && resource !== undefined && ResourceSet.isReplaced(set, resource)) gone.push(name)
     }
-    lingering = Subscriptions.without(lingering, [...missing, ...gone, ...sent, ...(advanced ? back : [])])
+    lingering = yield* Subscriptions.withoutMany(lingering, missing, gone, sent, advanced ? back : noNames)
     // What came back after the client asked for everything again is sent, even if it is as it was.
     if (self.resync) lingering = Subscriptions.forgotten(lingering)
   }
@@ -241,7 +243,11 @@ export const flush = function* (
   }
   // ★ No name may be in a response twice: the client would reject all of it. So what it holds is taken away first, and what
   // there is under that name, or that there is nothing, is said in a response of its own.
-  const removedNames = new Set(gone)
+  const removedNames = new Set<string>()
+  for (const name of gone) {
+    removedNames.add(name)
+    if (removedNames.size % Steps.atOnce === 0) yield
+  }
   for (const name of openers) removedNames.delete(name)
   let aliases = yield* matchedAliases(self, set, resources)
   const later = new Set<string>()

@@ -737,19 +737,24 @@ const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): R
  * Brings the round and its phases to where they are now, and finds what each subscription has to send: in the order of
  * subscriptions.
  */
-const plan = (self: Draft, found: Due.Found, newest: ResourceGroup, now: number): ReadonlyArray<Due.Due> => {
+const plan = function* (
+  self: Draft,
+  found: Due.Found,
+  newest: ResourceGroup,
+  now: number
+): Steps.Steps<ReadonlyArray<Due.Due>> {
   const { options } = self
   const { protocol } = options
   const group = stateOf(self, found, newest)
-  const settle = (index: number, each: Subscription, of: ResourceGroup): Due.Due => {
-    const [settled, due] = Due.settle(found, options, each, of, newest)
+  const settle = function* (index: number, each: Subscription, of: ResourceGroup): Steps.Steps<Due.Due> {
+    const [settled, due] = yield* Due.settle(found, options, each, of, newest)
     if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
     return due
   }
   const before = self.subscriptions
   const dues: Array<Due.Due> = []
   for (const [index, each] of self.subscriptions.entries()) {
-    if (isFirstPhase(each)) dues.push(settle(index, each, group))
+    if (isFirstPhase(each)) dues.push(yield* settle(index, each, group))
   }
   let { changes, removals } = self.round
   const isCorrected = before.some(({ awaited }, index) => awaited !== self.subscriptions[index]?.awaited)
@@ -775,40 +780,56 @@ const plan = (self: Draft, found: Due.Found, newest: ResourceGroup, now: number)
     complete()
   }
   const of = changes?.group ?? group
-  for (const [index, each] of self.subscriptions.entries()) if (isLate(each)) dues.push(settle(index, each, of))
+  for (const [index, each] of self.subscriptions.entries()) {
+    if (isLate(each)) dues.push(yield* settle(index, each, of))
+  }
 
   if (completed !== undefined) {
     const state = completed
     const gates = gatesOf(self, now, () => true)
     changed ||= gatesOf(self, now, isLate).length > 0
-    const hold = () => {
-      if (!self.subscriptions.some((each) => Due.isUntimed(protocol, each, state))) return
+    const hold = function* (): Steps.Steps<void> {
+      if (!(yield* isSome(self.subscriptions, (each) => Due.isUntimed(protocol, each, state)))) return
       removals = Round.hold(removals, state, gates, changed)
     }
-    hold()
+    yield* hold()
     if (removals !== undefined) {
-      removals = release(self, removals, newest, now)
-      if (removals === undefined) hold()
+      removals = yield* release(self, removals, newest, now)
+      if (removals === undefined) yield* hold()
     }
   }
-  if (removals !== undefined) removals = release(self, removals, newest, now)
+  if (removals !== undefined) removals = yield* release(self, removals, newest, now)
   self.round = { group, place: self.round.place, turned: self.round.turned, changes, removals }
   return dues
 }
 
+/** Whether one of them is such, which takes steps to see; it ends at the first one. */
+const isSome = function* (
+  subscriptions: ReadonlyArray<Subscription>,
+  is: (subscription: Subscription) => Steps.Steps<boolean>
+): Steps.Steps<boolean> {
+  for (const each of subscriptions) if (each.lingering.size > 0 && (yield* is(each))) return true
+  return false
+}
+
 /** Opens the phase of deletions, if nothing is waited for: each deletion has its time then. Otherwise: how it goes on. */
-const release = (self: Draft, phase: Round.Phase, newest: ResourceGroup, now: number): Round.Phase | undefined => {
+const release = function* (
+  self: Draft,
+  phase: Round.Phase,
+  newest: ResourceGroup,
+  now: number
+): Steps.Steps<Round.Phase | undefined> {
   if (now < Round.opensAt(phase)) return phase
   const { makeBeforeBreak, phaseDeadline, protocol } = self.options
   // ★ What is there again the client has as it was, with all that it referred to, until the new one went out.
-  const isReturning = (each: Subscription) => isLate(each) && Due.isReturning(protocol, each, phase.group, newest)
-  if (makeBeforeBreak && now < phase.limit && self.subscriptions.some(isReturning)) {
+  const isReturning = (each: Subscription) => Due.isReturning(protocol, each, phase.group, newest)
+  if (makeBeforeBreak && now < phase.limit && (yield* isSome(self.subscriptions.filter(isLate), isReturning))) {
     return Round.postpone(phase, now + phaseDeadline)
   }
   for (const [index, each] of self.subscriptions.entries()) {
     // ★ Whoever names a resource says by that that it still needs it.
     const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)
-    const timed = Due.timed(protocol, each, phase.group, isNeeded ? now + phaseDeadline : now)
+    const timed = yield* Due.timed(protocol, each, phase.group, isNeeded ? now + phaseDeadline : now)
     if (timed !== each) self.subscriptions = self.subscriptions.with(index, timed)
   }
   return undefined
@@ -835,8 +856,8 @@ const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.
     const found = Due.areNear(self.options, self.subscriptions, group, self.round)
       ? Due.nothingFound
       : yield* Due.find(self.options, self.subscriptions, group, self.round)
-    const dues = plan(self, found, group, now)
-    const turn = turnOf(self, found, dues, group, now)
+    const dues = yield* plan(self, found, group, now)
+    const turn = yield* turnOf(self, found, dues, group, now)
     if (turn === undefined) {
       const isOver = self.round.turned.length === 0
       self.round = Round.next(self.round)
@@ -858,8 +879,8 @@ const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefine
   const { options, parts } = self
   if (parts !== undefined || options.ttl) return undefined
   if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
-  const dues = plan(self, Due.nothingFound, group, now)
-  const turn = turnOf(self, Due.nothingFound, dues, group, now)
+  const dues = Steps.toEnd(plan(self, Due.nothingFound, group, now))
+  const turn = Steps.toEnd(turnOf(self, Due.nothingFound, dues, group, now))
   if (turn === undefined) return undefined
   const { due, subscription } = turn
   if (due.reply) return undefined
@@ -885,13 +906,13 @@ interface Turn {
 }
 
 /** Whose turn it is: that of the first type behind the round's place that has something to send, then that of deletions. */
-const turnOf = (
+const turnOf = function* (
   self: ServerStream,
   found: Due.Found,
   dues: ReadonlyArray<Due.Due>,
   group: ResourceGroup,
   now: number
-): Turn | undefined => {
+): Steps.Steps<Turn | undefined> {
   const { options, round, subscriptions } = self
   const isAggregated = options.typeUrl === undefined
   // One that had its turn already, and has to go again first, ends the turns of what refers to it.
@@ -908,10 +929,11 @@ const turnOf = (
     never
   )
   const held = named - options.phaseDeadline
-  const removables = leaving.map((each, index) => {
+  const removables: Array<ReadonlySet<string>> = []
+  for (const [index, each] of leaving.entries()) {
     const changes = dues[index]?.changes ?? Subscriptions.noChanges
-    return Due.removable(options.protocol, each, changes, group, now, isLate(each) ? never : held)
-  })
+    removables.push(yield* Due.removable(options.protocol, each, changes, group, now, isLate(each) ? never : held))
+  }
   const isRemovable = (index: number) => (removables[index]?.size ?? 0) > 0
   const last = leaving.findLastIndex((_, index) => isRemovable(index))
   for (const [index, subscription] of subscriptions.entries()) {
@@ -946,7 +968,7 @@ const turnOf = (
     const removals =
       last <= index
         ? removables[index]
-        : Due.removable(options.protocol, subscription, due.changes, group, Number.NEGATIVE_INFINITY, never)
+        : yield* Due.removable(options.protocol, subscription, due.changes, group, Number.NEGATIVE_INFINITY, never)
     return turn(removals ?? "none")
   }
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]

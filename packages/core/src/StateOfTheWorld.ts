@@ -270,18 +270,20 @@ const flushFullState = function* (
   settled.owed = false
   settled.resync = false
   settled.forced = Subscriptions.noForced
-  const leaving = Subscriptions.leaving(self.lingering, self.sent, changes.gone)
+  const leaving = yield* Subscriptions.leaving(self.lingering, self.sent, changes.gone)
   const deletes =
     removals !== "none" && Array.from(leaving.keys()).some((name) => Subscriptions.isRemoved(removals, name))
   if (!self.owed && asked.length === 0 && changes.changed.length === 0 && !deletes) {
-    return [Subscriptions.absorb(settled, set, changes, false), undefined, []]
+    return [yield* Subscriptions.absorb(settled, set, changes, false), undefined, []]
   }
   // Of who asks for the first time, all names are to be answered.
   const isAllAsked = HashSet.size(self.forced) === HashMap.size(self.names)
   const base = wild ? yield* ResourceSet.listing(set) : isAllAsked ? asked : yield* named(set, namesOf(self.names))
   const kept: Array<Resource> = []
   const lingering = new Map<string, Subscriptions.Lingering>()
+  let count = 0
   for (const [name, each] of leaving) {
+    if (++count % Steps.atOnce === 0) yield
     // What the log no longer knows cannot be kept: this response deletes it.
     if (each.resource === undefined || Subscriptions.isRemoved(removals, name)) continue
     if (ResourceSet.get(set, name) !== undefined) continue

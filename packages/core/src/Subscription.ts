@@ -412,16 +412,18 @@ export const forgotten = (lingering: ReadonlyMap<string, Lingering>): ReadonlyMa
  *
  * @since 0.1.0
  */
-export const leaving = (
+export const leaving = function* (
   lingering: ReadonlyMap<string, Lingering>,
   sent: Sent | undefined,
   gone: ReadonlyMap<string, Resource | undefined>
-): ReadonlyMap<string, Lingering> => {
+): Steps.Steps<ReadonlyMap<string, Lingering>> {
   if (gone.size === 0) return lingering
   const next = new Map(lingering)
+  let count = 0
   for (const [name, resource] of gone) {
     const known = lingering.get(name)
     next.set(name, { resource, since: known?.since ?? sent?.nonce ?? "", due: known?.due ?? Number.POSITIVE_INFINITY })
+    if (++count % Steps.atOnce === 0) yield
   }
   return next
 }
@@ -435,6 +437,27 @@ export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>)
   let copy: Map<string, A> | undefined
   for (const name of names) if (map.has(name)) (copy ??= new Map(map)).delete(name)
   return copy ?? map
+}
+
+/**
+ * {@link without} in steps, for many names.
+ *
+ * @since 0.1.0
+ */
+export const withoutMany = function* <A>(
+  map: ReadonlyMap<string, A>,
+  ...lists: ReadonlyArray<Iterable<string>>
+): Steps.Steps<ReadonlyMap<string, A>> {
+  const dropped = new Set<string>()
+  let count = 0
+  for (const names of lists) {
+    for (const name of names) {
+      if (map.has(name)) dropped.add(name)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  }
+  if (dropped.size === 0) return map
+  return new Map(yield* Steps.filter(map, ([name]) => !dropped.has(name)))
 }
 
 /**
@@ -1043,15 +1066,20 @@ export interface Flush {
  *
  * @since 0.1.0
  */
-export const absorb = (self: Subscription, set: ResourceSet.ResourceSet, changes: Changes, silent: boolean): Draft => {
+export const absorb = function* (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  changes: Changes,
+  silent: boolean
+): Steps.Steps<Draft> {
   let { lingering, names } = self
   if (changes.returned.length > 0) {
     names = holdAgain(names, changes.returned, lingering)
     lingering = without(lingering, changes.returned)
   }
   if (changes.gone.size > 0) {
-    if (!silent) lingering = leaving(lingering, self.sent, changes.gone)
-    names = Steps.toEnd(release(names, changes.gone.keys()))
+    if (!silent) lingering = yield* leaving(lingering, self.sent, changes.gone)
+    if (!HashMap.isEmpty(names)) names = yield* release(names, changes.gone.keys())
   }
   const next = draft(self)
   next.mark = set.mark

@@ -248,9 +248,19 @@ describe("a request with many names", () => {
     const holding = (names: ReadonlyArray<string>) => new Map(names.map((name) => [name, "other"]))
     const all = namesFrom(0, 4_000)
     const wild = Request.incremental({ typeUrl: clusters })
-    const cases: Readonly<Record<string, ReadonlyArray<Request.Request | typeof changed>>> = {
+    const gone = { _tag: "Gone" } as const
+    const cases: Readonly<Record<string, ReadonlyArray<Request.Request | typeof changed | typeof gone>>> = {
       "incremental, a wildcard": [wild],
       "incremental, a wildcard, and what changed": [wild, changed],
+      "incremental, a wildcard, and what is gone": [wild, gone],
+      "incremental, a wildcard beside a name, and what is gone": [
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: ["*", "assignment-1"] }),
+        gone
+      ],
+      "incremental, names, and what is gone": [
+        Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: all }),
+        gone
+      ],
       "incremental, a wildcard that is asked for again": [
         wild,
         Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: ["*"] })
@@ -284,6 +294,7 @@ describe("a request with many names", () => {
         wild
       ],
       "state of the world, a wildcard": [Request.stateOfTheWorld({ typeUrl: clusters })],
+      "state of the world, a wildcard, and what is gone": [Request.stateOfTheWorld({ typeUrl: clusters }), gone],
       "state of the world, a wildcard that becomes names": [
         Request.stateOfTheWorld({ typeUrl: clusters }),
         Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all, responseNonce: "1" })
@@ -299,11 +310,12 @@ describe("a request with many names", () => {
     it.each(Object.entries(cases))("%s", (_, inputs) => {
       // What many streams share is made for the first of them.
       const served = Either.getOrThrow(ResourceGroup.update(ResourceGroup.empty, { upsert }))
-      const given = inputs.map((input): ServerStream.Input | Request.Request =>
-        "_tag" in input
-          ? input
-          : { _tag: "Changed", group: Either.getOrThrow(ResourceGroup.update(served, { upsert: input })) }
-      )
+      const given = inputs.map((input): ServerStream.Input | Request.Request => {
+        if ("_tag" in input && input._tag !== "Gone") return input
+        const change =
+          "_tag" in input ? { remove: all.map((name) => ({ typeUrl: clusters, name })) } : { upsert: input }
+        return { _tag: "Changed", group: Either.getOrThrow(ResourceGroup.update(served, change)) }
+      })
       const [first] = inputs
       const protocol = first !== undefined && "_tag" in first ? first._tag : "Incremental"
       let parts = 0
