@@ -4265,5 +4265,26 @@ export const mutations = [
     by: "packages/transport-rest/test/Turns.test.ts",
     line: "    if (!this.#begun) this.#begin(now)\n    return now >= this.#end + grace",
     becomes: "    return now >= this.#end + grace"
+  },
+  {
+    fault: "which deletions have their time is found in one turn",
+    file: "packages/core/src/Due.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: "  for (const [name, each] of self.lingering) {\n    if (++count % Steps.atOnce === 0) yield\n",
+    becomes: "  for (const [name, each] of self.lingering) {\n"
+  },
+  {
+    fault: "deletions are given their time in one turn",
+    file: "packages/core/src/Due.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: "  for (const [name, each] of subscription.lingering) {\n    if (++count % Steps.atOnce === 0) yield\n",
+    becomes: "  for (const [name, each] of subscription.lingering) {\n"
+  },
+  {
+    fault: "what lingers is told in one turn",
+    file: "Incremental.ts",
+    by: "packages/core/test/LargeRequest.test.ts",
+    line: "      if (++count % Steps.atOnce === 0) yield\n      if (!Subscriptions.isLost(self, set, name)) {",
+    becomes: "      if (!Subscriptions.isLost(self, set, name)) {"
   }
 ]

@@ -146,51 +146,102 @@ export const isChanged = (
   return changed.length + superseded.size > 0
 }
 
+interface Options {
+  readonly protocol: Protocol
+  readonly typeUrl: string | undefined
+  readonly ttl: boolean
+}
+
 /**
- * Finds what a subscription has to send as of a state of the group, and brings it up to date where that is nothing. `newest`:
- * the group as it is now. On a separate stream there is nothing that deletions would have to come after: they are an update.
+ * A subscription as it is after {@link settle}, and what it has to send.
  *
  * @since 0.1.0
  */
-export const settle = function* (
+export type Settled = readonly [Subscription, Due]
+
+/**
+ * Finds what a subscription has to send as of a state of the group, and brings it up to date where that is nothing. `newest`:
+ * the group as it is now. On a separate stream there is nothing that deletions would have to come after: they are an update. In steps where something
+ * lingers: that may be much.
+ *
+ * @since 0.1.0
+ */
+export const settle = (
   found: Found,
-  options: { readonly protocol: Protocol; readonly typeUrl: string | undefined; readonly ttl: boolean },
+  options: Options,
   subscription: Subscription,
   group: ResourceGroup,
   newest: ResourceGroup
-): Steps.Steps<readonly [Subscription, Due]> {
+): Settled | Steps.Steps<Settled> => {
   const { protocol } = options
   const set = ResourceGroups.set(group, subscription.typeUrl)
-  let current = subscription
   let changes = Subscriptions.noChanges
-  if (current.mark !== undefined && current.mark !== set.mark) {
-    changes = changesOf(found, protocol, current, set)
-    const silent = protocol === "StateOfTheWorld" && StateOfTheWorld.deletionsAreSilent(current)
+  let isAbsorbed = false
+  let silent = false
+  if (subscription.mark !== undefined && subscription.mark !== set.mark) {
+    changes = changesOf(found, protocol, subscription, set)
+    silent = protocol === "StateOfTheWorld" && StateOfTheWorld.deletionsAreSilent(subscription)
     const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
     // What was asked for by an alias is looked up in the mark, so that stays until it is answered.
-    const asked = protocol === "Incremental" && HashSet.size(current.forced) > 0
-    if (changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked) {
-      current = yield* Subscriptions.absorb(current, set, changes, silent)
-      changes = Subscriptions.noChanges
-    }
+    const asked = protocol === "Incremental" && HashSet.size(subscription.forced) > 0
+    isAbsorbed = changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked
   }
+  if (subscription.lingering.size > 0 || (isAbsorbed && changes.gone.size > 0)) {
+    return settling(options, subscription, set, changes, isAbsorbed ? silent : undefined, group, newest)
+  }
+  return isAbsorbed
+    ? settledAs(
+        options,
+        Subscriptions.absorbed(subscription, set, subscription, silent),
+        set,
+        Subscriptions.noChanges,
+        false,
+        group,
+        newest
+      )
+    : settledAs(options, subscription, set, changes, false, group, newest)
+}
+
+/** The same where something lingers. `silent`: it is brought up to the set, and deletions are never told, or are. */
+const settling = function* (
+  options: Options,
+  subscription: Subscription,
+  set: ResourceSet.ResourceSet,
+  changes: Subscriptions.Changes,
+  silent: boolean | undefined,
+  group: ResourceGroup,
+  newest: ResourceGroup
+): Steps.Steps<Settled> {
+  const current = silent === undefined ? subscription : yield* Subscriptions.absorb(subscription, set, changes, silent)
+  const left = silent === undefined ? changes : Subscriptions.noChanges
+  return settledAs(options, current, set, left, yield* isLeaving(options.protocol, current, set), group, newest)
+}
+
+const settledAs = (
+  options: Options,
+  current: Subscription,
+  set: ResourceSet.ResourceSet,
+  changes: Subscriptions.Changes,
+  removal: boolean,
+  group: ResourceGroup,
+  newest: ResourceGroup
+): Settled => {
+  const { protocol } = options
   const [settled, openers] = VirtualHostOpeners.due(current, group)
-  const newestSet = ResourceGroups.set(newest, subscription.typeUrl)
+  const newestSet = ResourceGroups.set(newest, current.typeUrl)
   // In state of the world a response without a name is its answer, and what comes to be is a change.
   const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noForced
-  return [
-    settled,
-    {
-      set,
-      changes,
-      reply: settled.owed || HashSet.size(settled.forced) > HashSet.size(deferred) || openers.length > 0,
-      update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
-      removal: yield* isLeaving(protocol, settled, set),
-      renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : Number.POSITIVE_INFINITY,
-      openers,
-      deferred
-    }
-  ]
+  const due: Due = {
+    set,
+    changes,
+    reply: settled.owed || HashSet.size(settled.forced) > HashSet.size(deferred) || openers.length > 0,
+    update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
+    removal,
+    renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : Number.POSITIVE_INFINITY,
+    openers,
+    deferred
+  }
+  return [settled, due]
 }
 
 /** Whether something is to be deleted: of what was, all may have come back. */

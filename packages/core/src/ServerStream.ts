@@ -746,15 +746,16 @@ const plan = function* (
   const { options } = self
   const { protocol } = options
   const group = stateOf(self, found, newest)
-  const settle = function* (index: number, each: Subscription, of: ResourceGroup): Steps.Steps<Due.Due> {
-    const [settled, due] = yield* Due.settle(found, options, each, of, newest)
+  const note = (index: number, each: Subscription, [settled, due]: Due.Settled): void => {
     if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
-    return due
+    dues.push(due)
   }
-  const before = self.subscriptions
   const dues: Array<Due.Due> = []
+  const before = self.subscriptions
   for (const [index, each] of self.subscriptions.entries()) {
-    if (isFirstPhase(each)) dues.push(yield* settle(index, each, group))
+    if (!isFirstPhase(each)) continue
+    const settled = Due.settle(found, options, each, group, newest)
+    note(index, each, "next" in settled ? yield* settled : settled)
   }
   let { changes, removals } = self.round
   const isCorrected = before.some(({ awaited }, index) => awaited !== self.subscriptions[index]?.awaited)
@@ -781,21 +782,22 @@ const plan = function* (
   }
   const of = changes?.group ?? group
   for (const [index, each] of self.subscriptions.entries()) {
-    if (isLate(each)) dues.push(yield* settle(index, each, of))
+    if (!isLate(each)) continue
+    const settled = Due.settle(found, options, each, of, newest)
+    note(index, each, "next" in settled ? yield* settled : settled)
   }
 
   if (completed !== undefined) {
     const state = completed
     const gates = gatesOf(self, now, () => true)
     changed ||= gatesOf(self, now, isLate).length > 0
-    const hold = function* (): Steps.Steps<void> {
-      if (!(yield* isSome(self.subscriptions, (each) => Due.isUntimed(protocol, each, state)))) return
-      removals = Round.hold(removals, state, gates, changed)
-    }
-    yield* hold()
+    const isUntimed = (each: Subscription) => Due.isUntimed(protocol, each, state)
+    const hold = () => void (removals = Round.hold(removals, state, gates, changed))
+    const isAnyLingering = self.subscriptions.some(({ lingering }) => lingering.size > 0)
+    if (isAnyLingering && (yield* isSome(self.subscriptions, isUntimed))) hold()
     if (removals !== undefined) {
       removals = yield* release(self, removals, newest, now)
-      if (removals === undefined) yield* hold()
+      if (removals === undefined && (yield* isSome(self.subscriptions, isUntimed))) hold()
     }
   }
   if (removals !== undefined) removals = yield* release(self, removals, newest, now)

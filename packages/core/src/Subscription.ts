@@ -1081,6 +1081,20 @@ export const absorb = function* (
     if (!silent) lingering = yield* leaving(lingering, self.sent, changes.gone)
     if (!HashMap.isEmpty(names)) names = yield* release(names, changes.gone.keys())
   }
+  return absorbed(self, set, { lingering, names }, silent)
+}
+
+/**
+ * The same where it is known what lingers then, and what is held under the names.
+ *
+ * @since 0.1.0
+ */
+export const absorbed = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  { lingering, names }: Pick<Subscription, "lingering" | "names">,
+  silent: boolean
+): Draft => {
   const next = draft(self)
   next.mark = set.mark
   next.lingering = lingering

@@ -317,7 +317,7 @@ describe("a request with many names", () => {
         return { _tag: "Changed", group: Either.getOrThrow(ResourceGroup.update(served, change)) }
       })
       const [first] = inputs
-      const protocol = first !== undefined && "_tag" in first ? first._tag : "Incremental"
+      const protocol = first !== undefined && "_tag" in first && first._tag !== "Gone" ? first._tag : "Incremental"
       let parts = 0
       const most = mostReadBetweenTurns((onTurn, fromNow) => {
         const driver = new Driver({ protocol, typeUrl: undefined }, onTurn)
