@@ -161,8 +161,8 @@ export type Settled = readonly [Subscription, Due]
 
 /**
  * Finds what a subscription has to send as of a state of the group, and brings it up to date where that is nothing. `newest`:
- * the group as it is now. On a separate stream there is nothing that deletions would have to come after: they are an update. In steps where something
- * lingers: that may be much.
+ * the group as it is now. On a separate stream there is nothing that deletions would have to come after: they are an update.
+ * Where something lingers, in steps: it may be much.
  *
  * @since 0.1.0
  */

@@ -205,6 +205,24 @@ export const ofServer = (self: ServerStream, now: number): string =>
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 
 /**
+ * What a response tells.
+ *
+ * @since 0.1.0
+ */
+export const ofResponse = (response: Response): string => {
+  const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
+  return [
+    typeUrl,
+    version,
+    resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`).join(","),
+    Array.from(aliases, ([name, each]) => `${name} ${each.join(" ")}`).join(","),
+    heartbeats.map(({ name }) => name).join(","),
+    removed.join(","),
+    absent.join(",")
+  ].join(";")
+}
+
+/**
  * The reference server, but for its resources.
  *
  * @since 0.1.0
