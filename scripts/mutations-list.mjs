@@ -3825,20 +3825,20 @@ export const mutations = [
   {
     fault: "a short change goes out before the parts that are left of a response",
     file: "ServerStream.ts",
-    line: 'if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined',
-    becomes: 'if (options.protocol !== "Incremental" || options.ttl) return undefined'
+    line: "if (parts !== undefined || options.ttl) return undefined",
+    becomes: "if (options.ttl) return undefined"
   },
   {
     fault: "a short change of state of the world is an incremental response",
     file: "ServerStream.ts",
-    line: 'if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined',
-    becomes: "if (parts !== undefined || options.ttl) return undefined"
+    line: 'const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental',
+    becomes: "const variant = Incremental"
   },
   {
     fault: "a short change of a client with TTLs does not tell or renew them",
     file: "ServerStream.ts",
-    line: 'if (parts !== undefined || options.protocol !== "Incremental" || options.ttl) return undefined',
-    becomes: 'if (parts !== undefined || options.protocol !== "Incremental") return undefined'
+    line: "if (parts !== undefined || options.ttl) return undefined",
+    becomes: "if (parts !== undefined) return undefined"
   },
   {
     fault: "what changed is found in one turn, however much it is",
@@ -3856,8 +3856,8 @@ export const mutations = [
   {
     fault: "a short change is of the newest state, whatever the round is of",
     file: "ServerStream.ts",
-    line: "Incremental.tell(subscription, due.set,",
-    becomes: "Incremental.tell(subscription, ResourceGroups.set(group, subscription.typeUrl),"
+    line: "variant.tell(subscription, due.set,",
+    becomes: "variant.tell(subscription, ResourceGroups.set(group, subscription.typeUrl),"
   },
   {
     fault: "what a short change makes due in another type is passed over",
