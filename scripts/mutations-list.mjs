@@ -4286,5 +4286,62 @@ export const mutations = [
     by: "packages/core/test/LargeRequest.test.ts",
     line: "      if (++count % Steps.atOnce === 0) yield\n      if (!Subscriptions.isLost(self, set, name)) {",
     becomes: "      if (!Subscriptions.isLost(self, set, name)) {"
+  },
+  {
+    fault: "a short full state is sent to who asked by name",
+    file: "StateOfTheWorld.ts",
+    line: "const known = wild ? SharedResponse.known(",
+    becomes: "const known = true ? SharedResponse.known("
+  },
+  {
+    fault: "state of the world: what is gone is left out of a short change",
+    file: "StateOfTheWorld.ts",
+    line: "changed.length > Steps.atOnce || gone.size + lingering.size > 0) return undefined",
+    becomes: "changed.length > Steps.atOnce) return undefined"
+  },
+  {
+    fault: "state of the world: a short change is one response, however large",
+    file: "StateOfTheWorld.ts",
+    line: "if (wild || !ResponseParts.isSmall(response, maxBytes)) return undefined",
+    becomes: "if (wild) return undefined"
+  },
+  {
+    fault: "state of the world: what a short change brought is not noted under its names",
+    file: "StateOfTheWorld.ts",
+    line: "  next.names = Subscriptions.holdFew(names, changed)\n",
+    becomes: ""
+  },
+  {
+    fault: "state of the world: a short change of a wildcard by name is noted as asked for by name",
+    file: "StateOfTheWorld.ts",
+    line: "if (wild || !ResponseParts.isSmall(response, maxBytes)) return undefined",
+    becomes: "if (!ResponseParts.isSmall(response, maxBytes)) return undefined"
+  },
+  {
+    fault: "state of the world: a short change is sent again and again",
+    file: "StateOfTheWorld.ts",
+    line: "  next.mark = set.mark\n  const wild = Subscriptions.isWild(self)\n",
+    becomes: "  const wild = Subscriptions.isWild(self)\n"
+  },
+  {
+    fault: "a cluster that nobody watches keeps its gauges",
+    file: "packages/discovery-node/src/ClusterMembers.ts",
+    line: "                actor.gaugeNobody()\n",
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a source of endpoints that cannot be had is not told",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: 'set.discovery.fault ?? (known && unwatchedOf(known.id)) ?? ""',
+    becomes: 'set.discovery.fault ?? ""',
+    by: "packages/discovery-node/test/endpointSources.test.ts"
+  },
+  {
+    fault: "endpoints from elsewhere are asked of the client",
+    file: "packages/discovery-node/src/ClusterMembers.ts",
+    line: 'if (source._tag === "Client") return client.watch(assignments, name)',
+    becomes: "if (source._tag !== undefined) return client.watch(assignments, name)",
+    by: "packages/discovery-node/test/endpointSources.test.ts"
   }
 ]

@@ -244,4 +244,38 @@ describe("a short step", () => {
     small.take({ _tag: "Changed", group: many })
     assert.isTrue(small.sent.some(({ response }) => response.next !== undefined))
   })
+
+  it("of a full state is sent as it was sent to another stream, and never to who asked by name", () => {
+    const before = begin(10)
+    const open = (resourceNames: ReadonlyArray<string>) => {
+      const client = new Client({ protocol: "StateOfTheWorld" })
+      const ask = (responseNonce: string) =>
+        client.take({
+          _tag: "Request",
+          request: Request.stateOfTheWorld({ typeUrl, resourceNames, responseNonce })
+        })
+      client.take({ _tag: "Writable" })
+      client.take({ _tag: "Changed", group: before })
+      ask("")
+      client.take({ _tag: "Writable" })
+      ask("1")
+      return client
+    }
+    const [one, same, named] = [open([]), open(["*"]), open(["name-1", "name-2"])]
+    const after = put(before, [toResource({ typeUrl, name: "name-1", content: 1 })])
+    assert.isFalse(one.isShort(after))
+    one.take({ _tag: "Changed", group: after })
+    assert.isTrue(same.isShort(after))
+    same.take({ _tag: "Changed", group: after })
+    assert.strictEqual(one.sent.at(-1)?.response, same.sent.at(-1)?.response)
+    assert.strictEqual(same.sent.at(-1)?.response.resources.length, 10)
+    named.take({ _tag: "Changed", group: after })
+    assert.deepStrictEqual(
+      named.sent
+        .at(-1)
+        ?.response.resources.map(({ name }) => name)
+        .sort(),
+      ["name-1", "name-2"]
+    )
+  })
 })
