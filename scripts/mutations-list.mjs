@@ -4207,8 +4207,8 @@ export const mutations = [
     fault: "of several responses only the last one's time to its ACK is measured",
     file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "this.unacked = kept.length === 0 ? [one] : [...kept, one]",
-    becomes: "this.unacked = [one]"
+    line: "this.unacked = withLast(this.unacked,",
+    becomes: "this.unacked = withLast(noneUnacked,"
   },
   {
     fault: "a step that is not over is forgotten",
@@ -4256,15 +4256,15 @@ export const mutations = [
     fault: "what is short has all the time of a turn there is",
     file: "packages/transport/src/Turns.ts",
     by: "packages/transport-rest/test/Turns.test.ts",
-    line: "return now >= this.#end + grace",
+    line: "return this.#isBeyond(grace)",
     becomes: "return false"
   },
   {
     fault: "what is short begins no turn",
     file: "packages/transport/src/Turns.ts",
     by: "packages/transport-rest/test/Turns.test.ts",
-    line: "    if (!this.#begun) this.#begin(now)\n    return now >= this.#end + grace",
-    becomes: "    return now >= this.#end + grace"
+    line: "return this.#isBeyond(grace)",
+    becomes: "return performance.now() >= this.#end + grace"
   },
   {
     fault: "which deletions have their time is found in one turn",

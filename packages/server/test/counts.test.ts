@@ -66,6 +66,25 @@ const recording = (protocol: Request.Protocol) => {
 /** The suffix is field 5 of a response, which in a request for state of the world is the nonce too. */
 const decodeNonce = (suffix: Uint8Array) => Either.getOrThrow(Request.decode("StateOfTheWorld", suffix))
 
+/** A hundred streams that have ACKed the group as it is. */
+const upToDate = (
+  protocol: Request.Protocol,
+  group: ResourceGroup.ResourceGroup
+): ReadonlyArray<ServerStream.ServerStream> =>
+  Array.from({ length: 100 }, () => {
+    let stream = ServerStream.make({ protocol, typeUrl: undefined })
+    for (const input of [
+      { _tag: "Changed", group },
+      { _tag: "Writable" },
+      { _tag: "Request", request: request(protocol) },
+      { _tag: "Writable" },
+      { _tag: "Request", request: request(protocol, "1") }
+    ] as const) {
+      ;[stream] = ServerStream.step(stream, input, 0)
+    }
+    return stream
+  })
+
 /** Waits for work that is done in slices. */
 const until = (isDone: () => boolean): Effect.Effect<void> =>
   Effect.suspend(() =>
@@ -143,19 +162,7 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
     const cost = (size: number): number => {
       const first = Array.from({ length: size }, (_, index) => counted(`c${index}`, "0"))
       let group = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, first))
-      const open = Array.from({ length: 100 }, () => {
-        let stream = ServerStream.make({ protocol, typeUrl: undefined })
-        for (const input of [
-          { _tag: "Writable" },
-          { _tag: "Changed", group },
-          { _tag: "Request", request: request(protocol) },
-          { _tag: "Writable" },
-          { _tag: "Request", request: request(protocol, "1") }
-        ] as const) {
-          ;[stream] = ServerStream.step(stream, input, 0)
-        }
-        return stream
-      })
+      const open = upToDate(protocol, group)
       looks = 0
       group = Either.getOrThrow(ResourceGroup.update(group, { upsert: [counted("c7", "1")] }))
       for (const stream of open) {
@@ -188,19 +195,7 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
       if (ServerStream.short(stream, input, 0) === undefined) long++
       return ServerStream.step(stream, input, 0)
     }
-    const open = Array.from({ length: 100 }, () => {
-      let stream = ServerStream.make({ protocol, typeUrl: undefined })
-      for (const input of [
-        { _tag: "Changed", group },
-        { _tag: "Writable" },
-        { _tag: "Request", request: request(protocol) },
-        { _tag: "Writable" },
-        { _tag: "Request", request: request(protocol, "1") }
-      ] as const) {
-        ;[stream] = ServerStream.step(stream, input, 0)
-      }
-      return stream
-    })
+    const open = upToDate(protocol, group)
     group = Either.getOrThrow(ResourceGroup.update(group, { upsert: [make("c7", "1")] }))
     for (const stream of open) {
       const [changed, [sent]] = step(stream, { _tag: "Changed", group })

@@ -291,6 +291,23 @@ describe("streams that are refused", () => {
   )
 })
 
+/** Counts the turns of the event loop from here on. */
+const countTurns = (): { readonly turn: () => number; readonly stop: () => void } => {
+  let turn = 0
+  let counting = true
+  const count = (): void => {
+    turn++
+    if (counting) setImmediate(count)
+  }
+  setImmediate(count)
+  return {
+    turn: () => turn,
+    stop: () => {
+      counting = false
+    }
+  }
+}
+
 /** Milliseconds of the processor. */
 const spend = (milliseconds: number): void => {
   const end = performance.now() + milliseconds
@@ -300,19 +317,13 @@ const spend = (milliseconds: number): void => {
 describe("requests", () => {
   it.scopedLive("that come in one piece are read some at a time, in their order, and others have their turn", () =>
     Effect.gen(function* () {
-      let turn = 0
-      let counting = true
-      const count = (): void => {
-        turn++
-        if (counting) setImmediate(count)
-      }
-      setImmediate(count)
+      const { stop, turn } = countTurns()
       const turns: Array<number> = []
       const { port, streams } = yield* serve(
         {},
         {
           onRequest: () => {
-            turns.push(turn)
+            turns.push(turn())
             spend(0.5)
           }
         }
@@ -322,7 +333,7 @@ describe("requests", () => {
       const types = Array.from({ length: 200 }, (_, at) => `type ${at} ${"x".repeat(600)}`)
       call.stream.end(Buffer.concat(types.map((type) => frame(request(type)))))
       yield* until(() => streams[0]?.ends.length === 1)
-      counting = false
+      stop()
       expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(types)
       const inTurn = new Map<number, number>()
       for (const each of turns) inTurn.set(each, (inTurn.get(each) ?? 0) + 1)
@@ -412,16 +423,10 @@ describe("requests", () => {
 
   it.scopedLive("that are short are read in a turn that is over for larger ones", () =>
     Effect.gen(function* () {
-      let turn = 0
-      let counting = true
-      const count = (): void => {
-        turn++
-        if (counting) setImmediate(count)
-      }
-      setImmediate(count)
+      const { stop, turn } = countTurns()
       const turns: Array<number> = []
       const onRequest = (): void => {
-        turns.push(turn)
+        turns.push(turn())
         spend(5)
       }
       const { port } = yield* serve({}, { onRequest })
@@ -434,7 +439,7 @@ describe("requests", () => {
         yield* until(() => turns.length === 2 * round)
         if (turns.at(-1) === turns.at(-2)) together++
       }
-      counting = false
+      stop()
       expect(together).toBeGreaterThan(0)
     })
   )

@@ -30,16 +30,12 @@ export class Turns {
 
   /** Whether others are to have their turn before more is read. */
   isOver(): boolean {
-    const now = performance.now()
-    if (!this.#begun) this.#begin(now)
-    return now >= this.#end
+    return this.#isBeyond(0)
   }
 
   /** The same before something short. */
   isLate(): boolean {
-    const now = performance.now()
-    if (!this.#begun) this.#begin(now)
-    return now >= this.#end + grace
+    return this.#isBeyond(grace)
   }
 
   /** Does the work in a turn after this one; it must not throw. `heavy`: it goes on with something large. */
@@ -47,6 +43,13 @@ export class Turns {
     if (heavy) this.#heavy.push(work)
     else this.#light.push(work)
     if (!this.#begun) this.#begin(performance.now())
+  }
+
+  /** Whether the turn has taken that many milliseconds more than its own; one that is not counted yet begins. */
+  #isBeyond(more: number): boolean {
+    const now = performance.now()
+    if (!this.#begun) this.#begin(now)
+    return now >= this.#end + more
   }
 
   #begin(now: number): void {

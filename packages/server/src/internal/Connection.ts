@@ -208,6 +208,10 @@ interface Unanswered {
 
 const nothingUnanswered: ReadonlyArray<Unanswered> = []
 
+/** The list with one more at its end; of those before it, the newest `most - 1`. */
+const withLast = <A>(all: ReadonlyArray<A>, one: A, most: number): ReadonlyArray<A> =>
+  all.length === 0 ? [one] : [...(all.length < most ? all : all.slice(1)), one]
+
 /** One stream of one client. */
 export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private phase: Phase = { _tag: "Opening" }
@@ -768,10 +772,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     if (from === undefined || from < 0 || from === ServerStream.revision(this.stream, typeUrl)) return
     const since = this.groupOf()?.changes.after(typeUrl, from)
     if (since === undefined) return
-    const { unacked } = this
-    const kept = unacked.length < maxUnacked ? unacked : unacked.slice(1)
-    const one = { typeUrl, nonce, since }
-    this.unacked = kept.length === 0 ? [one] : [...kept, one]
+    this.unacked = withLast(this.unacked, { typeUrl, nonce, since }, maxUnacked)
   }
 
   /** Takes out what is answered by an answer: clients may answer only the last of several responses. */
@@ -845,10 +846,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       bytes: size
     }))
     if (response.resources.length > 0 && !this.accepted.method.unary) {
-      const { unanswered } = this
-      const kept = unanswered.length < maxUnanswered ? unanswered : unanswered.slice(1)
-      const one = { typeUrl, nonce, resources: response.resources }
-      this.unanswered = kept.length === 0 ? [one] : [...kept, one]
+      this.unanswered = withLast(this.unanswered, { typeUrl, nonce, resources: response.resources }, maxUnanswered)
     }
     this.judgeSize(typeUrl, nonce, size)
     // Before the write: a transport may give credit back while it is being written to.
