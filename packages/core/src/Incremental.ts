@@ -289,7 +289,7 @@ export const flush = function* (
       [...resources, ...held],
       aliasesOf
     )
-    if (advanced) next.names = Subscriptions.holdAgain(next.names, changes.returned, self.lingering)
+    if (advanced) next.names = yield* Subscriptions.holdAgain(next.names, changes.returned, self.lingering)
   }
   // What is held back the client may have by another name: if that is over, too, before it is sent, it must be told.
   for (const name of wild ? [] : later) {

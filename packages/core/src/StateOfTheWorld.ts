@@ -128,7 +128,10 @@ export const finish = function* ({ before, next: taken, request, star, wanted }:
   const next = Subscriptions.draft(taken)
   const isDropped = (name: string) => Subscriptions.hasName(before, name) && !isIn(wanted, name)
   if (!star) {
-    next.lingering = Subscriptions.without(next.lingering, yield* Steps.filter(next.lingering.keys(), isDropped))
+    next.lingering = yield* Subscriptions.withoutMany(
+      next.lingering,
+      yield* Steps.filter(next.lingering.keys(), isDropped)
+    )
     yield* Subscriptions.endWildcard(next)
   }
   // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here

@@ -621,7 +621,12 @@ export const changing = function* (
   const superseded = incremental ? replaced : noneSuperseded
   let gone = removed
   if (incremental && !HashMap.isEmpty(self.names)) {
-    const named = new Map(removed)
+    const named = new Map<string, Resource | undefined>()
+    let count = 0
+    for (const [name, resource] of removed) {
+      named.set(name, resource)
+      if (++count % Steps.atOnce === 0) yield
+    }
     const moved = new Set<Resource>()
     yield* seeNames(self, difference, (name) => {
       const own = ResourceSet.nameAt(mark, name)
@@ -632,17 +637,25 @@ export const changing = function* (
       } else if (own !== now.name) moved.add(now)
     })
     gone = named
-    for (const each of moved.size > 0 ? changed : []) moved.delete(each)
-    // A name that led elsewhere leads to what is as it was.
-    if (moved.size > 0) changed = [...changed, ...moved]
+    if (moved.size > 0) {
+      for (const each of changed) {
+        moved.delete(each)
+        if (++count % Steps.atOnce === 0) yield
+      }
+      // A name that led elsewhere leads to what is as it was.
+      changed = [...changed, ...moved]
+    }
   }
   if (lingering.size === 0) return { changed, gone, returned: noChanges.returned, superseded }
-  return {
-    changed: changed.filter((resource) => !isBack(self, resource.name, resource)),
-    gone,
-    returned: changed.filter((resource) => isBack(self, resource.name, resource)).map((resource) => resource.name),
-    superseded
+  const others: Array<Resource> = []
+  const returned: Array<string> = []
+  let count = 0
+  for (const resource of changed) {
+    if (isBack(self, resource.name, resource)) returned.push(resource.name)
+    else others.push(resource)
+    if (++count % Steps.atOnce === 0) yield
   }
+  return { changed: others, gone, returned, superseded }
 }
 
 /** Whether a difference is looked up among the names that were asked for; else the names in it. */
@@ -650,14 +663,19 @@ const isSmaller = ({ names }: Subscription, difference: ResourceSet.Difference):
   difference.domains.length === 0 && difference.touched.size < HashMap.size(names)
 
 /**
- * How many names are looked at to find what changed in the set: nothing is asked again for those that are few.
+ * How many resources or names are looked at to find what changed in the set: nothing is asked again for those that are few.
  *
  * @since 0.1.0
  */
 export const lookedAt = (self: Subscription, set: ResourceSet.ResourceSet): number => {
-  if (self.mark === undefined || self.mark === set.mark || HashMap.isEmpty(self.names)) return 0
-  const difference = ResourceSet.difference(set, self.mark)
-  return isSmaller(self, difference) ? difference.touched.size : HashMap.size(self.names)
+  const { lingering, mark, names } = self
+  if (mark === undefined || mark === set.mark) return 0
+  // All that a wildcard brought may be back.
+  const isMatched = lingering.size > 0 && isWild(self)
+  if (!isMatched && HashMap.isEmpty(names)) return 0
+  const difference = ResourceSet.difference(set, mark)
+  const named = isSmaller(self, difference) ? difference.touched.size : HashMap.size(names)
+  return isMatched ? Math.max(named, difference.changed.length) : named
 }
 
 /** Visits the names that were asked for and that a difference concerns. */
@@ -799,15 +817,17 @@ export const holdFew = (
  *
  * @since 0.1.0
  */
-export const holdAgain = (
+export const holdAgain = function* (
   names: HashMap.HashMap<string, string>,
   returned: Iterable<string>,
   lingering: ReadonlyMap<string, Lingering>
-): HashMap.HashMap<string, string> => {
+): Steps.Steps<HashMap.HashMap<string, string>> {
   const next = new Changing(names)
+  let count = 0
   for (const name of returned) {
     const resource = lingering.get(name)?.resource
     if (resource !== undefined) next.setKnown(name, resource.fingerprint)
+    if (++count % Steps.atOnce === 0) yield
   }
   return next.end()
 }
@@ -1074,8 +1094,8 @@ export const absorb = function* (
 ): Steps.Steps<Draft> {
   let { lingering, names } = self
   if (changes.returned.length > 0) {
-    names = holdAgain(names, changes.returned, lingering)
-    lingering = without(lingering, changes.returned)
+    if (!HashMap.isEmpty(names)) names = yield* holdAgain(names, changes.returned, lingering)
+    lingering = yield* withoutMany(lingering, changes.returned)
   }
   if (changes.gone.size > 0) {
     if (!silent) lingering = yield* leaving(lingering, self.sent, changes.gone)

@@ -334,6 +334,79 @@ describe("a request with many names", () => {
     })
   })
 
+  describe("★ takes the event loop for no more than some hundred resources at a time where what lingers is back", () => {
+    const clusters = ResourceType.Cluster.typeUrl
+    const listeners = ResourceType.Listener.typeUrl
+    const all = namesFrom(0, 4_000)
+    const cases = {
+      "incremental, a wildcard": Request.incremental({ typeUrl: clusters }),
+      "incremental, names": Request.incremental({ typeUrl: clusters, resourceNamesSubscribe: all }),
+      "incremental, names beside a wildcard": Request.incremental({
+        typeUrl: clusters,
+        resourceNamesSubscribe: ["*", ...all]
+      }),
+      "state of the world, a wildcard": Request.stateOfTheWorld({ typeUrl: clusters }),
+      "state of the world, names": Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all })
+    }
+    const counts = { "all of it": 4_000, "a few beside much else": 10 }
+    const variants = Object.entries(cases).flatMap(([what, asked]) =>
+      Object.entries(counts).map(([how, count]) => [what, how, asked, count] as const)
+    )
+    it.each(variants)("%s, %s", (_what, _how, asked, count) => {
+      let looks = 0
+      let most = 0
+      /** Counts how often it is looked at what a resource is. */
+      const counted = (name: string, content: number): ReturnType<typeof toResource> => {
+        const resource = toResource({ typeUrl: clusters, name, content })
+        return Object.defineProperty({ ...resource }, "fingerprint", {
+          enumerable: true,
+          get: () => {
+            looks++
+            return resource.fingerprint
+          }
+        })
+      }
+      const listener = (content: number) => toResource({ typeUrl: listeners, name: "listener", content })
+      const changed = (from: ResourceGroup.ResourceGroup, change: Parameters<typeof ResourceGroup.update>[1]) =>
+        Either.getOrThrow(ResourceGroup.update(from, change))
+      const clustersOf = (content: number) => all.map((name) => counted(name, content))
+      const first = clustersOf(1)
+      const served = changed(ResourceGroup.empty, { upsert: [...first, listener(1)] })
+      const next = changed(served, { upsert: [listener(2)] })
+      const gone = changed(next, { remove: all.slice(0, count).map((name) => ({ typeUrl: clusters, name })) })
+      const back = changed(gone, { upsert: [...first.slice(0, count), ...clustersOf(2).slice(count)] })
+
+      const driver = new Driver({ protocol: asked._tag, typeUrl: undefined }, () => {
+        most = Math.max(most, looks)
+        looks = 0
+      })
+      const change = (group: ResourceGroup.ResourceGroup): void => {
+        driver.step({ _tag: "Changed", group })
+        while (ServerStream.isWorking(driver.stream)) driver.step({ _tag: "Continue" })
+      }
+      const lingering = () =>
+        driver.stream.subscriptions.find((subscription) => subscription.typeUrl === clusters)?.lingering.size
+      change(served)
+      const listening = { typeUrl: listeners, responseNonce: "" }
+      const listen = asked._tag === "Incremental" ? Request.incremental(listening) : Request.stateOfTheWorld(listening)
+      driver.request(listen)
+      driver.request({ ...listen, responseNonce: driver.sent.at(-1)?.nonce ?? "" })
+      driver.request(asked)
+      // Clusters are not deleted before it is known that the listener does without them.
+      change(next)
+      driver.step({ _tag: "Writable" })
+      change(gone)
+      assert.strictEqual(lingering(), count)
+      const sent = driver.sent.length
+      looks = most = 0
+      change(back)
+      assert.strictEqual(lingering(), 0)
+      assert.strictEqual(driver.sent.length > sent, count < all.length)
+      assert.isAtLeast(most, 64)
+      assert.isAtMost(most, 512)
+    })
+  })
+
   it("tells a reconnecting client nothing of what it holds, in whichever part it comes", () => {
     const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
     const held = ResourceGroup.all(group).map(({ name, version }) => [name, version] as const)
