@@ -3734,8 +3734,8 @@ export const mutations = [
     fault: "which of many names a change concerns is found in one turn",
     file: "packages/core/src/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "if (!isLong) continue",
-    becomes: "if (isLong) continue"
+    line: "if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue",
+    becomes: "if (Subscriptions.lookedAt(subscription, set) > namesPerStep) continue"
   },
   {
     fault: "what was found to change on the way to another state is taken for this one",

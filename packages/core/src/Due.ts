@@ -104,9 +104,7 @@ export const find = function* (
       if (set === last || set.mark === mark) continue
       last = set
       yield* ResourceSet.differing(set, mark)
-      const isLong =
-        subscription.lingering.size > Steps.atOnce || Subscriptions.lookedAt(subscription, set) > namesPerStep
-      if (!isLong) continue
+      if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue
       found ??= new Map()
       const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, Subscriptions.Changes>()
       found.set(subscription, ofSets)
@@ -189,17 +187,9 @@ export const settle = (
   if (subscription.lingering.size > 0 || (isAbsorbed && changes.gone.size > 0)) {
     return settling(options, subscription, set, changes, isAbsorbed ? silent : undefined, group, newest)
   }
-  return isAbsorbed
-    ? settledAs(
-        options,
-        Subscriptions.absorbed(subscription, set, subscription, silent),
-        set,
-        Subscriptions.noChanges,
-        false,
-        group,
-        newest
-      )
-    : settledAs(options, subscription, set, changes, false, group, newest)
+  const current = isAbsorbed ? Subscriptions.absorbed(subscription, set, subscription, silent) : subscription
+  const left = isAbsorbed ? Subscriptions.noChanges : changes
+  return settledAs(options, current, set, left, false, group, newest)
 }
 
 /** The same where something lingers. `silent`: it is brought up to the set, and deletions are never told, or are. */
