@@ -112,11 +112,10 @@ export const next = ({ changes, removals }: Round): Round =>
  * @since 0.1.0
  */
 export const turn = (self: Round, typeUrl: string, place: number): Round => ({
-  group: self.group,
+  // Copies, not literals: see `Subscription.noSent`.
+  ...self,
   place,
-  turned: [...self.turned, typeUrl],
-  changes: self.changes,
-  removals: self.removals
+  turned: self.turned.concat(typeUrl)
 })
 
 /**

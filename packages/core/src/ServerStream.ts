@@ -355,7 +355,6 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
 }
 
 const none: ReadonlyArray<Output> = []
-const noSubscriptions: ReadonlyArray<Subscription> = []
 
 /**
  * The state of a stream after an input, and what comes of that.
@@ -733,6 +732,47 @@ const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): R
   return isAgain ? group : newest
 }
 
+/** Notes what a subscription has to send, and how it is now. */
+const note = (
+  self: Draft,
+  dues: Array<Due.Due>,
+  index: number,
+  each: Subscription,
+  [settled, due]: Due.Settled
+): void => {
+  if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
+  dues.push(due)
+}
+
+/** Whether one of them waits for another response than before. */
+const isCorrected = (before: ReadonlyArray<Subscription>, after: ReadonlyArray<Subscription>): boolean =>
+  before.some(({ awaited }, index) => awaited !== after[index]?.awaited)
+
+/** Whether changes of listeners and routes are yet to go out to come to a state. */
+const isPending = (self: ServerStream, found: Due.Found, group: ResourceGroup): boolean =>
+  self.subscriptions.some((each) => isLate(each) && Due.isChanged(found, self.options.protocol, each, group))
+
+/** The phase of deletions when all changes up to those of a phase went out. */
+const removing = function* (
+  self: Draft,
+  completed: Round.Phase,
+  before: Round.Phase | undefined,
+  newest: ResourceGroup,
+  now: number
+): Steps.Steps<Round.Phase | undefined> {
+  const { group } = completed
+  const gates = gatesOf(self, now, () => true)
+  const changed = completed.changed || gatesOf(self, now, isLate).length > 0
+  const isUntimed = (each: Subscription) => Due.isUntimed(self.options.protocol, each, group)
+  const isAnyLingering = self.subscriptions.some(({ lingering }) => lingering.size > 0)
+  const isHeld = isAnyLingering && (yield* isSome(self.subscriptions, isUntimed))
+  const held = isHeld ? Round.hold(before, group, gates, changed) : before
+  if (held === undefined) return undefined
+  const left = yield* release(self, held, newest, now)
+  if (left !== undefined || !(yield* isSome(self.subscriptions, isUntimed))) return left
+  return Round.hold(undefined, group, gates, changed)
+}
+
 /**
  * Brings the round and its phases to where they are now, and finds what each subscription has to send: in the order of
  * subscriptions.
@@ -746,60 +786,44 @@ const plan = function* (
   const { options } = self
   const { protocol } = options
   const group = stateOf(self, found, newest)
-  const note = (index: number, each: Subscription, [settled, due]: Due.Settled): void => {
-    if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
-    dues.push(due)
-  }
   const dues: Array<Due.Due> = []
   const before = self.subscriptions
-  for (const [index, each] of self.subscriptions.entries()) {
-    if (!isFirstPhase(each)) continue
+  // ★ Every change of a client comes by here: no closures, and no iterators of pairs.
+  for (let index = 0; index < before.length; index++) {
+    const each = before[index]
+    if (each === undefined || !isFirstPhase(each)) continue
     const settled = Due.settle(found, options, each, group, newest)
-    note(index, each, "next" in settled ? yield* settled : settled)
+    note(self, dues, index, each, "next" in settled ? yield* settled : settled)
   }
   let { changes, removals } = self.round
-  const isCorrected = before.some(({ awaited }, index) => awaited !== self.subscriptions[index]?.awaited)
-  if (isCorrected && changes !== undefined) changes = { ...changes, anew: true }
-  const isPending = (of: ResourceGroup) =>
-    self.subscriptions.some((each) => isLate(each) && Due.isChanged(found, protocol, each, of))
+  if (changes !== undefined && isCorrected(before, self.subscriptions)) changes = { ...changes, anew: true }
   /** The state whose changes all went out, if there is one now. */
-  let completed: ResourceGroup | undefined
-  let changed = false
-  const complete = () => {
-    if (changes === undefined || isPending(changes.group)) return
-    completed = changes.group
-    changed ||= changes.changed
+  let completed: Round.Phase | undefined
+  if (changes !== undefined && !isPending(self, found, changes.group)) {
+    completed = changes
     changes = undefined
   }
-  complete()
   if (!dues.some((due) => due.update)) {
     const { place } = self.round
     const isAgain = self.subscriptions.some(
       (each) => isLate(each) && each.order <= place && Due.isChanged(found, protocol, each, group)
     )
     if (changes === undefined || !isAgain) changes = Round.hold(changes, group, gatesOf(self, now, isFirstPhase), false)
-    complete()
-  }
-  const of = changes?.group ?? group
-  for (const [index, each] of self.subscriptions.entries()) {
-    if (!isLate(each)) continue
-    const settled = Due.settle(found, options, each, of, newest)
-    note(index, each, "next" in settled ? yield* settled : settled)
-  }
-
-  if (completed !== undefined) {
-    const state = completed
-    const gates = gatesOf(self, now, () => true)
-    changed ||= gatesOf(self, now, isLate).length > 0
-    const isUntimed = (each: Subscription) => Due.isUntimed(protocol, each, state)
-    const hold = () => void (removals = Round.hold(removals, state, gates, changed))
-    const isAnyLingering = self.subscriptions.some(({ lingering }) => lingering.size > 0)
-    if (isAnyLingering && (yield* isSome(self.subscriptions, isUntimed))) hold()
-    if (removals !== undefined) {
-      removals = yield* release(self, removals, newest, now)
-      if (removals === undefined && (yield* isSome(self.subscriptions, isUntimed))) hold()
+    if (!isPending(self, found, changes.group)) {
+      completed = completed === undefined ? changes : { ...changes, changed: changes.changed || completed.changed }
+      changes = undefined
     }
   }
+  const of = changes?.group ?? group
+  const late = self.subscriptions
+  for (let index = 0; index < late.length; index++) {
+    const each = late[index]
+    if (each === undefined || !isLate(each)) continue
+    const settled = Due.settle(found, options, each, of, newest)
+    note(self, dues, index, each, "next" in settled ? yield* settled : settled)
+  }
+
+  if (completed !== undefined) removals = yield* removing(self, completed, removals, newest, now)
   if (removals !== undefined) removals = yield* release(self, removals, newest, now)
   self.round = { group, place: self.round.place, turned: self.round.turned, changes, removals }
   return dues
@@ -859,7 +883,9 @@ const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.
       ? Due.nothingFound
       : yield* Due.find(self.options, self.subscriptions, group, self.round)
     const dues = yield* plan(self, found, group, now)
-    const turn = yield* turnOf(self, found, dues, group, now)
+    const turn = isAnyGone(self, dues)
+      ? yield* turnWithDeletions(self, found, dues, group, now)
+      : turnOf(self, dues, group, now)
     if (turn === undefined) {
       const isOver = self.round.turned.length === 0
       self.round = Round.next(self.round)
@@ -882,7 +908,8 @@ const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefine
   if (parts !== undefined || options.ttl) return undefined
   if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
   const dues = Steps.toEnd(plan(self, Due.nothingFound, group, now))
-  const turn = Steps.toEnd(turnOf(self, Due.nothingFound, dues, group, now))
+  // What was deleted may take more than a glance.
+  const turn = isAnyGone(self, dues) ? undefined : turnOf(self, dues, group, now)
   if (turn === undefined) return undefined
   const { due, subscription } = turn
   if (due.reply) return undefined
@@ -891,8 +918,9 @@ const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefine
   if (told === undefined) return undefined
   const [next, response] = told
   const output = send(self, turn, next, response, true, false, now)
+  const rest = follow(self, subscription, due.changes.changed)
   // There are few.
-  Steps.toEnd(follow(self, subscription, due.changes.changed))
+  if (rest !== undefined) Steps.toEnd(rest)
   return output
 }
 
@@ -907,8 +935,77 @@ interface Turn {
   readonly removals: Subscriptions.Removals
 }
 
-/** Whose turn it is: that of the first type behind the round's place that has something to send, then that of deletions. */
-const turnOf = function* (
+/** Whether changes of listeners and routes may go out in this round. */
+const isRoundOpen = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): boolean => {
+  // One that had its turn already, and has to go again first, ends the turns of what refers to it.
+  const isBehind = subscriptions.some(
+    (each, index) => isLate(each) && each.order <= round.place && dues[index]?.update === true
+  )
+  return !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
+}
+
+/** Whether a type may send its changes. A heartbeat tells the version the client has, so what is held back goes out with it. */
+const mayUpdate = (subscription: Subscription, { renewAt }: Due.Due, isOpen: boolean, now: number): boolean =>
+  isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)
+
+/** Where the first type behind the round's place is that has something to send; -1: there is none. */
+const nextAt = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, isOpen: boolean, now: number) =>
+  subscriptions.findIndex((subscription, index) => {
+    const due = dues[index]
+    if (due === undefined || subscription.order <= round.place) return false
+    return due.reply || now >= due.renewAt || (due.update && mayUpdate(subscription, due, isOpen, now))
+  })
+
+/** Which deletions a type may send along; `undefined`: those whose time has come. */
+const removalsAt = (
+  self: ServerStream,
+  dues: ReadonlyArray<Due.Due>,
+  index: number,
+  subscription: Subscription,
+  due: Due.Due,
+  updates: boolean,
+  group: ResourceGroup,
+  now: number
+): Subscriptions.Removals | undefined => {
+  const { options, round, subscriptions } = self
+  if (options.typeUrl !== undefined) return due.reply || (due.update && updates) ? "all" : "none"
+  if (!updates) return "none"
+  if (!due.update || round.removals !== undefined) return undefined
+  if (options.makeBeforeBreak && isLate(subscription) && !Subscriptions.isWild(subscription)) return undefined
+  if (due.set !== ResourceGroups.set(group, subscription.typeUrl)) return undefined
+  // Deletions of one type may go out with its changes if no other type has anything that must come before.
+  const isAlone = subscriptions.every(
+    (other, at) =>
+      at === index ||
+      (gateOf(self, other, now) === undefined &&
+        dues[at]?.update !== true &&
+        (at < index || dues[at]?.removal !== true))
+  )
+  return isAlone ? "all" : undefined
+}
+
+/** Whether anything was deleted of which a client is yet to be told. */
+const isAnyGone = ({ subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>): boolean =>
+  subscriptions.some(({ lingering }) => lingering.size > 0) || dues.some(({ changes }) => changes.gone.size > 0)
+
+/** Whose turn it is where nothing was deleted: that of the first type behind the round's place that has something to send. */
+const turnOf = (
+  self: ServerStream,
+  dues: ReadonlyArray<Due.Due>,
+  group: ResourceGroup,
+  now: number
+): Turn | undefined => {
+  const isOpen = isRoundOpen(self, dues, now)
+  const index = nextAt(self, dues, isOpen, now)
+  const [subscription, due] = [self.subscriptions[index], dues[index]]
+  if (subscription === undefined || due === undefined) return undefined
+  const updates = mayUpdate(subscription, due, isOpen, now)
+  const removals = removalsAt(self, dues, index, subscription, due, updates, group, now)
+  return { subscription, due, place: subscription.order, updates, removals: removals ?? "none" }
+}
+
+/** Whose turn it is where something was deleted: the same, then that of deletions. */
+const turnWithDeletions = function* (
   self: ServerStream,
   found: Due.Found,
   dues: ReadonlyArray<Due.Due>,
@@ -916,67 +1013,35 @@ const turnOf = function* (
   now: number
 ): Steps.Steps<Turn | undefined> {
   const { options, round, subscriptions } = self
-  const isAggregated = options.typeUrl === undefined
-  // One that had its turn already, and has to go again first, ends the turns of what refers to it.
-  const isBehind = subscriptions.some(
-    (each, index) => isLate(each) && each.order <= round.place && dues[index]?.update === true
-  )
-  const isOpen = !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
-  const isAnyGone =
-    subscriptions.some(({ lingering }) => lingering.size > 0) || dues.some(({ changes }) => changes.gone.size > 0)
-  const leaving = isAnyGone ? subscriptions : noSubscriptions
+  const { protocol } = options
   // ★ What a client names it still has, until that is deleted: so what this refers to waits as long, but not for ever anew.
-  const named = leaving.reduce(
+  const named = subscriptions.reduce(
     (soonest, each) => (isLate(each) ? Math.min(soonest, Due.nextRemovalAt(each, now)) : soonest),
     never
   )
   const held = named - options.phaseDeadline
   const removables: Array<ReadonlySet<string>> = []
-  for (const [index, each] of leaving.entries()) {
+  for (const [index, each] of subscriptions.entries()) {
     const changes = dues[index]?.changes ?? Subscriptions.noChanges
-    removables.push(yield* Due.removable(options.protocol, each, changes, group, now, isLate(each) ? never : held))
+    removables.push(yield* Due.removable(protocol, each, changes, group, now, isLate(each) ? never : held))
   }
-  const isRemovable = (index: number) => (removables[index]?.size ?? 0) > 0
-  const last = leaving.findLastIndex((_, index) => isRemovable(index))
-  for (const [index, subscription] of subscriptions.entries()) {
-    const due = dues[index]
-    if (due === undefined || subscription.order <= round.place) continue
-    const isRenewal = now >= due.renewAt
-    // A heartbeat tells the version the client has, so what is held back goes out when a heartbeat is due.
-    const updates = isFirstPhase(subscription) || isOpen || isRenewal || Subscriptions.isRejected(subscription)
-    const isUpdate = due.update && updates
-    if (!due.reply && !isRenewal && !isUpdate) continue
-    const turn = (removals: Subscriptions.Removals): Turn => ({
-      subscription,
-      due,
-      place: subscription.order,
-      updates,
-      removals
-    })
-    if (!isAggregated) return turn(due.reply || isUpdate ? "all" : "none")
-    if (!updates) return turn("none")
-    // Deletions of one type may go out with its changes if no other type has anything that must come before.
-    const isAlone = subscriptions.every(
-      (other, at) =>
-        at === index ||
-        (gateOf(self, other, now) === undefined &&
-          dues[at]?.update !== true &&
-          (at < index || dues[at]?.removal !== true))
-    )
-    const isNeeded = options.makeBeforeBreak && isLate(subscription) && !Subscriptions.isWild(subscription)
-    const isNewest = due.set === ResourceGroups.set(group, subscription.typeUrl)
-    if (isUpdate && isAlone && !isNeeded && isNewest && round.removals === undefined) return turn("all")
+  const last = subscriptions.findLastIndex((_, index) => (removables[index]?.size ?? 0) > 0)
+  const turn = turnOf(self, dues, group, now)
+  if (turn !== undefined) {
+    const index = subscriptions.indexOf(turn.subscription)
+    const removals = removalsAt(self, dues, index, turn.subscription, turn.due, turn.updates, group, now)
+    if (removals !== undefined) return turn
     // Those that are due take their turns backwards; the others belong to a correction.
-    const removals =
+    const due =
       last <= index
         ? removables[index]
-        : yield* Due.removable(options.protocol, subscription, due.changes, group, Number.NEGATIVE_INFINITY, never)
-    return turn(removals ?? "none")
+        : yield* Due.removable(protocol, turn.subscription, turn.due.changes, group, Number.NEGATIVE_INFINITY, never)
+    return { ...turn, removals: due ?? "none" }
   }
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
   if (subscription === undefined || due === undefined || removals === undefined || due.update) return undefined
   // What has its turn, or changes to send in the next round, takes them along then.
-  if (round.turned.includes(subscription.typeUrl) || Due.isChanged(found, options.protocol, subscription, group))
+  if (round.turned.includes(subscription.typeUrl) || Due.isChanged(found, protocol, subscription, group))
     return undefined
   return { subscription, due, place: never, updates: true, removals }
 }
@@ -1080,7 +1145,8 @@ const take = function* (self: Draft, turn: Turn, now: number): Steps.Steps<Outpu
   // A full state has its changes even if they are an answer.
   const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
   const output = send(self, turn, next, response, isUpdate, isHalf, now)
-  yield* follow(self, subscription, fresh)
+  const long = follow(self, subscription, fresh)
+  if (long !== undefined) yield* long
   return output
 }
 
@@ -1105,11 +1171,11 @@ const send = (
 }
 
 /** What a response of one type makes due in another. */
-const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> => {
+const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> | undefined => {
   const isAggregated = self.options.typeUrl === undefined
   if (isAggregated && before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)
   if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
-  return Steps.of(undefined)
+  return undefined
 }
 
 /** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
@@ -1180,7 +1246,8 @@ const emit = (
   self.nonces++
   const nonce = String(self.nonces)
   const { typeUrl } = subscription
-  Subscriptions.send(subscription, { nonce, version: response.version, at: now }, response, update, before)
+  const sent = { ...Subscriptions.noSent, nonce, version: response.version, at: now }
+  Subscriptions.send(subscription, sent, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
   if (before !== undefined && response.next !== undefined) {
     const { names, wildcard } = subscription
@@ -1198,29 +1265,39 @@ const maxWarming = 10_000
  * ★ The ClusterLoadAssignment of a new or changed cluster is sent again after it, although unchanged: the client warms
  * the cluster on it, and an incremental client does not even ask.
  */
-const sendAssignments = function* (
+const sendAssignments = (
   self: Draft,
   clusters: Subscription,
   fresh: ReadonlyArray<Resource>
-): Steps.Steps<void> {
+): Steps.Steps<void> | undefined => {
   const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
   if (endpoints === undefined) {
     // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
-    if (self.options.protocol !== "Incremental") return
+    if (self.options.protocol !== "Incremental") return undefined
     if (clusters.mark === undefined && clusters.initial.size === 0) self.warming = "all"
-    if (self.warming === "all") return
-    const names = assignmentsOf(fresh)
-    if (names.length === 0) return
-    const known = self.warming === "none" ? HashSet.empty<string>() : self.warming
-    const warming = yield* Subscriptions.withNames(known, names)
-    self.warming = HashSet.size(warming) > maxWarming ? "all" : warming
-    return
+    return self.warming === "all" ? undefined : warm(self, self.warming, assignmentsOf(fresh))
   }
   // The first answer brings everything but what the client says it holds.
-  if (endpoints.mark === undefined && endpoints.initial.size === 0) return
+  if (endpoints.mark === undefined && endpoints.initial.size === 0) return undefined
+  return sendNamed(self, endpoints, assignmentsOf(fresh))
+}
+
+/** Notes whose assignments are to be sent when the client subscribes to EDS. */
+const warm = function* (
+  self: Draft,
+  warming: HashSet.HashSet<string> | "none",
+  names: ReadonlyArray<string>
+): Steps.Steps<void> {
+  if (names.length === 0) return
+  const more = yield* Subscriptions.withNames(warming === "none" ? HashSet.empty<string>() : warming, names)
+  self.warming = HashSet.size(more) > maxWarming ? "all" : more
+}
+
+/** Sends those of these assignments that the client asks for. */
+const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyArray<string>): Steps.Steps<void> {
   const wild = Subscriptions.isWild(endpoints)
   const isAsked = (name: string) => wild || Subscriptions.hasName(endpoints, name)
-  const names = yield* Steps.filter(assignmentsOf(fresh), isAsked)
+  const names = yield* Steps.filter(of, isAsked)
   if (names.length === 0) return
   const next = Subscriptions.draft(endpoints)
   next.forced = yield* Subscriptions.withNames(next.forced, names)

@@ -126,6 +126,8 @@ interface Unacked {
 /** Most of them for one stream: a client that never answers is not measured. */
 const maxUnacked = 64
 const noneUnacked: ReadonlyArray<Unacked> = []
+/** What notes are copies of, here and below: see `noSent` in core's Subscription. */
+const noUnacked: Unacked = { typeUrl: "", nonce: "", since: Number.POSITIVE_INFINITY }
 /** As long as one can become. */
 const longestNonce = String(Number.MAX_SAFE_INTEGER)
 const noneOversized: ReadonlyMap<string, number> = new Map()
@@ -207,10 +209,11 @@ interface Unanswered {
 }
 
 const nothingUnanswered: ReadonlyArray<Unanswered> = []
+const noUnanswered: Unanswered = { typeUrl: "", nonce: "", resources: [] }
 
 /** The list with one more at its end; of those before it, the newest `most - 1`. */
 const withLast = <A>(all: ReadonlyArray<A>, one: A, most: number): ReadonlyArray<A> =>
-  all.length === 0 ? [one] : [...(all.length < most ? all : all.slice(1)), one]
+  (all.length < most ? all : all.slice(1)).concat(one)
 
 /** One stream of one client. */
 export class Connection implements ServerTransport.StreamHandler, Work, Holder {
@@ -498,7 +501,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   }
 
   /** Only where it alone is more than there is room for. */
-  readonly evict = (): void => this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
+  evict(): void {
+    this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
+  }
 
   private origin(): Client.Origin {
     const { accepted } = this
@@ -772,7 +777,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     if (from === undefined || from < 0 || from === ServerStream.revision(this.stream, typeUrl)) return
     const since = this.groupOf()?.changes.after(typeUrl, from)
     if (since === undefined) return
-    this.unacked = withLast(this.unacked, { typeUrl, nonce, since }, maxUnacked)
+    this.unacked = withLast(this.unacked, { ...noUnacked, typeUrl, nonce, since }, maxUnacked)
   }
 
   /** Takes out what is answered by an answer: clients may answer only the last of several responses. */
@@ -846,7 +851,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       bytes: size
     }))
     if (response.resources.length > 0 && !this.accepted.method.unary) {
-      this.unanswered = withLast(this.unanswered, { typeUrl, nonce, resources: response.resources }, maxUnanswered)
+      const one = { ...noUnanswered, typeUrl, nonce, resources: response.resources }
+      this.unanswered = withLast(this.unanswered, one, maxUnanswered)
     }
     this.judgeSize(typeUrl, nonce, size)
     // Before the write: a transport may give credit back while it is being written to.

@@ -135,7 +135,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   /** The server wants requests. */
   #wanted = true
   /** Chunks that wait to be read; of the first one what was read is cut off. */
-  readonly #unread: Array<Buffer> = []
+  #unread: Array<Buffer> = []
   #unreadBytes = 0
   /** Bytes of the message that is being inflated or read. */
   #workingBytes = 0
@@ -233,7 +233,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#open = false
     this.#handler = undefined
     this.#rest = undefined
-    this.#unread.length = 0
+    this.#unread = []
     this.#unreadBytes = 0
     this.#workingBytes = 0
     this.#paused = false
@@ -263,13 +263,13 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#finish(Status.make("INTERNAL", "internal error"), "internal error")
   }
 
-  readonly setReading = (wanted: boolean): void => {
+  setReading(wanted: boolean): void {
     this.#wanted = wanted
     if (wanted) this.#readOn()
   }
 
   /** What this stream holds is more than the server has room for. */
-  readonly evict = (): void => {
+  evict(): void {
     const text = "this server holds as many bytes of requests that are not complete as it may; try again later"
     this.#refuse("too many unread bytes", Status.make("RESOURCE_EXHAUSTED", text))
   }
@@ -280,7 +280,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (this.#isOver(chunk.length <= shortChunk)) {
       this.#keepUnread(chunk)
       this.intake.hold()
-      return this.#readLater(this.#letGo, false)
+      return this.#readLater(() => this.#letGo(), false)
     }
     this.#read(chunk)
     this.#noteHeld()
@@ -328,13 +328,13 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.shared.turns.later(work, heavy)
   }
 
-  readonly #goOn = (): void => {
+  #goOn(): void {
     this.#reading = false
     this.#readOn()
   }
 
   /** The same where the connection waited in its socket for this turn. */
-  readonly #letGo = (): void => {
+  #letGo(): void {
     this.intake.release()
     this.#goOn()
   }
@@ -346,6 +346,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     while (this.#open && this.#wanted && !this.#reading) {
       const chunk = this.#unread.shift()
       if (chunk === undefined) {
+        // An array that was used keeps its room, and a stream rests most of its life.
+        this.#unread = []
         if (this.#peerEnded) this.#onPeerEnd()
         else this.#resume()
         break
@@ -458,7 +460,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (!this.#open) return "stop"
     if (!this.#wanted) return "pause"
     if (!this.#isOver(this.#isShort)) return "go on"
-    this.#readLater(this.#goOn, true)
+    this.#readLater(() => this.#goOn(), true)
     return "pause"
   }
 
