@@ -7,7 +7,7 @@ import { Machine } from "./Machine.js"
 import type { Peer } from "./Peer.js"
 import { peerTitles } from "./Peer.js"
 import type { Measurement, Row, Target } from "./Result.js"
-import { CaseResult, figureOf, isMet } from "./Result.js"
+import { CaseResult, figureOf, isMet, median } from "./Result.js"
 
 const Report = Schema.Struct({
   date: Schema.String,
@@ -52,7 +52,21 @@ const limit = (value: number): string =>
 const spread = (values: ReadonlyArray<number>): string =>
   values.length < 2 ? "" : ` (${format(Math.min(...values))}–${format(Math.max(...values))})`
 
-const cell = (row: Row, measurement: Measurement | undefined, isOurs: boolean): string => {
+/**
+ * What the ratio was in each round, and the median of them: who takes turns with us has seen the same moments of the
+ * machine as we have, so this says more than the ratio of two medians when the machine has fast and slow minutes.
+ */
+const roundRatios = (ours: Measurement | undefined, before: Measurement): string => {
+  if (ours?._tag !== "Measured" || before._tag !== "Measured") return ""
+  if (ours.values.length < 2 || ours.values.length !== before.values.length) return ""
+  const ratios = before.values.flatMap((value, round) => {
+    const own = ours.values[round]
+    return own !== undefined && own > 0 && value > 0 ? [own / value] : []
+  })
+  return ratios.length < 2 ? "" : `, by rounds ${times(median(ratios))}${spread(ratios)}`
+}
+
+const cell = (row: Row, measurement: Measurement | undefined, peer: Peer): string => {
   switch (measurement?._tag) {
     case undefined:
       return ""
@@ -65,9 +79,9 @@ const cell = (row: Row, measurement: Measurement | undefined, isOurs: boolean): 
       if (figure === undefined) return ""
       const ours = figureOf(oursOf(row))
       const text = `${format(figure)} ${row.unit}${spread(measurement.values)}`
-      return isOurs || row.isDifference === true || ours === undefined || figure <= 0 || ours <= 0
+      return oursOf(row) === measurement || row.isDifference === true || ours === undefined || figure <= 0 || ours <= 0
         ? text
-        : `${text}; ours ${times(ours / figure)}`
+        : `${text}; ours ${times(ours / figure)}${peer === "before" ? roundRatios(oursOf(row), measurement) : ""}`
     }
   }
 }
@@ -136,8 +150,8 @@ const markdown = (report: Report): string => {
     for (const row of rows) {
       const cells = [
         `${row.label}: ${row.figure}`,
-        cell(row, oursOf(row), true),
-        ...columns.map((peer) => cell(row, row.measurements[peer], false)),
+        cell(row, oursOf(row), "ours"),
+        ...columns.map((peer) => cell(row, row.measurements[peer], peer)),
         row.targets.map((target) => verdict(target, row, rows)).join("<br>")
       ]
       lines.push(`| ${cells.map((text) => text.replaceAll("|", "\\|")).join(" | ")} |`)
@@ -161,8 +175,7 @@ export const plain = (report: Report): string => {
       for (const peer of ["ours", "transport", ...others] as const) {
         const measurement = row.measurements[peer]
         if (measurement === undefined) continue
-        const isOurs = peer === "ours" || peer === "transport"
-        lines.push(`    ${peerTitles[peer].padEnd(34)} ${cell(row, measurement, isOurs)}`)
+        lines.push(`    ${peerTitles[peer].padEnd(34)} ${cell(row, measurement, peer)}`)
       }
       for (const target of row.targets) lines.push(`    target ${verdict(target, row, rows).replaceAll("**", "")}`)
       for (const note of row.notes) lines.push(`    ${note}`)
