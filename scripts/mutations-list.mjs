@@ -170,15 +170,14 @@ const server = [
   {
     fault: "deletions go out first",
     file: "ServerStream.ts",
-    line: "  for (const [index, subscription] of subscriptions.entries()) {\n    const due = dues[index]\n    if (due === undefined ||",
-    becomes:
-      "  for (const [index, subscription] of last >= 0 ? [] : subscriptions.entries()) {\n    const due = dues[index]\n    if (due === undefined ||"
+    line: "if (turn !== undefined) {\n    const index",
+    becomes: "if (turn !== undefined && last < 0) {\n    const index"
   },
   {
     fault: "deletions go out in the order of changes",
     file: "ServerStream.ts",
-    line: "const last = leaving.findLastIndex((_, index) => isRemovable(index))",
-    becomes: "const last = leaving.findIndex((_, index) => isRemovable(index))"
+    line: "const last = subscriptions.findLastIndex(",
+    becomes: "const last = subscriptions.findIndex("
   },
   {
     fault: "deletions go out before the changes are acknowledged",
@@ -189,8 +188,8 @@ const server = [
   {
     fault: "the first type that has something to send always wins",
     file: "ServerStream.ts",
-    line: "if (due === undefined || subscription.order <= round.place) continue",
-    becomes: "if (due === undefined) continue"
+    line: "if (due === undefined || subscription.order <= round.place) return false",
+    becomes: "if (due === undefined) return false"
   },
   {
     fault: "a round does not keep the state of the group that it is of",
@@ -207,8 +206,8 @@ const server = [
   {
     fault: "what had its turn in a round goes before what refers to it there",
     file: "ServerStream.ts",
-    line: "const isOpen = !isBehind && (",
-    becomes: "const isOpen = ("
+    line: "return !isBehind && (",
+    becomes: "return ("
   },
   {
     fault: "a phase waits for later responses, too",
@@ -267,8 +266,8 @@ const server = [
   {
     fault: "a round whose phases are not over is forgotten when something is deleted",
     file: "ServerStream.ts",
-    line: "changed ||= gatesOf(self, now, isLate).length > 0",
-    becomes: ""
+    line: "const changed = completed.changed || gatesOf(self, now, isLate).length > 0",
+    becomes: "const changed = completed.changed"
   },
   {
     fault: "a name that is given up is deleted later",
@@ -297,8 +296,8 @@ const server = [
   {
     fault: "a correction waits for its phase",
     file: "ServerStream.ts",
-    line: "isFirstPhase(subscription) || isOpen || isRenewal || Subscriptions.isRejected(subscription)",
-    becomes: "isFirstPhase(subscription) || isOpen || isRenewal"
+    line: "isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)",
+    becomes: "isFirstPhase(subscription) || isOpen || now >= renewAt"
   },
   {
     fault: "routes of clusters that were rejected and taken back are sent",
@@ -2890,8 +2889,8 @@ const checks = [
   {
     fault: "probes: the wrong body may be tried again",
     file: "packages/discovery/src/ProbeAnswer.ts",
-    line: 'if (!isReceived) return { _tag: "Immediate", isExcluded, closes }',
-    becomes: 'if (!isReceived) return { _tag: "Retriable", closes }',
+    line: 'if (!isReceived) return { _tag: "Immediate", isExcluded, closes,',
+    becomes: 'if (!isReceived) return { _tag: "Retriable", closes,',
     by: "packages/discovery/test/probeAnswer.test.ts"
   },
   {
@@ -2904,8 +2903,8 @@ const checks = [
   {
     fault: "probes: OK of gRPC is enough",
     file: "packages/discovery/src/ProbeAnswer.ts",
-    line: 'grpcStatus === "0" && isServing(body)',
-    becomes: 'grpcStatus === "0"',
+    line: "const status = statusOf(body)",
+    becomes: "const status = ServingStatus.SERVING",
     by: "packages/discovery/test/probeAnswer.test.ts"
   },
   {
@@ -2988,15 +2987,15 @@ const checks = [
   {
     fault: "HTTP/2: a stream that is reset in its middle is an answer",
     file: "packages/discovery-node/src/internal/Http2Connection.ts",
-    line: 'else if (stream === this.stream) this.over("lost")',
-    becomes: 'else if (stream === this.stream) this.over("whole")',
+    line: "else if (stream === this.stream) this.lose(",
+    becomes: "else if (stream === this.stream) this.over(",
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
   {
     fault: "HTTP/2: a session that is closing is asked",
     file: "packages/discovery-node/src/internal/Http2Asker.ts",
-    line: "const closes = on.isClosing || !target.reuseConnection",
-    becomes: "const closes = false",
+    line: "read.end(on.isClosing || !target.reuseConnection)",
+    becomes: "read.end(false)",
     by: "packages/discovery-node/test/nodeProber.test.ts"
   },
   {
@@ -3037,22 +3036,22 @@ const checks = [
   {
     fault: "HTTP/1: heads have no bound",
     file: "packages/discovery-node/src/internal/Http1Response.ts",
-    line: 'if (this.room < 0) this.state = "broken"\n    else if',
+    line: 'if (this.room < 0) this.fault = "its lines are longer than 60 KiB"\n    else if',
     becomes: "if",
     by: "packages/discovery-node/test/http1Response.test.ts"
   },
   {
     fault: "HTTP/1: a body that ends with the connection is cut off when it ends",
     file: "packages/discovery-node/src/internal/Http1Response.ts",
-    line: 'this.state === "close" ? "done" : "broken"',
-    becomes: '"broken"',
+    line: '    if (this.state === "close") this.state = "done"\n',
+    becomes: "",
     by: "packages/discovery-node/test/http1Response.test.ts"
   },
   {
     fault: "HTTP/1: an answer that ends in its middle is whole",
     file: "packages/discovery-node/src/internal/Http1Response.ts",
-    line: 'this.state === "close" ? "done" : "broken"',
-    becomes: '"done"',
+    line: 'if (this.state !== "done") this.fault ??= "the connection ended before the answer"',
+    becomes: 'this.state = "done"',
     by: "packages/discovery-node/test/http1Response.test.ts"
   },
   {
@@ -3862,8 +3861,8 @@ export const mutations = [
   {
     fault: "what a short change makes due in another type is passed over",
     file: "ServerStream.ts",
-    line: "Steps.toEnd(follow(self, subscription, due.changes.changed))\n",
-    becomes: ""
+    line: "const rest = follow(self, subscription, due.changes.changed)",
+    becomes: "const rest = undefined"
   },
   {
     fault: "nothing waits for the ACK of a short change",

@@ -9,7 +9,9 @@ import type { Checker } from "@effect-xds/discovery/Checker"
 import * as HealthCheck from "@effect-xds/discovery/HealthCheck"
 import type { HealthFlags } from "@effect-xds/discovery/HealthFlags"
 import type { Host } from "@effect-xds/discovery/Host"
+import * as Reason from "@effect-xds/proto/Reason"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -45,8 +47,8 @@ export interface Said {
 export interface Status {
   readonly checker: string
   readonly flags: HealthFlags
-  /** The last result, and how many milliseconds ago it came. */
-  readonly last: { readonly result: string; readonly ago: number } | undefined
+  /** The last result, how many milliseconds ago it came, and why it was a failure: in words, empty if there are none. */
+  readonly last: { readonly result: string; readonly ago: number; readonly why: string } | undefined
   /** Milliseconds until the next probe; of one that runs: until it has taken too long. */
   readonly isProbing: boolean
   readonly next: number
@@ -111,8 +113,11 @@ const many = 1_000
 /** Milliseconds that the shortest sleep then is, and that a probe and a timeout are late at most for it. */
 const shortest = 5
 
-/** ★ A prober that dies has no answer. */
-const noAnswer: HealthCheck.Result = { _tag: "Network" }
+/** ★ A prober that dies, or gives back what is no result, has no answer. */
+const resultOf = (exit: Exit.Exit<unknown>): HealthCheck.Result => {
+  if (Exit.isFailure(exit)) return { _tag: "Network", why: `the prober died: ${Reason.of(Cause.squash(exit.cause))}` }
+  return HealthCheck.isResult(exit.value) ? exit.value : { _tag: "Network", why: "the prober gave back no result" }
+}
 
 /**
  * Begins to check: nobody yet. When the scope closes, probes end and connections close.
@@ -220,7 +225,7 @@ export const make = ({
       fiber.addObserver((exit) => {
         if (check.running !== fiber) return
         ended(check)
-        const result = Exit.isSuccess(exit) ? exit.value : noAnswer
+        const result = resultOf(exit)
         run(() => {
           const before = check.state
           step(check, { _tag: "Result", attempt, result })
@@ -354,7 +359,7 @@ export const make = ({
     const statusOf = ({ checker, state: { flags, last, phase } }: Check): Status => ({
       checker: checker.name,
       flags,
-      last: last === undefined ? undefined : { result: last.result, ago: now() - last.at },
+      last: last === undefined ? undefined : { result: last.result, ago: now() - last.at, why: last.why },
       isProbing: phase._tag === "Probing",
       next: "until" in phase ? Math.max(0, phase.until - now()) : Number.POSITIVE_INFINITY
     })

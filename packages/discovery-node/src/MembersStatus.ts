@@ -24,10 +24,13 @@ export interface HostStatus {
   readonly isRouted: boolean
   /** Since when its flags are as they are. */
   readonly since: number
-  /** Its checks: the last result of each (`undefined`: there was none), and when the next probe is due or this one too long. */
+  /**
+   * Its checks: the last result of each (`undefined`: there was none), why it was a failure (in words, empty if there are
+   * none), and when the next probe is due or this one too long.
+   */
   readonly checks: ReadonlyArray<{
     readonly checker: string
-    readonly last: { readonly at: number; readonly result: string } | undefined
+    readonly last: { readonly at: number; readonly result: string; readonly why: string } | undefined
     readonly isProbing: boolean
     readonly next: number
   }>

@@ -744,7 +744,7 @@ describe("health", () => {
         flags: ["FAILED_OUTLIER"],
         isRouted: false,
         since: 3_000,
-        checks: [{ checker: "", last: { at: 0, result: "Success" }, isProbing: false, next: 10_000 }],
+        checks: [{ checker: "", last: { at: 0, result: "Success", why: "" }, isProbing: false, next: 10_000 }],
         ejections: 1,
         ejected: { at: 3_000, detector: "Consecutive5xx" }
       })

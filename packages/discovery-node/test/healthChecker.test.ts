@@ -36,9 +36,12 @@ const checker = (name = "", given: Settings.Given = {}): Checker => ({
   probe: { _tag: "Tcp", send: new Uint8Array(), receive: [] }
 })
 
-type Answer = HealthCheck.Result | "silence" | "death"
+type Answer = HealthCheck.Result | "silence" | "death" | "nonsense"
 const ok: Answer = { _tag: "Success" }
 const reset: Answer = { _tag: "Network" }
+
+// @ts-expect-error: a prober is code of others, and not all of it is typed
+const nonsense: HealthCheck.Result = null
 
 /** Answers after 100 milliseconds what is next in its list, and success when that is at its end. */
 class Fake {
@@ -67,7 +70,8 @@ class Fake {
             const answer = this.answers.shift() ?? ok
             yield* Effect.sleep(100)
             if (answer === "silence") return yield* Effect.never
-            return answer === "death" ? yield* Effect.die("no more") : answer
+            if (answer === "death") return yield* Effect.die("no more")
+            return answer === "nonsense" ? nonsense : answer
           }).pipe(Effect.onInterrupt(() => this.note("abort")))
       )
   }
@@ -244,21 +248,35 @@ describe("one host", () => {
       yield* adjust(1)
       expect(fake.log).toEqual(["h Health 5", "h Checked", "h Failure", "1000 abort"])
       expect(yield* checks.status("h")).toMatchObject([
-        { checker: "", isProbing: false, next: 5_000, last: { result: "Timeout", ago: 0 } }
+        {
+          checker: "",
+          isProbing: false,
+          next: 5_000,
+          last: { result: "Timeout", ago: 0, why: "no answer within 1000 ms" }
+        }
       ])
       yield* adjust(5_000)
       expect(fake.log).toEqual(["6000 ask, fresh"])
     })
   )
 
-  it.scoped("a prober that dies has no answer", () =>
+  it.scoped("a prober that dies, or gives back what is no result, has no answer; the next probe is as any other", () =>
     Effect.gen(function* () {
       const fake = new Fake()
-      fake.answer("death")
+      fake.answer("death", "nonsense", ok)
       const checks = yield* fake.make()
+      yield* checks.trafficSeen
       yield* checks.check(h)
-      yield* adjust(100)
-      expect(yield* checks.status("h")).toMatchObject([{ last: { result: "Network" } }])
+      const last: Array<unknown> = []
+      for (const wait of [100, 5_100, 5_100]) {
+        yield* adjust(wait)
+        for (const status of yield* checks.status("h")) last.push(status.last)
+      }
+      expect(last).toEqual([
+        { result: "Network", ago: 0, why: "the prober died: no more" },
+        { result: "Network", ago: 0, why: "the prober gave back no result" },
+        { result: "Success", ago: 0, why: "" }
+      ])
     })
   )
 

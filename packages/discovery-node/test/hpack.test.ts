@@ -208,7 +208,8 @@ it.scopedLive("★ Node's own server says each byte that a header may have", () 
         over: () => {
           socket.destroy()
           resume(Effect.succeed(headers))
-        }
+        },
+        lost: (why) => resume(Effect.die(why))
       })
       socket.on("data", (data) => connection.push(data))
     })

@@ -17,8 +17,8 @@ const read = (pieces: ReadonlyArray<string>, ends: boolean, isHead = false): Rea
   })
   for (const piece of pieces) of.push(Buffer.from(piece, "latin1"))
   if (ends) of.end()
-  const { closes, isBroken, isDone, status } = of
-  return { end: isDone ? "done" : isBroken ? "broken" : "open", status, body, closes, of }
+  const { closes, fault, isDone, status } = of
+  return { end: fault !== undefined ? "broken" : isDone ? "done" : "open", status, body, closes, of }
 }
 
 /** The same, however it comes. */

@@ -30,7 +30,9 @@ interface Heard {
   headers: Record<string, string>
   body: string
   trailers: Record<string, string>
+  /** `yes`, or `lost`. */
   over: string | undefined
+  why?: string
 }
 
 interface Sent {
@@ -78,8 +80,12 @@ class Played {
         trailers: (given) => {
           heard.trailers = Object.fromEntries(given)
         },
-        over: (how) => {
-          heard.over = heard.over === undefined ? how : "twice"
+        over: () => {
+          heard.over = heard.over === undefined ? "yes" : "twice"
+        },
+        lost: (why) => {
+          heard.over = heard.over === undefined ? "lost" : "twice"
+          heard.why = why
         }
       }
     )
@@ -110,16 +116,16 @@ const read = (...frames: ReadonlyArray<Buffer>) => {
 
 describe("an answer", () => {
   it("headers alone; with a body; with trailers", () => {
-    expect(read(hello, headers(ok, endStream))).toMatchObject({ status: 200, over: "whole", fault: undefined })
+    expect(read(hello, headers(ok, endStream))).toMatchObject({ status: 200, over: "yes", fault: undefined })
     expect(read(hello, headers(), data("all "), data("is"), data(" well", endStream))).toMatchObject({
       body: "all is well",
-      over: "whole"
+      over: "yes"
     })
     const trailers = headers(block(["grpc-status", "0"]), endStream)
     expect(read(hello, headers(), data("well"), trailers)).toMatchObject({
       body: "well",
       trailers: { "grpc-status": "0" },
-      over: "whole"
+      over: "yes"
     })
     expect(read(hello, headers(), data("well"))).toMatchObject({ body: "well", over: undefined, fault: undefined })
   })
@@ -145,7 +151,7 @@ describe("an answer", () => {
       status: 200,
       headers: { "x-a": "1, 2" },
       body: "well",
-      over: "whole"
+      over: "yes"
     })
   })
 
@@ -158,19 +164,19 @@ describe("an answer", () => {
       settled
     ]
     const whole = read(hello, ...noise, headers(), ...noise, data("well", endStream), ...noise)
-    expect(whole).toMatchObject({ body: "well", over: "whole", fault: undefined })
+    expect(whole).toMatchObject({ body: "well", over: "yes", fault: undefined })
   })
 
   it("a content-length is that of the body, but for HEAD and 304", () => {
     const long = (status = "200") => headers(block([":status", status], ["content-length", "4"]))
-    expect(read(hello, long(), data("well", endStream))).toMatchObject({ over: "whole" })
+    expect(read(hello, long(), data("well", endStream))).toMatchObject({ over: "yes" })
     expect(read(hello, long(), data("wel", endStream)).fault).toMatch(/shorter/)
     expect(read(hello, long(), data("well.")).fault).toMatch(/longer/)
     const alone = (status: string) => headers(block([":status", status], ["content-length", "4"]), endStream)
     expect(read(hello, alone("200")).fault).toMatch(/shorter/)
-    expect(read(hello, alone("304"))).toMatchObject({ over: "whole" })
+    expect(read(hello, alone("304"))).toMatchObject({ over: "yes" })
     const head = new Played().ask(none, ok, true).take(hello, alone("200"))
-    expect(head.heard[0]?.over).toBe("whole")
+    expect(head.heard[0]?.over).toBe("yes")
   })
 
   it("is lost: a reset; GOAWAY that leaves it out, or has an error", () => {
@@ -181,7 +187,7 @@ describe("an answer", () => {
     expect(read(hello, goAway(0, 0))).toMatchObject({ over: "lost", isClosing: true, fault: undefined })
     expect(read(hello, goAway(1, 11))).toMatchObject({ over: "lost", fault: "GOAWAY with the error 11" })
     const graceful = [goAway(0x7fffffff, 0), goAway(1, 0)]
-    expect(read(hello, ...graceful, headers(ok, endStream))).toMatchObject({ over: "whole", isClosing: true })
+    expect(read(hello, ...graceful, headers(ok, endStream))).toMatchObject({ over: "yes", isClosing: true })
   })
 
   it("fields that were sent before are known until our settings are, and not then", () => {
@@ -196,7 +202,7 @@ describe("an answer", () => {
     third.wanted = -1
     third.take(hello, headers(), headers(kept.subarray(ok.length), endStream))
     third.wanted = 0
-    expect(third.ask().take(known).heard[1]).toMatchObject({ headers: { x: "y" }, over: "whole" })
+    expect(third.ask().take(known).heard[1]).toMatchObject({ headers: { x: "y" }, over: "yes" })
   })
 })
 
@@ -242,25 +248,25 @@ describe("what is asked", () => {
     expect([sent(), played.of(types.data).at(-1)?.flag]).toEqual([200_000, endStream])
     // The next one begins with that window.
     played.take(headers(ok, endStream)).ask(body)
-    expect([sent(), played.heard[0]?.over]).toEqual([400_000, "whole"])
+    expect([sent(), played.heard[0]?.over]).toEqual([400_000, "yes"])
   })
 
   it("is given up by who answered without it, and by us when we know enough", () => {
     const unread = new Played().ask(Buffer.alloc(100_000)).take(hello, headers(ok, endStream))
-    expect([unread.heard[0]?.over, unread.of(types.reset).length]).toEqual(["whole", 1])
+    expect([unread.heard[0]?.over, unread.of(types.reset).length]).toEqual(["yes", 1])
     const enough = new Played().ask()
     enough.wanted = 3
     enough.take(hello, headers(), data("well"), data("done", endStream)).ask()
     expect(enough.of(types.reset)).toMatchObject([{ stream: 1, payload: uint32(8) }])
-    expect(enough.heard[0]).toMatchObject({ body: "well", over: "early" })
+    expect(enough.heard[0]).toMatchObject({ body: "well", over: "yes" })
     // What is late is not for the next one.
     enough.take(headers(ok, endStream), data("late", endStream), write(types.reset, 0, 1, uint32(0)))
     enough.take(headers(ok, 0, 3), data("all", endStream, 3))
-    expect(enough.heard[1]).toMatchObject({ status: 200, body: "all", over: "whole" })
+    expect(enough.heard[1]).toMatchObject({ status: 200, body: "all", over: "yes" })
     const ended = new Played().ask()
     ended.wanted = -1
     ended.take(hello, headers(ok, endStream))
-    expect([ended.heard[0]?.over, ended.of(types.reset)]).toEqual(["early", []])
+    expect([ended.heard[0]?.over, ended.of(types.reset)]).toEqual(["yes", []])
   })
 })
 
@@ -302,7 +308,7 @@ describe("★ what is no HTTP/2 is no answer, and why is said", () => {
   const status: Field = [":status", "200"]
   const empty = (type: number, flag = 0, stream = 0) => write(type, flag, stream, none)
   const cases: ReadonlyArray<readonly [why: string, frames: ReadonlyArray<Buffer>]> = [
-    ["a frame is longer than 16 KiB", [Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n")]],
+    ["it does not begin as HTTP/2 does", [Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n")]],
     ["a frame is longer than 16 KiB", [hello, write(types.data, 0, 1, Buffer.alloc(16_385))]],
     ["it does not begin as HTTP/2 does", [Buffer.alloc(9)]],
     ["it does not begin as HTTP/2 does", [settled]],
@@ -356,13 +362,13 @@ describe("★ what is no HTTP/2 is no answer, and why is said", () => {
     ['"" is no header of HTTP/2', [hello, wrong(status, ["", "y"])]],
     ['"a b" is no header of HTTP/2', [hello, wrong(status, ["a b", "y"])]],
     ['"connection" is no header of HTTP/2', [hello, wrong(status, ["connection", "close"])]],
-    ["the value of x is none", [hello, wrong(status, ["x", "a\r\nb"])]],
+    ['the value of "x" is none', [hello, wrong(status, ["x", "a\r\nb"])]],
     ["headers came where trailers do", [hello, headers(), headers()]],
     ["headers came where trailers do", [hello, headers(), headers(ok, endStream)]]
   ]
 
   it.each(cases)("%s", (why, frames) => {
-    expect(read(...frames)).toMatchObject({ fault: why, over: "lost" })
+    expect(read(...frames)).toMatchObject({ fault: why, why, over: "lost" })
   })
 
   it("headers without end, in bytes, in empty frames, by what they refer to", () => {

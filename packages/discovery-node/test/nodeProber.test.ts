@@ -57,8 +57,8 @@ const open = (address: string, probe: Probe.Probe, given: Partial<Prober.Target>
     ...given
   })
 
-/** The results of probes one after the other, with the reuse that they allow. */
-const asked = (address: string, probe: Probe.Probe, times = 1, given: Partial<Prober.Target> = {}) =>
+/** The results of probes one after the other, with the reuse that they allow, and with their words. */
+const told = (address: string, probe: Probe.Probe, times = 1, given: Partial<Prober.Target> = {}) =>
   Effect.gen(function* () {
     const ask = yield* open(address, probe, given)
     const results = []
@@ -70,6 +70,20 @@ const asked = (address: string, probe: Probe.Probe, times = 1, given: Partial<Pr
     }
     return results
   })
+
+/** The same without words. */
+const asked = (...of: Parameters<typeof told>) =>
+  Effect.map(told(...of), (results) =>
+    results.map((result) => {
+      const { why, ...rest } = { why: undefined, ...result }
+      expect(why === undefined).toBe(result._tag === "Success")
+      return rest
+    })
+  )
+
+/** Why each of the probes failed. */
+const reasons = (...of: Parameters<typeof told>) =>
+  Effect.map(told(...of), (results) => results.map((result) => ("why" in result ? result.why : result._tag)))
 
 const tags = (results: ReadonlyArray<{ readonly _tag: string }>) => results.map(({ _tag }) => _tag)
 
@@ -88,6 +102,43 @@ describe("any kind", () => {
       expect(yield* asked(address, probe, 2)).toEqual([{ _tag: "Network" }, { _tag: "Network" }])
       expect(yield* asked("/no/such/pipe", probe)).toEqual([{ _tag: "Network" }])
       expect(yield* asked("", probe)).toEqual([{ _tag: "Network" }])
+    })
+  )
+
+  it.scopedLive("why a probe failed is told", () =>
+    Effect.gen(function* () {
+      const nobody = yield* Servers.nobody
+      const ends = yield* Servers.tcp((socket) => socket.once("data", () => socket.end()))
+      const reset = yield* Servers.tcp((socket) => socket.once("data", () => socket.resetAndDestroy()))
+      const wrong = yield* Servers.tcp((socket) => socket.once("data", () => socket.write("no\r\n\r\n\0".repeat(99))))
+      for (const [, probe] of kinds) {
+        expect(yield* reasons(nobody, probe)).toEqual([`connect ECONNREFUSED ${nobody}`])
+        expect(yield* reasons("/no/such/pipe", probe)).toEqual(["connect ENOENT /no/such/pipe"])
+      }
+      const each = (address: string) => Effect.forEach(kinds.slice(0, 3), ([, probe]) => reasons(address, probe))
+      const ended = "the host closed the connection"
+      expect(yield* each(ends.address)).toEqual([["the connection ended before the answer"], [ended], [ended]])
+      expect(yield* each(reset.address)).toEqual([["read ECONNRESET"], ["read ECONNRESET"], ["read ECONNRESET"]])
+      for (const [codec, probe] of [
+        ["HTTP/1", http()],
+        ["HTTP/2", http2()]
+      ] as const) {
+        expect(yield* reasons(wrong.address, probe)).toEqual([`it does not begin as ${codec} does`])
+      }
+      const stream = yield* Servers.http2((stream, { ":path": path }) => {
+        if (path === "/reset") stream.close(7)
+        else if (path === "/goaway") stream.session?.goaway(11)
+        else stream.respond({ ":status": 500 }, { endStream: true })
+      })
+      const of = (path: string) => reasons(stream.address, http2({ path }))
+      expect(yield* Effect.forEach(["/reset", "/goaway", "/"], of)).toEqual([
+        ["RST_STREAM with the error 7"],
+        ["GOAWAY with the error 11"],
+        ["status 500"]
+      ])
+      expect(yield* reasons(nobody, http2(), 1, { hostname: "a\r\nb" })).toEqual([
+        expect.stringMatching(/cannot be written/)
+      ])
     })
   )
 

@@ -5,6 +5,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/health_checking
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import type { HealthCheckSettings } from "./HealthCheckSettings.js"
 import * as HealthFlags from "./HealthFlags.js"
 
@@ -16,6 +17,8 @@ import * as HealthFlags from "./HealthFlags.js"
 export interface OfAnswer {
   /** The connection is used no more. */
   readonly closes?: boolean | undefined
+  /** Why it failed, in words for people. At most {@link maxWhy} characters of it are kept. */
+  readonly why?: string | undefined
   /** The name of the service was looked at (`service_name_matcher`). */
   readonly isVerified?: boolean | undefined
 }
@@ -31,9 +34,25 @@ export type Result =
   /** An answer that says no. `isExcluded`: with `x-envoy-immediate-health-check-fail`. */
   | ({ readonly _tag: "Immediate"; readonly isExcluded?: boolean | undefined } & OfAnswer)
   /** A status that may be tried again. */
-  | { readonly _tag: "Retriable"; readonly closes?: boolean | undefined }
-  /** No answer: no connection, a reset, an end, GOAWAY with an error. `closes`, of the others: the connection is used no more. */
-  | { readonly _tag: "Network" }
+  | ({ readonly _tag: "Retriable" } & Omit<OfAnswer, "isVerified">)
+  /** No answer: no connection, a reset, an end, GOAWAY with an error. */
+  | ({ readonly _tag: "Network" } & Pick<OfAnswer, "why">)
+
+/**
+ * How many characters of what a result says in words are kept.
+ *
+ * @since 0.1.0
+ */
+export const maxWhy = 200
+
+/**
+ * Whether a value is a result: a prober is code of others.
+ *
+ * @since 0.1.0
+ */
+export const isResult = (value: unknown): value is Result =>
+  Predicate.hasProperty(value, "_tag") &&
+  (value._tag === "Success" || value._tag === "Immediate" || value._tag === "Retriable" || value._tag === "Network")
 
 /**
  * What happens.
@@ -77,6 +96,8 @@ export type Output =
       readonly event: "EjectUnhealthy" | "Failure"
       readonly type: FailureType
       readonly isFirst: boolean
+      /** In words for people; empty: nothing is known. */
+      readonly why: string
     }
   | {
       readonly _tag: "Event"
@@ -116,8 +137,9 @@ export interface HealthCheck {
     | { readonly _tag: "New" | "Stopped" }
     /** Until when, in milliseconds: until the next probe; until this one has taken too long. */
     | { readonly _tag: "Waiting" | "Probing"; readonly until: number }
-  /** The last result, and when it came, in milliseconds. */
-  readonly last: { readonly at: number; readonly result: Result["_tag"] | "Timeout" | "Passive" } | undefined
+  /** The last result, when it came, in milliseconds, and why it was a failure: in words, empty if there are none. */
+  readonly last:
+    { readonly at: number; readonly result: Result["_tag"] | "Timeout" | "Passive"; readonly why: string } | undefined
 }
 
 const nothing: ReadonlyArray<Output> = []
@@ -258,12 +280,17 @@ const intervalOf = ({ hasTraffic, settings }: Draft, isSuccess: boolean, isPendi
 }
 
 /** Puts the flags, and says what has changed. */
-const put = (self: Draft, flags: HealthFlags.HealthFlags, result: NonNullable<HealthCheck["last"]>["result"]): void => {
+const put = (
+  self: Draft,
+  flags: HealthFlags.HealthFlags,
+  result: NonNullable<HealthCheck["last"]>["result"],
+  why: string
+): void => {
   const isFirst = self.last === undefined
   if (flags !== self.flags) self.outputs.push({ _tag: "Health", flags })
   if (isFirst) self.outputs.push({ _tag: "Checked" })
   self.flags = flags
-  self.last = { at: self.context.now, result }
+  self.last = { at: self.context.now, result, why }
 }
 
 const succeed = (self: Draft, isDegraded: boolean): number => {
@@ -276,7 +303,7 @@ const succeed = (self: Draft, isDegraded: boolean): number => {
   self.inRow = isPending ? self.inRow + 1 : 0
   const wasDegraded = HealthFlags.has(self.flags, "DEGRADED_ACTIVE_HC")
   const kept = turns ? HealthFlags.none : self.flags
-  put(self, HealthFlags.set(kept, "DEGRADED_ACTIVE_HC", isDegraded), "Success")
+  put(self, HealthFlags.set(kept, "DEGRADED_ACTIVE_HC", isDegraded), "Success", "")
   if (turns) self.outputs.push({ _tag: "Event", event: "AddHealthy", isFirst })
   if (isDegraded !== wasDegraded) {
     self.outputs.push({ _tag: "Event", event: isDegraded ? "Degraded" : "NoLongerDegraded", isFirst })
@@ -298,6 +325,17 @@ const typeOf = (result: Result["_tag"] | "Timeout" | "Passive"): FailureType => 
   }
 }
 
+const whyOf = ({ settings }: Draft, result: Result | "Timeout" | "Passive"): string => {
+  switch (result) {
+    case "Passive":
+      return "the response to a call had x-envoy-immediate-health-check-fail"
+    case "Timeout":
+      return `no answer within ${settings.timeout} ms`
+    default:
+      return (result.why ?? "").slice(0, maxWhy)
+  }
+}
+
 const fail = (self: Draft, result: Result | "Timeout" | "Passive"): number => {
   const { settings } = self
   const tag = typeof result === "string" ? result : result._tag
@@ -314,10 +352,11 @@ const fail = (self: Draft, result: Result | "Timeout" | "Passive"): number => {
   let flags = HealthFlags.set(self.flags, "FAILED_ACTIVE_HC", !isPending)
   flags = HealthFlags.set(flags, "ACTIVE_HC_TIMEOUT", tag === "Timeout" && !isPending)
   if (isExcluded) flags = HealthFlags.set(flags, "EXCLUDED_VIA_IMMEDIATE_HC_FAIL", true)
-  put(self, flags, tag)
-  if (turns) self.outputs.push({ _tag: "Event", event: "EjectUnhealthy", type, isFirst })
+  const why = whyOf(self, result)
+  put(self, flags, tag, why)
+  if (turns) self.outputs.push({ _tag: "Event", event: "EjectUnhealthy", type, isFirst, why })
   if (isFirst || settings.alwaysLogHealthCheckFailures) {
-    self.outputs.push({ _tag: "Event", event: "Failure", type, isFirst })
+    self.outputs.push({ _tag: "Event", event: "Failure", type, isFirst, why })
   }
   return intervalOf(self, false, isPending)
 }

@@ -40,15 +40,21 @@ const isIn = (ranges: ReadonlyArray<StatusRange>, status: number): boolean =>
 export const ofHttp = (probe: Http, { closes, header, isReceived, status }: HttpAnswer): Result => {
   const isExcluded = header("x-envoy-immediate-health-check-fail") !== undefined
   // ★ The body before the status: with a status that may be tried again, the wrong body is believed at once.
-  if (!isReceived) return { _tag: "Immediate", isExcluded, closes }
+  if (!isReceived) return { _tag: "Immediate", isExcluded, closes, why: "what receive wants is not in the body" }
   // ★ What is expected goes before what may be tried again. The header that excludes means nothing where all is well.
   if (!isIn(probe.expected, status)) {
-    return isIn(probe.retriable, status) ? { _tag: "Retriable", closes } : { _tag: "Immediate", isExcluded, closes }
+    const why = `status ${status}`
+    return isIn(probe.retriable, status)
+      ? { _tag: "Retriable", closes, why }
+      : { _tag: "Immediate", isExcluded, closes, why }
   }
   const name = header("x-envoy-upstream-healthchecked-cluster") ?? ""
   const isVerified = probe.serviceName === undefined ? undefined : true
   if (probe.serviceName !== undefined && !StringMatchers.matches(probe.serviceName, name)) {
-    return { _tag: "Immediate", closes, isVerified }
+    const why =
+      "x-envoy-upstream-healthchecked-cluster is " +
+      (name === "" ? "missing" : "not the service that service_name_matcher wants")
+    return { _tag: "Immediate", closes, isVerified, why }
   }
   return { _tag: "Success", isDegraded: header("x-envoy-degraded") !== undefined, closes, isVerified }
 }
@@ -84,16 +90,29 @@ export interface GrpcAnswer extends GrpcBeginning {
   readonly closes: boolean
 }
 
-/** ★ One message, not compressed: anything else is no answer to a unary call. */
-const isServing = (body: Uint8Array): boolean => {
-  if (body.length < 5 || body[0] !== 0) return false
+/** ★ One message, not compressed: anything else is no answer to a unary call. `undefined`: it is none. */
+const statusOf = (body: Uint8Array): ServingStatus | undefined => {
+  if (body.length < 5 || body[0] !== 0) return undefined
   const length = new DataView(body.buffer, body.byteOffset).getUint32(1)
-  if (body.length !== 5 + length) return false
+  if (body.length !== 5 + length) return undefined
   try {
-    return fromBinary(HealthCheckResponseSchema, body.subarray(5)).status === ServingStatus.SERVING
+    return fromBinary(HealthCheckResponseSchema, body.subarray(5)).status
   } catch {
-    return false
+    return undefined
   }
+}
+
+/** Why it is no answer that says SERVING, in words; `undefined`: it is one. */
+const refusalOf = ({ body, grpcStatus, ...beginning }: Omit<GrpcAnswer, "closes">): string | undefined => {
+  if (!isGrpc(beginning)) return `the answer is not one of gRPC: status ${beginning.status} of HTTP`
+  // ★ It is said by a stranger: no more of it than a number is told.
+  if (grpcStatus !== "0")
+    return /^\d{1,3}$/.test(grpcStatus ?? "") ? `grpc-status ${grpcStatus}` : "there is no grpc-status"
+  const status = statusOf(body)
+  if (status === undefined) return "the answer is not one HealthCheckResponse"
+  // One that is newer than we are has no name.
+  const names: Readonly<Record<number, string | undefined>> = ServingStatus
+  return status === ServingStatus.SERVING ? undefined : `the service is ${names[status] ?? status}`
 }
 
 /**
@@ -101,7 +120,7 @@ const isServing = (body: Uint8Array): boolean => {
  *
  * @since 0.1.0
  */
-export const ofGrpc = ({ body, closes, grpcStatus, ...beginning }: GrpcAnswer): Result => ({
-  _tag: isGrpc(beginning) && grpcStatus === "0" && isServing(body) ? "Success" : "Immediate",
-  closes
-})
+export const ofGrpc = ({ closes, ...answer }: GrpcAnswer): Result => {
+  const why = refusalOf(answer)
+  return why === undefined ? { _tag: "Success", closes } : { _tag: "Immediate", closes, why }
+}

@@ -18,9 +18,9 @@ const usual: Settings.Given = {
 
 type Answer = HealthCheck.Result | "silence"
 const ok: Answer = { _tag: "Success" }
-const reset: Answer = { _tag: "Network" }
-const no: Answer = { _tag: "Immediate" }
-const again: Answer = { _tag: "Retriable" }
+const reset: Answer = { _tag: "Network", why: "read ECONNRESET" }
+const no: Answer = { _tag: "Immediate", why: "status 500" }
+const again: Answer = { _tag: "Retriable", why: "status 503" }
 
 /** A check that is stepped by hand. */
 class Play {
@@ -253,11 +253,13 @@ describe("events", () => {
   })
 
   it.each([
-    [reset, "NETWORK"],
-    ["silence", "NETWORK_TIMEOUT"],
-    [no, "ACTIVE"],
-    [again, "ACTIVE"]
-  ] as const)("%j is %s", (answer, type) => {
+    [reset, "NETWORK", "read ECONNRESET"],
+    ["silence", "NETWORK_TIMEOUT", "no answer within 1000 ms"],
+    [no, "ACTIVE", "status 500"],
+    [again, "ACTIVE", "status 503"],
+    [{ _tag: "Network" }, "NETWORK", ""],
+    [{ _tag: "Network", why: "a".repeat(60_000) }, "NETWORK", "a".repeat(HealthCheck.maxWhy)]
+  ] as const)("%# is %s, and says why", (answer, type, why) => {
     const play = new Play({ unhealthyThreshold: 1, alwaysLogHealthCheckFailures: true }).start().answer(ok)
     const { self } = play
     const probing = HealthCheck.step(self, { _tag: "Deadline" }, { now: 10_100, draw: () => 0 })[0]
@@ -265,11 +267,12 @@ describe("events", () => {
       answer === "silence"
         ? ({ _tag: "Deadline" } as const)
         : ({ _tag: "Result", attempt: probing.attempt, result: answer } as const)
-    const [, outputs] = HealthCheck.step(probing, input, { now: 11_100, draw: () => 0 })
+    const [after, outputs] = HealthCheck.step(probing, input, { now: 11_100, draw: () => 0 })
+    expect(after.last?.why).toBe(why)
     const events = outputs.filter(({ _tag }) => _tag === "Event")
     expect(events).toEqual([
-      { _tag: "Event", event: "EjectUnhealthy", type, isFirst: false },
-      { _tag: "Event", event: "Failure", type, isFirst: false }
+      { _tag: "Event", event: "EjectUnhealthy", type, isFirst: false, why },
+      { _tag: "Event", event: "Failure", type, isFirst: false, why }
     ])
   })
 })

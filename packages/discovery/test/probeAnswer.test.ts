@@ -37,20 +37,44 @@ describe("what an answer over HTTP means", () => {
     ["an expected status", http, 200, {}, { _tag: "Success", isDegraded: false }],
     ["the first of a range", http, 204, {}, { _tag: "Success", isDegraded: false }],
     ["the last of a range", http, 205, {}, { _tag: "Success", isDegraded: false }],
-    ["the one behind the range", http, 206, {}, { _tag: "Retriable" }],
-    ["the last that may be tried again", http, 503, {}, { _tag: "Retriable" }],
-    ["the one behind", http, 504, {}, { _tag: "Immediate", isExcluded: false }],
-    ["the one behind the first range", http, 201, {}, { _tag: "Immediate", isExcluded: false }],
-    ["a failure that excludes", http, 504, { [fail]: "" }, { _tag: "Immediate", isExcluded: true }],
-    ["one that may be tried again excludes nobody", http, 503, { [fail]: "true" }, { _tag: "Retriable" }],
+    ["the one behind the range", http, 206, {}, { _tag: "Retriable", why: "status 206" }],
+    ["the last that may be tried again", http, 503, {}, { _tag: "Retriable", why: "status 503" }],
+    ["the one behind", http, 504, {}, { _tag: "Immediate", isExcluded: false, why: "status 504" }],
+    ["the one behind the first range", http, 201, {}, { _tag: "Immediate", isExcluded: false, why: "status 201" }],
+    ["a failure that excludes", http, 504, { [fail]: "" }, { _tag: "Immediate", isExcluded: true, why: "status 504" }],
+    [
+      "one that may be tried again excludes nobody",
+      http,
+      503,
+      { [fail]: "true" },
+      { _tag: "Retriable", why: "status 503" }
+    ],
     ["★ a success excludes nobody", http, 200, { [fail]: "true" }, { _tag: "Success", isDegraded: false }],
     ["a success of a degraded host", http, 200, { "x-envoy-degraded": "" }, { _tag: "Success", isDegraded: true }],
-    ["a failure of a degraded host", http, 504, { "x-envoy-degraded": "" }, { _tag: "Immediate", isExcluded: false }],
+    [
+      "a failure of a degraded host",
+      http,
+      504,
+      { "x-envoy-degraded": "" },
+      { _tag: "Immediate", isExcluded: false, why: "status 504" }
+    ],
     ["its own service", named, 200, { [cluster]: "cart-v2" }, { _tag: "Success", isDegraded: false, ...looked }],
-    ["another service", named, 200, { [cluster]: "shop" }, { _tag: "Immediate", ...looked }],
-    ["no service", named, 200, {}, { _tag: "Immediate", ...looked }],
-    ["another service, which excludes nobody", named, 200, { [fail]: "true" }, { _tag: "Immediate", ...looked }],
-    ["the status goes before the service", named, 503, {}, { _tag: "Retriable" }]
+    [
+      "another service",
+      named,
+      200,
+      { [cluster]: "shop" },
+      { _tag: "Immediate", ...looked, why: `${cluster} is not the service that service_name_matcher wants` }
+    ],
+    ["no service", named, 200, {}, { _tag: "Immediate", ...looked, why: `${cluster} is missing` }],
+    [
+      "another service, which excludes nobody",
+      named,
+      200,
+      { [fail]: "true" },
+      { _tag: "Immediate", ...looked, why: `${cluster} is missing` }
+    ],
+    ["the status goes before the service", named, 503, {}, { _tag: "Retriable", why: "status 503" }]
   ]
   it.each(table)("%s", (_what, probe, status, headers, means) => {
     expect(Answer.ofHttp(probe, { status, header: (name) => headers[name], isReceived: true, closes: false })).toEqual({
@@ -62,7 +86,12 @@ describe("what an answer over HTTP means", () => {
   it("the wrong body is a no, also with a status that may be tried again", () => {
     for (const status of [200, 503]) {
       const answer = { status, header: () => undefined, isReceived: false, closes: true }
-      expect(Answer.ofHttp(http, answer)).toEqual({ _tag: "Immediate", isExcluded: false, closes: true })
+      expect(Answer.ofHttp(http, answer)).toEqual({
+        _tag: "Immediate",
+        isExcluded: false,
+        closes: true,
+        why: "what receive wants is not in the body"
+      })
     }
     const excluding = { status: 200, header: (name: string) => (name === fail ? "" : undefined), closes: false }
     expect(Answer.ofHttp(http, { ...excluding, isReceived: false })).toMatchObject({ isExcluded: true })
@@ -78,28 +107,33 @@ describe("what the answer to a call of gRPC means", () => {
     body: message(1),
     closes: false
   }
-  const table: ReadonlyArray<readonly [what: string, answer: Partial<Answer.GrpcAnswer>, means: string]> = [
-    ["SERVING", {}, "Success"],
-    ["another type of content of gRPC", { contentType: "application/grpc+proto" }, "Success"],
-    ["with a parameter", { contentType: "application/grpc; charset=utf-8" }, "Success"],
-    ["UNKNOWN", { body: message(0) }, "Immediate"],
-    ["NOT_SERVING", { body: message(2) }, "Immediate"],
-    ["SERVICE_UNKNOWN", { body: message(3) }, "Immediate"],
-    ["no status at all", { body: Uint8Array.of(0, 0, 0, 0, 0) }, "Immediate"],
-    ["★ OK without a message", { body: Uint8Array.of() }, "Immediate"],
-    ["two messages", { body: Uint8Array.of(...message(1), ...message(1)) }, "Immediate"],
-    ["half a message", { body: message(1).subarray(0, 6) }, "Immediate"],
-    ["a compressed one", { body: Uint8Array.of(1, 0, 0, 0, 2, 8, 1) }, "Immediate"],
-    ["no message of protobuf", { body: Uint8Array.of(0, 0, 0, 0, 1, 255) }, "Immediate"],
-    ["UNIMPLEMENTED", { grpcStatus: "12" }, "Immediate"],
-    ["no status of gRPC", { grpcStatus: undefined }, "Immediate"],
-    ["HTTP without gRPC", { contentType: "text/html" }, "Immediate"],
-    ["gRPC-Web", { contentType: "application/grpc-web" }, "Immediate"],
-    ["no type of content", { contentType: undefined }, "Immediate"],
-    ["another status of HTTP", { status: 503 }, "Immediate"]
+  const notOne = "the answer is not one HealthCheckResponse"
+  const notGrpc = (status: number) => `the answer is not one of gRPC: status ${status} of HTTP`
+  const table: ReadonlyArray<readonly [what: string, answer: Partial<Answer.GrpcAnswer>, why: string | undefined]> = [
+    ["SERVING", {}, undefined],
+    ["another type of content of gRPC", { contentType: "application/grpc+proto" }, undefined],
+    ["with a parameter", { contentType: "application/grpc; charset=utf-8" }, undefined],
+    ["UNKNOWN", { body: message(0) }, "the service is UNKNOWN"],
+    ["NOT_SERVING", { body: message(2) }, "the service is NOT_SERVING"],
+    ["SERVICE_UNKNOWN", { body: message(3) }, "the service is SERVICE_UNKNOWN"],
+    ["no status at all", { body: Uint8Array.of(0, 0, 0, 0, 0) }, "the service is UNKNOWN"],
+    ["★ OK without a message", { body: Uint8Array.of() }, notOne],
+    ["two messages", { body: Uint8Array.of(...message(1), ...message(1)) }, notOne],
+    ["half a message", { body: message(1).subarray(0, 6) }, notOne],
+    ["a compressed one", { body: Uint8Array.of(1, 0, 0, 0, 2, 8, 1) }, notOne],
+    ["no message of protobuf", { body: Uint8Array.of(0, 0, 0, 0, 1, 255) }, notOne],
+    ["UNIMPLEMENTED", { grpcStatus: "12" }, "grpc-status 12"],
+    ["no status of gRPC", { grpcStatus: undefined }, "there is no grpc-status"],
+    ["HTTP without gRPC", { contentType: "text/html" }, notGrpc(200)],
+    ["gRPC-Web", { contentType: "application/grpc-web" }, notGrpc(200)],
+    ["no type of content", { contentType: undefined }, notGrpc(200)],
+    ["★ a status that is no number is not told", { grpcStatus: "9".repeat(60_000) }, "there is no grpc-status"],
+    ["a state that is newer than we are", { body: message(9) }, "the service is 9"],
+    ["another status of HTTP", { status: 503 }, notGrpc(503)]
   ]
-  it.each(table)("%s: %j is %s", (_what, answer, means) => {
-    expect(Answer.ofGrpc({ ...serving, ...answer })).toEqual({ _tag: means, closes: false })
+  it.each(table)("%s", (_what, answer, why) => {
+    const means = why === undefined ? { _tag: "Success" } : { _tag: "Immediate", why }
+    expect(Answer.ofGrpc({ ...serving, ...answer })).toEqual({ ...means, closes: false })
   })
 
   it("a message that lies within a larger buffer", () => {

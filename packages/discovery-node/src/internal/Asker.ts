@@ -27,4 +27,17 @@ export const connect = (endpoint: Net.NetConnectOpts): Net.Socket => {
 /** A text as Node takes it for headers: each byte of UTF-8 as a character. */
 export const headerText = (text: string): string => Buffer.from(text, "utf8").toString("latin1")
 
-export const network: Result = { _tag: "Network" }
+/** There is no answer; why, in words. */
+export const network = (why: string): Result => ({ _tag: "Network", why })
+
+/** The host's name has what no header can hold. */
+export const unwritable = network(
+  "the question cannot be written: a name or a header has a character that it cannot have"
+)
+
+/** Why a connection is gone. */
+export const gone = {
+  byError: ({ message }: Error): string => message,
+  byEnd: (): string => "the host closed the connection",
+  byClose: (): string => "the connection was closed"
+}

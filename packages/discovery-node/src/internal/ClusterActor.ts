@@ -456,7 +456,7 @@ export class ClusterActor {
     const now = this.epoch + this.now()
     return Runtime.runSync(this.runtime)(work.checker.status(host)).map(({ checker, isProbing, last, next }) => ({
       checker,
-      last: last === undefined ? undefined : { at: now - last.ago, result: last.result },
+      last: last === undefined ? undefined : { at: now - last.ago, result: last.result, why: last.why },
       isProbing,
       next: now + next
     }))

@@ -9,7 +9,7 @@ import * as ProbeAnswer from "@effect-xds/discovery/ProbeAnswer"
 import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
-import { type Asker, connect, endpointOf, headerText, network } from "./Asker.js"
+import { type Asker, connect, endpointOf, gone, headerText, network, unwritable } from "./Asker.js"
 import { Http1Response } from "./Http1Response.js"
 
 /** RFC 9110, section 9.3: those of which a server expects a body. */
@@ -60,7 +60,7 @@ export const make = (target: Target, probe: Probe.Http): Asker => {
   const look = (on: Net.Socket): void => {
     if (running === undefined) return
     const { done, payload, response } = running
-    if (response.isBroken) finish(done, network)
+    if (response.fault !== undefined) finish(done, network(response.fault))
     else if (response.isDone) {
       const read = {
         status: response.status,
@@ -75,16 +75,16 @@ export const make = (target: Target, probe: Probe.Http): Asker => {
 
   const open = (): Net.Socket => {
     const opened = connect(endpoint)
-    const gone = (): void => {
+    const ends = (): void => {
       if (socket !== opened) return
       running?.response.end()
       look(opened)
       if (socket === opened) close()
     }
-    const fails = (): void => {
+    const fails = (why: string): void => {
       if (socket !== opened) return
       if (running === undefined) close()
-      else finish(running.done, network)
+      else finish(running.done, network(why))
     }
     opened.on("data", (bytes) => {
       if (socket !== opened) return
@@ -93,17 +93,16 @@ export const make = (target: Target, probe: Probe.Http): Asker => {
       running.response.push(bytes)
       look(opened)
     })
-    opened.on("end", gone)
-    opened.on("error", fails)
-    opened.on("close", fails)
+    opened.on("end", ends)
+    opened.on("error", (error) => fails(gone.byError(error)))
+    opened.on("close", () => fails(gone.byClose()))
     return opened
   }
 
   return {
     ask: (isFresh, done) => {
       if (request === undefined) {
-        // The host's name has what no header can hold.
-        done(network)
+        done(unwritable)
         return close
       }
       if (isFresh) close()

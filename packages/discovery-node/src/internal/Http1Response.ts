@@ -20,10 +20,11 @@ type State =
   | "chunkEnd"
   | "trailer"
   | "done"
-  | "broken"
 
 export class Http1Response {
   status = 0
+  /** Why it is no answer. */
+  fault: string | undefined
   private state: State = "status"
   private isOld = false
   private readonly headers = new Map<string, string>()
@@ -48,11 +49,6 @@ export class Http1Response {
     return this.state === "done"
   }
 
-  /** It is no answer. */
-  get isBroken(): boolean {
-    return this.state === "broken"
-  }
-
   /** The connection is for no other request. */
   get closes(): boolean {
     if (this.isSpoilt || this.status === 101) return true
@@ -67,7 +63,7 @@ export class Http1Response {
 
   push(bytes: Buffer): void {
     let at = 0
-    while (at < bytes.length && this.state !== "broken") {
+    while (at < bytes.length && this.fault === undefined) {
       switch (this.state) {
         case "done":
           // ★ What nobody asked for is not for the next probe.
@@ -93,7 +89,8 @@ export class Http1Response {
 
   /** The connection has ended. */
   end(): void {
-    if (this.state !== "done") this.state = this.state === "close" ? "done" : "broken"
+    if (this.state === "close") this.state = "done"
+    if (this.state !== "done") this.fault ??= "the connection ended before the answer"
     this.isSpoilt = true
   }
 
@@ -102,12 +99,12 @@ export class Http1Response {
     const end = found < 0 ? bytes.length : found + 1
     this.room -= end - at
     const text = this.partial + bytes.toString("latin1", at, end)
-    if (this.room < 0) this.state = "broken"
+    if (this.room < 0) this.fault = "its lines are longer than 60 KiB"
     else if (found < 0) this.partial = text
     else {
       this.partial = ""
       if (text.endsWith("\r\n")) this.takeLine(text.slice(0, -2))
-      else this.state = "broken"
+      else this.fault = "a line does not end as lines of HTTP/1 do"
     }
     return end
   }
@@ -125,7 +122,8 @@ export class Http1Response {
         this.takeSize(line)
         break
       case "chunkEnd":
-        this.state = line === "" ? "size" : "broken"
+        if (line !== "") this.fault = "a chunk is longer than it says"
+        this.state = "size"
         this.room = maxLines
         break
       case "trailer":
@@ -139,7 +137,8 @@ export class Http1Response {
     const [, minor, status] = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/.exec(line) ?? []
     this.status = Number(status)
     this.isOld = minor === "0"
-    this.state = status === undefined ? "broken" : "header"
+    if (status === undefined) this.fault = "it does not begin as HTTP/1 does"
+    this.state = "header"
   }
 
   private takeHeader(line: string): void {
@@ -149,7 +148,7 @@ export class Http1Response {
     const name = isFolded ? this.last : line.slice(0, Math.max(0, colon)).toLowerCase()
     const said = (isFolded ? line : line.slice(colon + 1)).replace(/^[\t ]+|[\t ]+$/g, "")
     if (!ProbeHeaders.isName(name) || !ProbeHeaders.isValue(said)) {
-      this.state = "broken"
+      this.fault = "a header is malformed"
       return
     }
     const known = this.headers.get(name)
@@ -177,7 +176,8 @@ export class Http1Response {
     const [length = "0"] = lengths
     const isLength = lengths.size <= 1 && /^\d{1,15}$/.test(length)
     // ★ Who says both, or one that cannot be, wants it to be read in two ways.
-    if (!isLength || (codings.length > 0 && (lengths.size > 0 || this.isOld))) this.state = "broken"
+    if (!isLength) this.fault = "its content-length is none"
+    else if (codings.length > 0 && (lengths.size > 0 || this.isOld)) this.fault = "its length is said in two ways"
     else if (this.isHead || status === 101 || status === 204 || status === 304) this.state = "done"
     else if (codings.length > 0) this.state = codings.at(-1) === "chunked" ? "size" : "close"
     else if (lengths.size === 0) this.state = "close"
@@ -193,6 +193,7 @@ export class Http1Response {
     const [, digits] = /^([\da-f]{1,13})[\t ]*(?:;.*)?$/i.exec(line) ?? []
     this.left = parseInt(digits ?? "", 16)
     this.room = maxLines
-    this.state = digits === undefined ? "broken" : this.left === 0 ? "trailer" : "chunk"
+    if (digits === undefined) this.fault = "the size of a chunk is malformed"
+    this.state = this.left === 0 ? "trailer" : "chunk"
   }
 }

@@ -8,7 +8,7 @@ import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import { HealthCheckRequestSchema } from "@effect-xds/proto/grpc/health/v1/health"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
-import { type Asker, connect, endpointOf, headerText, network } from "./Asker.js"
+import { type Asker, connect, endpointOf, gone, headerText, network, unwritable } from "./Asker.js"
 import * as Hpack from "./Hpack.js"
 import { type Headers, Http2Connection, type Question } from "./Http2Connection.js"
 
@@ -84,6 +84,8 @@ const httpAsked = (target: Target, probe: Probe.Http): Asked => {
 /** Bytes of an answer of gRPC; one that is longer is none of Health. */
 const maxAnswer = 65_536
 
+const none = Buffer.alloc(0)
+
 /** At most eight digits. */
 const grpcTimeout = (milliseconds: number): string =>
   milliseconds < 1e8 ? `${Math.ceil(milliseconds)}m` : `${Math.min(Math.ceil(milliseconds / 1000), 99_999_999)}S`
@@ -128,7 +130,13 @@ const grpcAsked = (target: Target, probe: Probe.Grpc): Asked => ({
       trailers: (headers) => {
         grpcStatus = headers.get("grpc-status")
       },
-      end: (closes) => ProbeAnswer.ofGrpc({ ...beginning, grpcStatus, body: Buffer.concat(chunks), closes })
+      end: (closes) =>
+        ProbeAnswer.ofGrpc({
+          ...beginning,
+          grpcStatus,
+          body: length > maxAnswer ? none : Buffer.concat(chunks),
+          closes
+        })
     }
   }
 })
@@ -161,18 +169,18 @@ export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
       (bytes) => void connection.write(bytes),
       () => connection.writableLength
     )
-    const gone = (): void => {
-      if (session === opened) finish(network)
+    const lost = (why: string): void => {
+      if (session === opened) finish(network(why))
     }
     connection.on("data", (bytes) => {
       if (session !== opened) return
       opened.push(bytes)
       // One that nobody waits for is given up at once.
-      if (opened.fault !== undefined || (opened.isClosing && running === undefined)) gone()
+      if (opened.fault !== undefined || (opened.isClosing && running === undefined)) lost(opened.fault ?? "GOAWAY")
     })
-    connection.on("end", gone)
-    connection.on("error", gone)
-    connection.on("close", gone)
+    connection.on("error", (error) => lost(gone.byError(error)))
+    connection.on("end", () => lost(gone.byEnd()))
+    connection.on("close", () => lost(gone.byClose()))
     return opened
   }
 
@@ -181,11 +189,11 @@ export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
     const read = reader()
     on.ask(asks, {
       ...read,
-      over: (how) => {
-        if (running !== done || session !== on) return
-        const closes = on.isClosing || !target.reuseConnection
-        if (how === "lost") finish(network)
-        else finish(how === "early" ? { _tag: "Immediate", closes } : read.end(closes))
+      over: () => {
+        if (running === done && session === on) finish(read.end(on.isClosing || !target.reuseConnection))
+      },
+      lost: (why) => {
+        if (running === done && session === on) finish(network(why))
       }
     })
   }
@@ -193,8 +201,7 @@ export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
   return {
     ask: (isFresh, done) => {
       if (question === undefined) {
-        // The host's name has what no header can hold.
-        done(network)
+        done(unwritable)
         return close
       }
       // One that is closing takes no more questions.

@@ -23,8 +23,10 @@ export interface Answer {
   readonly begin: (status: number, headers: Headers) => boolean
   readonly push: (bytes: Buffer) => boolean
   readonly trailers: (headers: Headers) => void
-  /** Once, at last. `whole`: to its end; `early`: no more was wanted; `lost`: there is none. */
-  readonly over: (how: "whole" | "early" | "lost") => void
+  /** Once, at last, unless it is lost: it is at its end, or no more was wanted. */
+  readonly over: () => void
+  /** Instead, if there is none. Why, in words. */
+  readonly lost: (why: string) => void
 }
 
 interface Running {
@@ -61,6 +63,8 @@ const maxStream = 0x7fffffff
 /** Bytes of ours that may lie unsent, for replies to be added. */
 const maxUnsent = 65_536
 
+const notHttp2 = "it does not begin as HTTP/2 does"
+
 const cancel = uint32(8)
 const nothing = Buffer.alloc(0)
 
@@ -89,6 +93,9 @@ const ofConnections: ReadonlySet<string> = new Set([
   "upgrade"
 ])
 
+/** ★ A stranger chose it, and it is told. */
+const quoted = (name: string): string => JSON.stringify(name.slice(0, 60))
+
 /** Fields of an answer, or in words why they are none. Several of a name are one (RFC 9110, section 5.3). */
 const headersOf = (fields: ReadonlyArray<Field>): { status: number | undefined; headers: Headers } | string => {
   let status: number | undefined
@@ -96,15 +103,15 @@ const headersOf = (fields: ReadonlyArray<Field>): { status: number | undefined; 
   for (const [name, value] of fields) {
     if (name.startsWith(":")) {
       if (name !== ":status" || status !== undefined || headers.size > 0 || !/^[1-9]\d\d$/.test(value)) {
-        return `${JSON.stringify(name)} is not where it may be, or what`
+        return `${quoted(name)} is not where it may be, or what`
       }
       status = Number(value)
       continue
     }
     if (!ProbeHeaders.isName(name) || /[A-Z]/.test(name) || ofConnections.has(name)) {
-      return `${JSON.stringify(name)} is no header of HTTP/2`
+      return `${quoted(name)} is no header of HTTP/2`
     }
-    if (!ProbeHeaders.isValue(value)) return `the value of ${name} is none`
+    if (!ProbeHeaders.isValue(value)) return `the value of ${quoted(name)} is none`
     const known = headers.get(name)
     headers.set(name, known === undefined ? value : `${known}, ${value}`)
   }
@@ -164,22 +171,29 @@ export class Http2Connection {
 
   /** Bytes of the other side. */
   push(bytes: Buffer): void {
-    if (this.fault === undefined && !this.reader.push(bytes)) this.fail("a frame is longer than 16 KiB")
+    if (this.fault !== undefined || this.reader.push(bytes)) return
+    this.fail(this.isPeerKnown ? "a frame is longer than 16 KiB" : notHttp2)
   }
 
   private fail(fault: string): void {
     this.fault ??= fault
-    this.over("lost")
+    this.lose(fault)
   }
 
-  private over(how: "whole" | "early" | "lost"): void {
+  private lose(why: string): void {
+    const { running } = this
+    this.running = undefined
+    running?.answer.lost(why)
+  }
+
+  private over(): void {
     const { running } = this
     this.running = undefined
     if (running === undefined) return
     // Who has answered may not have read all of the question.
     const isOpen = !running.hasEnded || running.sent < running.question.body.length
-    if (how !== "lost" && isOpen) this.reply(write(types.reset, 0, this.stream, cancel))
-    running.answer.over(how)
+    if (isOpen) this.reply(write(types.reset, 0, this.stream, cancel))
+    running.answer.over()
   }
 
   /** ★ Who asks for replies and takes none would have us keep them. */
@@ -221,7 +235,7 @@ export class Http2Connection {
 
   private frame(type: number, flag: number, stream: number, payload: Buffer): void {
     if (!this.isPeerKnown) {
-      if (type !== types.settings || (flag & flags.ack) !== 0) return this.fail("it does not begin as HTTP/2 does")
+      if (type !== types.settings || (flag & flags.ack) !== 0) return this.fail(notHttp2)
       this.isPeerKnown = true
     }
     if (this.block !== undefined && (type !== types.continuation || stream !== this.block.stream)) {
@@ -287,7 +301,7 @@ export class Http2Connection {
     running.hasEnded = (flag & flags.endStream) !== 0
     if (running.missing !== undefined) running.missing -= bytes.length
     if (running.missing !== undefined && running.missing < 0) return this.fail("its body is longer than it says")
-    if (bytes.length > 0 && running.answer.push(bytes)) return this.over("early")
+    if (bytes.length > 0 && running.answer.push(bytes)) return this.over()
     if (running.hasEnded) this.end(running)
     else if (running.ours <= beginningWindow / 2) {
       this.reply(write(types.windowUpdate, 0, stream, uint32(beginningWindow - running.ours)))
@@ -297,7 +311,7 @@ export class Http2Connection {
 
   private end(running: Running): void {
     if (running.missing !== undefined && running.missing > 0) this.fail("its body is shorter than it says")
-    else this.over("whole")
+    else this.over()
   }
 
   private takeHeaders(flag: number, stream: number, payload: Buffer): void {
@@ -348,13 +362,13 @@ export class Http2Connection {
     running.hasBegun = true
     running.hasEnded = isEnd
     if (length !== undefined && !running.question.isHead && status !== 304) running.missing = Number(length)
-    if (running.answer.begin(status, headers)) this.over("early")
+    if (running.answer.begin(status, headers)) this.over()
     else if (isEnd) this.end(running)
   }
 
   private takeReset(stream: number, payload: Buffer): void {
     if (!this.isOurs(stream) || payload.length !== 4) this.fail("RST_STREAM is malformed")
-    else if (stream === this.stream) this.over("lost")
+    else if (stream === this.stream) this.lose(`RST_STREAM with the error ${payload.readUInt32BE()}`)
   }
 
   private takeSettings(flag: number, stream: number, payload: Buffer): void {
@@ -403,7 +417,7 @@ export class Http2Connection {
     this.isClosing = true
     // ★ Without an error what runs may finish.
     if (error !== 0) this.fail(`GOAWAY with the error ${error}`)
-    else if (last < this.stream) this.over("lost")
+    else if (last < this.stream) this.lose("GOAWAY came before the answer")
   }
 
   private takeWindowUpdate(stream: number, payload: Buffer): void {

@@ -3,7 +3,7 @@ import type { Result } from "@effect-xds/discovery/HealthCheck"
 import * as Payload from "@effect-xds/discovery/Payload"
 import type { Tcp } from "@effect-xds/discovery/Probe"
 import type * as Net from "node:net"
-import { type Asker, connect, endpointOf, network } from "./Asker.js"
+import { type Asker, connect, endpointOf, gone, network } from "./Asker.js"
 
 export const make = (address: string, { receive, send }: Tcp, reuseConnection: boolean): Asker => {
   const endpoint = endpointOf(address)
@@ -26,8 +26,8 @@ export const make = (address: string, { receive, send }: Tcp, reuseConnection: b
 
   const open = (): Net.Socket => {
     const opened = connect(endpoint)
-    const gone = (): void => {
-      if (socket === opened) finish(network)
+    const lost = (why: string): void => {
+      if (socket === opened) finish(network(why))
     }
     opened.once("connect", () => {
       if (socket === opened && receive.length === 0) finish({ _tag: "Success", closes: true })
@@ -38,9 +38,9 @@ export const make = (address: string, { receive, send }: Tcp, reuseConnection: b
       running.payload = Payload.push(running.payload, bytes)
       if (Payload.isFound(running.payload)) finish({ _tag: "Success", closes: !reuseConnection })
     })
-    opened.on("error", gone)
-    opened.on("end", gone)
-    opened.on("close", gone)
+    opened.on("error", (error) => lost(gone.byError(error)))
+    opened.on("end", () => lost(gone.byEnd()))
+    opened.on("close", () => lost(gone.byClose()))
     return opened
   }
 
