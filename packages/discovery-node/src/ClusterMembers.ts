@@ -54,21 +54,25 @@ export interface Options {
  * @example
  * import { Bootstrap, XdsClient } from "@effect-xds/client"
  * import type { ClusterMembers } from "@effect-xds/discovery-node"
+ * import { ConnectClient } from "@effect-xds/transport-connect"
  * import { FileClient } from "@effect-xds/transport-filesystem"
  * import { RestClient } from "@effect-xds/transport-rest"
  * import { Effect } from "effect"
  *
  * const node = { id: "app-1", cluster: "edge" }
  * const addresses: Readonly<Record<string, string>> = { xds: "127.0.0.1:18001" }
- * const clientOf = (server: string) =>
- *   XdsClient.make({ bootstrap: Bootstrap.make({ servers: [server], node }), aggregated: false })
+ * const clientOf = (server: string, protocol: "Incremental" | "StateOfTheWorld" = "StateOfTheWorld") =>
+ *   XdsClient.make({ bootstrap: Bootstrap.make({ servers: [server], node }), aggregated: false, protocol })
  *
  * export const sources: ClusterMembers.Sources = (source) => {
  *   if (source._tag === "File") return Effect.provide(clientOf(`path:${source.path}`), FileClient.layer())
  *   const [server = ""] = source.servers
  *   const address = addresses[server]
- *   if (source.kind !== "REST" || address === undefined) return Effect.fail(new Error(`nothing is known of ${server}`))
- *   return Effect.provide(clientOf(address), RestClient.layer({ refreshDelay: source.refreshDelay }))
+ *   if (address === undefined) return Effect.fail(new Error(`nothing is known of ${server}`))
+ *   if (source.kind === "REST")
+ *     return Effect.provide(clientOf(address), RestClient.layer({ refreshDelay: source.refreshDelay }))
+ *   const protocol = source.kind === "DELTA_GRPC" ? "Incremental" : "StateOfTheWorld"
+ *   return Effect.provide(clientOf(address, protocol), ConnectClient.layer())
  * }
  *
  * @since 0.1.0

@@ -791,6 +791,35 @@ describe("health", () => {
       expect(yield* gauges).toEqual([1, 1])
     }))
 
+  const together: ReadonlyArray<readonly [string, (close: Effect.Effect<void>, ask: typeof asking) => typeof asking]> =
+    [
+      ["given up, and asked for", (close, ask) => Effect.zipRight(close, ask)],
+      ["given up while it is asked for", (close, ask) => Effect.zipRight(close, ask, { concurrent: true })],
+      ["asked for while it is given up", (close, ask) => Effect.zipLeft(ask, close, { concurrent: true })],
+      ["asked for, and given up", (close, ask) => Effect.zipLeft(ask, close)]
+    ]
+  const asking = open()
+
+  for (const [how, both] of together) {
+    test(`★ a cluster that is ${how}: who asks has one that lives, and its gauges`, (world) =>
+      Effect.gen(function* () {
+        const watched = yield* Scope.make()
+        yield* Scope.extend(open(), watched)
+        yield* world.clusters(eds)
+        yield* world.assign(A, B)
+        const cluster = yield* both(Scope.close(watched, Exit.void), asking)
+        yield* settle
+        yield* world.clusters(eds)
+        yield* world.assign(A)
+        yield* settle
+        const gauge = Metric.tagged(ClusterMetrics.membershipTotal, "envoy.cluster_name", "c")
+        expect([routed(yield* cluster.current), (yield* Metric.value(gauge)).value]).toEqual([[A], 1])
+        yield* world.assign(A, B, C)
+        yield* settle
+        expect([routed(yield* cluster.current), (yield* Metric.value(gauge)).value]).toEqual([[A, B, C], 3])
+      }))
+  }
+
   test("what calls see goes to the checks", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()

@@ -1,7 +1,8 @@
-/** Endpoints that do not come from the client of the clusters: from a real file, and over real REST. */
+/** Endpoints that do not come from the client of the clusters: from a real file, over real REST and over real gRPC. */
 import { fromJson, type JsonObject } from "@bufbuild/protobuf"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { ClusterMembers, NodeProber, Resolver } from "@effect-xds/discovery-node"
+import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
@@ -18,10 +19,18 @@ import { join } from "node:path"
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 const node = { id: "app-1", cluster: "edge" }
 
-/** A server with a store of its own. */
-const serve = <E>(transport: Layer.Layer<ServerTransport.ServerTransport, E>) =>
+/** A server with a store of its own; `hear`: is told of each stream, its variant and its service. */
+const serve = <E>(
+  transport: Layer.Layer<ServerTransport.ServerTransport, E>,
+  hear: (method: string) => void = () => undefined
+) =>
   Effect.gen(function* () {
-    const server = XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+    const group: XdsServer.Options["group"] = ({ cluster }, { method }) => {
+      const { protocol, typeUrl } = method
+      hear(`${protocol} ${typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)}`)
+      return cluster
+    }
+    const server = XdsServer.layer({ group }).pipe(
       Layer.provide(transport),
       Layer.provideMerge(SnapshotStore.layerMemory),
       Layer.provide(silent)
@@ -31,10 +40,11 @@ const serve = <E>(transport: Layer.Layer<ServerTransport.ServerTransport, E>) =>
     return { store, address: Context.get(context, XdsServer.XdsServer).address }
   })
 
-const clientOf = (server: string) =>
+const clientOf = (server: string, protocol: XdsClient.Options["protocol"] = "StateOfTheWorld") =>
   XdsClient.make({
     bootstrap: Bootstrap.make({ servers: [server], node }),
     aggregated: false,
+    protocol,
     backoff: { initial: 50, floor: 10 }
   })
 
@@ -143,6 +153,41 @@ it.scopedLive("endpoints come over REST from servers of their own, as often as t
       { _tag: "Api", kind: "REST", servers: ["xds"], refreshDelay: 20, requestTimeout: undefined }
     ])
   })
+)
+
+const grpc = (service: JsonObject, apiType = "GRPC"): JsonObject => ({ apiType, grpcServices: [service] })
+const google = { googleGrpc: { targetUri: "endpoints:18000", statPrefix: "x" } }
+const envoy = { envoyGrpc: { clusterName: "endpoints:18000" } }
+const overGrpc: ReadonlyArray<readonly [string, "Incremental" | "StateOfTheWorld", JsonObject]> = [
+  ["GRPC", "StateOfTheWorld", grpc(google)],
+  ["GRPC", "StateOfTheWorld", grpc(envoy)],
+  ["DELTA_GRPC", "Incremental", grpc(google, "DELTA_GRPC")]
+]
+
+it.scopedLive.each(overGrpc)(
+  "endpoints come over gRPC from servers of their own: %s",
+  ([kind, protocol, apiConfigSource]) =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const other = yield* serve(ConnectServer.layer({ shutdownGrace: 10 }), (method) => asked.push(method))
+      const put = (...addresses: ReadonlyArray<string>) =>
+        other.store.set(
+          "edge",
+          Snapshot.make({ endpoints: [fromJson(ClusterLoadAssignmentSchema, assignmentOf(...addresses))] })
+        )
+      yield* put("10.0.0.1")
+      const sources: ClusterMembers.Sources = (source) => {
+        const isIt = source._tag === "Api" && source.kind === kind && source.servers[0] === "endpoints:18000"
+        if (!isIt) return Effect.fail(new Error(`${kind} was asked for`))
+        return Effect.provide(clientOf(other.address, protocol), [ConnectClient.layer(), silent])
+      }
+      const cluster = yield* membersOf(Snapshot.make({ clusters: [edsOf({ apiConfigSource })] }), sources)
+      yield* become(cluster, "10.0.0.1")
+      yield* put("10.0.0.1", "10.0.0.2")
+      yield* become(cluster, "10.0.0.1", "10.0.0.2")
+      // A stream of its own for endpoints, in the variant that the cluster says.
+      expect(new Set(asked)).toEqual(new Set([`${protocol} EDS`]))
+    })
 )
 
 it.scopedLive("a source that cannot be had is told, and who has none says so", () =>
