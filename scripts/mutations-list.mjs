@@ -4363,5 +4363,47 @@ export const mutations = [
     by: "packages/core/test/LargeRequest.test.ts",
     line: "const isMatched = lingering.size > 0 && isWild(self)",
     becomes: "const isMatched = false"
+  },
+  {
+    fault: "why a probe failed is not told",
+    file: "packages/discovery/src/HealthCheck.ts",
+    by: "packages/discovery/test/healthCheck.test.ts",
+    line: 'return (result.why ?? "").slice(0, maxWhy)',
+    becomes: 'return ""'
+  },
+  {
+    fault: "all that a prober says of a failure is kept",
+    file: "packages/discovery/src/HealthCheck.ts",
+    by: "packages/discovery/test/healthCheck.test.ts",
+    line: 'return (result.why ?? "").slice(0, maxWhy)',
+    becomes: 'return result.why ?? ""'
+  },
+  {
+    fault: "what a prober gives back is believed",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    by: "packages/discovery-node/test/healthChecker.test.ts",
+    line: "HealthCheck.isResult(exit.value) ? exit.value",
+    becomes: "exit.value !== undefined ? exit.value"
+  },
+  {
+    fault: "gRPC: an answer that is longer than any of Health is read",
+    file: "packages/discovery-node/src/internal/Http2Asker.ts",
+    by: "packages/discovery-node/test/nodeProber.test.ts",
+    line: "length > maxAnswer ? none : ",
+    becomes: ""
+  },
+  {
+    fault: "a status of gRPC that is no number is told as it is",
+    file: "packages/discovery/src/ProbeAnswer.ts",
+    by: "packages/discovery/test/probeAnswer.test.ts",
+    line: 'if (grpcStatus !== "0")',
+    becomes: 'if (grpcStatus !== "0") return `grpc-status ${grpcStatus}`\n  if (grpcStatus !== "0")'
+  },
+  {
+    fault: "HTTP/2: why a question is lost is not told",
+    file: "packages/discovery-node/src/internal/Http2Asker.ts",
+    by: "packages/discovery-node/test/nodeProber.test.ts",
+    line: "if (running === done && session === on) finish(network(why))",
+    becomes: 'if (running === done && session === on) finish(network(""))'
   }
 ]

@@ -589,6 +589,21 @@ describe("gRPC", () => {
     })
   )
 
+  it.scopedLive("★ an answer that is longer than 64 KiB is none, also where it is whole and says SERVING", () =>
+    Effect.gen(function* () {
+      // SERVING, and a field that nobody knows, so that the last frame is small.
+      const rest = 65_600
+      const message = Buffer.alloc(5 + 2 + 4 + rest)
+      message.writeUInt32BE(message.length - 5, 1)
+      message.set([8, 1, 0x7a, 0x80 | (rest & 0x7f), 0x80 | ((rest >> 7) & 0x7f), rest >> 14], 5)
+      const server = yield* Servers.http2((stream) => {
+        stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "0" })
+        stream.end(message)
+      })
+      expect(yield* reasons(server.address, grpc())).toEqual(["the answer is not one HealthCheckResponse"])
+    })
+  )
+
   it.scopedLive("the time that there is for it: at most eight digits", () =>
     Effect.gen(function* () {
       const heard: Array<unknown> = []
