@@ -17,6 +17,8 @@ export interface HostStatus {
   readonly weight: number
   readonly priority: number
   readonly locality: string
+  /** It runs what is being tried out. */
+  readonly isCanary: boolean
   readonly health: "healthy" | "degraded" | "unhealthy"
   /** By the names of Envoy's admin interface. */
   readonly flags: ReadonlyArray<string>

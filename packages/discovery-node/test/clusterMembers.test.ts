@@ -820,6 +820,18 @@ describe("health", () => {
       }))
   }
 
+  test("status tells who is a canary, also of one that becomes it", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      const isCanary = Effect.map(cluster.status, ({ inUse }) => inUse?.hosts.map((host) => host.isCanary))
+      const canary = { ...endpoint(B), metadata: { filterMetadata: { "envoy.lb": { canary: true } } } }
+      yield* world.assign(A, canary)
+      expect(yield* isCanary).toEqual([false, true])
+      yield* world.assign({ ...canary, ...endpoint(A) }, B)
+      expect(yield* isCanary).toEqual([true, false])
+    }))
+
   test("what calls see goes to the checks", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()

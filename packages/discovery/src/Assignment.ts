@@ -188,7 +188,7 @@ const endpointsOf = (
     if (found === undefined) continue
     const endpoint = endpointOf(found.message, addresses, found.path, errors)
     if (endpoint === undefined) continue
-    const hashKey = metadata?.filterMetadata["envoy.lb"]?.["hash_key"]
+    const { canary, hash_key: hashKey } = metadata?.filterMetadata["envoy.lb"] ?? {}
     endpoints.push({
       ...endpoint,
       host: {
@@ -198,6 +198,7 @@ const endpointsOf = (
         locality: locality === undefined ? "" : Localities.nameOf(locality),
         localityWeight,
         ...(typeof hashKey === "string" ? { hashKey } : {}),
+        isCanary: canary === true,
         healthStatus
       }
     })

@@ -38,6 +38,8 @@ export interface Host {
   readonly localityWeight: number
   /** What hashing policies place it by; empty: its address. */
   readonly hashKey: string
+  /** It runs what is being tried out (`canary` of `envoy.lb`): told to people and policies, and of no weight here. */
+  readonly isCanary: boolean
   readonly healthStatus: HealthStatus
   /** `disable_active_health_check`. */
   readonly isUnchecked: boolean
@@ -60,6 +62,7 @@ export const make = (address: string, given: Partial<Host> = {}): Host => ({
   locality: "",
   localityWeight: 0,
   hashKey: "",
+  isCanary: false,
   healthStatus: "UNKNOWN",
   isUnchecked: false,
   ...given
@@ -99,6 +102,7 @@ export const isSame = (self: Host, other: Host): boolean =>
     self.localityWeight === other.localityWeight &&
     self.hashKey === other.hashKey &&
     self.healthStatus === other.healthStatus &&
+    self.isCanary === other.isCanary &&
     self.isUnchecked === other.isUnchecked &&
     self.addresses.length === other.addresses.length &&
     self.addresses.every((address, index) => address === other.addresses[index]))

@@ -6,6 +6,7 @@ import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
 import * as Endpoint from "@effect-xds/discovery/Endpoint"
+import * as Host from "@effect-xds/discovery/Host"
 import { ClusterSchema, Cluster_CustomClusterTypeSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
@@ -56,7 +57,7 @@ describe("an assignment", () => {
                 },
                 healthStatus: "DEGRADED",
                 loadBalancingWeight: 3,
-                metadata: { filterMetadata: { "envoy.lb": { hash_key: "k" } } }
+                metadata: { filterMetadata: { "envoy.lb": { hash_key: "k", canary: true } } }
               },
               { endpointName: "n" }
             ]
@@ -89,6 +90,7 @@ describe("an assignment", () => {
       checkAddress: "10.0.0.1:90",
       checkHostname: "check",
       hashKey: "k",
+      isCanary: true,
       healthStatus: "DEGRADED",
       hostname: "h",
       isUnchecked: true,
@@ -97,7 +99,13 @@ describe("an assignment", () => {
       priority: 1,
       weight: 3
     })
-    expect(hosts[1]).toMatchObject({ address: "10.0.0.9:9", hostname: "named", priority: 1, weight: 1 })
+    expect(hosts[1]).toMatchObject({
+      address: "10.0.0.9:9",
+      hostname: "named",
+      isCanary: false,
+      priority: 1,
+      weight: 1
+    })
     expect(hosts.slice(2).map(({ address, checkAddress }) => [address, checkAddress])).toEqual([
       ["/run/p", "/run/p"],
       ["10.0.0.1:80", "10.0.0.2:91"],
@@ -540,5 +548,32 @@ describe("a cluster", () => {
       Either.left("eds_cluster_config.eds_config: there is no source of endpoints; say ads, self or another")
     )
     expect(Either.isLeft(Assignment.decoder.decode(new Uint8Array([255])))).toBe(true)
+  })
+})
+
+describe("a host", () => {
+  it("★ is another one if any of its fields is", () => {
+    const host = Host.make("10.0.0.1:80")
+    expect(Host.isSame(host, { ...host })).toBe(true)
+    const others: { readonly [Key in keyof Host.Host]: Host.Host[Key] } = {
+      id: "b",
+      address: "b",
+      addresses: ["10.0.0.1:80", "b"],
+      checkAddress: "b",
+      hostname: "b",
+      checkHostname: "b",
+      weight: 2,
+      priority: 1,
+      locality: "b",
+      localityWeight: 1,
+      hashKey: "b",
+      isCanary: true,
+      healthStatus: "DRAINING",
+      isUnchecked: true
+    }
+    for (const [field, value] of Object.entries(others)) {
+      expect([field, Host.isSame(host, { ...host, [field]: value })]).toEqual([field, false])
+    }
+    expect(Object.keys(others).sort()).toEqual(Object.keys(host).sort())
   })
 })

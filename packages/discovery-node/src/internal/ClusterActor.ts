@@ -441,6 +441,7 @@ export class ClusterActor {
       weight: host.weight,
       priority: host.priority,
       locality: host.locality,
+      isCanary: host.isCanary,
       health: HealthFlags.healthOf(flags),
       flags: HealthFlags.names(flags),
       isRouted: HostSet.isRouted(set.hosts, member),
