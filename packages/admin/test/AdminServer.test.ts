@@ -48,7 +48,7 @@ const serve = (options: AdminServer.ListenOptions = {}) =>
 const eventually = <A>(effect: Effect.Effect<A>, isDone: (value: A) => boolean) =>
   effect.pipe(
     Effect.filterOrFail(isDone, (value) => new Error(`not yet: ${JSON.stringify(value)}`)),
-    Effect.retry(Schedule.spaced("5 millis").pipe(Schedule.upTo("4 seconds")))
+    Effect.retry(Schedule.spaced("5 millis").pipe(Schedule.upTo("30 seconds")))
   )
 
 const node = (group: string) =>
@@ -342,12 +342,12 @@ describe("AdminServer", () => {
       const store = yield* SnapshotStore.SnapshotStore
       const clusters = Array.from({ length: 5_000 }, (_, index) => cluster(`${index}`.padStart(1_000, "x")))
       yield* store.set("edge", Snapshot.make({ clusters }))
-      for (const idleTimeout of [30_000, 50]) {
+      for (const idleTimeout of [30_000, 1_000]) {
         const { get, open } = yield* serve({ maxRequests: 1, idleTimeout })
         const abort = yield* open("/config_dump")
         expect((yield* get("/healthz")).status).toBe(503)
         // The first leaves, the second stays and reads nothing.
-        if (idleTimeout > 50) abort()
+        if (idleTimeout > 1_000) abort()
         yield* eventually(get("/healthz"), ({ status }) => status === 200)
         abort()
       }

@@ -171,11 +171,15 @@ describe("a text that quotes a secret", () => {
   it("takes little time, however the text is made", () => {
     const secrets = Array.from({ length: 60 }, () => utf8(randomBytes(700).toString("base64")))
     for (const said of ["A".repeat(20_000), '"a\\'.repeat(6_000), 'secret=\\"'.repeat(2_000), "\\u00".repeat(5_000)]) {
-      const before = process.cpuUsage()
-      Redaction.values(said, secrets)
-      Redaction.strict(said)
-      const { system, user } = process.cpuUsage(before)
-      expect((user + system) / 1_000).toBeLessThan(400)
+      const taken = (): number => {
+        const before = process.cpuUsage()
+        Redaction.values(said, secrets)
+        Redaction.strict(said)
+        const { system, user } = process.cpuUsage(before)
+        return (user + system) / 1_000
+      }
+      // Other threads of the process are counted, too: what it takes is the least of several.
+      expect(Math.min(taken(), taken(), taken())).toBeLessThan(400)
     }
   })
 

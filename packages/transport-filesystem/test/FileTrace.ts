@@ -132,7 +132,7 @@ export const play = (script: string) =>
       run(line)
       const isThere = () => JSON.stringify(outcome()) === JSON.stringify(expected)
       // What is there when the time is up is shown by the comparison.
-      yield* Effect.promise(() => vi.waitUntil(isThere, { timeout: 5_000, interval: 1 }).catch(() => undefined))
+      yield* Effect.promise(() => vi.waitUntil(isThere, { timeout: 20_000, interval: 1 }).catch(() => undefined))
       found.push(line, ...outcome())
       heard = []
       for (const [file, state] of standsNow()) stands.set(file, state)
