@@ -4206,8 +4206,8 @@ export const mutations = [
     fault: "of several responses only the last one's time to its ACK is measured",
     file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "this.unacked = withLast(this.unacked,",
-    becomes: "this.unacked = withLast(noneUnacked,"
+    line: "this.unacked = withLast(oneUnacked, this.unacked,",
+    becomes: "this.unacked = withLast(oneUnacked, noneUnacked,"
   },
   {
     fault: "a step that is not over is forgotten",
@@ -4405,5 +4405,19 @@ export const mutations = [
     by: "packages/discovery-node/test/nodeProber.test.ts",
     line: "if (running === done && session === on) finish(network(why))",
     becomes: 'if (running === done && session === on) finish(network(""))'
+  },
+  {
+    fault: "Connect: the last message of a stream that rests is counted for ever",
+    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    line: "onHeld(left > 0 ? size : 0)",
+    becomes: "onHeld(size)"
+  },
+  {
+    fault: "Connect: what waits in a stream is in no count",
+    file: "packages/transport-connect/src/internal/ConnectStream.ts",
+    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    line: "this.shared.held.set(this, streamWindow)",
+    becomes: ""
   }
 ]

@@ -4,11 +4,12 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import * as Request from "@effect-xds/core/Request"
 import type { ServerTransport } from "@effect-xds/transport"
+import type { Holder } from "@effect-xds/transport/ByteBudget"
 import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
 import * as Struct from "effect/Struct"
 import type * as ConnectServerMetrics from "../ConnectServerMetrics.js"
-import type { Shared } from "./GrpcStream.js"
+import { type Shared, streamWindow } from "./GrpcStream.js"
 
 /** Which HTTP request a call is. */
 export interface Call {
@@ -59,7 +60,7 @@ const fromError = (cause: unknown): Status.Status => {
 /** Fields that are read at a time. */
 const fieldsAtATime = 2048
 
-export class ConnectStream implements ServerTransport.AcceptedStream {
+export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
   readonly method: ServerTransport.Method
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
@@ -112,6 +113,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream {
     this.#open = false
     this.#handler = undefined
     this.#status = status
+    this.shared.held.delete(this)
     this.shared.calls.delete(this)
     this.signal.removeEventListener("abort", this.#onAbort)
     this.call.onEnd()
@@ -146,17 +148,31 @@ export class ConnectStream implements ServerTransport.AcceptedStream {
     if (wanted) this.#readOn()
   }
 
+  /** What this stream holds is more than the server has room for. */
+  evict(): void {
+    const text = "this server holds as many bytes of requests that are not read as it may; try again later"
+    this.refuse("too many unread bytes", Status.make("RESOURCE_EXHAUSTED", text))
+  }
+
+  /** It may be the one that had to give way. */
+  #isOver(): boolean {
+    return !this.#open
+  }
+
   /** Takes every request of a stream. Never rejects. */
   async readAll(requests: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       for await (const bytes of requests) {
         if (!(await this.request(bytes))) return
-        // What comes now waits where it is.
+        // What comes now waits where it is: as much as its window lets through.
         while (!this.#wanted && this.#open) {
+          this.shared.held.set(this, streamWindow)
+          if (this.#isOver()) break
           await new Promise<void>((resolve) => {
             this.#readOn = resolve
           })
         }
+        this.shared.held.delete(this)
       }
     } catch (cause) {
       if (!this.signal.aborted) {

@@ -147,7 +147,8 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
       const end = Math.min(chunk.length, at + left)
       size += end - at
       left -= end - at
-      onHeld(size)
+      // ★ What is whole is on its way to the server: a stream that rests holds nothing.
+      onHeld(left > 0 ? size : 0)
       if (end > at) {
         const piece = chunk.subarray(at, end)
         if (text === undefined) yield piece
