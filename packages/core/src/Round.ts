@@ -89,6 +89,7 @@ export interface Round {
 }
 
 const nobody: ReadonlyArray<string> = []
+const oneType: ReadonlyArray<string> = [""]
 const first = Number.NEGATIVE_INFINITY
 
 /**
@@ -115,7 +116,7 @@ export const turn = (self: Round, typeUrl: string, place: number): Round => ({
   // Copies, not literals: see `Subscription.noSent`.
   ...self,
   place,
-  turned: self.turned.concat(typeUrl)
+  turned: self.turned.length === 0 ? oneType.with(0, typeUrl) : [...self.turned, typeUrl]
 })
 
 /**

@@ -160,10 +160,11 @@ const noneOpen: ReadonlyArray<Open> = []
 /**
  * No response: what notes of responses are copies of. ★ Where a herd of newcomers has come, V8 takes it that what a literal makes
  * lives long, and makes it where only full collections find it: a hundred megabytes of notes that an ACK had ended. Of copies,
- * and of arrays that `concat` makes, it does not. `at` is a number with a fraction from the beginning, so that none is made anew.
+ * as spreading and `with` make them, it does not. `at` is a number with a fraction from the beginning, so that none is made anew.
  */
 export const noSent: Sent = { nonce: "", version: "", at: Number.POSITIVE_INFINITY }
 const noOpen: Open = { ...noSent, heartbeats: noList }
+const oneOpen: ReadonlyArray<Open> = [noOpen]
 
 /** Types that are not in the table come last: nothing the table knows refers to them. */
 const lastOrder = 100
@@ -993,7 +994,8 @@ export const send = (
   }
   if (before?.mark !== undefined) self.before = isWild(before) ? before.mark.fingerprints : before.names
   self.sent = sent
-  self.open = (self.open.length < maxOpen ? self.open : self.open.slice(1)).concat(open)
+  self.open =
+    self.open.length === 0 ? oneOpen.with(0, open) : [...self.open.slice(self.open.length < maxOpen ? 0 : 1), open]
   if (update) self.awaited = sent
 }
 

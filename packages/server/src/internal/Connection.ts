@@ -128,6 +128,7 @@ const maxUnacked = 64
 const noneUnacked: ReadonlyArray<Unacked> = []
 /** What notes are copies of, here and below: see `noSent` in core's Subscription. */
 const noUnacked: Unacked = { typeUrl: "", nonce: "", since: Number.POSITIVE_INFINITY }
+const oneUnacked: ReadonlyArray<Unacked> = [noUnacked]
 /** As long as one can become. */
 const longestNonce = String(Number.MAX_SAFE_INTEGER)
 const noneOversized: ReadonlyMap<string, number> = new Map()
@@ -210,10 +211,11 @@ interface Unanswered {
 
 const nothingUnanswered: ReadonlyArray<Unanswered> = []
 const noUnanswered: Unanswered = { typeUrl: "", nonce: "", resources: [] }
+const oneUnanswered: ReadonlyArray<Unanswered> = [noUnanswered]
 
-/** The list with one more at its end; of those before it, the newest `most - 1`. */
-const withLast = <A>(all: ReadonlyArray<A>, one: A, most: number): ReadonlyArray<A> =>
-  (all.length < most ? all : all.slice(1)).concat(one)
+/** The list with one more at its end; of those before it, the newest `most - 1`. `single`: a list of one, to copy. */
+const withLast = <A>(single: ReadonlyArray<A>, all: ReadonlyArray<A>, one: A, most: number): ReadonlyArray<A> =>
+  all.length === 0 ? single.with(0, one) : [...(all.length < most ? all : all.slice(1)), one]
 
 /** One stream of one client. */
 export class Connection implements ServerTransport.StreamHandler, Work, Holder {
@@ -777,7 +779,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     if (from === undefined || from < 0 || from === ServerStream.revision(this.stream, typeUrl)) return
     const since = this.groupOf()?.changes.after(typeUrl, from)
     if (since === undefined) return
-    this.unacked = withLast(this.unacked, { ...noUnacked, typeUrl, nonce, since }, maxUnacked)
+    this.unacked = withLast(oneUnacked, this.unacked, { ...noUnacked, typeUrl, nonce, since }, maxUnacked)
   }
 
   /** Takes out what is answered by an answer: clients may answer only the last of several responses. */
@@ -852,7 +854,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     }))
     if (response.resources.length > 0 && !this.accepted.method.unary) {
       const one = { ...noUnanswered, typeUrl, nonce, resources: response.resources }
-      this.unanswered = withLast(this.unanswered, one, maxUnanswered)
+      this.unanswered = withLast(oneUnanswered, this.unanswered, one, maxUnanswered)
     }
     this.judgeSize(typeUrl, nonce, size)
     // Before the write: a transport may give credit back while it is being written to.
