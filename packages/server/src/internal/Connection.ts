@@ -209,6 +209,10 @@ interface Unanswered {
   readonly resources: ReadonlyArray<Resource>
 }
 
+/** Nothing is ever put into it. */
+const noInputs: Array<ServerStream.Input> = []
+const oneInput: ReadonlyArray<ServerStream.Input> = [{ _tag: "Writable" }]
+
 const nothingUnanswered: ReadonlyArray<Unanswered> = []
 const noUnanswered: Unanswered = { typeUrl: "", nonce: "", resources: [] }
 const oneUnanswered: ReadonlyArray<Unanswered> = [noUnanswered]
@@ -222,7 +226,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private phase: Phase = { _tag: "Opening" }
   private node: Client.NodeIdentity | undefined
   private stream: ServerStream.ServerStream
-  private readonly inputs: Array<ServerStream.Input> = []
+  private inputs = noInputs
   /** What the client may quote if it rejects it. */
   private unanswered = nothingUnanswered
   private stepping = false
@@ -297,7 +301,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
         return
       }
       case "Serving":
-        this.inputs.push({ _tag: "Request", request: this.withoutSecrets(withoutNode(request)) })
+        this.queue({ _tag: "Request", request: this.withoutSecrets(withoutNode(request)) })
         return this.run()
       case "Ended":
         return
@@ -308,7 +312,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.credit = true
     this.held = false
     if (this.phase._tag !== "Serving") return
-    this.inputs.push({ _tag: "Writable" })
+    this.queue({ _tag: "Writable" })
     this.run()
   }
 
@@ -577,8 +581,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.span?.attribute("xds.node.id", this.node?.id)
     this.span?.attribute("xds.group", name)
     this.environment.publish(() => ({ _tag: "Connected", client: this.client() }))
-    if (this.credit) this.inputs.push({ _tag: "Writable" })
-    for (const request of requests) this.inputs.push({ _tag: "Request", request: this.withoutSecrets(request) })
+    if (this.credit) this.queue({ _tag: "Writable" })
+    for (const request of requests) this.queue({ _tag: "Request", request: this.withoutSecrets(request) })
     this.run()
   }
 
@@ -682,6 +686,12 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.accepted.setReading?.(!busy)
   }
 
+  /** For the reducer. Mostly it is one: an array that grows keeps room for seventeen, and a stream rests most of its life. */
+  private queue(input: ServerStream.Input): void {
+    if (this.inputs.length === 0) this.inputs = oneInput.with(0, input)
+    else this.inputs.push(input)
+  }
+
   private nextInput(): ServerStream.Input | undefined {
     if (this.phase._tag !== "Serving") return undefined
     if (ServerStream.isWorking(this.stream)) return { _tag: "Continue" }
@@ -700,6 +710,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       return { _tag: "Changed", group: resources }
     }
     const input = this.inputs.shift()
+    if (this.inputs.length === 0) this.inputs = noInputs
     if (input !== undefined || !this.due) return input
     this.due = false
     return { _tag: "Deadline" }
@@ -918,7 +929,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     // Leaves while the group is still known.
     this.environment.leave(this)
     this.phase = ended
-    this.inputs.length = 0
+    this.inputs = noInputs
     this.unfinished = undefined
     this.indexing = undefined
     this.unanswered = nothingUnanswered

@@ -117,13 +117,13 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #reader: LengthPrefixedMessage.Reader<InitialVersions.Sieve>
   /** A stream that was closed does not know it any more. */
   readonly #session: Http2Session | undefined
+  readonly headers: Readonly<Record<string, string>>
   #handler: ServerTransport.StreamHandler | undefined
   #open = true
   #waiting = false
   /** What is left of a large body. */
   #rest: Uint8Array | undefined
   #timer: NodeJS.Timeout | undefined
-  #headers: Readonly<Record<string, string>> | undefined
   /** A request is being read, or reading goes on in another turn. */
   #reading = false
   /** A chunk is being read now. */
@@ -152,16 +152,14 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     readonly method: ServerTransport.Method,
     readonly peer: ServerTransport.Peer,
     private readonly intake: Intake,
-    private readonly rawHeaders: IncomingHttpHeaders
+    headers: IncomingHttpHeaders
   ) {
+    // Those of Node take four times as much, for as long as the stream is open.
+    this.headers = RequestHeaders.plain(headers)
     this.#session = stream.session
     // Only incremental clients say what they hold.
     const sieve = method.protocol === "Incremental" ? this.#sieve : undefined
     this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, sieve)
-  }
-
-  get headers(): Readonly<Record<string, string>> {
-    return (this.#headers ??= RequestHeaders.plain(this.rawHeaders))
   }
 
   /** Answers with headers and hands the stream to the server. */
@@ -219,7 +217,9 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), this.shared.shutdownGrace)
   }
 
-  readonly shutdown = (status: Status.Status): void => this.#finish(status, status.message)
+  shutdown(status: Status.Status): void {
+    this.#finish(status, status.message)
+  }
 
   /** Ends the stream on the transport's part: the server is told, the client too. */
   #finish(status: Status.Status, reason: string): void {
