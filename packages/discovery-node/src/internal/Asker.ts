@@ -35,9 +35,6 @@ export const unwritable = network(
   "the question cannot be written: a name or a header has a character that it cannot have"
 )
 
-/** Why a connection is gone. */
-export const gone = {
-  byError: ({ message }: Error): string => message,
-  byEnd: (): string => "the host closed the connection",
-  byClose: (): string => "the connection was closed"
-}
+/** Why a connection is gone, where there is no error. */
+export const hasEnded = "the host closed the connection"
+export const isClosed = "the connection was closed"

@@ -9,7 +9,7 @@ import * as ProbeAnswer from "@effect-xds/discovery/ProbeAnswer"
 import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
-import { type Asker, connect, endpointOf, gone, headerText, network, unwritable } from "./Asker.js"
+import { type Asker, connect, endpointOf, headerText, isClosed, network, unwritable } from "./Asker.js"
 import { Http1Response } from "./Http1Response.js"
 
 /** RFC 9110, section 9.3: those of which a server expects a body. */
@@ -94,8 +94,8 @@ export const make = (target: Target, probe: Probe.Http): Asker => {
       look(opened)
     })
     opened.on("end", ends)
-    opened.on("error", (error) => fails(gone.byError(error)))
-    opened.on("close", () => fails(gone.byClose()))
+    opened.on("error", (error) => fails(error.message))
+    opened.on("close", () => fails(isClosed))
     return opened
   }
 

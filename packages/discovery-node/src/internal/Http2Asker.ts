@@ -8,7 +8,7 @@ import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import { HealthCheckRequestSchema } from "@effect-xds/proto/grpc/health/v1/health"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
-import { type Asker, connect, endpointOf, gone, headerText, network, unwritable } from "./Asker.js"
+import { type Asker, connect, endpointOf, headerText, hasEnded, isClosed, network, unwritable } from "./Asker.js"
 import * as Hpack from "./Hpack.js"
 import { type Headers, Http2Connection, type Question } from "./Http2Connection.js"
 
@@ -178,9 +178,9 @@ export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
       // One that nobody waits for is given up at once.
       if (opened.fault !== undefined || (opened.isClosing && running === undefined)) lost(opened.fault ?? "GOAWAY")
     })
-    connection.on("error", (error) => lost(gone.byError(error)))
-    connection.on("end", () => lost(gone.byEnd()))
-    connection.on("close", () => lost(gone.byClose()))
+    connection.on("error", (error) => lost(error.message))
+    connection.on("end", () => lost(hasEnded))
+    connection.on("close", () => lost(isClosed))
     return opened
   }
 

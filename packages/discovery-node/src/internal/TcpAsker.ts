@@ -3,7 +3,7 @@ import type { Result } from "@effect-xds/discovery/HealthCheck"
 import * as Payload from "@effect-xds/discovery/Payload"
 import type { Tcp } from "@effect-xds/discovery/Probe"
 import type * as Net from "node:net"
-import { type Asker, connect, endpointOf, gone, network } from "./Asker.js"
+import { type Asker, connect, endpointOf, hasEnded, isClosed, network } from "./Asker.js"
 
 export const make = (address: string, { receive, send }: Tcp, reuseConnection: boolean): Asker => {
   const endpoint = endpointOf(address)
@@ -38,9 +38,9 @@ export const make = (address: string, { receive, send }: Tcp, reuseConnection: b
       running.payload = Payload.push(running.payload, bytes)
       if (Payload.isFound(running.payload)) finish({ _tag: "Success", closes: !reuseConnection })
     })
-    opened.on("error", (error) => lost(gone.byError(error)))
-    opened.on("end", () => lost(gone.byEnd()))
-    opened.on("close", () => lost(gone.byClose()))
+    opened.on("error", (error) => lost(error.message))
+    opened.on("end", () => lost(hasEnded))
+    opened.on("close", () => lost(isClosed))
     return opened
   }
 

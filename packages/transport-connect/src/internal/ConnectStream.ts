@@ -154,11 +154,6 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
     this.refuse("too many unread bytes", Status.make("RESOURCE_EXHAUSTED", text))
   }
 
-  /** It may be the one that had to give way. */
-  #isOver(): boolean {
-    return !this.#open
-  }
-
   /** Takes every request of a stream. Never rejects. */
   async readAll(requests: AsyncIterable<Uint8Array>): Promise<void> {
     try {
@@ -166,11 +161,12 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
         if (!(await this.request(bytes))) return
         // What comes now waits where it is: as much as its window lets through.
         while (!this.#wanted && this.#open) {
-          this.shared.held.set(this, streamWindow)
-          if (this.#isOver()) break
-          await new Promise<void>((resolve) => {
+          const goesOn = new Promise<void>((resolve) => {
             this.#readOn = resolve
           })
+          // It may be the one that has to give way: then it goes on at once, to its end.
+          this.shared.held.set(this, streamWindow)
+          await goesOn
         }
         this.shared.held.delete(this)
       }
