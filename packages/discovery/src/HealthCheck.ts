@@ -52,7 +52,8 @@ export const maxWhy = 200
  */
 export const isResult = (value: unknown): value is Result =>
   Predicate.hasProperty(value, "_tag") &&
-  (value._tag === "Success" || value._tag === "Immediate" || value._tag === "Retriable" || value._tag === "Network")
+  (value._tag === "Success" || value._tag === "Immediate" || value._tag === "Retriable" || value._tag === "Network") &&
+  (!Predicate.hasProperty(value, "why") || value.why === undefined || Predicate.isString(value.why))
 
 /**
  * What happens.

@@ -38,7 +38,7 @@ export interface Host {
   readonly localityWeight: number
   /** What hashing policies place it by; empty: its address. */
   readonly hashKey: string
-  /** It runs what is being tried out (`canary` of `envoy.lb`): told to people and policies, and of no weight here. */
+  /** It runs what is being tried out (`canary` of `envoy.lb`): told to people, and of no weight here. */
   readonly isCanary: boolean
   readonly healthStatus: HealthStatus
   /** `disable_active_health_check`. */

@@ -377,3 +377,13 @@ it("is what a reference says that reads all results anew each time", () => {
     { numRuns: 300 }
   )
 })
+
+describe("what a prober gives back", () => {
+  it.each([ok, reset, no, again, { _tag: "Network", why: undefined }])("%j is a result", (value) => {
+    expect(HealthCheck.isResult(value)).toBe(true)
+  })
+
+  it.each([undefined, null, "Success", {}, { _tag: "Timeout" }, { _tag: "Network", why: 5 }])("%j is none", (value) => {
+    expect(HealthCheck.isResult(value)).toBe(false)
+  })
+})
