@@ -5,49 +5,49 @@
 const server = [
   {
     fault: "a NACK advances the accepted version",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "next.nacked = { nonce: answered, version, at: now, error }",
     becomes: "next.acked = next.nacked = { nonce: answered, version, at: now, error }"
   },
   {
     fault: "a NACK causes a resend",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "next.nacked = { nonce: answered, version, at: now, error }",
-    becomes: "next.nacked = { nonce: answered, version, at: now, error }; next.owed = true"
+    becomes: "next.nacked = { nonce: answered, version, at: now, error }; next.mustReply = true"
   },
   {
     fault: "what is asked for after the group was cleared waits without a word",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(known))) {",
     becomes: "if (first && self.group === undefined) {"
   },
   {
     fault: "the words of a NACK of an older response are lost",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)",
     becomes: "const noted = before"
   },
   {
     fault: "responses that are never answered are all remembered",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "const maxOpen = 64",
     becomes: "const maxOpen = Number.POSITIVE_INFINITY"
   },
   {
     fault: "the caller's label gives way to another while deletions wait",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "others.length === 0 || self.version !== Digest.toHex(self.digest)",
     becomes: "others.length === 0"
   },
   {
     fault: "a stale nonce is accepted",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
     becomes: "false"
   },
   {
     fault: "a nonce of an earlier stream makes the first request stale",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
     becomes: 'request.responseNonce !== "" && self.sent?.nonce !== request.responseNonce'
   },
@@ -67,1001 +67,1001 @@ const server = [
   },
   {
     fault: "a subscription to a name that is held is not answered",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "      added.push(name)\n",
     becomes: "      if (!Subscriptions.hasName(next, name)) added.push(name)\n"
   },
   {
     fault: "names added at an unchanged version are not answered",
-    file: "Subscription.ts",
-    line: "self.forced = Steps.toEnd(withNames(self.forced, names))",
-    becomes: "self.forced = Steps.toEnd(withNames(self.forced, []))"
+    file: "server/Subscription.ts",
+    line: "self.requested = Steps.toEnd(withNames(self.requested, names))",
+    becomes: "self.requested = Steps.toEnd(withNames(self.requested, []))"
   },
   {
     fault: "the wildcard returns when the list of names is empty again",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "if (first && resourceNames.length === 0) {",
     becomes: "if (resourceNames.length === 0) {"
   },
   {
     fault: "names do not end the wildcard of state of the world",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "yield* Subscriptions.endWildcard(next)",
     becomes: ""
   },
   {
     fault: "the first name ends the wildcard of incremental",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: 'if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"',
     becomes: 'if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "none"'
   },
   {
     fault: "unsubscribing `*` ends a wildcard that was never named",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: 'if (next.wildcard === "explicit") yield* Subscriptions.dropWildcard(next)',
     becomes: "yield* Subscriptions.dropWildcard(next)"
   },
   {
     fault: "a name given up under the wildcard is not answered",
-    file: "Incremental.ts",
-    line: 'if (next.wildcard !== "none") next.forced = HashSet.add(next.forced, name)',
+    file: "server/Incremental.ts",
+    line: 'if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)',
     becomes: ""
   },
   {
     fault: "names that remain after the wildcard forget what it brought",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "if (isWild(self) && held !== undefined) yield* keepHeld(self, held, HashMap.keys(self.names))",
     becomes: ""
   },
   {
     fault: "`*` asked for again is not answered",
-    file: "Subscription.ts",
-    line: "  self.resync = true\n",
+    file: "server/Subscription.ts",
+    line: "  self.resendAll = true\n",
     becomes: "\n"
   },
   {
     fault: "removed_resources forgets what was deleted",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "else if (Subscriptions.isRemoved(removals, name)) gone.push(name)",
     becomes: ""
   },
   {
     fault: "removed_resources forgets what never existed",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)",
     becomes: ""
   },
   {
     fault: "an unknown virtual host is put into removed_resources",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)",
     becomes: "gone.push(name)"
   },
   {
     fault: "initial_resource_versions is ignored",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "next.initial = initialResourceVersions",
     becomes: ""
   },
   {
     fault: "what the client holds from an earlier stream and is gone is not taken away",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (resource === undefined || (mayHaveOthers &&",
     becomes: "if (resource !== undefined && (mayHaveOthers &&"
   },
   {
     fault: "endpoints are not sent again after their cluster",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)",
     becomes: "before.typeUrl === ResourceType.Cluster.typeUrl) return Steps.of(undefined)"
   },
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
-    file: "ServerStream.ts",
-    line: "      insistent.insisted = yield* Subscriptions.withNames(insistent.insisted, self.warming)\n",
+    file: "server/ServerStream.ts",
+    line: "      insistent.resendEvenIfHeld = yield* Subscriptions.withNames(insistent.resendEvenIfHeld, self.warming)\n",
     becomes: ""
   },
   {
     fault: "the listener of a route configuration that is sent again is not opened",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)",
     becomes: ""
   },
   {
     fault: "deletions go out first",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (turn !== undefined) {\n    const index",
     becomes: "if (turn !== undefined && last < 0) {\n    const index"
   },
   {
     fault: "deletions go out in the order of changes",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const last = subscriptions.findLastIndex(",
     becomes: "const last = subscriptions.findIndex("
   },
   {
     fault: "deletions go out before the changes are acknowledged",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const gates = gatesOf(self, now, () => true)",
     becomes: "const gates = gatesOf(self, now, () => false)"
   },
   {
     fault: "the first type that has something to send always wins",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (due === undefined || subscription.order <= round.place) return false",
     becomes: "if (due === undefined) return false"
   },
   {
     fault: "a round does not keep the state of the group that it is of",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "return isAgain ? group : newest",
     becomes: "return newest"
   },
   {
     fault: "a round keeps its state although nothing of it went out",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "(each) => each.order <= place && Due.isChanged(found, self.options.protocol, each, newest)",
     becomes: "(each) => Due.isChanged(found, self.options.protocol, each, newest)"
   },
   {
     fault: "what had its turn in a round goes before what refers to it there",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "return !isBehind && (",
     becomes: "return ("
   },
   {
     fault: "a phase waits for later responses, too",
-    file: "Round.ts",
+    file: "server/Round.ts",
     line: "if (!awaited.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self",
     becomes: "if (awaited.length > 0) return { ...self, group, gates: awaited, changed: self.changed || changed }"
   },
   {
     fault: "a phase that waits does not take on what is taken back",
-    file: "Round.ts",
+    file: "server/Round.ts",
     line: "return self.group === group && self.changed === (self.changed || changed)",
     becomes: "return true"
   },
   {
     fault: "a phase opens by the ACK of an older response",
-    file: "Round.ts",
+    file: "server/Round.ts",
     line: "gate.typeUrl !== typeUrl || Number(gate.nonce) > Number(nonce)",
     becomes: "gate.typeUrl !== typeUrl"
   },
   {
     fault: "a phase waits for an ACK for ever",
-    file: "ServerStream.ts",
-    line: "const until = awaited.at + phaseDeadline",
+    file: "server/ServerStream.ts",
+    line: "const until = unackedUpdate.at + phaseDeadline",
     becomes: "const until = never"
   },
   {
     fault: "each later change waits for a rejected response again",
-    file: "ServerStream.ts",
-    line: "const until = awaited.at + phaseDeadline",
+    file: "server/ServerStream.ts",
+    line: "const until = unackedUpdate.at + phaseDeadline",
     becomes: "const until = now + phaseDeadline"
   },
   {
     fault: "heartbeats wait for changes that never stop",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (renews) next.renewedAt = now",
     becomes: "if (renews && overdue.length < 0) next.renewedAt = now"
   },
   {
     fault: "what the stream names is deleted with the ACK of its routes",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
     becomes: "const isNeeded = false"
   },
   {
     fault: "a deletion by itself waits because the stream names the resource",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
     becomes: "const isNeeded = makeBeforeBreak && !Subscriptions.isWild(each)"
   },
   {
     fault: "under a wildcard deletions wait longer than the phases",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
     becomes: "const isNeeded = makeBeforeBreak && phase.changed"
   },
   {
     fault: "a round whose phases are not over is forgotten when something is deleted",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const changed = completed.changed || gatesOf(self, now, isLate).length > 0",
     becomes: "const changed = completed.changed"
   },
   {
     fault: "a name that is given up is deleted later",
-    file: "Incremental.ts",
-    line: "if (!Subscriptions.isWild(next)) next.lingering = Subscriptions.without(next.lingering, [name])",
+    file: "server/Incremental.ts",
+    line: "if (!Subscriptions.isWild(next)) next.pendingRemovals = Subscriptions.without(next.pendingRemovals, [name])",
     becomes: ""
   },
   {
     fault: "a deletion whose time has come is sent although the resource is back",
-    file: "Due.ts",
+    file: "server/Due.ts",
     line: "if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue\n    if (isLost(protocol, self, newest, name)) found.add(name)",
     becomes: "if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue\n    found.add(name)"
   },
   {
     fault: "what the client never accepted is deleted like everything else",
-    file: "Subscription.ts",
-    line: "if (doubt === undefined || !isRejected(self) || Number(since) < Number(doubt.nonce)) return false",
-    becomes: "if (doubt !== null) return false"
+    file: "server/Subscription.ts",
+    line: "if (beforeRejection === undefined || !isRejected(self) || Number(since) < Number(beforeRejection.nonce)) return false",
+    becomes: "if (beforeRejection !== null) return false"
   },
   {
     fault: "what the client accepted goes with a correction",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: 'return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)',
     becomes: "return true"
   },
   {
     fault: "a correction waits for its phase",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)",
     becomes: "isFirstPhase(subscription) || isOpen || now >= renewAt"
   },
   {
     fault: "routes of clusters that were rejected and taken back are sent",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "self.round = { ...self.round, changes: { ...phase, anew: true } }",
     becomes: ""
   },
   {
     fault: "a correction makes routes wait anew",
-    file: "Round.ts",
+    file: "server/Round.ts",
     line: "anew: false, limit: opensAt(self) }",
     becomes: "anew: false, limit: self.limit }"
   },
   {
     fault: "a large response is not split",
-    file: "ResponseParts.ts",
+    file: "server/ResponseParts.ts",
     line: "if (whole <= maxBytes) return response",
     becomes: "if (whole > 0) return response"
   },
   {
     fault: "the parts of a response do not go out before anything else",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (part !== undefined) return part\n",
     becomes: "if (part !== undefined && isQuiet(self, group)) return part\n"
   },
   {
     fault: "a virtual host is deleted after one that takes its domain, in parts",
-    file: "ResponseParts.ts",
+    file: "server/ResponseParts.ts",
     line: "if (compared.has(response.typeUrl)) yield* remove()",
     becomes: "if (compared.size === 0) yield* remove()"
   },
   {
     fault: "what is given up while parts go out is sent",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const isSame = subscription?.names === names && subscription.wildcard === wildcard",
     becomes: "const isSame = names !== undefined && wildcard !== undefined"
   },
   {
     fault: "what waits for an update waits for its first part only",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "return emit(self, undefined, sent, part, update, now)",
     becomes: "return emit(self, undefined, sent, part, update && false, now)"
   },
   {
     fault: "what a deleted route refers to goes before the route that the client still names",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const held = named - options.phaseDeadline",
     becomes: "const held = never; void named"
   },
   {
     fault: "deletions do not wait for the ACK of an answer that is newer than what the client has",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "(yield* isAnyNewer(subscription, fresh))",
     becomes: "false"
   },
   {
     fault: "the names that are left of a long request are gone through for each of its answers",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "for (const name of isOneSmaller ? one : other) all = HashSet.add(all, name)",
     becomes: "for (const name of isOneSmaller ? other : one) all = HashSet.add(all, name)"
   },
   {
     fault: "what a client holds that comes back is looked at all at once",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "effort += isKnown && held !== undefined ? 1 : knownPerNew",
     becomes: "effort += 0",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "what changed among many resources is found at once",
-    file: "packages/core/src/Due.ts",
+    file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "      yield* ResourceSet.differing(set, mark)\n",
+    line: "      yield* ResourceSet.differing(set, cursor)\n",
     becomes: ""
   },
   {
     fault: "listeners that are gone are taken away after the new ones",
-    file: "ResponseParts.ts",
+    file: "server/ResponseParts.ts",
     line: "const all = compared.has(response.typeUrl) ? [...removals, ...rest] : [...rest, ...removals]",
     becomes: "const all = [...rest, ...removals]"
   },
   {
     fault: "an answer takes along changes that are held",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }",
     becomes:
       "const input: Subscriptions.Flush = { set, changes, updates: updates || true, removals, ttl, maxBytes: maxResponseBytes }"
   },
   {
     fault: "what was rejected and went without a response holds routes back",
-    file: "Subscription.ts",
-    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.awaited = undefined",
+    file: "server/Subscription.ts",
+    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined",
     becomes: "void isDoubtful"
   },
   {
     fault: "what was rejected counts as corrected when only some of it went",
-    file: "Subscription.ts",
-    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.awaited = undefined",
-    becomes: "if (silent && isRejected(self)) next.awaited = undefined; void isDoubtful"
+    file: "server/Subscription.ts",
+    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined",
+    becomes: "if (silent && isRejected(self)) next.unackedUpdate = undefined; void isDoubtful"
   },
   {
     fault: "what a deleted route that comes back refers to goes before the new one",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "Due.isReturning(protocol, each, phase.group, newest)",
     becomes: "Due.isReturning(protocol, each, phase.group, phase.group)"
   },
   {
     fault: "what comes back delays deletions for as long as it likes",
-    file: "Round.ts",
+    file: "server/Round.ts",
     line: "limit: Math.min(self.limit, until)",
     becomes: "limit: self.limit"
   },
   {
     fault: "what is not in the state of a phase yet is said not to exist",
-    file: "Due.ts",
-    line: 'const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noForced',
-    becomes: "const deferred = Subscriptions.noForced; void newestSet; void deferredOf"
+    file: "server/Due.ts",
+    line: 'const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet',
+    becomes: "const deferred = Subscriptions.noNameSet; void newestSet; void deferredOf"
   },
   {
     fault: "listeners and routes do not wait for the ACK of clusters",
-    file: "Subscription.ts",
-    line: "if (update) self.awaited = sent",
+    file: "server/Subscription.ts",
+    line: "if (update) self.unackedUpdate = sent",
     becomes: ""
   },
   {
     fault: "the ACK of an older response counts for the latest",
-    file: "Subscription.ts",
-    line: "if (self.awaited !== undefined && !open.some((later) => later.nonce === self.awaited?.nonce)) next.awaited = undefined",
-    becomes: "next.awaited = undefined"
+    file: "server/Subscription.ts",
+    line: "if (self.unackedUpdate !== undefined && !open.some((later) => later.nonce === self.unackedUpdate?.nonce))\n    next.unackedUpdate = undefined",
+    becomes: "next.unackedUpdate = undefined"
   },
   {
     fault: "credit is not used up",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "  self.credit = false\n",
     becomes: "\n"
   },
   {
     fault: "a group that was never set is answered as an empty one",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const { group } = self\n",
     becomes: "const { group = ResourceGroups.empty } = self\n"
   },
   {
     fault: "two responses have one nonce",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "  self.nonces++\n",
     becomes: "  self.nonces = 1\n"
   },
   {
     fault: "a client may ask for one name more than the limit",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: 'if (names > options.maxNames) return violate(self, "TooManyNames"',
     becomes: 'if (names > options.maxNames + 1) return violate(self, "TooManyNames"'
   },
   {
     fault: "the cursor skips one revision",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "for (let index = start; index < entries.length; index++) {",
     becomes: "for (let index = start + 1; index < entries.length; index++) {"
   },
   {
     fault: "a log that does not lead from the client's revision is trusted",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "if (first !== undefined && first.from === since.token) {\n    const oldest",
     becomes: "if (first !== undefined) {\n    const oldest"
   },
   {
     fault: "a change is lost when the log was cut",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "    for (const name of HashMap.keys(self.resources)) {\n      see(name, undefined)\n",
     becomes: "    for (const name of HashMap.keys(self.resources)) {\n"
   },
   {
     fault: "a deletion is lost when the log was cut",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "      if (!HashMap.has(self.resources, name)) see(name, undefined)\n",
     becomes: ""
   },
   {
     fault: "what changed back is sent",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "if (held === now.fingerprint) return",
     becomes: ""
   },
   {
     fault: "a change of content leaves the version as it was",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "digest = Digest.add(digest, resource.digest)",
     becomes: ""
   },
   {
     fault: "a label that stays equal hides a change",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "if (old !== undefined && old.fingerprint === resource.fingerprint) {",
     becomes: "if (old !== undefined && old.version === resource.version) {"
   },
   {
     fault: "the log of changes grows without end",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "return { log: log.slice(drop), recent: [], logged: left }",
     becomes: "return { log, recent: [], logged: left }"
   },
   {
     fault: "a stream that was behind already is passed over",
-    file: "ServerStream.ts",
-    line: "if (each === undefined || each.mark !== ResourceGroups.set(before, each.typeUrl).mark) continue",
+    file: "server/ServerStream.ts",
+    line: "if (each === undefined || each.cursor !== ResourceGroups.set(before, each.typeUrl).cursor) continue",
     becomes: "if (each === undefined) continue"
   },
   {
     fault: "a response for one client's names is given to another",
-    file: "Incremental.ts",
-    line: "const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.forced) === 0",
+    file: "server/Incremental.ts",
+    line: "const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.requested) === 0",
     becomes: "const alike = wild"
   },
   {
     fault: "what was sent ahead of other changes is forgotten",
-    file: "Incremental.ts",
-    line: "next.mark = advanced ? set.mark : ResourceSet.ahead(self.mark, resources, [...missing, ...gone], aliases)",
-    becomes: "next.mark = advanced ? set.mark : self.mark"
+    file: "server/Incremental.ts",
+    line: "next.cursor = advanced ? set.cursor : ResourceSet.ahead(self.cursor, resources, [...missing, ...gone], aliases)",
+    becomes: "next.cursor = advanced ? set.cursor : self.cursor"
   },
   {
     fault: "a resource under a wildcard that is off is sent",
-    file: "Subscription.ts",
-    line: 'export const isWild = (self: Subscription): boolean => self.covered && self.wildcard !== "none"',
+    file: "server/Subscription.ts",
+    line: 'export const isWild = (self: Subscription): boolean => self.wildcardEnabled && self.wildcard !== "none"',
     becomes: 'export const isWild = (self: Subscription): boolean => self.wildcard !== "none"'
   },
   {
     fault: "a full state leaves out what waits to be deleted",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "    kept.push(each.resource)\n",
     becomes: "\n"
   },
   {
     fault: "a TTL is renewed when it is over",
-    file: "Heartbeat.ts",
+    file: "server/Heartbeat.ts",
     line: "(ttl) => ttl / 2)))",
     becomes: "(ttl) => ttl)))"
   },
   {
     fault: "a heartbeat of state of the world holds only what is due",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: 'if (self.family === "by-name") return Response.make({ ...base, resources: due })',
     becomes: "return Response.make({ ...base, resources: due })"
   },
   {
     fault: "a request that crossed the first response is not answered",
-    file: "StateOfTheWorld.ts",
-    line: "if (isCrossing && isOther && !deletionsAreSilent(before)) next.owed = true",
+    file: "server/StateOfTheWorld.ts",
+    line: "if (isCrossing && isOther && !deletionsAreSilent(before)) next.mustReply = true",
     becomes: ""
   },
   {
     fault: "the deletions of one client are told to another",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "alike && everything && self.initial.size === 0 && removed.length === 0",
     becomes: "alike && everything && self.initial.size === 0"
   },
   {
     fault: "a name given up under the wildcard takes back that it was to be sent",
-    file: "Subscription.ts",
-    line: "  if (isWild(self)) return\n  const forced",
-    becomes: "  const forced"
+    file: "server/Subscription.ts",
+    line: "  if (isWild(self)) return\n  const requested",
+    becomes: "  const requested"
   },
   {
     fault: "a version that was replaced is taken for the present one",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "return this.resources[place]?.version === version ? place : otherwise",
     becomes: "return place; void version"
   },
   {
     fault: "what a client holds is lost where its request is cut",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "this.size = length - done",
     becomes: "this.size = 0"
   },
   {
     fault: "a client is told what another one was told that holds something else",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "if (this.last?.numbers.equals(numbers) !== true)",
     becomes: "if (this.last === undefined)"
   },
   {
     fault: "an alias moves, and the resource before stays with the client",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (advanced) for (const name of changes.superseded) gone.push(name)",
     becomes: ""
   },
   {
     fault: "a resource that lost the alias it was asked for by is not removed by its own name",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)",
     becomes: ""
   },
   {
     fault: "an opener that was quoted is in removed_resources",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "for (const name of openers) removedNames.delete(name)",
     becomes: ""
   },
   {
     fault: "a host that was quoted without a version counts as held",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: 'if (isVirtualHost && version === "") continue',
     becomes: ""
   },
   {
     fault: "a name is taken away and given to another resource in one response",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "aliases.get(name)?.some((alias) => removedNames.has(alias)) === true",
     becomes: "name === undefined"
   },
   {
     fault: "a label quoted by an alias counts as held",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "version === fingerprint && others.get(name) === version",
     becomes: "others.get(name) === version"
   },
   {
     fault: "a renewal has no body after a stall of more than the TTL",
-    file: "Heartbeat.ts",
+    file: "server/Heartbeat.ts",
     line: " || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl",
     becomes: ""
   },
   {
     fault: "a renewal has no body after the NACK of a heartbeat",
-    file: "Subscription.ts",
-    line: "for (const name of sent.heartbeats) next.unrenewed = HashSet.add(next.unrenewed, name)",
+    file: "server/Subscription.ts",
+    line: "for (const name of sent.heartbeats) next.rejectedHeartbeats = HashSet.add(next.rejectedHeartbeats, name)",
     becomes: ""
   },
   {
     fault: "what a client holds with a TTL is not renewed in the first answer",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "ttl && self.initial.size > 0 ?",
     becomes: "ttl && self.initial.size < 0 ?"
   },
   {
     fault: "a heartbeat names what was never sent",
-    file: "Heartbeat.ts",
+    file: "server/Heartbeat.ts",
     line: "if (isHeld(name) || others.some(isHeld)) found.push(resource)",
     becomes: "found.push(resource)"
   },
   {
     fault: "the shortest suffix matches a host",
-    file: "VirtualHostDiscovery.ts",
+    file: "resource/VirtualHostDiscovery.ts",
     line: ".sort(([one], [other]) => other - one)",
     becomes: ".sort(([one], [other]) => one - other)"
   },
   {
     fault: "the `*` of a suffix stands for nothing",
-    file: "VirtualHostDiscovery.ts",
+    file: "resource/VirtualHostDiscovery.ts",
     line: "if (length === 0 || length >= host.length) continue",
     becomes: "if (length === 0 || length > host.length) continue"
   },
   {
     fault: "a better match that appears elsewhere concerns nobody",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "  difference.domains.length === 0 && difference.touched.size",
     becomes: "  difference.touched.size"
   },
   {
     fault: "a client that comes back by a name that another has now is not told that it is gone",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)",
     becomes: "if (!Subscriptions.hasName(self, name)) gone.push(name)"
   },
   {
     fault: "what is quoted by its own name counts as known by each alias",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (many.has(resource)) return true",
     becomes: ""
   },
   {
     fault: "what is quoted counts as known by a host whose better match is gone",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "return !resource.aliases.includes(name) && (isOther ??= holdsOthers(set, before))",
     becomes: "return false"
   },
   {
     fault: "a quoted name that was given up since counts as held by its alias",
-    file: "Incremental.ts",
-    line: "if (HashSet.size(self.insisted) > 0) return true",
+    file: "server/Incremental.ts",
+    line: "if (HashSet.size(self.resendEvenIfHeld) > 0) return true",
     becomes: ""
   },
   {
     fault: "what was given up before the first answer is not told by the alias that is left",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: ": !wild && !mayHaveOthers",
     becomes: ": !wild"
   },
   {
     fault: "a deletion that waits is forgotten when the name is given to another",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (isOther && (advanced || sent.has(name))) gone.push(name)",
     becomes: ""
   },
   {
     fault: "what comes by a name that is taken away is renewed in the same response",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "(yield* renewed(self, set, before, held, resources)).filter(isFree)",
     becomes: "yield* renewed(self, set, before, held, resources)"
   },
   {
     fault: "what is held back and then comes by no name is left with the client",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (held !== undefined) next.names = HashMap.set(next.names, name, held)",
     becomes: ""
   },
   {
     fault: "what is held back comes by the name that was taken away alone",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "if (wild || (Subscriptions.hasName(self, name) && !isTold(name)) || removedNames.has(name)) later.add(name)",
     becomes: "if (removedNames.has(name)) later.add(name)"
   },
   {
     fault: "what takes two responses lets types after it go between",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "isHalf ? self.round.place : place",
     becomes: "place"
   },
   {
     fault: "a resource that came by an alias and is asked for by its name counts as not sent",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: 'if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {',
     becomes: "if (false) {"
   },
   {
     fault: "beside a wildcard a host that leads elsewhere is not told",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "changed = [...changed, ...moved]",
     becomes: ""
   },
   {
     fault: "a lost resource is told by the name that was asked for alone",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)",
     becomes: ""
   },
   {
     fault: "a resource is left with a client that asked for it by a name that is another resource's own now",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name))",
     becomes:
       "isSome(HashMap.keys(self.names), (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
   },
   {
     fault: "openers of route configurations that are gone are remembered",
-    file: "VirtualHostOpeners.ts",
-    line: "const opened = HashSet.filter(self.opened, (name) => names.has(name))",
-    becomes: "const opened = self.opened"
+    file: "server/VirtualHostOpeners.ts",
+    line: "const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))",
+    becomes: "const opened = self.openedRoutes"
   }
 ]
 
 const client = [
   {
     fault: "client: a NACK advances the version",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "const version = error === undefined ? response.version : self.version",
     becomes: "const version = response.version"
   },
   {
     fault: "client: an ACK has no nonce",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "responseNonce: self.nonce,",
     becomes: 'responseNonce: "",'
   },
   {
     fault: "client: an error is said again with the next request",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "listed: isQuiet ? self.listed : listed",
     becomes: "listed: isQuiet ? self.listed : listed, answers: self.answers"
   },
   {
     fault: "client: a request without names is sent for a type that nobody wants",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: 'if (!self.opened) return isWanted(self) ? "first" : "nothing"',
     becomes: 'if (!self.opened) return "first"'
   },
   {
     fault: "client: a response is acknowledged before it was applied",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: 'return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"',
     becomes: 'return answer !== undefined && self.heldBackUntil === never ? "answer" : "nothing"'
   },
   {
     fault: "client: a timer is armed before there is a connection",
-    file: "ClientStream.ts",
+    file: "client/ClientStream.ts",
     line: "return flush(put(self, ClientSubscriptions.subscribe(before, input.names, input.cached)), none, now, held)",
     becomes:
       "return flush(put(self, ClientSubscriptions.arm(ClientSubscriptions.subscribe(before, input.names, input.cached), input.names, now + self.options.resourceTimeout)), none, now, held)"
   },
   {
     fault: "client: timers run on while there is no stream",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "    waiting: HashMap.map(self.waiting, () => never),\n    dueAt: never,\n",
     becomes: "\n"
   },
   {
     fault: "client: a resource that is rejected counts as missing",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]",
     becomes: "const seen = came"
   },
   {
     fault: "client: the timer of a name that was given up goes on",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "      HashMap.remove(waiting, name)\n    }",
     becomes: "\n    }"
   },
   {
     fault: "client: a name given up and asked for again is not asked for",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "    HashSet.add(fresh, name)\n    if (self.opened)",
     becomes: "    if (!HashSet.has(self.dropped, name)) HashSet.add(fresh, name)\n    if (self.opened)"
   },
   {
     fault: "client: the answer leaves before the request that it caused",
-    file: "ClientStream.ts",
+    file: "client/ClientStream.ts",
     line: "return change ?? answer",
     becomes: "return answer ?? change"
   },
   {
     fault: "client: two requests are under way",
-    file: "ClientStream.ts",
+    file: "client/ClientStream.ts",
     line: 'if (self.connection !== "connected" || self.writing !== undefined) return [self, before]',
     becomes: 'if (self.connection !== "connected") return [self, before]'
   },
   {
     fault: "client: every request has the node",
-    file: "ClientStream.ts",
+    file: "client/ClientStream.ts",
     line: "{ ...put(self, after), nodeSent: true,",
     becomes: "{ ...put(self, after),"
   },
   {
     fault: "client: initial_resource_versions is left out",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "initialResourceVersions: opened ? noVersions : held(),",
     becomes: "initialResourceVersions: noVersions,"
   },
   {
     fault: "client: versions of one server are told to another",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: 'if (held.server === server && held.version !== "" && isWell) found.set(held.ownName, held.version)',
     becomes: 'if (held.version !== "" && isWell) found.set(held.ownName, held.version)'
   },
   {
     fault: "client: what was never seen counts as deleted when it is absent",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)",
     becomes: "const isKnown = true"
   },
   {
     fault: "client: a response of heartbeats alone deletes the rest",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "(bodies > 0 || response.resources.length === 0)",
     becomes: "true"
   },
   {
     fault: "client: absence deletes resources of every type",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "    decoder.isFullState &&\n",
     becomes: "\n"
   },
   {
     fault: "client: a name that is there twice is accepted",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "problems.push(`resource ${JSON.stringify(name)}: is there twice`)",
     becomes: ""
   },
   {
     fault: "client: a name both in resources and in removed_resources is accepted",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: '(isGone ? "is in resources and in removed_resources" : undefined) ??',
     becomes: ""
   },
   {
     fault: "client: a resource of another type is accepted",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "(isOtherType ? otherType() : undefined) ??",
     becomes: ""
   },
   {
     fault: "client: a rejected resource is not used any more",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: 'changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, drop)',
     becomes: 'changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, true)'
   },
   {
     fault: "client: who watches late is told nothing",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "...(entry.held === undefined ? [] : [updatedOf(entry.held)]),",
     becomes: ""
   },
   {
     fault: "client: who watches late is not told what is wrong",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "...(entry.failure === undefined ? [] : [resultOf(entry, entry.failure.error)])",
     becomes: ""
   },
   {
     fault: "client: what is given up is forgotten before the server knows",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: 'const isLingering = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"',
     becomes: "const isLingering = false"
   },
   {
     fault: "client: a TTL that is over is not noticed",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "if (now < type.expiresAt) continue",
     becomes: "continue"
   },
   {
     fault: "client: the end of a stream without a response is told to nobody",
-    file: "ClientStream.ts",
+    file: "client/ClientStream.ts",
     line: 'return [rest(next), responded ? none : [{ _tag: "Failed", error, retryAt }]]',
     becomes: "return [rest(next), none]"
   },
   {
     fault: "client: a response does not reset the backoff",
-    file: "ClientStream.ts",
+    file: "client/ClientStream.ts",
     line: "backoff: Backoff.reset(self.backoff), failure: undefined",
     becomes: "failure: undefined"
   },
   {
     fault: "client: streams follow one another without a pause",
-    file: "Backoff.ts",
+    file: "client/Backoff.ts",
     line: "Math.max(now, self.startedAt + options.floor)\n",
     becomes: "now\n"
   },
   {
     fault: "client: what a server sends again and again is rejected as often",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "heldBackUntil: now + Math.round(Backoff.delay(backoff, repeats))",
     becomes: "heldBackUntil: never"
   },
   {
     fault: "client: it falls back although nobody waits for a resource",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "if (this.canFallBack(scope) && this.isNeeded(scope)) return this.fallBack(scopeName, scope)",
     becomes: "if (this.canFallBack(scope)) return this.fallBack(scopeName, scope)"
   },
   {
     fault: "client: it never goes back to the server of higher rank",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "if (updated.some(isGiven) || unchanged.some(isGiven)) this.goBack(name, scope, rank)",
     becomes: ""
   },
   {
     fault: "client: errors of resources that a wildcard brings are passed over",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "view.isNamed(name) || (view.wildcard && Authority.isCovered(name))",
     becomes: "view.isNamed(name)"
   },
   {
     fault: "client: an error of everything is passed over",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: 'name === "*" ? view.wildcard : ',
     becomes: 'name === "*" ? false : '
   },
   {
     fault: "client: beside an error of everything, what a response lacks is gone",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: 'if (name === "*" && error.code !== NOT_FOUND) isWhole = false',
     becomes: ""
   },
   {
     fault: "client: everything that is not found stays",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {",
     becomes: "if (whole !== undefined && drop && isDataError(whole.error)) {"
   },
   {
     fault: "client: a resource that is not found stays, though only the wildcard brought it",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: '  status === "DoesNotExist" || (status === "ReceivedError" && error.code === NOT_FOUND)\n',
     becomes: '  status === "DoesNotExist"\n'
   },
   {
     fault: "client: an error of the server is forgotten with the next response",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
     becomes: ""
   },
   {
     fault: "client: what the server could not give stays for ever, whatever it says on the next stream",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
     becomes: 'if (entry.status === "ReceivedError") continue'
   },
   {
     fault: "client: it names the version of what the server could not give",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: 'const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)',
     becomes: "const isWell = type.failure === undefined || !isFree"
   },
   {
     fault: "client: errors of ever new names are all remembered",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "if (known === undefined && changes.size >= policy.maxResources) continue",
     becomes: ""
   },
   {
     fault: "client: a resource that is gone and the reason why are a contradiction",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "for (const { name } of errors) gone.delete(name)",
     becomes: ""
   },
   {
     fault: "client: the end of one server's stream drops what lingers of another's",
-    file: "Client.ts",
-    line: "for (const { typeUrl } of types) this.cache = ClientCache.dropLingeringOf(this.cache, typeUrl, key)",
+    file: "client/Client.ts",
+    line: "for (const { typeUrl } of types) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, key)",
     becomes:
-      "for (const { typeUrl } of types) for (const each of this.links.keys()) this.cache = ClientCache.dropLingeringOf(this.cache, typeUrl, each)"
+      "for (const { typeUrl } of types) for (const each of this.links.keys()) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, each)"
   },
   {
     fault: "client: what lingers of one server is dropped because another was written to",
-    file: "Client.ts",
-    line: "this.cache = ClientCache.linger(this.cache, writing.typeUrl, input.stream, this.now + crossing)",
+    file: "client/Client.ts",
+    line: "this.cache = ClientCache.retain(this.cache, writing.typeUrl, input.stream, this.now + crossing)",
     becomes:
-      "for (const each of this.links.keys()) this.cache = ClientCache.linger(this.cache, writing.typeUrl, each, this.now + crossing)"
+      "for (const each of this.links.keys()) this.cache = ClientCache.retain(this.cache, writing.typeUrl, each, this.now + crossing)"
   },
   {
     fault: "client: that the server can be reached again is told beside what it sends",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "this.restore(key, notices)",
     becomes: "this.restore(key)"
   },
   {
     fault: "client: another server is not told what an incremental wildcard holds",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)",
     becomes: ""
   },
   {
     fault: "client: what another server brought since the first request is told to nobody",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: 'if (changed.some(isServed)) this.drive(other, { _tag: "Untold", typeUrl })',
     becomes: ""
   },
   {
     fault: "client: a server that answers in several parts is asked anew",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "if (link === undefined || ClientStream.subscription(link.stream, typeUrl)?.untold !== true) return",
     becomes: "if (link === undefined) return"
   },
   {
     fault: "client: a wildcard that begins on a stream in use is not told what is held",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "if (isUntold && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {",
     becomes: "if (false) {"
   },
   {
     fault: "client: what a later request asked for is never missed in a response",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "HashSet.has(self.late, asked) && self.lateAt > crossed",
     becomes: "HashSet.has(self.late, asked)"
   },
   {
     fault: "client: what a later request asked for is missed in every response",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     line: "HashSet.has(self.late, asked) && self.lateAt > crossed",
     becomes: "false"
   },
   {
     fault: "client: what was seen on one stream is waited for on no other",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "names: other === key ? seen : came",
     becomes: "names: seen"
   }
@@ -1118,7 +1118,7 @@ const serverPackage = [
   {
     fault: "who left is still told of changes",
     file: "packages/server/src/XdsServer.ts",
-    line: "group.audience.delete(connection)",
+    line: "group.interests.delete(connection)",
     becomes: ""
   },
   {
@@ -1129,13 +1129,13 @@ const serverPackage = [
   },
   {
     fault: "the interest in a type that is not asked for any more is kept",
-    file: "packages/server/src/internal/Audience.ts",
+    file: "packages/server/src/internal/InterestIndex.ts",
     line: "changes.push({ typeUrl: from.typeUrl, from, to: undefined })",
     becomes: "continue"
   },
   {
     fault: "a type that nobody asks for is kept",
-    file: "packages/server/src/internal/Audience.ts",
+    file: "packages/server/src/internal/InterestIndex.ts",
     line: "if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === listeners) this.#types.delete(typeUrl)",
     becomes: ""
   }
@@ -1145,43 +1145,43 @@ const serverPackage = [
 const clientDetails = [
   {
     fault: "client: every delay is as long as the jitter makes it, never shorter",
-    file: "Backoff.ts",
+    file: "client/Backoff.ts",
     line: "(2 * random - 1)",
     becomes: "random"
   },
   {
     fault: "client: a name of another type is asked for",
-    file: "Authority.ts",
+    file: "protocol/Authority.ts",
     line: "if (match[1] !== typeName)",
     becomes: "if (false)"
   },
   {
     fault: "an ended watch stays in the client's table",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: "this.watches = HashMap.remove(this.watches, watcher)",
     becomes: "void watcher"
   },
   {
     fault: "what a cluster needed stays in the table when the cluster is gone",
-    file: "Warming.ts",
+    file: "client/Warming.ts",
     line: "HashMap.remove(this.needs, name)",
     becomes: "void name"
   },
   {
     fault: "a request's error_detail may have any number of fields",
-    file: "Request.ts",
+    file: "wire/Request.ts",
     line: "const mostInside = 1_024",
     becomes: "const mostInside = Number.POSITIVE_INFINITY"
   },
   {
     fault: "client: the same error of another version is not told",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     line: "      failure.version === entry.failure?.version &&\n",
     becomes: "      entry.failure !== undefined &&\n"
   },
   {
     fault: "client: a wildcard that is never answered counts as one that is up to date",
-    file: "Client.ts",
+    file: "client/Client.ts",
     line: ': name === "*" || server.resourceTimerIsTransientError === true',
     becomes: ": server.resourceTimerIsTransientError === true"
   },
@@ -1574,7 +1574,7 @@ const thinParts = [
   },
   {
     fault: "a large change is looked at in one turn",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "    if (++looked % Steps.atOnce === 0) yield\n    const hash = Hash.string(name)",
     becomes: "    const hash = Hash.string(name)",
     by: "packages/core/test/Steps.test.ts"
@@ -3142,55 +3142,55 @@ export const mutations = [
   ...thinParts,
   {
     fault: "incremental answers that wait are all kept",
-    file: "ClientSubscription.ts",
+    file: "client/ClientSubscription.ts",
     by: "packages/core/test/client/growth.test.ts",
     line: "const maxAnswers = 64",
     becomes: "const maxAnswers = 1_000_000"
   },
   {
     fault: "the reason of one resource hides the others",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     by: "packages/core/test/client/growth.test.ts",
     line: "const maxReason = 1_024",
     becomes: "const maxReason = 1_000_000"
   },
   {
     fault: "every name that lingers is kept",
-    file: "ClientCache.ts",
+    file: "client/ClientCache.ts",
     by: "packages/core/test/client/growth.test.ts",
-    line: "const maxLingering = 10_000",
-    becomes: "const maxLingering = 1_000_000"
+    line: "const maxRetained = 10_000",
+    becomes: "const maxRetained = 1_000_000"
   },
   {
     fault: "any number of warming assignments is remembered",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     by: "packages/core/test/bounds.test.ts",
     line: "const maxWarming = 10_000",
     becomes: "const maxWarming = 1_000_000"
   },
   {
     fault: "a stream may have any number of types",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (first && self.subscriptions.length >= options.maxTypes) {",
     becomes: "if (first && self.subscriptions.length > options.maxTypes) {"
   },
   {
     fault: "a stream may list any number of names at once",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     by: "packages/core/test/bounds.test.ts",
     line: "if (names.length > options.maxNames + 1)",
     becomes: "if (names.length > options.maxNames * 1_000_000)"
   },
   {
     fault: "a hundred thousand names of a request are put into one set",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "const namesPerSet = 8_192",
     becomes: "const namesPerSet = 1_000_000",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "of the names of a long request only the last ones are still asked for",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "if (isNew && at % namesPerSet === 0) wanted = [...wanted, new Set(resourceNames.slice(at, at + namesPerSet))]",
     becomes: "if (isNew && at % namesPerSet === 0) wanted = [new Set(resourceNames.slice(at, at + namesPerSet))]",
     by: "packages/core/test/LargeRequest.test.ts"
@@ -3233,65 +3233,65 @@ export const mutations = [
   },
   {
     fault: "a part that says that a name is gone does not answer who asked for it meanwhile",
-    file: "ServerStream.ts",
-    line: "if (isGone(name)) sent.forced = HashSet.remove(sent.forced, name)",
+    file: "server/ServerStream.ts",
+    line: "if (isGone(name)) sent.requested = HashSet.remove(sent.requested, name)",
     becomes: "if (isGone(name)) break"
   },
   {
     fault: "any number of names may have one hash",
-    file: "NameCollisions.ts",
+    file: "server/NameCollisions.ts",
     line: "      if (others.size > most) return true\n",
     becomes: "",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "names of one hash that come one by one are not counted",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: 'const isCounted = isMore && options.protocol === "Incremental"',
     becomes: "const isCounted = false",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "what a client holds in a map is looked at all at once",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "    effort += knownPerNew\n    if",
     becomes: "    if",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "what a client holds and did not ask for stays, where it holds a part of what it asked for",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "!wild && asked < HashMap.size(names)",
     becomes: "false",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "a name that a client holds in two versions is taken away twice",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: "if (seen.has(name)) return false\n",
     becomes: "",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "hosts that were told not to exist are taken away",
-    file: "InitialVersions.ts",
+    file: "resource/InitialVersions.ts",
     line: 'if (isHost && version === "") return false\n',
     becomes: "",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "what is new to a client that asks for everything again is looked for anew for each",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     line: "since.revision < 0 && HashMap.isEmpty(since.fingerprints) ? since.aliases : since",
     becomes: "since",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "what follows from many names is done in the step of the last of them",
-    file: "ServerStream.ts",
-    line: "    if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.taking = { names: yield* StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)",
+    file: "server/ServerStream.ts",
+    line: "    if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)",
     becomes:
-      "    const taken = yield* StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.taking = { names: taken, known }\n      return [next, none]\n    }\n    next.taking = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(taken), [], now)",
+      "    const taken = yield* StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(taken), [], now)",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
@@ -3303,14 +3303,14 @@ export const mutations = [
   },
   {
     fault: "a name may have any length",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "names.find((name) => name.length > options.maxNameLength)",
     becomes: "names.find((name) => name.length > options.maxNameLength * 1_000)"
   },
   {
     fault: "a client's cache may have any number of resources",
-    file: "Client.ts",
+    file: "client/Client.ts",
     by: "packages/core/test/client/growth.test.ts",
     line: 'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) >= this.options.maxResources) {',
     becomes:
@@ -3318,7 +3318,7 @@ export const mutations = [
   },
   {
     fault: "a response may fill the cache without bound",
-    file: "Client.ts",
+    file: "client/Client.ts",
     by: "packages/core/test/client/growth.test.ts",
     line: "room: this.options.maxResources - ClientCache.size(this.cache, typeUrl)",
     becomes: "room: this.options.maxResources"
@@ -3583,13 +3583,13 @@ export const mutations = [
   },
   {
     fault: "client: a decoder whose nameOf throws ends the step",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "return Either.left(`the decoder of ${decoder.typeUrl} failed to find the name: ${Reason.of(cause)}`)",
     becomes: "throw cause"
   },
   {
     fault: "client: what a decoder makes is taken for an Either",
-    file: "Validation.ts",
+    file: "client/Validation.ts",
     line: "if (!Either.isEither(decoded)) {",
     becomes: "if (decoded === 0) {"
   },
@@ -3637,35 +3637,35 @@ export const mutations = [
   },
   {
     fault: "the last of the names and versions that clients hold lies at the end of the memory",
-    file: "VersionDictionary.ts",
+    file: "resource/VersionDictionary.ts",
     by: "packages/core/test/VersionDictionary.test.ts",
     line: "const slackBytes = 128",
     becomes: "const slackBytes = 0"
   },
   {
     fault: "a table of names and versions that grows loses what lies in the way of another",
-    file: "VersionDictionary.ts",
+    file: "resource/VersionDictionary.ts",
     by: "packages/core/test/VersionDictionary.test.ts",
     line: "while (to[slot + 1] !== 0) slot = (slot + 2) & mask",
     becomes: ""
   },
   {
     fault: "a body that others began to write is begun again",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/server/test/XdsServer.test.ts",
     line: "  bodies.set(response, left)\n",
     becomes: ""
   },
   {
     fault: "a large body is written in one turn",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/server/test/XdsServer.test.ts",
     line: "if (from + atOnce >= response.resources.length) return\n      yield\n",
     becomes: "if (from + atOnce >= response.resources.length) return\n"
   },
   {
     fault: "a response is thought to be smaller than it can be",
-    file: "ResponseParts.ts",
+    file: "server/ResponseParts.ts",
     by: "packages/core/test/traces.test.ts",
     line: "return bytes + bytesPerUnit * units",
     becomes: "return bytes"
@@ -3696,14 +3696,14 @@ export const mutations = [
   },
   {
     fault: "what a wildcard leaves to the names beside it is noted in one turn",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "if (++count % Steps.atOnce === 0) yield\n    const fingerprint = HashMap.get(held",
     becomes: "const fingerprint = HashMap.get(held"
   },
   {
     fault: "names become the state of a wildcard in one turn",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: 'if (++count % Steps.atOnce === 0) yield\n    if (fingerprint !== "")',
     becomes: 'if (fingerprint !== "")'
@@ -3731,14 +3731,14 @@ export const mutations = [
   },
   {
     fault: "which of many names a change concerns is found in one turn",
-    file: "packages/core/src/Due.ts",
+    file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue",
     becomes: "if (Subscriptions.lookedAt(subscription, set) > namesPerStep) continue"
   },
   {
     fault: "what was found to change on the way to another state is taken for this one",
-    file: "packages/core/src/Due.ts",
+    file: "packages/core/src/server/Due.ts",
     line: "found.get(subscription)?.get(set) ??",
     becomes: "found.get(subscription)?.values().next().value ??"
   },
@@ -3823,353 +3823,353 @@ export const mutations = [
   },
   {
     fault: "a short change goes out before the parts that are left of a response",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (parts !== undefined || options.ttl) return undefined",
     becomes: "if (options.ttl) return undefined"
   },
   {
     fault: "a short change of state of the world is an incremental response",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: 'const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental',
     becomes: "const variant = Incremental"
   },
   {
     fault: "a short change of a client with TTLs does not tell or renew them",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (parts !== undefined || options.ttl) return undefined",
     becomes: "if (parts !== undefined) return undefined"
   },
   {
     fault: "what changed is found in one turn, however much it is",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined\n",
     becomes: ""
   },
   {
     fault: "a short change leaves out what was asked for",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "  if (due.reply) return undefined\n",
     becomes: ""
   },
   {
     fault: "a short change is of the newest state, whatever the round is of",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "variant.tell(subscription, due.set,",
     becomes: "variant.tell(subscription, ResourceGroups.set(group, subscription.typeUrl),"
   },
   {
     fault: "what a short change makes due in another type is passed over",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const rest = follow(self, subscription, due.changes.changed)",
     becomes: "const rest = undefined"
   },
   {
     fault: "nothing waits for the ACK of a short change",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "send(self, turn, next, response, true, false, now)",
     becomes: "send(self, turn, next, response, false, false, now)"
   },
   {
     fault: "the ACK of a client that is up to date opens no phase",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "      next.round = heard.round\n",
     becomes: ""
   },
   {
     fault: "the ACK of a client that is up to date is not noted",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "      if (replied !== known) next.subscriptions = put(self.subscriptions, replied)\n",
     becomes: ""
   },
   {
     fault: "the ACK of a client that is up to date is not told",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "      outputs = heard.outputs\n",
     becomes: ""
   },
   {
     fault: "a request for other names is taken for an ACK",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (known === undefined || !isRepeated(replied, input.request)) return undefined",
     becomes: "if (known === undefined) return undefined"
   },
   {
     fault: "an ACK that lets a change out is not told",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "const told = outputs === none ? tell(next, group, now) : undefined",
     becomes: "const told = tell(next, group, now)"
   },
   {
     fault: "an ACK is heard before the names of the request before it",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     by: "packages/core/test/near.test.ts",
-    line: "if (self.ended || self.taking !== undefined) return undefined",
+    line: "if (self.ended || self.partialRequest !== undefined) return undefined",
     becomes: "if (self.ended) return undefined"
   },
   {
     fault: "a stream that broke the protocol takes the next request",
-    file: "ServerStream.ts",
-    line: "if (self.ended || self.taking !== undefined) return undefined",
-    becomes: "if (self.taking !== undefined) return undefined"
+    file: "server/ServerStream.ts",
+    line: "if (self.ended || self.partialRequest !== undefined) return undefined",
+    becomes: "if (self.partialRequest !== undefined) return undefined"
   },
   {
     fault: "a short change is of the state before it",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "      next.group = input.group\n      break\n",
     becomes: "      break\n"
   },
   {
     fault: "credit for a client that is up to date is lost",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "      next.credit = true\n      break\n",
     becomes: "      break\n"
   },
   {
     fault: "a state that comes twice sends what time made due",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (input.group === undefined || self.group === input.group) return undefined",
     becomes: "if (input.group === undefined) return undefined"
   },
   {
     fault: "a group that is cleared ends no round",
-    file: "ServerStream.ts",
+    file: "server/ServerStream.ts",
     line: "if (input.group === undefined || self.group === input.group) return undefined",
     becomes: "if (self.group === input.group) return undefined"
   },
   {
     fault: "a request that subscribes is taken for an ACK",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0\n",
     becomes: "  resourceNamesUnsubscribe.length === 0\n"
   },
   {
     fault: "a request that unsubscribes is taken for an ACK",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0\n",
     becomes: "  resourceNamesSubscribe.length === 0\n"
   },
   {
     fault: "a change of many resources is told in one turn",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     by: "packages/core/test/near.test.ts",
-    line: "if (mark === undefined || changed.length > Steps.atOnce) return undefined",
-    becomes: "if (mark === undefined) return undefined"
+    line: "if (cursor === undefined || changed.length > Steps.atOnce) return undefined",
+    becomes: "if (cursor === undefined) return undefined"
   },
   {
     fault: "what is gone is left out of a short change",
-    file: "Incremental.ts",
-    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
-    becomes: "if (superseded.size + initial.size + lingering.size > 0) return undefined"
+    file: "server/Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + pendingRemovals.size > 0) return undefined",
+    becomes: "if (superseded.size + initial.size + pendingRemovals.size > 0) return undefined"
   },
   {
     fault: "what left its name to another is left out of a short change",
-    file: "Incremental.ts",
-    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
-    becomes: "if (gone.size + initial.size + lingering.size > 0) return undefined"
+    file: "server/Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + pendingRemovals.size > 0) return undefined",
+    becomes: "if (gone.size + initial.size + pendingRemovals.size > 0) return undefined"
   },
   {
     fault: "a client that comes back has its versions for ever, with a short change",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     by: "packages/core/test/near.test.ts",
-    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
-    becomes: "if (gone.size + superseded.size + lingering.size > 0) return undefined"
+    line: "if (gone.size + superseded.size + initial.size + pendingRemovals.size > 0) return undefined",
+    becomes: "if (gone.size + superseded.size + pendingRemovals.size > 0) return undefined"
   },
   {
     fault: "what lingers still does after a short change that brings it back",
-    file: "Incremental.ts",
-    line: "if (gone.size + superseded.size + initial.size + lingering.size > 0) return undefined",
+    file: "server/Incremental.ts",
+    line: "if (gone.size + superseded.size + initial.size + pendingRemovals.size > 0) return undefined",
     becomes: "if (gone.size + superseded.size + initial.size > 0) return undefined"
   },
   {
     fault: "a short change is sent again and again",
-    file: "Incremental.ts",
-    line: "  const next = Subscriptions.draft(self)\n  next.mark = set.mark\n  const wild",
+    file: "server/Incremental.ts",
+    line: "  const next = Subscriptions.draft(self)\n  next.cursor = set.cursor\n  const wild",
     becomes: "  const next = Subscriptions.draft(self)\n  const wild"
   },
   {
     fault: "a client that asked for names beside the wildcard has the short response of those that did not",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     by: "packages/core/test/near.test.ts",
     line: "const alike = wild && HashMap.isEmpty(names)\n",
     becomes: "const alike = wild\n"
   },
   {
     fault: "a short response is shared with clients that take no message as large",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     by: "packages/core/test/near.test.ts",
     line: "const variant = String(maxBytes)",
     becomes: 'const variant = "alike"'
   },
   {
     fault: "a short change does not name the aliases that were asked for",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "  if (changed.some((resource) => Subscriptions.askedAliases(self, set, resource).length > 0)) return undefined\n",
     becomes: ""
   },
   {
     fault: "a short change is one response, however large",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "  if (!ResponseParts.isSmall(response, maxBytes)) return undefined\n",
     becomes: ""
   },
   {
     fault: "what a short change brought is not noted under its names",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "  if (!wild) next.names = Subscriptions.holdFew(names, changed)\n",
     becomes: ""
   },
   {
     fault: "what a short change brought to a wildcard is noted as asked for by name",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     line: "  if (!wild) next.names = Subscriptions.holdFew(names, changed)\n",
     becomes: "  next.names = Subscriptions.holdFew(names, changed)\n"
   },
   {
     fault: "a short response is thought small whatever its type and names",
-    file: "ResponseParts.ts",
+    file: "server/ResponseParts.ts",
     line: "bytes += framing + bytesPerUnit * (units + each.name.length + each.version.length) + each.value.byteLength",
     becomes: "bytes += framing + each.value.byteLength"
   },
   {
     fault: "how far the newest state is, is not looked at",
-    file: "Due.ts",
+    file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
     line: "    if (!isNear(each, newest)) return false\n",
     becomes: ""
   },
   {
     fault: "how far the state of the round is, is not looked at",
-    file: "Due.ts",
+    file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
     line: "    if (round.group !== newest && !isNear(each, round.group)) return false\n",
     becomes: ""
   },
   {
     fault: "how far the state of a phase is, is not looked at",
-    file: "Due.ts",
+    file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
     line: "    if (changes !== newest && !isNear(each, changes)) return false\n",
     becomes: ""
   },
   {
     fault: "many names are looked at in one turn where what changed is known",
-    file: "Due.ts",
+    file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
     line: "return removed.size <= Steps.atOnce && Subscriptions.lookedAt(subscription, set) <= namesPerStep",
     becomes: "return removed.size <= Steps.atOnce"
   },
   {
     fault: "as many names as others are to have their turn after are near",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (names < Steps.atOnce) return true",
     becomes: "if (names <= Steps.atOnce) return true"
   },
   {
     fault: "a change is near, however many names are in it",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (names < Steps.atOnce) return true",
     becomes: "return true"
   },
   {
     fault: "the oldest of several changes does not count for how near they are",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     by: "packages/core/test/near.test.ts",
     line: "for (let index = start; index < recent.length; index++) names +=",
     becomes: "for (let index = start + 1; index < recent.length; index++) names +="
   },
   {
     fault: "of another history what changed is thought near",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     by: "packages/core/test/near.test.ts",
     line: "  if (first !== undefined && first.from === since.token) {\n    let names",
     becomes: "  if (first !== undefined) {\n    let names"
   },
   {
     fault: "what is known to have changed is not near",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     by: "packages/core/test/near.test.ts",
     line: "  return differences.get(self)?.get(keyOf(since))?.value !== undefined\n",
     becomes: "  return false\n"
   },
   {
     fault: "what is beyond the log is near",
-    file: "ResourceSet.ts",
+    file: "resource/ResourceSet.ts",
     by: "packages/core/test/near.test.ts",
     line: "  return differences.get(self)?.get(keyOf(since))?.value !== undefined\n",
     becomes: "  return first === undefined || differences.get(self)?.get(keyOf(since))?.value !== undefined\n"
   },
   {
     fault: "what comes back under a wildcard is sent again although it is as it was",
-    file: "Subscription.ts",
-    line: "if (self.lingering.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
+    file: "server/Subscription.ts",
+    line: "if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
     becomes: "if (incremental && !HashMap.isEmpty(names)) {"
   },
   {
     fault: "a name beside a wildcard that leads nowhere is passed over",
-    file: "Subscription.ts",
-    line: "if (self.lingering.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
-    becomes: "if (self.lingering.size > 0) {"
+    file: "server/Subscription.ts",
+    line: "if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
+    becomes: "if (self.pendingRemovals.size > 0) {"
   },
   {
     fault: "what is gone under a wildcard alone is kept",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: "return { changed, gone: removed, returned: noList, superseded:",
     becomes: "return { changed, gone: noChanges.gone, returned: noList, superseded:"
   },
   {
     fault: "what was asked for and never was is gone",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     line: '      if (held === "") return\n      // The client may know',
     becomes: "      // The client may know"
   },
   {
     fault: "an answer to an older response is one to those after it",
-    file: "Subscription.ts",
-    line: "const open = index + 1 === self.open.length ? noneOpen : self.open.slice(index + 1)",
-    becomes: "const open = noneOpen"
+    file: "server/Subscription.ts",
+    line: "const open = index + 1 === self.outstanding.length ? noneOutstanding : self.outstanding.slice(index + 1)",
+    becomes: "const open = noneOutstanding"
   },
   {
     fault: "a response in steps has a resource twice",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
     line: "for (let from = 0; ; from += atOnce) {",
     becomes: "for (let from = 0; ; from += atOnce - 1) {"
   },
   {
     fault: "a response in steps lacks a resource between two of them",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
     line: "write(encoder, response, typeUrl, from, from + atOnce)",
     becomes: "write(encoder, response, typeUrl, from, from + atOnce - 1)"
   },
   {
     fault: "a response in steps has its version before each of them",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
     line: "  if (from === 0) to.text(DELTA.version, response.version)\n",
     becomes: "  to.text(DELTA.version, response.version)\n"
   },
   {
     fault: "a response in steps of which the last is full ends twice",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
     line: "if (from + atOnce >= response.resources.length) return",
     becomes: "if (from + atOnce > response.resources.length) return"
   },
   {
     fault: "an incremental response in steps ends after each of them",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
     line: "  if (before < resources.length) return\n  for (const resource of response.heartbeats) write(",
     becomes: "  for (const resource of response.heartbeats) write("
   },
   {
     fault: "a full state in steps ends after each of them",
-    file: "Response.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
     line: "  if (before < resources.length) return\n  for (const resource of response.heartbeats) writeWrapped(",
     becomes: "  for (const resource of response.heartbeats) writeWrapped("
@@ -4267,59 +4267,59 @@ export const mutations = [
   },
   {
     fault: "which deletions have their time is found in one turn",
-    file: "packages/core/src/Due.ts",
+    file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "  for (const [name, each] of self.lingering) {\n    if (++count % Steps.atOnce === 0) yield\n",
-    becomes: "  for (const [name, each] of self.lingering) {\n"
+    line: "  for (const [name, each] of self.pendingRemovals) {\n    if (++count % Steps.atOnce === 0) yield\n",
+    becomes: "  for (const [name, each] of self.pendingRemovals) {\n"
   },
   {
     fault: "deletions are given their time in one turn",
-    file: "packages/core/src/Due.ts",
+    file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "  for (const [name, each] of subscription.lingering) {\n    if (++count % Steps.atOnce === 0) yield\n",
-    becomes: "  for (const [name, each] of subscription.lingering) {\n"
+    line: "  for (const [name, each] of subscription.pendingRemovals) {\n    if (++count % Steps.atOnce === 0) yield\n",
+    becomes: "  for (const [name, each] of subscription.pendingRemovals) {\n"
   },
   {
     fault: "what lingers is told in one turn",
-    file: "Incremental.ts",
+    file: "server/Incremental.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "      if (++count % Steps.atOnce === 0) yield\n      if (!Subscriptions.isLost(self, set, name)) {",
     becomes: "      if (!Subscriptions.isLost(self, set, name)) {"
   },
   {
     fault: "a short full state is sent to who asked by name",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "const known = wild ? SharedResponse.known(",
     becomes: "const known = true ? SharedResponse.known("
   },
   {
     fault: "state of the world: what is gone is left out of a short change",
-    file: "StateOfTheWorld.ts",
-    line: "changed.length > Steps.atOnce || gone.size + lingering.size > 0) return undefined",
+    file: "server/StateOfTheWorld.ts",
+    line: "changed.length > Steps.atOnce || gone.size + pendingRemovals.size > 0) return undefined",
     becomes: "changed.length > Steps.atOnce) return undefined"
   },
   {
     fault: "state of the world: a short change is one response, however large",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "if (wild || !ResponseParts.isSmall(response, maxBytes)) return undefined",
     becomes: "if (wild) return undefined"
   },
   {
     fault: "state of the world: what a short change brought is not noted under its names",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "  next.names = Subscriptions.holdFew(names, changed)\n",
     becomes: ""
   },
   {
     fault: "state of the world: a short change of a wildcard by name is noted as asked for by name",
-    file: "StateOfTheWorld.ts",
+    file: "server/StateOfTheWorld.ts",
     line: "if (wild || !ResponseParts.isSmall(response, maxBytes)) return undefined",
     becomes: "if (!ResponseParts.isSmall(response, maxBytes)) return undefined"
   },
   {
     fault: "state of the world: a short change is sent again and again",
-    file: "StateOfTheWorld.ts",
-    line: "  next.mark = set.mark\n  const wild = Subscriptions.isWild(self)\n",
+    file: "server/StateOfTheWorld.ts",
+    line: "  next.cursor = set.cursor\n  const wild = Subscriptions.isWild(self)\n",
     becomes: "  const wild = Subscriptions.isWild(self)\n"
   },
   {
@@ -4345,23 +4345,23 @@ export const mutations = [
   },
   {
     fault: "what lingers is compared with what is there again in one turn",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "    else others.push(resource)\n    if (++count % Steps.atOnce === 0) yield\n",
     becomes: "    else others.push(resource)\n"
   },
   {
     fault: "what is there again is noted in one turn",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "if (resource !== undefined) next.setKnown(name, resource.fingerprint)\n    if (++count % Steps.atOnce === 0) yield\n",
     becomes: "if (resource !== undefined) next.setKnown(name, resource.fingerprint)\n"
   },
   {
     fault: "many changes are compared with a few that linger in one turn",
-    file: "Subscription.ts",
+    file: "server/Subscription.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "const isMatched = lingering.size > 0 && isWild(self)",
+    line: "const isMatched = pendingRemovals.size > 0 && isWild(self)",
     becomes: "const isMatched = false"
   },
   {

@@ -3,10 +3,10 @@
  * bytes of the ACK.
  */
 import { WatchableType } from "@effect-xds/client"
-import * as Client from "@effect-xds/core/Client"
-import * as ClientRequest from "@effect-xds/core/ClientRequest"
-import * as ClientResponse from "@effect-xds/core/ClientResponse"
-import type { Protocol } from "@effect-xds/core/Request"
+import * as Client from "@effect-xds/core/client/Client"
+import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
+import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import type { Protocol } from "@effect-xds/core/wire/Request"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as Either from "effect/Either"
 import { performance } from "node:perf_hooks"
@@ -37,7 +37,7 @@ Responses.serve(({ incremental, typeUrl }) => {
         notified.push(output)
         return
       case "Received":
-        inputs.push({ _tag: "Applied", stream, typeUrl: output.typeUrl, nonce: output.nonce })
+        inputs.push({ _tag: "Processed", stream, typeUrl: output.typeUrl, nonce: output.nonce })
         return
       default:
         throw new Error(`the client says ${JSON.stringify(output)}`)

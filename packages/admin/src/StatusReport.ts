@@ -103,7 +103,7 @@ export interface StatusReport {
   readonly clients: ReadonlyArray<ClientStatus>
 }
 
-const identityOf = ({ peer }: Client.Client): string | null =>
+const identityOf = ({ peer }: Client.ConnectedClient): string | null =>
   peer.identity?.commonName ?? peer.identity?.subjectAltNames[0] ?? null
 
 const stateOf = ({ acked, nacked, sent, waiting }: ServerStream.Status): TypeState => {

@@ -5,7 +5,7 @@
  */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { fromBinary } from "@bufbuild/protobuf"
-import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"

@@ -8,9 +8,9 @@
  */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { isMessage, toBinary } from "@bufbuild/protobuf"
-import type * as Backoff from "@effect-xds/core/Backoff"
-import type { Server as CoreServer } from "@effect-xds/core/Client"
-import type { Protocol } from "@effect-xds/core/Request"
+import type * as Backoff from "@effect-xds/core/client/Backoff"
+import type { Server as CoreServer } from "@effect-xds/core/client/Client"
+import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Alarm from "@effect-xds/transport/Alarm"

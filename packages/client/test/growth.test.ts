@@ -1,9 +1,9 @@
 /** Names, texts and streams that come and go leave nothing in what a client has beside the state of the core. */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { WatchableType } from "@effect-xds/client"
-import * as Request from "@effect-xds/core/Request"
-import * as Resource from "@effect-xds/core/Resource"
-import * as Response from "@effect-xds/core/Response"
+import * as Request from "@effect-xds/core/wire/Request"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Response from "@effect-xds/core/wire/Response"
 import { ResourceType } from "@effect-xds/proto"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type ClientTransport, Status } from "@effect-xds/transport"

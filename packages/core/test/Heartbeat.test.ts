@@ -1,4 +1,4 @@
-import * as Heartbeat from "@effect-xds/core/Heartbeat"
+import * as Heartbeat from "@effect-xds/core/server/Heartbeat"
 import { assert, describe, it } from "@effect/vitest"
 
 const ttl = "xds.config.supports-resource-ttl"

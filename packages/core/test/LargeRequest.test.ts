@@ -1,12 +1,12 @@
-import * as InitialVersions from "@effect-xds/core/InitialVersions"
-import * as Request from "@effect-xds/core/Request"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
-import * as ServerStream from "@effect-xds/core/ServerStream"
-import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
-import * as Wire from "@effect-xds/core/Wire"
+import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
+import * as Request from "@effect-xds/core/wire/Request"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
+import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
+import * as Wire from "@effect-xds/core/wire/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as Hash from "effect/Hash"
@@ -46,7 +46,7 @@ class Driver {
 
   step(input: ServerStream.Input): void {
     const before = this.counts()
-    const isTaking = input._tag === "Continue" && this.stream.taking !== undefined
+    const isTaking = input._tag === "Continue" && this.stream.partialRequest !== undefined
     const work = ServerStream.stepping(this.stream, input, 0)
     let result = work.next()
     for (; result.done !== true; result = work.next()) {
@@ -81,9 +81,9 @@ class Driver {
   }
 
   private counts(): { readonly names: number; readonly listed: number } {
-    const { subscriptions, taking } = this.stream
-    const current = taking?.names.next ?? subscriptions[0]
-    const sets = taking?.names._tag === "StateOfTheWorld" ? taking.names.wanted : []
+    const { subscriptions, partialRequest } = this.stream
+    const current = partialRequest?.names.next ?? subscriptions[0]
+    const sets = partialRequest?.names._tag === "StateOfTheWorld" ? partialRequest.names.wanted : []
     return {
       names: current === undefined ? 0 : HashMap.size(current.names),
       listed: sets.reduce((sum, { size }) => sum + size, 0)
@@ -160,9 +160,9 @@ describe("a request with many names", () => {
         version,
         values: resources.map(({ name, value }) => `${name} ${value.join()}`).sort()
       })),
-      names: stream.subscriptions.map(({ forced, names }) => [
+      names: stream.subscriptions.map(({ requested, names }) => [
         Array.from(names, ([name, held]) => `${name} ${held}`).sort(),
-        Array.from(forced).sort()
+        Array.from(requested).sort()
       ])
     })
 
@@ -188,7 +188,12 @@ describe("a request with many names", () => {
 
   it("of everything again, after nothing: what is new to such a client is found once for all of them", () => {
     const set = ResourceGroup.set(group, typeUrl)
-    const nothing = (): ResourceSet.Mark => ({ ...set.mark, revision: -1, fingerprints: HashMap.empty(), token: {} })
+    const nothing = (): ResourceSet.Cursor => ({
+      ...set.cursor,
+      revision: -1,
+      fingerprints: HashMap.empty(),
+      token: {}
+    })
     const difference = ResourceSet.difference(set, nothing())
     assert.strictEqual(difference.changed.length, 5_000)
     assert.strictEqual(ResourceSet.difference(set, nothing()), difference)
@@ -208,7 +213,7 @@ describe("a request with many names", () => {
     assert.strictEqual(driver.mostListed, 8_192)
     assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 20_000 })
     const [subscription] = driver.stream.subscriptions
-    assert.strictEqual(subscription === undefined ? -1 : HashSet.size(subscription.forced), 0)
+    assert.strictEqual(subscription === undefined ? -1 : HashSet.size(subscription.requested), 0)
   })
 
   for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
@@ -385,7 +390,7 @@ describe("a request with many names", () => {
         while (ServerStream.isWorking(driver.stream)) driver.step({ _tag: "Continue" })
       }
       const lingering = () =>
-        driver.stream.subscriptions.find((subscription) => subscription.typeUrl === clusters)?.lingering.size
+        driver.stream.subscriptions.find((subscription) => subscription.typeUrl === clusters)?.pendingRemovals.size
       change(served)
       const listening = { typeUrl: listeners, responseNonce: "" }
       const listen = asked._tag === "Incremental" ? Request.incremental(listening) : Request.stateOfTheWorld(listening)

@@ -1,5 +1,5 @@
-import * as ClientRequest from "@effect-xds/core/ClientRequest"
-import * as Request from "@effect-xds/core/Request"
+import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
+import * as Request from "@effect-xds/core/wire/Request"
 import * as Either from "effect/Either"
 
 /** A request as a server gets it: from its bytes, which are read only as far as needed. */

@@ -1,6 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf"
-import * as Resource from "@effect-xds/core/Resource"
-import * as Response from "@effect-xds/core/Response"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Response from "@effect-xds/core/wire/Response"
 import * as Steps from "@effect-xds/core/Steps"
 import { DeltaDiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"

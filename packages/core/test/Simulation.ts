@@ -1,14 +1,14 @@
 /** One client on one stream of the real server, driven by a script; in lockstep with the reference server where that applies. */
-import * as Request from "@effect-xds/core/Request"
-import type { Resource } from "@effect-xds/core/Resource"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as Request from "@effect-xds/core/wire/Request"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Arbitraries } from "@effect-xds/testing"
-import { aliasOf, toResource, withMovedAliases } from "@effect-xds/testing/Arbitraries"
-import * as Invariants from "@effect-xds/testing/Invariants"
-import * as ReferenceClient from "@effect-xds/testing/ReferenceClient"
-import * as ReferenceModel from "@effect-xds/testing/ReferenceModel"
+import { aliasOf, toResource, withMovedAliases } from "@effect-xds/testing/simulation/Arbitraries"
+import * as Invariants from "@effect-xds/testing/invariants/Invariants"
+import * as ReferenceClient from "@effect-xds/testing/reference/ReferenceClient"
+import * as ReferenceModel from "@effect-xds/testing/reference/ReferenceModel"
 import * as Either from "effect/Either"
 import { overTheWire } from "./OverTheWire.js"
 import { step as takeStep } from "./Step.js"
@@ -115,7 +115,7 @@ export const run = (
     // Every other time as a driver with an index of what streams ask for: others do without.
     const isIndexed = changes % 2 === 0 && before !== undefined
     if (next !== undefined && isIndexed && Invariants.isUnaffected(ServerStream.interests(server), before, next))
-      step({ _tag: "Unaffected", group: next })
+      step({ _tag: "Advance", group: next })
     else step({ _tag: "Changed", group })
   }
   let specs: ReadonlyMap<string, Arbitraries.ResourceSpec> = new Map()

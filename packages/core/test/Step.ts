@@ -1,5 +1,5 @@
 /** A step of a server's stream, taken both ways: a short one is what the same in steps is. */
-import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Equal from "effect/Equal"
 import * as HashMap from "effect/HashMap"

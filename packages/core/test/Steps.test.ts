@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf"
-import * as Resource from "@effect-xds/core/Resource"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as Either from "effect/Either"
@@ -29,7 +29,7 @@ const drive = <A>(work: Steps.Steps<A>, between: () => void): readonly [A, numbe
 const stateOf = (group: ResourceGroup.ResourceGroup) => ({
   resources: ResourceGroup.all(group),
   version: ResourceGroup.set(group, typeUrl).version,
-  revision: ResourceGroup.set(group, typeUrl).mark.revision
+  revision: ResourceGroup.set(group, typeUrl).cursor.revision
 })
 
 it("a change in steps ends with what the same change at once does, and others may run at every so many resources", () => {

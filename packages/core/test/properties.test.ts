@@ -1,16 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
-import * as Digest from "@effect-xds/core/Digest"
-import * as EdsCluster from "@effect-xds/core/EdsCluster"
-import * as InitialVersions from "@effect-xds/core/InitialVersions"
-import * as Request from "@effect-xds/core/Request"
-import * as Resource from "@effect-xds/core/Resource"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
-import * as Response from "@effect-xds/core/Response"
+import * as Digest from "@effect-xds/core/resource/Digest"
+import * as EdsCluster from "@effect-xds/core/resource/EdsCluster"
+import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
+import * as Request from "@effect-xds/core/wire/Request"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Response from "@effect-xds/core/wire/Response"
 import * as Steps from "@effect-xds/core/Steps"
-import * as VirtualHostDiscovery from "@effect-xds/core/VirtualHostDiscovery"
-import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
+import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
+import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   DeltaDiscoveryRequestSchema,
@@ -297,7 +297,7 @@ describe("ResourceSet", () => {
       for (const before of sets) {
         for (const after of sets) {
           const [old, now] = [contents(before), contents(after)]
-          const difference = ResourceSet.difference(after, before.mark)
+          const difference = ResourceSet.difference(after, before.cursor)
           assert.deepStrictEqual(
             difference.changed.map((resource) => resource.name).sort(),
             Array.from(now.keys())
@@ -338,7 +338,7 @@ describe("ResourceSet", () => {
       }
       assert(set.log.length + set.recent.length <= 512)
       assert(set.logged <= 8_192)
-      const difference = ResourceSet.difference(set, start.mark)
+      const difference = ResourceSet.difference(set, start.cursor)
       const isOdd = ResourceSet.get(set, "a")?.fingerprint === spec("a", 1).fingerprint
       assert.deepStrictEqual(difference.changed.map((each) => each.name).sort(), isOdd ? ["a", "d"] : ["d"])
       assert.deepStrictEqual(Array.from(difference.removed.keys()), ["c"])

@@ -3,8 +3,8 @@
  * are silent, a control plane that goes away and says nonsense. What it says and sees it tells a {@link Ledger}.
  */
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
-import * as Resource from "@effect-xds/core/Resource"
-import * as Response from "@effect-xds/core/Response"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Response from "@effect-xds/core/wire/Response"
 import type { HealthCheck } from "@effect-xds/discovery"
 import * as Prober from "@effect-xds/discovery-node/Prober"
 import * as Resolver from "@effect-xds/discovery-node/Resolver"

@@ -1,8 +1,8 @@
 /** Members of clusters that a client of xDS is told of, with a server that is played by hand. */
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
-import * as Resource from "@effect-xds/core/Resource"
-import * as Response from "@effect-xds/core/Response"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Response from "@effect-xds/core/wire/Response"
 import { ClusterType, ClusterTypes, type HealthCheck, Host } from "@effect-xds/discovery"
 import type { ClusterEvent } from "@effect-xds/discovery-node/ClusterEvent"
 import * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"

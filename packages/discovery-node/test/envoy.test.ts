@@ -4,7 +4,7 @@
  *
  * `XDS_RUNS=300` for more scripts, `XDS_SEED` for others.
  */
-import * as Peer from "@effect-xds/testing/Peer"
+import * as Peer from "@effect-xds/testing/PeerProgram"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { dirname, join } from "node:path"

@@ -13,7 +13,7 @@ import {
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
-import * as Peer from "@effect-xds/testing/Peer"
+import * as Peer from "@effect-xds/testing/PeerProgram"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { startEnvoy } from "./EnvoyRoutes.js"

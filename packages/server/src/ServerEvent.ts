@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Request } from "@effect-xds/core"
-import type { Client } from "./Client.js"
+import type { ConnectedClient } from "./ConnectedClient.js"
 
 /**
  * An event of one client's stream.
@@ -13,18 +13,18 @@ import type { Client } from "./Client.js"
  */
 export type ServerEvent =
   /** Its first request was accepted; its group is known. */
-  | { readonly _tag: "Connected"; readonly client: Client }
+  | { readonly _tag: "Connected"; readonly client: ConnectedClient }
   /** It changed what it asks for. */
   | {
       readonly _tag: "Subscribed"
-      readonly client: Client
+      readonly client: ConnectedClient
       readonly typeUrl: string
       readonly wildcard: boolean
       readonly names: number
     }
   | {
       readonly _tag: "Sent"
-      readonly client: Client
+      readonly client: ConnectedClient
       readonly typeUrl: string
       readonly nonce: string
       readonly version: string
@@ -35,7 +35,7 @@ export type ServerEvent =
   /** It was sent a response larger than `maxResponseBytes`, which a client of gRPC may refuse. */
   | {
       readonly _tag: "Oversized"
-      readonly client: Client
+      readonly client: ConnectedClient
       readonly typeUrl: string
       readonly nonce: string
       readonly bytes: number
@@ -43,7 +43,7 @@ export type ServerEvent =
     }
   | {
       readonly _tag: "Acked"
-      readonly client: Client
+      readonly client: ConnectedClient
       readonly typeUrl: string
       readonly nonce: string
       readonly version: string
@@ -51,7 +51,7 @@ export type ServerEvent =
   /** It rejected a response: the last one, or an older one, of which nothing comes but the words. */
   | {
       readonly _tag: "Nacked"
-      readonly client: Client
+      readonly client: ConnectedClient
       readonly typeUrl: string
       /** Empty if the client did not say of what. */
       readonly nonce: string
@@ -61,7 +61,7 @@ export type ServerEvent =
       readonly error: Request.ErrorDetail
     }
   /** It asked for something of a type, and its group is not set: it never was, or it was cleared. */
-  | { readonly _tag: "Waiting"; readonly client: Client; readonly typeUrl: string; readonly group: string }
-  | { readonly _tag: "Ended"; readonly client: Client; readonly reason: string }
+  | { readonly _tag: "Waiting"; readonly client: ConnectedClient; readonly typeUrl: string; readonly group: string }
+  | { readonly _tag: "Ended"; readonly client: ConnectedClient; readonly reason: string }
   /** The subscriber was too slow: this many events are missing here. */
   | { readonly _tag: "Lost"; readonly count: number }

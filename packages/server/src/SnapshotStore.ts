@@ -5,9 +5,9 @@
  *
  * @since 0.1.0
  */
-import type { Resource } from "@effect-xds/core/Resource"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Cause from "effect/Cause"
@@ -169,8 +169,8 @@ const findDifferences = function* (
   next: ResourceGroup.ResourceGroup
 ): Steps.Steps<void> {
   for (const [typeUrl, set] of next.sets) {
-    const { mark } = ResourceGroup.set(before, typeUrl)
-    if (!ResourceSet.isNear(set, mark)) yield* ResourceSet.differing(set, mark)
+    const { cursor } = ResourceGroup.set(before, typeUrl)
+    if (!ResourceSet.isNear(set, cursor)) yield* ResourceSet.differing(set, cursor)
   }
 }
 

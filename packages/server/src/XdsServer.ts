@@ -21,12 +21,12 @@ import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ClientStatus, Origin } from "./Client.js"
-import { Audience } from "./internal/Audience.js"
+import type { ClientStatus, Origin } from "./ConnectedClient.js"
+import { InterestIndex } from "./internal/InterestIndex.js"
 import { ChangeTimes } from "./internal/ChangeTimes.js"
 import type { Environment, Group, Settings, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
-import * as Deadlines from "./internal/Deadlines.js"
+import * as TimerTable from "./internal/TimerTable.js"
 import { Secrets } from "./internal/Secrets.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
@@ -252,7 +252,7 @@ export const make = <R = never>(
       enqueue(work)
       worker.startLater()
     }
-    const deadlines = yield* Deadlines.make<Connection>(now, (due) => {
+    const deadlines = yield* TimerTable.make<Connection>(now, (due) => {
       for (const connection of due) {
         connection.markDue()
         enqueue(connection)
@@ -276,7 +276,7 @@ export const make = <R = never>(
             resources: store.unsafeGet(name),
             connections: new Set(),
             changes: new ChangeTimes(),
-            audience: new Audience()
+            interests: new InterestIndex()
           }
           groups.set(name, group)
         }
@@ -296,7 +296,7 @@ export const make = <R = never>(
           groups.delete(group.name)
           return
         }
-        const slices = group.audience.delete(connection)
+        const slices = group.interests.delete(connection)
         if (slices === undefined) return
         const rest: Work = {
           queued: false,
@@ -379,8 +379,8 @@ export const make = <R = never>(
       }
       if (before === undefined || resources === undefined) group.connections.forEach(tell)
       else {
-        group.audience.forEach(before, resources, tell)
-        group.audience.someInTurn(enqueue)
+        group.interests.forEach(before, resources, tell)
+        group.interests.someInTurn(enqueue)
       }
       worker.start()
     })

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-export * as Client from "./Client.js"
+export * as Client from "./ConnectedClient.js"
 export * as ServerEvent from "./ServerEvent.js"
 export * as Snapshot from "./Snapshot.js"
 export * as SnapshotStore from "./SnapshotStore.js"

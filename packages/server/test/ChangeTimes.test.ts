@@ -1,6 +1,6 @@
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { ChangeTimes } from "../src/internal/ChangeTimes.js"
@@ -16,7 +16,7 @@ describe("the time of the first change after a revision", () => {
       ResourceGroup.update(group, { upsert: [toResource({ typeUrl, name: "name", content: at })] })
     )
     times.note(group, next, at)
-    revisions.push(ResourceGroup.set(next, typeUrl).mark.revision)
+    revisions.push(ResourceGroup.set(next, typeUrl).cursor.revision)
     group = next
   }
   const after = (at: number) => times.after(typeUrl, revisions[at] ?? Number.NaN)

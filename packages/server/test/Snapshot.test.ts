@@ -1,6 +1,6 @@
 import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ResourceType } from "@effect-xds/proto"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Snapshot, SnapshotStore } from "@effect-xds/server"
 import * as EventLoop from "@effect-xds/transport/EventLoop"

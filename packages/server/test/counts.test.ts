@@ -2,11 +2,11 @@
  * What an update costs, as exact numbers that no machine's load can change: a regression here is one in speed.
  */
 import { create, toBinary } from "@bufbuild/protobuf"
-import * as Request from "@effect-xds/core/Request"
-import * as Resource from "@effect-xds/core/Resource"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as Response from "@effect-xds/core/Response"
-import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as Request from "@effect-xds/core/wire/Request"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Response from "@effect-xds/core/wire/Response"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"

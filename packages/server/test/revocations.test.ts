@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf"
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"

@@ -9,9 +9,9 @@
  */
 import * as base from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { Plan } from "./Simulation.js"
-import type { RandomPlan } from "./SimulationCheck.js"
-import * as SimulationCheck from "./SimulationCheck.js"
+import type { Plan } from "./simulation/Simulation.js"
+import type { RandomPlan } from "./simulation/SimulationCheck.js"
+import * as SimulationCheck from "./simulation/SimulationCheck.js"
 
 /**
  * A plan of which parts may be drawn at random, and how often it is run.

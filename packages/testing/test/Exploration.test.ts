@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Exploration from "@effect-xds/testing/Exploration"
+import * as Exploration from "@effect-xds/testing/exploration/Exploration"
 
 /** A number that starts at 1: it is doubled, or 3 is added; equal modulo a number is equal. */
 const numbers = (

@@ -1,4 +1,4 @@
-import * as SimulatedTime from "@effect-xds/testing/SimulatedTime"
+import * as SimulatedTime from "@effect-xds/testing/simulation/SimulatedTime"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, Random, TestClock } from "effect"

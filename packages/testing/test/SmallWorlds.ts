@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import { assert, beforeEach, describe, it } from "@effect/vitest"
-import * as Exploration from "@effect-xds/testing/Exploration"
-import * as ExplorationVariants from "@effect-xds/testing/ExplorationVariants"
+import * as Exploration from "@effect-xds/testing/exploration/Exploration"
+import * as ExplorationVariants from "@effect-xds/testing/exploration/ExplorationVariants"
 
 /** Explores the worlds with such names. In several files, which run side by side: this is most of what the tests compute. */
 export const areExplored = (isMeant: (name: string) => boolean): void => {

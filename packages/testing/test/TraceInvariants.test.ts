@@ -1,8 +1,8 @@
 // Each rule is broken once by a trace that is written by hand.
 import { Cluster, ClusterLoadAssignment, RouteConfiguration } from "@effect-xds/proto/ResourceType"
-import type { Event, Message, StreamName, Trace, TracedResource } from "@effect-xds/testing/Trace"
-import type { Unstamped } from "@effect-xds/testing/SimulatedNetwork"
-import * as TraceInvariants from "@effect-xds/testing/TraceInvariants"
+import type { Event, Message, StreamName, Trace, TracedResource } from "@effect-xds/testing/invariants/Trace"
+import type { Unstamped } from "@effect-xds/testing/network/SimulatedNetwork"
+import * as TraceInvariants from "@effect-xds/testing/invariants/TraceInvariants"
 import { assert, describe, it } from "vitest"
 
 const delta: StreamName = { id: 1, client: "app", server: "xds", protocol: "Incremental", typeUrl: undefined }

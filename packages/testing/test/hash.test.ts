@@ -1,6 +1,6 @@
 // One seed, one run, on every version of Node: node scripts/simulation-hash.mjs runs this file on others.
-import * as Arbitraries from "@effect-xds/testing/Arbitraries"
-import * as Simulation from "@effect-xds/testing/Simulation"
+import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
+import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"

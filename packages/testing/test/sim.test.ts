@@ -1,9 +1,9 @@
 // Everything at once: all variants, random watches and changes, every kind of fault. Other seeds: XDS_SIM_SEED=random;
 // many of them: npm run soak.
-import * as Arbitraries from "@effect-xds/testing/Arbitraries"
-import * as SimulationCheck from "@effect-xds/testing/SimulationCheck"
-import * as Soak from "@effect-xds/testing/Soak"
-import type { TraceInvariant } from "@effect-xds/testing/TraceInvariants"
+import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
+import * as SimulationCheck from "@effect-xds/testing/simulation/SimulationCheck"
+import * as Soak from "@effect-xds/testing/simulation/Soak"
+import type { TraceInvariant } from "@effect-xds/testing/invariants/TraceInvariants"
 import { it } from "@effect-xds/testing/vitest"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"

@@ -28,7 +28,7 @@ import * as Net from "node:net"
 import * as Tls from "node:tls"
 import * as ConnectServerMetrics from "./ConnectServerMetrics.js"
 import { Calls } from "./internal/Calls.js"
-import * as CompanionServices from "./internal/CompanionServices.js"
+import * as BuiltInServices from "./internal/BuiltInServices.js"
 import * as ConnectRoutes from "./internal/ConnectRoutes.js"
 import { GrpcStream, refuse, streamWindow, type Shared } from "./internal/GrpcStream.js"
 import { IdleConnections } from "./internal/IdleConnections.js"
@@ -589,9 +589,9 @@ class Server {
     this.#noteStream(session, stream)
     const method = MethodTable.find(path)
     const grpc = isGrpc(headers["content-type"])
-    const isCompanion = this.#companion(path) !== undefined
+    const isBuiltIn = this.#builtIn(path) !== undefined
     const intake = this.#intakes.get(session) ?? new Intake(session)
-    if (headers[":method"] === "POST" && grpc && !isCompanion && !(method?.unary ?? false))
+    if (headers[":method"] === "POST" && grpc && !isBuiltIn && !(method?.unary ?? false))
       this.#acceptGrpc(stream, headers, path, method, peer, intake)
     else
       this.#serveConnect(
@@ -633,13 +633,13 @@ class Server {
   ): void {
     const path = (request.url ?? "").split("?", 1)[0] ?? ""
     const method = MethodTable.find(path)
-    const unary = method?.unary ?? this.#companion(path)
+    const unary = method?.unary ?? this.#builtIn(path)
     this.#connect({ path, method, unary, peer, headers: RequestHeaders.plain(request.headers) }, request, response)
   }
 
   /** Whether the method is unary; `undefined` if it is none of gRPC's own services. */
-  #companion(path: string): boolean | undefined {
-    return CompanionServices.isUnary(path, this.#shared.reflection)
+  #builtIn(path: string): boolean | undefined {
+    return BuiltInServices.isUnary(path, this.#shared.reflection)
   }
 
   readonly #onRefused: Shared["onRefused"] = (method, peer, reason, message) => {

@@ -1,5 +1,5 @@
-import { NumberSet } from "@effect-xds/core/NumberSet"
-import type { VersionDictionary } from "@effect-xds/core/VersionDictionary"
+import { NumberSet } from "@effect-xds/core/resource/NumberSet"
+import type { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
 import { describe, expect, it, vi } from "vitest"
 import { KnownVersions } from "../src/internal/KnownVersions.js"
 

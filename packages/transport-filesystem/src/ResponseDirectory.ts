@@ -20,9 +20,9 @@
  * @since 0.1.0
  */
 import { create } from "@bufbuild/protobuf"
-import type { Resource } from "@effect-xds/core/Resource"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Reason from "@effect-xds/proto/Reason"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"

@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf"
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import type { ServerTransport } from "@effect-xds/transport"

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import * as Digest from "@effect-xds/core/Digest"
+import * as Digest from "@effect-xds/core/resource/Digest"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"

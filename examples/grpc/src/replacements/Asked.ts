@@ -2,7 +2,7 @@
  * gRPC clients that make the calls they are asked for, and say who answered: a line of JSON each way. grpc-go does it with
  * `-asked`, grpc-js in `GrpcJsCalls.ts`.
  */
-import * as Peer from "@effect-xds/testing/Peer"
+import * as Peer from "@effect-xds/testing/PeerProgram"
 import type { CommandExecutor } from "@effect/platform/CommandExecutor"
 import type * as PlatformError from "@effect/platform/Error"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,5 @@
 /** The gRPC clients that call while the control plane moves them: which there are, their start, and what they tell. */
-import * as Peer from "@effect-xds/testing/Peer"
+import * as Peer from "@effect-xds/testing/PeerProgram"
 import type * as PlatformError from "@effect/platform/Error"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,7 @@
 /** What a client knows of each resource, as CSDS shows it. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema, timestampFromMs } from "@bufbuild/protobuf/wkt"
-import type { ResourceStatus } from "@effect-xds/core/Client"
+import type { ResourceStatus } from "@effect-xds/core/client/Client"
 import { ClientResourceStatus, UpdateFailureStateSchema } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig, ClientConfig_GenericXdsConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"

@@ -1,10 +1,10 @@
 /**
  * The driver of a client: feeds the reducer and does what that says, synchronously. It owns the streams and the watchers.
  */
-import * as Client from "@effect-xds/core/Client"
-import * as ClientRequest from "@effect-xds/core/ClientRequest"
-import * as ClientResponse from "@effect-xds/core/ClientResponse"
-import type { ErrorDetail, Protocol } from "@effect-xds/core/Request"
+import * as Client from "@effect-xds/core/client/Client"
+import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
+import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import type { ErrorDetail, Protocol } from "@effect-xds/core/wire/Request"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -248,7 +248,7 @@ export class Driver {
       }
       case "Received":
         return this.onReceived(output)
-      case "Alive":
+      case "Responsive":
         this.observations.answered(this.addressOf(output.stream))
         return
       case "Failed": {
@@ -394,7 +394,7 @@ export class Driver {
     const waiting = this.unanswered.get(key)
     if (waiting === undefined) return
     this.unanswered.delete(key)
-    this.run({ _tag: "Applied", stream: key, typeUrl: waiting.typeUrl, nonce: waiting.nonce })
+    this.run({ _tag: "Processed", stream: key, typeUrl: waiting.typeUrl, nonce: waiting.nonce })
     if (this.streams.get(key) === waiting.open) this.next(key)
   }
 }

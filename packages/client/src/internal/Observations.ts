@@ -1,6 +1,6 @@
 /** What a client counts. */
-import type { ResourceStatus } from "@effect-xds/core/Client"
-import type { Validation } from "@effect-xds/core/Validation"
+import type { ResourceStatus } from "@effect-xds/core/client/Client"
+import type { Validation } from "@effect-xds/core/client/Validation"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as MetricLabel from "effect/MetricLabel"
 import * as XdsClientMetrics from "../XdsClientMetrics.js"

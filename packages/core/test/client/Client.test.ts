@@ -1,10 +1,10 @@
-import * as Client from "@effect-xds/core/Client"
-import * as ClientResponse from "@effect-xds/core/ClientResponse"
-import type { Request } from "@effect-xds/core/Request"
-import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
-import * as Warming from "@effect-xds/core/Warming"
+import * as Client from "@effect-xds/core/client/Client"
+import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import type { Request } from "@effect-xds/core/wire/Request"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import * as Warming from "@effect-xds/core/client/Warming"
 import { Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
 import { assert, describe, it } from "@effect/vitest"
@@ -130,7 +130,7 @@ describe("warming with a client", () => {
               const changed = told.map(({ name }) => ({ name, fingerprint: output.version, needs: [name] }))
               warm({ _tag: "Clusters", changed, removed: [] })
             }
-            step({ _tag: "Applied", stream: "s", typeUrl: output.typeUrl, nonce: output.nonce })
+            step({ _tag: "Processed", stream: "s", typeUrl: output.typeUrl, nonce: output.nonce })
           }
         }
       }
@@ -222,7 +222,7 @@ describe("hostile input", () => {
     fc.record({ _tag: fc.constantFrom("Pause" as const, "Resume" as const), typeUrl }),
     fc.record({ _tag: fc.constant("Refresh" as const), typeUrl, names: fc.array(name, { maxLength: 3 }) }),
     fc.record({ _tag: fc.constantFrom("Connected" as const, "Written" as const), stream }),
-    fc.record({ _tag: fc.constant("Applied" as const), stream, typeUrl, nonce }),
+    fc.record({ _tag: fc.constant("Processed" as const), stream, typeUrl, nonce }),
     fc.record({ _tag: fc.constant("Ended" as const), stream, error, random: fc.constantFrom(0, 0.5, 0.99) }),
     fc.constant({ _tag: "Deadline" as const }),
     fc.record({
@@ -353,7 +353,7 @@ describe("★ a decoder that throws or gives nonsense rejects the resource, and 
       }
       const answered = respond(typeUrl, "a").find(({ _tag }) => _tag === "Received")
       assert.include(answered?._tag === "Received" ? answered.error?.message : "", words)
-      step({ _tag: "Applied", stream: "s", typeUrl, nonce: typeUrl })
+      step({ _tag: "Processed", stream: "s", typeUrl, nonce: typeUrl })
       assert.isTrue(respond(ClusterLoadAssignment.typeUrl, "b").some(({ _tag }) => _tag === "Notify"))
     })
   }

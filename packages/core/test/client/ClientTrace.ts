@@ -30,12 +30,12 @@
  * A resource is `name=content`, then, in any order, `(alias other)`, `~10s` for a TTL, `@version`, `:RDS` for another
  * type inside. `name=` has no body, `=content` no name. Content that begins with `bad` is rejected.
  */
-import * as Client from "@effect-xds/core/Client"
-import * as ClientRequest from "@effect-xds/core/ClientRequest"
-import * as ClientResponse from "@effect-xds/core/ClientResponse"
-import * as Request from "@effect-xds/core/Request"
-import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
-import { fieldOf, fields, utf8 } from "@effect-xds/core/Wire"
+import * as Client from "@effect-xds/core/client/Client"
+import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
+import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as Request from "@effect-xds/core/wire/Request"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import { fieldOf, fields, utf8 } from "@effect-xds/core/wire/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
@@ -219,7 +219,7 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
         return void out.push(
           `! Failed ${streamName(output.stream)} ${JSON.stringify(output.error.message)} retry=${seconds(output.retryAt)}`
         )
-      case "Alive":
+      case "Responsive":
         return void out.push(`! Alive ${streamName(output.stream)}`)
       case "Switched":
         return void out.push(
@@ -251,7 +251,7 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
       for (const output of outputs) show(output)
       for (const output of outputs) {
         if (output._tag === "Send" && isWriting) follow({ _tag: "Written", stream: output.stream })
-        if (output._tag === "Received" && isApplying) follow({ ...output, _tag: "Applied" })
+        if (output._tag === "Received" && isApplying) follow({ ...output, _tag: "Processed" })
       }
     }
     follow(input)
@@ -362,7 +362,7 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
         return response(rest, stream)
       case "applied":
         if (one === "on" || one === "off") isApplying = one === "on"
-        else step({ _tag: "Applied", stream, typeUrl: typeUrlOf(one), nonce: two })
+        else step({ _tag: "Processed", stream, typeUrl: typeUrlOf(one), nonce: two })
         return
       case "end": {
         const message = one.replaceAll('"', "")

@@ -3,18 +3,18 @@
  * Messages go through their bytes and are delivered in order, but when is the script's choice. While it runs, every
  * watcher must have been told what the client holds; at its end, when all is quiet, what the first server has.
  */
-import * as Client from "@effect-xds/core/Client"
-import * as ClientRequest from "@effect-xds/core/ClientRequest"
-import * as ClientResponse from "@effect-xds/core/ClientResponse"
-import * as Request from "@effect-xds/core/Request"
-import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
-import * as Response from "@effect-xds/core/Response"
-import * as ServerStream from "@effect-xds/core/ServerStream"
-import { fieldOf, fields, utf8 } from "@effect-xds/core/Wire"
+import * as Client from "@effect-xds/core/client/Client"
+import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
+import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as Request from "@effect-xds/core/wire/Request"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Response from "@effect-xds/core/wire/Response"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
+import { fieldOf, fields, utf8 } from "@effect-xds/core/wire/Wire"
 import { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration } from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
 import { step as takeStep } from "../Step.js"
@@ -233,7 +233,7 @@ export const run = (
           step({ _tag: "Written", stream: output.stream })
           break
         case "Received":
-          step({ _tag: "Applied", stream: output.stream, typeUrl: output.typeUrl, nonce: output.nonce })
+          step({ _tag: "Processed", stream: output.stream, typeUrl: output.typeUrl, nonce: output.nonce })
           break
         case "Violation":
           problems.push(`violation: ${output.message}`)

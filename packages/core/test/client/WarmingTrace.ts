@@ -14,7 +14,7 @@
  *     = …                                 what was asked for
  *     (silent)                            an input that puts out nothing
  */
-import * as Warming from "@effect-xds/core/Warming"
+import * as Warming from "@effect-xds/core/client/Warming"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 
 const milliseconds = (text: string): number => {

@@ -1,11 +1,11 @@
 /** Everything that grows with what is watched, or with what servers do, is as before when that is over. */
-import * as Client from "@effect-xds/core/Client"
-import * as ClientResponse from "@effect-xds/core/ClientResponse"
-import type { Protocol } from "@effect-xds/core/Request"
-import * as ResourceDecoder from "@effect-xds/core/ResourceDecoder"
-import * as Warming from "@effect-xds/core/Warming"
+import * as Client from "@effect-xds/core/client/Client"
+import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import type { Protocol } from "@effect-xds/core/wire/Request"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import * as Warming from "@effect-xds/core/client/Warming"
 import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { weigh } from "./Weight.js"
@@ -49,7 +49,7 @@ const play = (protocol: Protocol, servers: ReadonlyArray<string> = ["p"], option
         step({ _tag: "Written", stream: output.stream })
       }
       if (output._tag === "Received" && isApplying) {
-        step({ _tag: "Applied", stream: output.stream, typeUrl: output.typeUrl, nonce: output.nonce })
+        step({ _tag: "Processed", stream: output.stream, typeUrl: output.typeUrl, nonce: output.nonce })
       }
     }
   }
@@ -284,7 +284,7 @@ describe("bounds", { timeout: 600_000 }, () => {
     let last = ""
     for (let count = 0; count < 200; count++) last = client.respond(EDS, { resources: [received(EDS, "a", count)] })
     assert.isEmpty(client.sent)
-    client.step({ _tag: "Applied", stream: "p", typeUrl: EDS, nonce: last })
+    client.step({ _tag: "Processed", stream: "p", typeUrl: EDS, nonce: last })
     assert.deepStrictEqual(
       client.sent.map(({ request }) => request.responseNonce),
       Array.from({ length: 64 }, (_, index) => `${200 - 63 + index}`)

@@ -2,8 +2,8 @@
  * When the sets of a group changed, for measuring how long it takes until clients have accepted it. Of each type the last few
  * changes: whoever is further behind is measured from the oldest of them.
  */
-import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
-import * as ResourceGroups from "@effect-xds/core/ResourceGroup"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 
 /** Most changes of a type that are known. */
 const maxChanges = 64
@@ -22,10 +22,10 @@ export class ChangeTimes {
   note(before: ResourceGroup | undefined, after: ResourceGroup | undefined, at: number): void {
     if (before === undefined || after === undefined) this.#changes.clear()
     if (after === undefined) return
-    for (const [typeUrl, { mark }] of after.sets) {
-      if (before !== undefined && ResourceGroups.set(before, typeUrl).mark === mark) continue
+    for (const [typeUrl, { cursor }] of after.sets) {
+      if (before !== undefined && ResourceGroups.set(before, typeUrl).cursor === cursor) continue
       const known = this.#changes.get(typeUrl)
-      const change = { revision: mark.revision, at }
+      const change = { revision: cursor.revision, at }
       if (known === undefined) this.#changes.set(typeUrl, [change])
       else {
         if (known.length === maxChanges) known.shift()

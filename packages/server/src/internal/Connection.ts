@@ -2,12 +2,12 @@
  * The driver of one stream: it feeds the reducer and does what that says, synchronously and with no fiber of its own.
  */
 import { fromBinary } from "@bufbuild/protobuf"
-import * as Heartbeat from "@effect-xds/core/Heartbeat"
-import type * as Request from "@effect-xds/core/Request"
-import type { ResourceGroup } from "@effect-xds/core/ResourceGroup"
-import type { Resource } from "@effect-xds/core/Resource"
-import * as Response from "@effect-xds/core/Response"
-import * as ServerStream from "@effect-xds/core/ServerStream"
+import * as Heartbeat from "@effect-xds/core/server/Heartbeat"
+import type * as Request from "@effect-xds/core/wire/Request"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as Response from "@effect-xds/core/wire/Response"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
@@ -23,10 +23,10 @@ import type * as Clock from "effect/Clock"
 import * as Exit from "effect/Exit"
 import * as LogLevel from "effect/LogLevel"
 import type * as Tracer from "effect/Tracer"
-import * as Client from "../Client.js"
+import * as Client from "../ConnectedClient.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
-import type { Audience, Slices } from "./Audience.js"
+import type { InterestIndex, Slices } from "./InterestIndex.js"
 import type { ChangeTimes } from "./ChangeTimes.js"
 import * as NodeFields from "./NodeFields.js"
 import * as Secrets from "./Secrets.js"
@@ -60,7 +60,7 @@ export interface Group {
   resources: ResourceGroup | undefined
   readonly connections: Set<Connection>
   readonly changes: ChangeTimes
-  readonly audience: Audience<Connection>
+  readonly interests: InterestIndex<Connection>
 }
 
 /** What gets its turn among others. */
@@ -239,9 +239,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   private given: ResourceGroup | undefined
   /** What there was before the first change that concerns this stream and is yet to be given. */
   private unaffected: ResourceGroup | undefined
-  /** What the client asks for is different from what the audience of its group knows. */
+  /** What the client asks for is different from what the interest index of its group has. */
   private subscribed = false
-  /** What the audience has still to note of many names. */
+  /** What the interest index has still to note of many names. */
   private indexing: Slices | undefined
   /** A step that others have their turn in between of. Until it ends nothing else is given to the reducer. */
   private unfinished: Unfinished | undefined
@@ -340,7 +340,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.accepted.end(status)
   }
 
-  client(): Client.Client {
+  client(): Client.ConnectedClient {
     const group = this.phase._tag === "Serving" ? this.phase.group.name : undefined
     return { id: this.id, node: this.node, group, peer: this.accepted.peer }
   }
@@ -610,7 +610,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
     this.setWaiting(ServerStream.isWaiting(this.stream))
     if (this.subscribed && this.phase._tag === "Serving") {
       this.subscribed = false
-      this.indexing = this.phase.group.audience.set(this, ServerStream.interests(this.stream))
+      this.indexing = this.phase.group.interests.set(this, ServerStream.interests(this.stream))
     }
     // The time that the stream wants is known when its step is over.
     const deadline = this.unfinished === undefined ? ServerStream.deadline(this.stream) : Number.POSITIVE_INFINITY
@@ -702,7 +702,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       this.unaffected = undefined
       if (this.given !== undefined && group !== undefined && group !== this.given) {
         this.given = group
-        return { _tag: "Unaffected", group }
+        return { _tag: "Advance", group }
       }
       this.given = resources
       if (this.changed && !this.credit) this.held = true

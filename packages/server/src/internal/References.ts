@@ -2,7 +2,7 @@
 import type { Message } from "@bufbuild/protobuf"
 import { fromBinary, isMessage } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
-import type { ResourceKey } from "@effect-xds/core/ResourceGroup"
+import type { ResourceKey } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { Cluster, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"

@@ -2,9 +2,9 @@
  * Keeps what a group's resources hold in sensitive fields out of what its clients say: Envoy quotes in a NACK what it
  * rejects, a private key too. All that a server tells of a client (log, status, events, metrics, spans) comes after this.
  */
-import * as ResourceGroup from "@effect-xds/core/ResourceGroup"
-import type { Resource } from "@effect-xds/core/Resource"
-import * as ResourceSet from "@effect-xds/core/ResourceSet"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 

@@ -24,8 +24,8 @@ import * as Turns from "@effect-xds/transport/Turns"
 import { Buffer } from "node:buffer"
 import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
-import * as CompanionCall from "./CompanionCall.js"
-import * as CompanionServices from "./CompanionServices.js"
+import * as BuiltInCall from "./BuiltInCall.js"
+import * as BuiltInServices from "./BuiltInServices.js"
 import type { Call } from "./ConnectStream.js"
 import { ConnectStream, toError } from "./ConnectStream.js"
 import type { Shared } from "./GrpcStream.js"
@@ -177,7 +177,7 @@ const addUnary = (
 }
 
 /** Bytes of a request of one of gRPC's own services. */
-const maxCompanionBytes = 65_536
+const maxBuiltInBytes = 65_536
 
 const maxBytesOf = ({ maxRequestBytes, maxWholeRequestBytes }: Shared): number =>
   Math.min(maxRequestBytes, maxWholeRequestBytes)
@@ -205,10 +205,10 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   return handlersOf(router)
 }
 
-const loadCompanions = async (shared: Shared): Promise<Handlers> => {
-  const router = createConnectRouter({ readMaxBytes: maxCompanionBytes, acceptCompression: [compressionGzip] })
-  const open = (context: HandlerContext) => CompanionCall.open(shared, callOf(context), context.signal)
-  await CompanionServices.add(router, await loadServices(shared.turns), shared.reflection, open)
+const loadBuiltIns = async (shared: Shared): Promise<Handlers> => {
+  const router = createConnectRouter({ readMaxBytes: maxBuiltInBytes, acceptCompression: [compressionGzip] })
+  const open = (context: HandlerContext) => BuiltInCall.open(shared, callOf(context), context.signal)
+  await BuiltInServices.add(router, await loadServices(shared.turns), shared.reflection, open)
   return handlersOf(router)
 }
 
@@ -298,10 +298,10 @@ const lifetime = (
 export const make = (shared: Shared): Serve => {
   const loaded = new Map<string, Promise<Handlers>>()
   const handlersFor = (method: ServerTransport.Method | undefined, contentType: string): Promise<Handlers> => {
-    const kind = method === undefined ? "companions" : isJson(contentType) ? "JSON" : "protobuf"
+    const kind = method === undefined ? "built-in" : isJson(contentType) ? "JSON" : "protobuf"
     let handlers = loaded.get(kind)
     if (handlers === undefined) {
-      handlers = method === undefined ? loadCompanions(shared) : load(shared, kind === "JSON")
+      handlers = method === undefined ? loadBuiltIns(shared) : load(shared, kind === "JSON")
       loaded.set(kind, handlers)
     }
     return handlers

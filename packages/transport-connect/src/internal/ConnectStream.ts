@@ -2,7 +2,7 @@
  * A call that came through Connect, as the port wants it: responses are pulled, one at a time.
  */
 import { Code, ConnectError } from "@connectrpc/connect"
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import type { Holder } from "@effect-xds/transport/ByteBudget"
 import { Status } from "@effect-xds/transport"

@@ -5,8 +5,8 @@
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
 import * as Reason from "@effect-xds/proto/Reason"
-import * as InitialVersions from "@effect-xds/core/InitialVersions"
-import * as Request from "@effect-xds/core/Request"
+import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
+import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
 import { Status } from "@effect-xds/transport"

@@ -2,7 +2,7 @@
  * What clients say that they hold, kept once for all of them. After a restart of the server every client says it, within
  * seconds; after that nobody does for a long time.
  */
-import { VersionDictionary } from "@effect-xds/core/VersionDictionary"
+import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
 
 /** Milliseconds without a request that says what its client holds, after which all is let go. */
 const rest = 10_000

@@ -2,7 +2,7 @@
  * A client's stream from files. A request says which files are read; each that is good is a response, and each that is
  * replaced another one. Files are opened when their names are first asked for and closed when they are no longer.
  */
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"

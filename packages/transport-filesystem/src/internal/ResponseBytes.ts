@@ -1,6 +1,6 @@
 /** Messages for a client from what is known of a file. */
 import { toBinary } from "@bufbuild/protobuf"
-import { fieldOf, sizeOfVarint, utf8, Writer } from "@effect-xds/core/Wire"
+import { fieldOf, sizeOfVarint, utf8, Writer } from "@effect-xds/core/wire/Wire"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as Status from "@effect-xds/transport/Status"
 import { createHash } from "node:crypto"

@@ -1,6 +1,6 @@
 /** Polls as they come: JSON or protobuf bytes, and the node in them, which is 77 KB of JSON from an Envoy each time. */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as JsonParts from "@effect-xds/transport/JsonParts"

@@ -2,8 +2,8 @@
  * Responses as HTTP bodies. What many clients are sent alike is written as JSON and compressed once: all of it hangs on
  * the bytes of the body that the server shares between streams.
  */
-import * as Response from "@effect-xds/core/Response"
-import * as Wire from "@effect-xds/core/Wire"
+import * as Response from "@effect-xds/core/wire/Response"
+import * as Wire from "@effect-xds/core/wire/Wire"
 import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Turns from "@effect-xds/transport/Turns"

@@ -9,7 +9,7 @@
  * - Without credit, or while a response is unanswered, nothing is polled: a client that is busy costs the server nothing.
  * - ★ No names after there were names is nothing, and as a poll it would be everything: so it is none.
  */
-import type { StateOfTheWorldRequest } from "@effect-xds/core/Request"
+import type { StateOfTheWorldRequest } from "@effect-xds/core/wire/Request"
 import type * as Status from "@effect-xds/transport/Status"
 
 export interface Options {

@@ -1,5 +1,5 @@
 /** A client's stream of polls for one type: does what the {@link PollLoop} says. */
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"

@@ -8,7 +8,7 @@
  * Nothing is written ahead: the server is given credit when a poll comes, and what it wrote while nobody asked is put
  * in the place of what it wrote before.
  */
-import * as Request from "@effect-xds/core/Request"
+import * as Request from "@effect-xds/core/wire/Request"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"

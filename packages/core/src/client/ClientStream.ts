@@ -1,0 +1,360 @@
+/**
+ * The streams of a client to one server, one after another: when to connect, which request to send next, what the
+ * server was told and which timers run. Subscriptions outlive a stream.
+ *
+ * At most one request is under way: the next one is made when that was written, from what is true then.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+ * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
+ * @since 0.1.0
+ */
+import * as HashSet from "effect/HashSet"
+import * as Backoff from "./Backoff.js"
+import type { ClientSubscription } from "./ClientSubscription.js"
+import * as ClientSubscriptions from "./ClientSubscription.js"
+import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
+
+/**
+ * What does not change.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly protocol: Protocol
+  /** The encoded `Node`: the first message of a stream has it. */
+  readonly node: Uint8Array | undefined
+  /** Milliseconds after which a resource that was asked for and did not come counts as missing. Default: 15 000. */
+  readonly resourceTimeout: number
+  readonly backoff: Backoff.Options
+}
+
+/**
+ * The state. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ *
+ * @since 0.1.0
+ */
+export interface ClientStream {
+  readonly options: Options
+  /** `idle`: nothing is wanted. `waiting`: until {@link retryAt}. */
+  readonly connection: "idle" | "waiting" | "connecting" | "connected"
+  /** The earliest time of the next attempt, in milliseconds. */
+  readonly retryAt: number
+  readonly backoff: Backoff.Backoff
+  /** Whether this stream brought a response, or was silent where the server had nothing to say. */
+  readonly responded: boolean
+  /** When the silence of this stream is to be judged, in milliseconds; Infinity: there is nothing to judge. */
+  readonly quietAt: number
+  /** Why there is no answer from the server; `undefined` as long as it answers, or was not asked yet. */
+  readonly failure: ErrorDetail | undefined
+  readonly nodeSent: boolean
+  /** The request that is being written. */
+  readonly writing: { readonly typeUrl: string; readonly names: ReadonlyArray<string> } | undefined
+  /** In the order in which the types were first asked for. */
+  readonly subscriptions: ReadonlyArray<ClientSubscription>
+  /** Types whose requests are held back. */
+  readonly paused: HashSet.HashSet<string>
+}
+
+/**
+ * What happens.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | {
+      readonly _tag: "Subscribe"
+      readonly typeUrl: string
+      /** `*` is the wildcard. */
+      readonly names: Iterable<string>
+      /** Those of which the client has a resource: they have no timer. */
+      readonly cached: ReadonlySet<string>
+    }
+  | { readonly _tag: "Unsubscribe"; readonly typeUrl: string; readonly names: Iterable<string> }
+  | { readonly _tag: "Refresh"; readonly typeUrl: string; readonly names: Iterable<string> }
+  | { readonly _tag: "Pause"; readonly typeUrl: string }
+  | { readonly _tag: "Resume"; readonly typeUrl: string }
+  | { readonly _tag: "Connected" }
+  | { readonly _tag: "Written" }
+  /** A response of a type that was asked for on this stream, validated: `error` is what is wrong with it. */
+  | {
+      readonly _tag: "Received"
+      readonly typeUrl: string
+      readonly nonce: string
+      readonly version: string
+      readonly error: ErrorDetail | undefined
+      /** Whether the same was rejected before, and it brought nothing else. */
+      readonly isRepeat: boolean
+    }
+  /** The server is there: a response that is not answered, or a silence where it had nothing to say. */
+  | { readonly _tag: "Responsive" }
+  /** Resources that need no timer any more. */
+  | { readonly _tag: "Resolved"; readonly typeUrl: string; readonly names: Iterable<string> }
+  | { readonly _tag: "Processed"; readonly typeUrl: string; readonly nonce: string }
+  | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
+  /** The client has resources of this type that this stream's server was not told of: only the next stream can tell it. */
+  | { readonly _tag: "Untold"; readonly typeUrl: string }
+  /** The stream was closed by the client, and the next one is to begin. */
+  | { readonly _tag: "Restart" }
+  | { readonly _tag: "Deadline" }
+
+/**
+ * What is to be done, or known.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  | { readonly _tag: "Connect" }
+  | { readonly _tag: "Send"; readonly request: Request }
+  /** Requests were written and nothing came for the time of a resource. `Responsive` says that this is as it should be. */
+  | { readonly _tag: "Silent" }
+  /** These did not come in time. */
+  | { readonly _tag: "TimedOut"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
+  /** The stream ended without any response. */
+  | { readonly _tag: "Failed"; readonly error: ErrorDetail; readonly retryAt: number }
+
+const never = Number.POSITIVE_INFINITY
+const none: ReadonlyArray<Output> = []
+const closed: ErrorDetail = { code: 0, message: "" }
+
+/**
+ * Nothing is wanted of the server yet.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Pick<Options, "protocol"> & Partial<Options>): ClientStream => ({
+  options: { node: undefined, resourceTimeout: 15_000, backoff: Backoff.defaults, ...options },
+  connection: "idle",
+  retryAt: Number.NEGATIVE_INFINITY,
+  backoff: Backoff.initial,
+  responded: false,
+  quietAt: never,
+  failure: undefined,
+  nodeSent: false,
+  writing: undefined,
+  subscriptions: [],
+  paused: HashSet.empty()
+})
+
+/**
+ * When a `Deadline` input is due, in milliseconds; Infinity if never. It may come too early, never too late.
+ *
+ * @since 0.1.0
+ */
+export const deadline = (self: ClientStream): number => {
+  let at = self.connection === "waiting" ? self.retryAt : self.quietAt
+  for (const subscription of self.subscriptions) at = Math.min(at, ClientSubscriptions.deadline(subscription))
+  return at
+}
+
+/**
+ * What is asked for of a type; `undefined` if nothing ever was.
+ *
+ * @since 0.1.0
+ */
+export const subscription = (self: ClientStream, typeUrl: string): ClientSubscription | undefined =>
+  self.subscriptions.find((each) => each.typeUrl === typeUrl)
+
+const put = (self: ClientStream, next: ClientSubscription): ClientStream => {
+  const index = self.subscriptions.findIndex((each) => each.typeUrl === next.typeUrl)
+  if (self.subscriptions[index] === next) return self
+  const subscriptions = index < 0 ? [...self.subscriptions, next] : self.subscriptions.with(index, next)
+  return { ...self, subscriptions }
+}
+
+const change = (
+  self: ClientStream,
+  typeUrl: string,
+  f: (subscription: ClientSubscription) => ClientSubscription
+): ClientStream => {
+  const known = subscription(self, typeUrl)
+  return known === undefined ? self : put(self, f(known))
+}
+
+/**
+ * Takes one input.
+ *
+ * @param now milliseconds, never less than in the step before
+ * @param held incremental: name → version of what the client has from this server, asked for in the first request of a type
+ * @since 0.1.0
+ */
+export const step = (
+  self: ClientStream,
+  input: Input,
+  now: number,
+  held: (typeUrl: string) => ReadonlyMap<string, string>
+): readonly [ClientStream, ReadonlyArray<Output>] => {
+  switch (input._tag) {
+    case "Subscribe": {
+      const before = subscription(self, input.typeUrl) ?? ClientSubscriptions.make(input.typeUrl)
+      return flush(put(self, ClientSubscriptions.subscribe(before, input.names, input.cached)), none, now, held)
+    }
+    case "Unsubscribe":
+      return flush(
+        change(self, input.typeUrl, (each) => ClientSubscriptions.unsubscribe(each, input.names)),
+        none,
+        now,
+        held
+      )
+    case "Refresh":
+      return flush(
+        change(self, input.typeUrl, (each) => ClientSubscriptions.refresh(each, input.names)),
+        none,
+        now,
+        held
+      )
+    case "Pause":
+      return [{ ...self, paused: HashSet.add(self.paused, input.typeUrl) }, none]
+    case "Resume":
+      return flush({ ...self, paused: HashSet.remove(self.paused, input.typeUrl) }, none, now, held)
+    case "Connected":
+      if (self.connection !== "connecting") return [self, none]
+      return flush({ ...self, connection: "connected" }, none, now, held)
+    case "Written": {
+      const { options, writing } = self
+      if (writing === undefined) return [self, none]
+      // ★ Only now: a request that waits for a connection starts no timer.
+      const at = now + options.resourceTimeout
+      const armed = change(self, writing.typeUrl, (each) =>
+        ClientSubscriptions.arm(ClientSubscriptions.written(each, writing.names, now), writing.names, at)
+      )
+      const quietAt = self.responded ? never : Math.min(self.quietAt, at)
+      return flush({ ...armed, quietAt, writing: undefined }, none, now, held)
+    }
+    case "Received":
+      return flush(
+        change(respond(self), input.typeUrl, (each) =>
+          ClientSubscriptions.receive(each, self.options.protocol, input, self.options.backoff, now)
+        ),
+        none,
+        now,
+        held
+      )
+    case "Responsive":
+      return [respond(self), none]
+    case "Resolved":
+      return [change(self, input.typeUrl, (each) => ClientSubscriptions.settle(each, input.names)), none]
+    case "Processed":
+      return flush(
+        change(self, input.typeUrl, (each) => ClientSubscriptions.apply(each, input.nonce)),
+        none,
+        now,
+        held
+      )
+    case "Ended":
+      return end(self, input.error, input.random, now)
+    case "Untold":
+      return [change(self, input.typeUrl, ClientSubscriptions.leaveUntold), none]
+    case "Restart": {
+      if (self.connection !== "connected") return [self, none]
+      // Nobody failed: whether the server is there is as it was.
+      const [ended] = end({ ...self, responded: true }, closed, 0, now)
+      return flush(ended, none, now, held)
+    }
+    case "Deadline": {
+      const outputs: Array<Output> = []
+      let next = self
+      if (now >= self.quietAt) {
+        outputs.push({ _tag: "Silent" })
+        next = { ...next, quietAt: never }
+      }
+      for (const each of self.subscriptions) {
+        const [settled, expired] = ClientSubscriptions.expire(ClientSubscriptions.release(each, now), now)
+        next = put(next, settled)
+        if (expired.length > 0) outputs.push({ _tag: "TimedOut", typeUrl: each.typeUrl, names: expired })
+      }
+      return flush(next, outputs, now, held)
+    }
+  }
+}
+
+/** The server is there. */
+const respond = (self: ClientStream): ClientStream =>
+  self.connection !== "connected" || self.responded
+    ? self
+    : { ...self, responded: true, quietAt: never, backoff: Backoff.reset(self.backoff), failure: undefined }
+
+const end = (
+  self: ClientStream,
+  error: ErrorDetail,
+  random: number,
+  now: number
+): readonly [ClientStream, ReadonlyArray<Output>] => {
+  if (self.connection !== "connected" && self.connection !== "connecting") return [self, none]
+  const { options, responded } = self
+  const [backoff, retryAt] = responded
+    ? [self.backoff, Backoff.earliest(self.backoff, options.backoff, now)]
+    : Backoff.fail(self.backoff, options.backoff, random, now)
+  const subscriptions = self.subscriptions.map(ClientSubscriptions.end)
+  const next: ClientStream = {
+    ...self,
+    connection: "waiting",
+    retryAt,
+    backoff,
+    responded: false,
+    quietAt: never,
+    failure: responded ? self.failure : error,
+    nodeSent: false,
+    writing: undefined,
+    subscriptions
+  }
+  // After a response the end of a stream is no error: servers end streams to balance load.
+  return [rest(next), responded ? none : [{ _tag: "Failed", error, retryAt }]]
+}
+
+/** With nothing to ask for there is nobody to connect for, and nothing that fails. */
+const rest = (self: ClientStream): ClientStream =>
+  self.connection !== "waiting" || self.subscriptions.some(ClientSubscriptions.isWanted)
+    ? self
+    : { ...self, connection: "idle", failure: undefined }
+
+/** Does what can be done now: connects, or sends the one request that comes next. */
+const flush = (
+  self: ClientStream,
+  before: ReadonlyArray<Output>,
+  now: number,
+  held: (typeUrl: string) => ReadonlyMap<string, string>
+): readonly [ClientStream, ReadonlyArray<Output>] => {
+  if (self.connection === "idle" && self.subscriptions.some(ClientSubscriptions.isWanted)) {
+    return flush({ ...self, connection: "waiting" }, before, now, held)
+  }
+  if (self.connection === "waiting") {
+    if (!self.subscriptions.some(ClientSubscriptions.isWanted)) return [rest(self), before]
+    if (now < self.retryAt) return [self, before]
+    const next: ClientStream = { ...self, connection: "connecting", backoff: Backoff.start(self.backoff, now) }
+    return [next, [...before, { _tag: "Connect" }]]
+  }
+  if (self.connection !== "connected" || self.writing !== undefined) return [self, before]
+  const next = nextDue(self)
+  if (next === undefined) return [self, before]
+  const { node, protocol } = self.options
+  const [after, sent] = ClientSubscriptions.send(next, protocol, self.nodeSent ? undefined : node, () =>
+    held(next.typeUrl)
+  )
+  const { fresh, request } = sent
+  if (request === undefined) {
+    // The server was asked for these long ago, by asking for everything.
+    const armed = ClientSubscriptions.arm(after, fresh, now + self.options.resourceTimeout)
+    return flush(put(self, armed), before, now, held)
+  }
+  return [
+    { ...put(self, after), nodeSent: true, writing: { typeUrl: next.typeUrl, names: fresh } },
+    [...before, { _tag: "Send", request }]
+  ]
+}
+
+/**
+ * The type whose request is next: types the stream does not know of, then changes, then answers. ★ So what a response
+ * made the client ask for leaves before that response is acknowledged.
+ */
+const nextDue = (self: ClientStream): ClientSubscription | undefined => {
+  let change: ClientSubscription | undefined
+  let answer: ClientSubscription | undefined
+  for (const each of self.subscriptions) {
+    if (HashSet.has(self.paused, each.typeUrl)) continue
+    const due = ClientSubscriptions.due(each, self.options.protocol)
+    if (due === "first") return each
+    if (due === "change") change ??= each
+    else if (due === "answer") answer ??= each
+  }
+  return change ?? answer
+}

@@ -1,0 +1,600 @@
+/**
+ * One type on one stream, as a client has it: what is asked for, what is still to be said to the server, and the timers
+ * of resources that were asked for and did not come.
+ *
+ * Nothing is queued: what the next request says is found when it can be sent. So a hundred new names behind a slow
+ * connection are one request, and names that changed before an ACK left go with it.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+ * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import * as Authority from "../protocol/Authority.js"
+import * as Backoff from "./Backoff.js"
+import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
+
+/**
+ * The answer to a response that has not left yet.
+ *
+ * @since 0.1.0
+ */
+export interface Answer {
+  readonly nonce: string
+  /** Present: a NACK. */
+  readonly error: ErrorDetail | undefined
+  /** Whether the application has taken the response: before, it is not answered. */
+  readonly applied: boolean
+}
+
+/**
+ * The state of one type on the streams to one server, one after another.
+ *
+ * @since 0.1.0
+ */
+export interface ClientSubscription {
+  readonly typeUrl: string
+  /** The names asked for, without `*`. */
+  readonly names: HashSet.HashSet<string>
+  /** Whether everything is asked for. */
+  readonly wildcard: boolean
+  /** Whether a name was ever asked for: then the wildcard is no longer said by silence, but by `*`. */
+  readonly named: boolean
+  /** Whether a name of an authority was ever asked for (`xdstp`): a wildcard does not bring those. */
+  readonly federated: boolean
+  /** Names without a resource, and when that is told: Infinity until a request with the name was written. */
+  readonly waiting: HashMap.HashMap<string, number>
+  /** Not later than the first of {@link waiting}, so that no step has to look through them. */
+  readonly dueAt: number
+  /** State of the world: the version that was accepted last, on whatever stream. */
+  readonly version: string
+
+  // What follows is of the present stream.
+
+  /** Whether a request was sent. Before, the server knows nothing of this type. */
+  readonly opened: boolean
+  /** Whether a request had names. Before, a request without names means everything. */
+  readonly explicit: boolean
+  /** State of the world: how often a response may still be taken as a sign that the server never saw a name. */
+  readonly ambiguous: number
+  /** The nonce of the last response. */
+  readonly nonce: string
+  /** Whether the server is to be told what is asked for. */
+  readonly changed: boolean
+  /** Names that no request of this stream had yet, or that are to be asked for again. */
+  readonly fresh: HashSet.HashSet<string>
+  /** Names that the server was told and that were given up since. They may be wanted again: then they are `fresh`. */
+  readonly dropped: HashSet.HashSet<string>
+  /** Names that only a later request of this stream had: a response may be to an earlier one. */
+  readonly late: HashSet.HashSet<string>
+  /** When a request with such names was written last, in milliseconds; Infinity: none was. */
+  readonly lateAt: number
+  /** Incremental: whether another server changed what the client holds, and the server of this stream does not know. */
+  readonly untold: boolean
+  /** In the order of the responses; in state of the world only the last one is answered. Bounded. */
+  readonly answers: ReadonlyArray<Answer>
+  /** What was NACKed last, and how often since the server sent it again. */
+  readonly rejection: Rejection | undefined
+  /** When an answer that is held back may leave, in milliseconds; Infinity: none is held back. */
+  readonly heldBackUntil: number
+  /** {@link names} as a request lists them, until they change. */
+  readonly listed: ReadonlyArray<string> | undefined
+}
+
+/**
+ * A response, and what the client thinks of it.
+ *
+ * @since 0.1.0
+ */
+export interface Judged {
+  readonly nonce: string
+  readonly version: string
+  /** Present: it is NACKed. */
+  readonly error: ErrorDetail | undefined
+  /** Whether it {@link isRejected} already, and brought nothing else. */
+  readonly isRepeat: boolean
+}
+
+/**
+ * A NACK, and how often the server sent the same again.
+ *
+ * @since 0.1.0
+ */
+export interface Rejection {
+  readonly version: string
+  readonly message: string
+  readonly repeats: number
+}
+
+const never = Number.POSITIVE_INFINITY
+
+/** Attempts to give up a wildcard that was asked for by silence. More would be a loop with a server that answers each. */
+const maxDoubts = 3
+
+/** Incremental responses that may be without an answer. More come only from a server that ignores flow control. */
+const maxAnswers = 64
+
+const noList: ReadonlyArray<string> = []
+const noNames = HashSet.empty<string>()
+
+/**
+ * A type that nothing is asked for yet.
+ *
+ * @since 0.1.0
+ */
+export const make = (typeUrl: string): ClientSubscription => ({
+  typeUrl,
+  names: HashSet.empty(),
+  wildcard: false,
+  named: false,
+  federated: false,
+  waiting: HashMap.empty(),
+  dueAt: never,
+  version: "",
+  opened: false,
+  explicit: false,
+  ambiguous: 0,
+  nonce: "",
+  changed: false,
+  fresh: noNames,
+  dropped: noNames,
+  late: noNames,
+  lateAt: never,
+  untold: false,
+  answers: [],
+  rejection: undefined,
+  heldBackUntil: never,
+  listed: undefined
+})
+
+/**
+ * Whether anything is asked for.
+ *
+ * @since 0.1.0
+ */
+export const isWanted = (self: ClientSubscription): boolean => self.wildcard || HashSet.size(self.names) > 0
+
+/**
+ * Whether a resource is asked for, by name or by the wildcard.
+ *
+ * @since 0.1.0
+ */
+export const serves = (self: ClientSubscription, name: string): boolean =>
+  self.wildcard || HashSet.has(self.names, name)
+
+/**
+ * Whether a response is to a request that asked for a resource: so that its absence means something.
+ *
+ * @param crossed requests that were written until then are answered, in milliseconds
+ * @since 0.1.0
+ */
+export const isAnswered = (self: ClientSubscription, name: string, crossed: number): boolean => {
+  const isLate = (asked: string) => HashSet.has(self.late, asked) && self.lateAt > crossed
+  return HashSet.has(self.names, name) ? !isLate(name) : self.wildcard && !isLate("*")
+}
+
+/**
+ * A request with these names was written.
+ *
+ * @since 0.1.0
+ */
+export const written = (self: ClientSubscription, names: ReadonlyArray<string>, now: number): ClientSubscription =>
+  names.some((name) => HashSet.has(self.late, name)) ? { ...self, lateAt: now } : self
+
+/**
+ * Asks for names; `*` is the wildcard. Names of `cached` resources have no timer: the client has them already.
+ *
+ * @since 0.1.0
+ */
+export const subscribe = (
+  self: ClientSubscription,
+  names: Iterable<string>,
+  cached: ReadonlySet<string>
+): ClientSubscription => {
+  let { federated, named, wildcard } = self
+  let changed = false
+  const wanted = HashSet.beginMutation(self.names)
+  const waiting = HashMap.beginMutation(self.waiting)
+  const fresh = HashSet.beginMutation(self.fresh)
+  const late = HashSet.beginMutation(self.late)
+  for (const name of names) {
+    if (name === "*") {
+      if (wildcard) continue
+      wildcard = true
+    } else {
+      if (HashSet.has(wanted, name)) continue
+      HashSet.add(wanted, name)
+      named = true
+      federated ||= Authority.ofName(name) !== undefined
+      if (!cached.has(name)) HashMap.set(waiting, name, never)
+    }
+    HashSet.add(fresh, name)
+    if (self.opened) HashSet.add(late, name)
+    changed = true
+  }
+  HashSet.endMutation(wanted)
+  HashMap.endMutation(waiting)
+  HashSet.endMutation(fresh)
+  HashSet.endMutation(late)
+  return changed
+    ? { ...self, names: wanted, wildcard, named, federated, waiting, fresh, late, changed, listed: undefined }
+    : self
+}
+
+/**
+ * No longer asks for names. ★ Their timers are gone with them.
+ *
+ * @since 0.1.0
+ */
+export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
+  let { wildcard } = self
+  let changed = false
+  const wanted = HashSet.beginMutation(self.names)
+  const waiting = HashMap.beginMutation(self.waiting)
+  const fresh = HashSet.beginMutation(self.fresh)
+  const dropped = HashSet.beginMutation(self.dropped)
+  const late = HashSet.beginMutation(self.late)
+  for (const name of names) {
+    if (name === "*") {
+      if (!wildcard) continue
+      wildcard = false
+    } else {
+      if (!HashSet.has(wanted, name)) continue
+      HashSet.remove(wanted, name)
+      HashMap.remove(waiting, name)
+    }
+    if (HashSet.has(fresh, name)) HashSet.remove(fresh, name)
+    else if (self.opened) HashSet.add(dropped, name)
+    HashSet.remove(late, name)
+    changed = true
+  }
+  HashSet.endMutation(wanted)
+  HashMap.endMutation(waiting)
+  HashSet.endMutation(fresh)
+  HashSet.endMutation(dropped)
+  HashSet.endMutation(late)
+  if (!changed) return self
+  return withTimers({ ...self, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined }, waiting)
+}
+
+/**
+ * Asks for names again that are asked for already: the client wants them sent once more.
+ *
+ * @since 0.1.0
+ */
+export const refresh = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
+  let { dropped, fresh } = self
+  for (const name of names) {
+    if (!HashSet.has(self.names, name) || HashSet.has(fresh, name)) continue
+    fresh = HashSet.add(fresh, name)
+    if (self.opened) dropped = HashSet.add(dropped, name)
+  }
+  return fresh === self.fresh ? self : { ...self, fresh, dropped, changed: true }
+}
+
+/**
+ * Another server changed what the client holds: the server of this stream goes by what it was told when the stream began.
+ *
+ * @since 0.1.0
+ */
+export const leaveUntold = (self: ClientSubscription): ClientSubscription =>
+  self.opened && !self.untold ? { ...self, untold: true } : self
+
+const withTimers = (self: ClientSubscription, waiting: HashMap.HashMap<string, number>): ClientSubscription => ({
+  ...self,
+  waiting,
+  dueAt: HashMap.isEmpty(waiting) ? never : self.dueAt
+})
+
+/**
+ * Resources that were seen, in whatever state: their timers are cancelled.
+ *
+ * @since 0.1.0
+ */
+export const settle = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
+  if (HashMap.isEmpty(self.waiting)) return self
+  return withTimers(
+    self,
+    HashMap.mutate(self.waiting, (waiting) => {
+      for (const name of names) HashMap.remove(waiting, name)
+    })
+  )
+}
+
+/**
+ * A request with these names was written to a connected stream: arms the timers of those that are still waited for.
+ *
+ * @param at when they are due, in milliseconds
+ * @since 0.1.0
+ */
+export const arm = (self: ClientSubscription, names: Iterable<string>, at: number): ClientSubscription => {
+  const unarmed = Array.from(names).filter((name) => Option.contains(HashMap.get(self.waiting, name), never))
+  if (unarmed.length === 0) return self
+  const waiting = HashMap.mutate(self.waiting, (timers) => {
+    for (const name of unarmed) HashMap.set(timers, name, at)
+  })
+  return { ...self, waiting, dueAt: Math.min(self.dueAt, at) }
+}
+
+/**
+ * The names whose time has come. They stay subscribed, and are waited for no more.
+ *
+ * @since 0.1.0
+ */
+export const expire = (
+  self: ClientSubscription,
+  now: number
+): readonly [ClientSubscription, expired: ReadonlyArray<string>] => {
+  if (now < self.dueAt) return [self, noList]
+  const expired: Array<string> = []
+  let dueAt = never
+  for (const [name, at] of self.waiting) {
+    if (at <= now) expired.push(name)
+    else dueAt = Math.min(dueAt, at)
+  }
+  return [{ ...settle(self, expired), dueAt }, expired]
+}
+
+/**
+ * The stream ended: what was said on it is forgotten, the version stays. ★ Armed timers are unarmed: an outage is no
+ * sign that a resource does not exist.
+ *
+ * @since 0.1.0
+ */
+export const end = (self: ClientSubscription): ClientSubscription => {
+  return {
+    ...self,
+    waiting: HashMap.map(self.waiting, () => never),
+    dueAt: never,
+    opened: false,
+    explicit: false,
+    ambiguous: 0,
+    nonce: "",
+    changed: isWanted(self),
+    fresh: HashMap.keySet(self.waiting),
+    dropped: noNames,
+    late: noNames,
+    lateAt: never,
+    untold: false,
+    answers: [],
+    rejection: undefined,
+    heldBackUntil: never
+  }
+}
+
+/**
+ * Whether a response was NACKed with this error already, and comes again.
+ *
+ * @since 0.1.0
+ */
+export const isRejected = (self: ClientSubscription, version: string, error: ErrorDetail): boolean =>
+  self.rejection?.version === version && self.rejection.message === error.message
+
+/**
+ * State of the world: whether everything is asked for by silence. Then names are in no request: any would end the
+ * silence for good, and beside `*` some servers take them for all that is wanted. Names get what the wildcard brings.
+ *
+ * @since 0.1.0
+ */
+export const isSilent = (self: ClientSubscription): boolean =>
+  // After a doubt the server may take silence for nothing.
+  self.wildcard && !self.federated && (!self.opened || (!self.explicit && self.ambiguous === maxDoubts))
+
+/**
+ * A response came. ★ Its nonce counts from now on, its version only if all of it was accepted.
+ *
+ * ★ Servers that do not read NACKs send what was rejected again, at once and for ever. Each would be answered at once:
+ * so the answer to a repeated one is held back, for longer each time. One to anything else releases it.
+ *
+ * @since 0.1.0
+ */
+export const receive = (
+  self: ClientSubscription,
+  protocol: Protocol,
+  response: Judged,
+  backoff: Backoff.Options,
+  now: number
+): ClientSubscription => {
+  const { error } = response
+  const version = error === undefined ? response.version : self.version
+  const accepted = { ...self, version, ...holdBack(self, response, backoff, now) }
+  // An ACK without a nonce would be a new request, and its answer the next response: for ever.
+  if (response.nonce === "") return accepted
+  const { nonce } = response
+  const answer = { nonce, error, applied: false }
+  if (protocol === "Incremental") {
+    return { ...accepted, nonce, answers: [...self.answers.slice(-maxAnswers + 1), answer] }
+  }
+  // ★ Requests that crossed this response were ignored. If they were all that ever had a name, silence still means all.
+  const isDoubtful = self.ambiguous > 0 && !isWanted(self)
+  const explicit = self.explicit && !isDoubtful
+  const ambiguous = isDoubtful ? self.ambiguous - 1 : self.ambiguous
+  return { ...accepted, nonce, answers: [answer], explicit, ambiguous }
+}
+
+const holdBack = (
+  { heldBackUntil, rejection }: ClientSubscription,
+  { error, isRepeat, version }: Judged,
+  backoff: Backoff.Options,
+  now: number
+): Pick<ClientSubscription, "rejection" | "heldBackUntil"> => {
+  if (error === undefined) return { rejection: undefined, heldBackUntil: never }
+  if (!isRepeat) return { rejection: { version, message: error.message, repeats: 0 }, heldBackUntil: never }
+  // A server that does not wait for the answer does not put it off.
+  if (rejection === undefined || heldBackUntil !== never) return { rejection, heldBackUntil }
+  const { repeats } = rejection
+  return {
+    rejection: { ...rejection, repeats: repeats + 1 },
+    heldBackUntil: now + Math.round(Backoff.delay(backoff, repeats))
+  }
+}
+
+/**
+ * An answer that was held back may leave, if its time has come.
+ *
+ * @since 0.1.0
+ */
+export const release = (self: ClientSubscription, now: number): ClientSubscription =>
+  now < self.heldBackUntil ? self : { ...self, heldBackUntil: never }
+
+/**
+ * When {@link expire} or {@link release} has something to do, in milliseconds; Infinity if never.
+ *
+ * @since 0.1.0
+ */
+export const deadline = (self: ClientSubscription): number => Math.min(self.dueAt, self.heldBackUntil)
+
+/**
+ * The application has taken a response, and those before it: they may be answered.
+ *
+ * @since 0.1.0
+ */
+export const apply = (self: ClientSubscription, nonce: string): ClientSubscription => {
+  const last = self.answers.findLastIndex((answer) => answer.nonce === nonce)
+  if (last < 0) return self
+  return {
+    ...self,
+    answers: self.answers.map((answer, index) => (index <= last ? { ...answer, applied: true } : answer))
+  }
+}
+
+/**
+ * What a type has to say: its `first` request on a stream, a `change` of what is asked for, an `answer`, or nothing.
+ *
+ * @since 0.1.0
+ */
+export const due = (self: ClientSubscription, protocol: Protocol): "first" | "change" | "answer" | "nothing" => {
+  // ★ A first request without interest would ask for everything.
+  if (!self.opened) return isWanted(self) ? "first" : "nothing"
+  const answer = self.answers[0]
+  const isAnswered = answer?.applied !== false
+  // In state of the world a request answers the last response, so it waits until that was applied.
+  if (self.changed && (isAnswered || protocol === "Incremental")) return "change"
+  return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"
+}
+
+/**
+ * A request, and the names that it asks for and that no request of this stream asked for before.
+ *
+ * @since 0.1.0
+ */
+export interface Sent {
+  /** `undefined`: there is nothing to say, since the server gives these names already. */
+  readonly request: Request | undefined
+  readonly fresh: ReadonlyArray<string>
+}
+
+/**
+ * Makes the request that is due, and the state after it.
+ *
+ * @param held incremental, for the first request of a stream: name → version of what the client has from this server
+ * @since 0.1.0
+ */
+export const send = (
+  self: ClientSubscription,
+  protocol: Protocol,
+  node: Uint8Array | undefined,
+  held: () => ReadonlyMap<string, string>
+): readonly [ClientSubscription, Sent] =>
+  protocol === "StateOfTheWorld" ? sendStateOfTheWorld(self, node) : sendIncremental(self, node, held)
+
+const sendStateOfTheWorld = (
+  self: ClientSubscription,
+  node: Uint8Array | undefined
+): readonly [ClientSubscription, Sent] => {
+  const isQuiet = isSilent(self)
+  const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
+  // A wildcard by silence cannot be given up by silence: it is named first, and given up by the next request.
+  const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
+  const star = isEnding || (self.wildcard && !isQuiet)
+  const resourceNames = star ? ["*", ...listed] : listed
+  const answer = self.answers[0]
+  const fresh = Array.from(self.fresh)
+  if (isQuiet && self.opened && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
+    const next = { ...self, changed: false, fresh: noNames, dropped: noNames }
+    return [next, { request: undefined, fresh }]
+  }
+  return [
+    {
+      ...self,
+      opened: true,
+      explicit: self.explicit || resourceNames.length > 0,
+      ambiguous: self.opened ? self.ambiguous : resourceNames.length > 0 ? 0 : maxDoubts,
+      changed: isEnding,
+      fresh: noNames,
+      dropped: noNames,
+      answers: [],
+      heldBackUntil: never,
+      listed: isQuiet ? self.listed : listed
+    },
+    {
+      request: {
+        _tag: "StateOfTheWorld",
+        typeUrl: self.typeUrl,
+        versionInfo: self.version,
+        resourceNames,
+        responseNonce: self.nonce,
+        // ★ That of the last response, or none: an error is never said twice.
+        errorDetail: answer?.error,
+        node
+      },
+      fresh
+    }
+  ]
+}
+
+const noVersions: ReadonlyMap<string, string> = new Map()
+
+const sendIncremental = (
+  self: ClientSubscription,
+  node: Uint8Array | undefined,
+  held: () => ReadonlyMap<string, string>
+): readonly [ClientSubscription, Sent] => {
+  const { opened, wildcard } = self
+  const fresh = Array.from(self.fresh).filter((name) => (name === "*" ? wildcard : HashSet.has(self.names, name)))
+  const gone = opened
+    ? Array.from(self.dropped).filter((name) => (name === "*" ? !wildcard : !HashSet.has(self.names, name)))
+    : noList
+  const isSilent = !self.named && wildcard && !opened
+  // A wildcard by silence ends in different ways for different servers. So it is named before anything else is said.
+  const isLegacy = opened && !self.explicit
+  const star = isLegacy && (fresh.length > 0 || gone.length > 0)
+  const isEnding = star && !wildcard
+  let subscribe: ReadonlyArray<string>
+  if (!opened) subscribe = isSilent ? noList : [...(wildcard ? ["*"] : noList), ...self.names]
+  else subscribe = star ? ["*", ...fresh.filter((name) => name !== "*")] : fresh
+  const unsubscribe = isEnding ? gone.filter((name) => name !== "*") : gone
+
+  const answer = self.answers[0]?.applied === true ? self.answers[0] : undefined
+  const next: ClientSubscription = {
+    ...self,
+    opened: true,
+    explicit: self.explicit || subscribe.length > 0,
+    changed: isEnding,
+    fresh: noNames,
+    dropped: isEnding ? HashSet.make("*") : noNames,
+    answers: answer === undefined ? self.answers : self.answers.slice(1),
+    heldBackUntil: answer === undefined ? self.heldBackUntil : never
+  }
+  if (opened && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) {
+    return [next, { request: undefined, fresh }]
+  }
+  return [
+    next,
+    {
+      request: {
+        _tag: "Incremental",
+        typeUrl: self.typeUrl,
+        resourceNamesSubscribe: subscribe,
+        resourceNamesUnsubscribe: unsubscribe,
+        initialResourceVersions: opened ? noVersions : held(),
+        responseNonce: answer?.nonce ?? "",
+        errorDetail: answer?.error,
+        node
+      },
+      fresh
+    }
+  ]
+}

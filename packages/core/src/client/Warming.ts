@@ -1,0 +1,398 @@
+/**
+ * Warming: a cluster is used when its endpoints are there, a listener when its routes are; until then the one before it
+ * stays in use. One reducer for a client that behaves as Envoy does.
+ *
+ * What clusters and listeners need is asked for by the outputs; what came is reported by the inputs. While an update of
+ * clusters is applied, requests for endpoints are held back, so that they are one request, which leaves before the
+ * clusters are acknowledged.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Resource warming"
+ * @since 0.1.0
+ */
+import { ClusterLoadAssignment, RouteConfiguration } from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+
+/**
+ * What does not change.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Whether a cluster takes the assignment it had before when no fresh one comes in time. Default: true. */
+  readonly useEdsCacheForAds: boolean
+  /** Milliseconds that a cluster or listener waits if it does not say otherwise (`initial_fetch_timeout`). Default: 15 000. */
+  readonly fetchTimeout: number
+}
+
+/**
+ * A cluster or listener, as far as warming looks at it.
+ *
+ * @since 0.1.0
+ */
+export interface Target {
+  readonly name: string
+  /** Identity of the content: with an equal one nothing changed. */
+  readonly fingerprint: string
+  /** A cluster of type EDS: its assignment. A listener: its route configurations. */
+  readonly needs: ReadonlyArray<string>
+  /** Milliseconds; 0: without end. Default: the option. */
+  readonly fetchTimeout?: number | undefined
+}
+
+/**
+ * What became of resources that were asked for. `arrived`: the server sent them, be it unchanged; ★ what a cache gives
+ * has not arrived. `missing`: the server said that they do not exist.
+ *
+ * @since 0.1.0
+ */
+export interface Arrival {
+  readonly arrived?: ReadonlyArray<string>
+  readonly rejected?: ReadonlyArray<string>
+  readonly missing?: ReadonlyArray<string>
+}
+
+/**
+ * What happens. Clusters and listeners come as the update of one response.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | { readonly _tag: "Clusters"; readonly changed: ReadonlyArray<Target>; readonly removed: ReadonlyArray<string> }
+  | { readonly _tag: "Listeners"; readonly changed: ReadonlyArray<Target>; readonly removed: ReadonlyArray<string> }
+  | ({ readonly _tag: "Assignments" } & Arrival)
+  | ({ readonly _tag: "Routes" } & Arrival)
+  | { readonly _tag: "Deadline" }
+
+/**
+ * Why a cluster or listener is active: it needs nothing, all came, or it goes without: with what was there before, or
+ * with nothing, because it did not come in time, was bad or does not exist.
+ *
+ * @since 0.1.0
+ */
+export type Reason = "NeedsNothing" | "Complete" | "Cached" | "TimedOut" | "Rejected" | "Missing"
+
+/**
+ * What is to be done, or known.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  | { readonly _tag: "Watch" | "Unwatch" | "Refresh"; readonly typeUrl: string; readonly name: string }
+  | { readonly _tag: "Pause" | "Resume"; readonly typeUrl: string }
+  | {
+      readonly _tag: "Active"
+      readonly kind: Kind
+      readonly name: string
+      readonly fingerprint: string
+      readonly reason: Reason
+    }
+  | { readonly _tag: "Warming"; readonly kind: Kind; readonly name: string; readonly fingerprint: string }
+  | { readonly _tag: "Removed"; readonly kind: Kind; readonly name: string }
+  /** The first clusters are warm: listeners may be asked for. */
+  | { readonly _tag: "Initialized" }
+
+/**
+ * What is warmed.
+ *
+ * @since 0.1.0
+ */
+export type Kind = "Cluster" | "Listener"
+
+interface Version {
+  readonly fingerprint: string
+  readonly needs: ReadonlyArray<string>
+}
+
+interface WarmingVersion extends Version {
+  /** Needs that are not met. */
+  readonly waiting: HashSet.HashSet<string>
+  /** When it goes without them. */
+  readonly dueAt: number
+}
+
+interface Item {
+  readonly active: Version | undefined
+  readonly warming: WarmingVersion | undefined
+}
+
+interface Requirement {
+  /** Versions that refer to it. */
+  readonly users: number
+  /** Whether it came and was not taken back. */
+  readonly isHeld: boolean
+  /** Whether it is known what became of it. */
+  readonly isSettled: boolean
+  /** Those that wait for it. */
+  readonly waiting: HashSet.HashSet<string>
+}
+
+interface Pool {
+  readonly items: HashMap.HashMap<string, Item>
+  readonly needs: HashMap.HashMap<string, Requirement>
+  /** Not later than the first {@link WarmingVersion.dueAt}. */
+  readonly dueAt: number
+}
+
+/**
+ * The state. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ *
+ * @since 0.1.0
+ */
+export interface Warming {
+  readonly options: Options
+  readonly clusters: Pool
+  readonly listeners: Pool
+  /** Clusters of the first update that are not warm; `waiting`: for that update. */
+  readonly first: HashSet.HashSet<string> | "waiting" | "done"
+  /** When listeners are asked for although there was no update of clusters. */
+  readonly initializeAt: number
+}
+
+const never = Number.POSITIVE_INFINITY
+const noNames = HashSet.empty<string>()
+const unused: Requirement = { users: 0, isHeld: false, isSettled: false, waiting: noNames }
+const emptyPool: Pool = { items: HashMap.empty(), needs: HashMap.empty(), dueAt: never }
+
+/**
+ * No clusters and no listeners: clusters are asked for now.
+ *
+ * @param now milliseconds
+ * @since 0.1.0
+ */
+export const make = (options: Partial<Options>, now: number): Warming => {
+  const all = { useEdsCacheForAds: true, fetchTimeout: 15_000, ...options }
+  const initializeAt = all.fetchTimeout === 0 ? never : now + all.fetchTimeout
+  return { options: all, clusters: emptyPool, listeners: emptyPool, first: "waiting", initializeAt }
+}
+
+/**
+ * When a `Deadline` input is due, in milliseconds; Infinity if never. There may be nothing to do then.
+ *
+ * @since 0.1.0
+ */
+export const deadline = (self: Warming): number =>
+  Math.min(self.clusters.dueAt, self.listeners.dueAt, self.first === "waiting" ? self.initializeAt : never)
+
+/**
+ * Whether a cluster or listener is in use, and whether another version of it is warming.
+ *
+ * @since 0.1.0
+ */
+export const status = (
+  self: Warming,
+  kind: Kind,
+  name: string
+): { readonly active: string | undefined; readonly warming: string | undefined } => {
+  const pool = kind === "Cluster" ? self.clusters : self.listeners
+  const item = Option.getOrUndefined(HashMap.get(pool.items, name))
+  return { active: item?.active?.fingerprint, warming: item?.warming?.fingerprint }
+}
+
+/**
+ * Takes one input.
+ *
+ * @param now milliseconds, never less than in the step before
+ * @since 0.1.0
+ */
+export const step = (self: Warming, input: Input, now: number): readonly [Warming, ReadonlyArray<Output>] => {
+  const clusters = new StepDraft(self.clusters, "Cluster", self.options, now)
+  const listeners = new StepDraft(self.listeners, "Listener", self.options, now)
+  let { first } = self
+  switch (input._tag) {
+    case "Clusters":
+      clusters.update(input.changed, input.removed)
+      if (first === "waiting") first = HashSet.fromIterable(input.changed.map((target) => target.name))
+      break
+    case "Listeners":
+      listeners.update(input.changed, input.removed)
+      break
+    case "Assignments":
+      clusters.arrive(input)
+      break
+    case "Routes":
+      listeners.arrive(input)
+      break
+    case "Deadline":
+      clusters.expire()
+      listeners.expire()
+      if (first === "waiting" && now >= self.initializeAt) first = noNames
+      break
+  }
+  const [nextClusters, ofClusters] = clusters.end()
+  const [nextListeners, ofListeners] = listeners.end()
+  const outputs = [...ofClusters, ...ofListeners]
+  if (typeof first === "object") {
+    first = HashSet.filter(first, (name) => {
+      const item = HashMap.get(nextClusters.items, name)
+      return Option.isSome(item) && item.value.warming !== undefined
+    })
+    if (HashSet.size(first) === 0) {
+      first = "done"
+      outputs.push({ _tag: "Initialized" })
+    }
+  }
+  return [{ ...self, clusters: nextClusters, listeners: nextListeners, first }, outputs]
+}
+
+/** The work of one step on clusters, or on listeners. */
+class StepDraft {
+  private readonly items: HashMap.HashMap<string, Item>
+  private readonly needs: HashMap.HashMap<string, Requirement>
+  private dueAt: number
+  /** Requests, which go out first, and what became of clusters and listeners. */
+  private readonly requests: Array<Output> = []
+  private readonly outputs: Array<Output> = []
+  private readonly isCluster: boolean
+  private readonly typeUrl: string
+
+  constructor(
+    pool: Pool,
+    private readonly kind: Kind,
+    private readonly options: Options,
+    private readonly now: number
+  ) {
+    this.items = HashMap.beginMutation(pool.items)
+    this.needs = HashMap.beginMutation(pool.needs)
+    this.dueAt = pool.dueAt
+    this.isCluster = kind === "Cluster"
+    this.typeUrl = this.isCluster ? ClusterLoadAssignment.typeUrl : RouteConfiguration.typeUrl
+  }
+
+  end(): readonly [Pool, ReadonlyArray<Output>] {
+    HashMap.endMutation(this.items)
+    HashMap.endMutation(this.needs)
+    return [{ items: this.items, needs: this.needs, dueAt: this.dueAt }, [...this.requests, ...this.outputs]]
+  }
+
+  update(changed: ReadonlyArray<Target>, removed: ReadonlyArray<string>): void {
+    this.requests.push({ _tag: "Pause", typeUrl: this.typeUrl })
+    for (const target of changed) this.change(target)
+    for (const name of removed) this.remove(name)
+    this.requests.push({ _tag: "Resume", typeUrl: this.typeUrl })
+  }
+
+  arrive({ arrived = [], missing = [], rejected = [] }: Arrival): void {
+    for (const name of arrived) this.settle(name, { isHeld: true, isSettled: true }, "Complete")
+    for (const name of rejected) this.settle(name, { isSettled: true }, "Rejected")
+    for (const name of missing) {
+      // A listener goes on waiting: its routes may yet be made.
+      if (this.isCluster) this.settle(name, { isHeld: false, isSettled: true }, "Missing")
+      else this.settle(name, { isHeld: false, isSettled: false })
+    }
+  }
+
+  expire(): void {
+    if (this.now < this.dueAt) return
+    this.dueAt = never
+    const due: Array<readonly [name: string, warming: WarmingVersion]> = []
+    for (const [name, { warming }] of this.items) {
+      if (warming === undefined) continue
+      if (warming.dueAt <= this.now) due.push([name, warming])
+      else this.dueAt = Math.min(this.dueAt, warming.dueAt)
+    }
+    for (const [name, warming] of due) {
+      const isHeld = Array.from(warming.waiting).every((need) => this.need(need).isHeld)
+      for (const need of warming.waiting) this.setNeed(need, { ...this.need(need), isSettled: true })
+      this.activate(name, isHeld && this.options.useEdsCacheForAds ? "Cached" : "TimedOut")
+    }
+  }
+
+  private item(name: string): Item {
+    return Option.getOrElse(HashMap.get(this.items, name), (): Item => ({ active: undefined, warming: undefined }))
+  }
+
+  private need(name: string): Requirement {
+    return Option.getOrElse(HashMap.get(this.needs, name), () => unused)
+  }
+
+  private setNeed(name: string, need: Requirement): void {
+    HashMap.set(this.needs, name, need)
+  }
+
+  private change({ fetchTimeout = this.options.fetchTimeout, fingerprint, name, needs: given }: Target): void {
+    const item = this.item(name)
+    if (item.warming?.fingerprint === fingerprint) return
+    if (item.active?.fingerprint === fingerprint) {
+      // ★ Back to what is in use: what was warming must not become active later.
+      if (item.warming === undefined) return
+      HashMap.set(this.items, name, { ...item, warming: undefined })
+      this.release(name, item.warming)
+      this.outputs.push({ _tag: "Active", kind: this.kind, name, fingerprint, reason: "Complete" })
+      return
+    }
+    const needs = Array.from(new Set(given))
+    // ★ A cluster needs its assignment afresh, a listener only routes of which nothing is known.
+    const missing = needs.filter((need) => this.isCluster || !this.need(need).isSettled)
+    const dueAt = fetchTimeout === 0 ? never : this.now + fetchTimeout
+    const warming = { fingerprint, needs, waiting: HashSet.fromIterable(missing), dueAt }
+    for (const need of needs) this.retain(name, need, HashSet.has(warming.waiting, need))
+    HashMap.set(this.items, name, { ...item, warming })
+    // Only now, so that what both versions need is not given up in between.
+    if (item.warming !== undefined) this.release(name, item.warming, warming)
+    if (missing.length === 0) return this.activate(name, needs.length === 0 ? "NeedsNothing" : "Complete")
+    this.dueAt = Math.min(this.dueAt, dueAt)
+    this.outputs.push({ _tag: "Warming", kind: this.kind, name, fingerprint })
+  }
+
+  private remove(name: string): void {
+    const item = Option.getOrUndefined(HashMap.get(this.items, name))
+    if (item === undefined) return
+    HashMap.remove(this.items, name)
+    if (item.warming !== undefined) this.release(name, item.warming)
+    if (item.active !== undefined) this.release(name, item.active)
+    this.outputs.push({ _tag: "Removed", kind: this.kind, name })
+  }
+
+  private retain(item: string, name: string, isWaiting: boolean): void {
+    const need = this.need(name)
+    const waiting = isWaiting ? HashSet.add(need.waiting, item) : need.waiting
+    this.setNeed(name, { ...need, users: need.users + 1, waiting })
+    if (need.users === 0) this.requests.push({ _tag: "Watch", typeUrl: this.typeUrl, name })
+    else if (isWaiting && this.isCluster) this.requests.push({ _tag: "Refresh", typeUrl: this.typeUrl, name })
+  }
+
+  /** A version is given up, and `next` is the one that waits in its place. */
+  private release(item: string, version: Version, next?: WarmingVersion): void {
+    for (const name of version.needs) {
+      const need = this.need(name)
+      const isWaiting = next !== undefined && HashSet.has(next.waiting, name)
+      const waiting = isWaiting ? need.waiting : HashSet.remove(need.waiting, item)
+      if (need.users > 1) {
+        this.setNeed(name, { ...need, users: need.users - 1, waiting })
+      } else {
+        HashMap.remove(this.needs, name)
+        this.requests.push({ _tag: "Unwatch", typeUrl: this.typeUrl, name })
+      }
+    }
+  }
+
+  /** It is known what became of a need; those that waited for nothing else are active, for a reason. */
+  private settle(name: string, known: Partial<Requirement>, reason?: Reason): void {
+    const need = Option.getOrUndefined(HashMap.get(this.needs, name))
+    if (need === undefined) return
+    this.setNeed(name, { ...need, ...known, waiting: reason === undefined ? need.waiting : noNames })
+    if (reason === undefined) return
+    for (const waiting of need.waiting) {
+      const item = this.item(waiting)
+      if (item.warming === undefined) continue
+      const rest = HashSet.remove(item.warming.waiting, name)
+      HashMap.set(this.items, waiting, { ...item, warming: { ...item.warming, waiting: rest } })
+      if (HashSet.size(rest) === 0) this.activate(waiting, reason)
+    }
+  }
+
+  private activate(name: string, reason: Reason): void {
+    const { active, warming } = this.item(name)
+    if (warming === undefined) return
+    for (const each of warming.waiting) {
+      const need = this.need(each)
+      this.setNeed(each, { ...need, waiting: HashSet.remove(need.waiting, name) })
+    }
+    const { fingerprint, needs } = warming
+    HashMap.set(this.items, name, { active: { fingerprint, needs }, warming: undefined })
+    if (active !== undefined) this.release(name, active)
+    this.outputs.push({ _tag: "Active", kind: this.kind, name, fingerprint, reason })
+  }
+}

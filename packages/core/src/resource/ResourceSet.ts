@@ -1,0 +1,618 @@
+/**
+ * All resources of one type in one group: an immutable set with a revision and a bounded log of changes.
+ *
+ * A stream that is caught up is a cursor into that log, its {@link Cursor}; it holds no map of names and versions. The
+ * difference between a cursor and a set is computed once and shared by every stream that crosses it. When the log no
+ * longer reaches back to a slow stream's mark, the two are compared by content instead.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import * as Hash from "effect/Hash"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import * as Digest from "./Digest.js"
+import type { Resource } from "./Resource.js"
+import * as Steps from "../Steps.js"
+import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
+
+/**
+ * What a stream remembers of the set it was last brought up to: which contents had which names, but not the contents.
+ *
+ * @since 0.1.0
+ */
+export interface Cursor {
+  /** Counts the changes of a set. */
+  readonly revision: number
+  /** Name → fingerprint of the content. */
+  readonly fingerprints: HashMap.HashMap<string, string>
+  /** Alias → name. */
+  readonly aliases: HashMap.HashMap<string, string>
+  /** Virtual hosts: which names and aliases stand for many hosts. */
+  readonly domains: VirtualHostDiscovery.DomainIndex
+  /** Identity of this revision: revisions of unrelated sets have equal numbers. */
+  readonly token: object
+  /** Whether any of the resources had a TTL. */
+  readonly hasTtls: boolean
+}
+
+/**
+ * The name of the resource that a client had under a name or alias; the name itself if it had none.
+ *
+ * @since 0.1.0
+ */
+export const nameAt = (self: Cursor, nameOrAlias: string): string => {
+  const { aliases, domains, fingerprints } = self
+  if ((HashMap.isEmpty(aliases) && HashMap.isEmpty(domains)) || HashMap.has(fingerprints, nameOrAlias)) {
+    return nameOrAlias
+  }
+  return leadsTo(aliases, domains, nameOrAlias, (name) => HashMap.has(fingerprints, name)) ?? nameOrAlias
+}
+
+/** The name of the resource that has an alias, or a domain that matches best. */
+const leadsTo = (
+  aliases: HashMap.HashMap<string, string>,
+  domains: VirtualHostDiscovery.DomainIndex,
+  alias: string,
+  isName: (name: string) => boolean
+): string | undefined =>
+  Option.getOrUndefined(HashMap.get(aliases, alias)) ??
+  VirtualHostDiscovery.best(domains, alias, (domain) =>
+    isName(domain) ? domain : Option.getOrUndefined(HashMap.get(aliases, domain))
+  )
+
+/**
+ * Whether, as far as the log goes back, there was a resource of that very name.
+ *
+ * @since 0.1.0
+ */
+export const hadOwn = ({ log, recent }: ResourceSet, name: string): boolean => {
+  const isOf = ({ before }: LogEntry) => before.get(name) !== undefined
+  return recent.some(isOf) || log.some(isOf)
+}
+
+/**
+ * The cursor of a client that was sent some resources ahead of the other changes of a set, or was told that some names do
+ * not exist. Without that, a resource that changes back, or goes, before the rest is sent would leave it with the wrong one.
+ *
+ * @since 0.1.0
+ */
+export const ahead = (
+  self: Cursor,
+  sent: Iterable<Resource>,
+  missing: Iterable<string>,
+  /** The aliases by which they were asked for, by name. */
+  asked: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+): Cursor => {
+  let { aliases, fingerprints } = self
+  for (const resource of sent) {
+    for (const alias of asked.get(resource.name) ?? []) {
+      if (nameAt(self, alias) !== resource.name) aliases = HashMap.set(aliases, alias, resource.name)
+    }
+    if (Option.contains(HashMap.get(fingerprints, resource.name), resource.fingerprint)) continue
+    fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
+    for (const alias of resource.aliases) aliases = HashMap.set(aliases, alias, resource.name)
+  }
+  for (const name of missing) {
+    // Not removed: an alias of it may still have to be told.
+    if (HashMap.has(fingerprints, name)) fingerprints = HashMap.set(fingerprints, name, "")
+  }
+  return fingerprints === self.fingerprints && aliases === self.aliases
+    ? self
+    : { ...self, fingerprints, aliases, token: {} }
+}
+
+/**
+ * One change of a set: the names it touched and what was there before.
+ *
+ * @since 0.1.0
+ */
+export interface LogEntry {
+  /** The {@link Cursor.token} of the revision that was changed. */
+  readonly from: object
+  readonly before: ReadonlyMap<string, Resource | undefined>
+}
+
+/**
+ * All resources of one type in one group.
+ *
+ * @since 0.1.0
+ */
+export interface ResourceSet {
+  readonly typeUrl: string
+  readonly resources: HashMap.HashMap<string, Resource>
+  /** Alias → name. */
+  readonly aliases: HashMap.HashMap<string, string>
+  /** Name → TTL in milliseconds, for those that have one. */
+  readonly ttls: HashMap.HashMap<string, number>
+  /** Sum of the members' digests. */
+  readonly digest: Digest.Digest
+  /** What clients are told as the version of the type. */
+  readonly version: string
+  readonly cursor: Cursor
+  /** Changes, oldest first. */
+  readonly log: ReadonlyArray<LogEntry>
+  /** The changes after those, up to this revision. Few, because every change copies them. */
+  readonly recent: ReadonlyArray<LogEntry>
+  /** Names in both, for their bound. */
+  readonly logged: number
+}
+
+/**
+ * Two resources of a set that answer to one name.
+ *
+ * @since 0.1.0
+ */
+export class AliasConflict extends Data.TaggedError("AliasConflict")<{
+  readonly typeUrl: string
+  readonly alias: string
+  readonly name: string
+  readonly other: string
+}> {
+  override get message(): string {
+    return (
+      `${ResourceType.shortNameOf(this.typeUrl)}: alias ${JSON.stringify(this.alias)} of ${JSON.stringify(this.name)} ` +
+      `already belongs to ${JSON.stringify(this.other)}; a name can lead to one resource only`
+    )
+  }
+}
+
+/** Most changes a log keeps. At fifty changes a second a stream may lag for ten seconds before names are compared. */
+const maxLogEntries = 512
+/** Most names a log keeps, unless the last change alone has more. */
+const maxLoggedNames = 8192
+/** Changes after which what is recent goes into the log, which is copied then. */
+const maxRecentEntries = 32
+
+/**
+ * The set of a type that nothing was put into.
+ *
+ * @since 0.1.0
+ */
+export const empty = (typeUrl: string): ResourceSet => ({
+  typeUrl,
+  resources: HashMap.empty(),
+  aliases: HashMap.empty(),
+  ttls: HashMap.empty(),
+  digest: Digest.zero,
+  version: Digest.toHex(Digest.zero),
+  cursor: {
+    revision: 0,
+    fingerprints: HashMap.empty(),
+    aliases: HashMap.empty(),
+    domains: VirtualHostDiscovery.noDomains,
+    token: {},
+    hasTtls: false
+  },
+  log: [],
+  recent: [],
+  logged: 0
+})
+
+/**
+ * The resource of that very name.
+ *
+ * @since 0.1.0
+ */
+export const get = (self: ResourceSet, name: string): Resource | undefined =>
+  Option.getOrUndefined(HashMap.get(self.resources, name))
+
+/**
+ * The resource that a client means by a name: names and aliases are looked at, and of virtual hosts the domain that matches
+ * best.
+ *
+ * @since 0.1.0
+ */
+export const find = (self: ResourceSet, nameOrAlias: string): Resource | undefined => {
+  const found = get(self, nameOrAlias)
+  const { aliases, cursor } = self
+  if (found !== undefined || (HashMap.isEmpty(aliases) && HashMap.isEmpty(cursor.domains))) return found
+  const name = leadsTo(aliases, cursor.domains, nameOrAlias, (each) => HashMap.has(self.resources, each))
+  return name === undefined ? undefined : get(self, name)
+}
+
+/** The name of the resource that has this name or alias. */
+const ownerOf = (self: ResourceSet, nameOrAlias: string): string | undefined =>
+  HashMap.has(self.resources, nameOrAlias) ? nameOrAlias : Option.getOrUndefined(HashMap.get(self.aliases, nameOrAlias))
+
+/**
+ * Whether a resource that is gone left a name or alias to another. ★ Both must not be with a client at a time: Envoy
+ * rejects two virtual hosts with one domain.
+ *
+ * @since 0.1.0
+ */
+export const isReplaced = (self: ResourceSet, { aliases, name }: Pick<Resource, "name" | "aliases">): boolean =>
+  !HashMap.has(self.resources, name) &&
+  (HashMap.has(self.aliases, name) || aliases.some((alias) => ownerOf(self, alias) !== undefined))
+
+/**
+ * The version of a set together with resources that are no longer in it: what a client has while deletions wait. A label of the
+ * caller stays what it is.
+ *
+ * @since 0.1.0
+ */
+export const versionWith = (self: ResourceSet, others: ReadonlyArray<Resource>): string =>
+  others.length === 0 || self.version !== Digest.toHex(self.digest)
+    ? self.version
+    : Digest.toHex(others.reduce((sum, resource) => Digest.add(sum, resource.digest), self.digest))
+
+/**
+ * How many resources there are.
+ *
+ * @since 0.1.0
+ */
+export const size = (self: ResourceSet): number => HashMap.size(self.resources)
+
+const listings = new WeakMap<ResourceSet, Steps.Once<ReadonlyArray<Resource>>>()
+
+const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> => {
+  let listing = listings.get(self)
+  if (listing === undefined) {
+    listing = new Steps.Once(() => Steps.filter(HashMap.values(self.resources), () => true))
+    listings.set(self, listing)
+  }
+  return listing
+}
+
+/**
+ * Every resource, in an order that depends on the content alone. The array is made once for a set.
+ *
+ * @since 0.1.0
+ */
+export const all = (self: ResourceSet): ReadonlyArray<Resource> => {
+  const listing = listingOf(self)
+  return listing.value ?? Steps.toEnd(listing.steps())
+}
+
+/**
+ * {@link all} in steps.
+ *
+ * @since 0.1.0
+ */
+export const listing = (self: ResourceSet): Steps.Steps<ReadonlyArray<Resource>> => listingOf(self).steps()
+
+/**
+ * What to do to a set, in one atomic step. A name that is in both is put in.
+ *
+ * @since 0.1.0
+ */
+export interface Change {
+  readonly upsert?: Iterable<Resource> | undefined
+  readonly remove?: Iterable<string> | undefined
+  /**
+   * The version clients are told for the type from now on; `undefined` leaves it to the content. A label is for
+   * clients only: what changed is found from the content.
+   */
+  readonly version?: string | undefined
+}
+
+/**
+ * {@link Change} with its resources by their names.
+ *
+ * @since 0.1.0
+ */
+export interface NamedChange extends Omit<Change, "upsert"> {
+  readonly upsert: ReadonlyMap<string, Resource>
+}
+
+/**
+ * Changes a set in time proportional to the change. Gives back the same set if nothing is different.
+ *
+ * @since 0.1.0
+ */
+export const update = (self: ResourceSet, change: Change): Either.Either<ResourceSet, AliasConflict> =>
+  Steps.toEnd(updating(self, { ...change, upsert: byName(change.upsert ?? []) }))
+
+const byName = (resources: Iterable<Resource>): ReadonlyMap<string, Resource> => {
+  const named = new Map<string, Resource>()
+  for (const resource of resources) named.set(resource.name, resource)
+  return named
+}
+
+/**
+ * {@link update} in steps, for a change that may be large: others may run wherever it yields. The set that is changed stays as it is.
+ *
+ * @since 0.1.0
+ */
+export const updating = function* (
+  self: ResourceSet,
+  change: NamedChange
+): Steps.Steps<Either.Either<ResourceSet, AliasConflict>> {
+  const upserts = change.upsert
+  let looked = 0
+  const before = new Map<string, Resource | undefined>()
+  let relabelled = false
+  let { aliases, digest, ttls } = self
+  let { domains } = self.cursor
+  const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  // Copies that are changed in place until this is over: a change of many copies the inner nodes of the maps once.
+  const resources = HashMap.beginMutation(self.resources)
+  const fingerprints = HashMap.beginMutation(self.cursor.fingerprints)
+
+  const forget = (resource: Resource) => {
+    digest = Digest.subtract(digest, resource.digest)
+    for (const alias of resource.aliases) aliases = HashMap.remove(aliases, alias)
+    if (hasDomains) domains = [resource.name, ...resource.aliases].reduce(VirtualHostDiscovery.withoutDomain, domains)
+    if (resource.ttl !== undefined) ttls = HashMap.remove(ttls, resource.name)
+  }
+
+  for (const name of change.remove ?? []) {
+    if (++looked % Steps.atOnce === 0) yield
+    if (upserts.has(name) || before.has(name)) continue
+    const old = get(self, name)
+    if (old === undefined) continue
+    before.set(name, old)
+    forget(old)
+    HashMap.remove(resources, name)
+    HashMap.remove(fingerprints, name)
+  }
+  for (const [name, resource] of upserts) {
+    if (++looked % Steps.atOnce === 0) yield
+    const hash = Hash.string(name)
+    const old = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
+    if (old !== undefined && old.fingerprint === resource.fingerprint) {
+      // Equal content: at most the label is new, and that is no change for anyone who holds the resource.
+      if (old.version !== resource.version) {
+        relabelled = true
+        HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
+      }
+      continue
+    }
+    before.set(name, old)
+    if (old !== undefined) forget(old)
+    digest = Digest.add(digest, resource.digest)
+    HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
+    HashMap.modifyHash(fingerprints, name, hash, () => Option.some(resource.fingerprint))
+    if (resource.ttl !== undefined) ttls = HashMap.set(ttls, name, resource.ttl)
+  }
+  for (const name of before.keys()) {
+    if (++looked % Steps.atOnce === 0) yield
+    // After all removals, so that an alias may move from one resource to another in one step.
+    const resource = upserts.get(name)
+    if (resource === undefined) continue
+    if (hasDomains) domains = [name, ...resource.aliases].reduce(VirtualHostDiscovery.withDomain, domains)
+    for (const alias of resource.aliases) {
+      const owner = HashMap.get(aliases, alias)
+      const other = Option.isSome(owner) ? owner.value : HashMap.has(resources, alias) ? alias : undefined
+      if (other !== undefined) return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias, name, other }))
+      aliases = HashMap.set(aliases, alias, name)
+    }
+    if (HashMap.size(aliases) === 0) continue
+    const owner = HashMap.get(aliases, name)
+    if (Option.isSome(owner))
+      return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias: name, name: owner.value, other: name }))
+  }
+
+  const version = change.version ?? Digest.toHex(digest)
+  if (before.size === 0 && !relabelled && version === self.version) return Either.right(self)
+  const { typeUrl } = self
+  HashMap.endMutation(resources)
+  if (before.size === 0) {
+    const { log, logged, cursor, recent } = self
+    return Either.right({ typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent, logged })
+  }
+  const { revision, token } = self.cursor
+  const hasTtls = HashMap.size(ttls) > 0
+  const cursor: Cursor = {
+    revision: revision + 1,
+    fingerprints: HashMap.endMutation(fingerprints),
+    aliases,
+    domains,
+    token: {},
+    hasTtls
+  }
+  const recent = [...self.recent, { from: token, before }]
+  const logged = self.logged + before.size
+  return Either.right(
+    recent.length < maxRecentEntries && logged <= maxLoggedNames
+      ? { typeUrl, resources, aliases, ttls, digest, version, cursor, log: self.log, recent, logged }
+      : { typeUrl, resources, aliases, ttls, digest, version, cursor, ...shortened([...self.log, ...recent], logged) }
+  )
+}
+
+/** A log within its bounds, with room for what is recent next. The last change stays. */
+const shortened = (log: ReadonlyArray<LogEntry>, logged: number): Pick<ResourceSet, "log" | "recent" | "logged"> => {
+  let left = logged
+  let drop = 0
+  while (log.length - drop > 1 && (log.length - drop > maxLogEntries - maxRecentEntries || left > maxLoggedNames)) {
+    left -= log[drop]?.before.size ?? 0
+    drop++
+  }
+  return { log: log.slice(drop), recent: [], logged: left }
+}
+
+/**
+ * Makes a set hold exactly these resources. Revision and log go on, so that streams are sent only what is different.
+ *
+ * @since 0.1.0
+ */
+export const replace = (
+  self: ResourceSet,
+  resources: Iterable<Resource>,
+  version?: string
+): Either.Either<ResourceSet, AliasConflict> => Steps.toEnd(replacing(self, byName(resources), version))
+
+/**
+ * {@link replace} in steps, by resources that are known by their names; see {@link updating}.
+ *
+ * @since 0.1.0
+ */
+export const replacing = function* (
+  self: ResourceSet,
+  upsert: ReadonlyMap<string, Resource>,
+  version?: string
+): Steps.Steps<Either.Either<ResourceSet, AliasConflict>> {
+  const remove: Array<string> = []
+  let looked = 0
+  for (const name of HashMap.keys(self.resources)) {
+    if (++looked % Steps.atOnce === 0) yield
+    if (!upsert.has(name)) remove.push(name)
+  }
+  return yield* updating(self, { upsert, remove, version })
+}
+
+/**
+ * What is different in a set since a cursor.
+ *
+ * @since 0.1.0
+ */
+export interface Difference {
+  /** New or with other content, as they are now. */
+  readonly changed: ReadonlyArray<Resource>
+  /** Gone. The value is what was there; `undefined` if the log no longer knows. */
+  readonly removed: ReadonlyMap<string, Resource | undefined>
+  /**
+   * Every name and alias, of before and of now, under which somebody may have asked for one of these, and its hash: it
+   * is looked up in the names of every stream.
+   */
+  readonly touched: ReadonlyMap<string, number>
+  /** Those of them that stand for many hosts: whoever asked for one of those may be concerned, too. */
+  readonly domains: ReadonlyArray<string>
+  /** Of what is gone, what left a name or alias to another; see {@link isReplaced}. */
+  readonly replaced: ReadonlySet<string>
+}
+
+const noDomains: ReadonlyArray<string> = []
+const noAliases: ReadonlyArray<string> = []
+const noneReplaced: ReadonlySet<string> = new Set()
+const none: Difference = {
+  changed: [],
+  removed: new Map(),
+  touched: new Map(),
+  domains: noDomains,
+  replaced: noneReplaced
+}
+
+/**
+ * Whether what a client means by a name may be another than before.
+ *
+ * @since 0.1.0
+ */
+export const concerns = ({ domains, touched }: Difference, name: string): boolean =>
+  touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
+
+const differences = new WeakMap<ResourceSet, WeakMap<object, Steps.Once<Difference>>>()
+
+/** Marks with the same have the same difference: all of those who hold nothing any more, and ask for everything again. */
+const keyOf = (since: Cursor): object =>
+  since.revision < 0 && HashMap.isEmpty(since.fingerprints) ? since.aliases : since
+
+/**
+ * What changed in a set since a cursor: from the log in time proportional to the changes, or, if the log does not reach
+ * back that far, by comparing contents. Computed once for a pair and shared. A resource that changed and changed back is not
+ * in it.
+ *
+ * @since 0.1.0
+ */
+export const difference = (self: ResourceSet, since: Cursor): Difference => {
+  if (self.cursor === since) return none
+  const difference = differenceOf(self, since)
+  return difference.value ?? Steps.toEnd(difference.steps())
+}
+
+/**
+ * Whether it takes no time to find what changed since a cursor: it is known, or little did.
+ *
+ * @since 0.1.0
+ */
+export const isNear = (self: ResourceSet, since: Cursor): boolean => {
+  if (self.cursor === since) return true
+  const steps = self.cursor.revision - since.revision
+  const { recent } = self
+  const start = recent.length - steps
+  const first = recent[start]
+  if (first !== undefined && first.from === since.token) {
+    let names = 0
+    for (let index = start; index < recent.length; index++) names += recent[index]?.before.size ?? 0
+    if (names < Steps.atOnce) return true
+  }
+  return differences.get(self)?.get(keyOf(since))?.value !== undefined
+}
+
+/**
+ * {@link difference} in steps.
+ *
+ * @since 0.1.0
+ */
+export const differing = function* (self: ResourceSet, since: Cursor): Steps.Steps<Difference> {
+  return self.cursor === since ? none : yield* differenceOf(self, since).steps()
+}
+
+const differenceOf = (self: ResourceSet, since: Cursor): Steps.Once<Difference> => {
+  let known = differences.get(self)
+  if (known === undefined) {
+    known = new WeakMap()
+    differences.set(self, known)
+  }
+  const key = keyOf(since)
+  let found = known.get(key)
+  if (found === undefined) {
+    found = new Steps.Once(() => compare(self, since))
+    known.set(key, found)
+  }
+  return found
+}
+
+const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Difference> {
+  let count = 0
+  const changed: Array<Resource> = []
+  const removed = new Map<string, Resource | undefined>()
+  const touched = new Map<string, number>()
+  const touch = (name: string) => void touched.set(name, Hash.string(name))
+  let replaced: Set<string> | undefined
+  const replace = (name: string) => void (replaced ??= new Set()).add(name)
+  const see = (name: string, before: Resource | undefined) => {
+    const hash = Hash.string(name)
+    const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
+    const held = Option.getOrUndefined(HashMap.getHash(since.fingerprints, name, hash))
+    if (now === undefined) {
+      if (held === undefined) return
+      removed.set(name, before)
+      if (isReplaced(self, before ?? { name, aliases: noAliases })) replace(name)
+    } else {
+      if (held === now.fingerprint) return
+      changed.push(now)
+      for (const alias of now.aliases) touch(alias)
+    }
+    touched.set(name, hash)
+    if (before !== undefined) for (const alias of before.aliases) touch(alias)
+  }
+  const steps = self.cursor.revision - since.revision
+  const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
+  const start = entries.length - steps
+  const first = entries[start]
+  if (first !== undefined && first.from === since.token) {
+    const oldest = new Map<string, Resource | undefined>()
+    for (let index = start; index < entries.length; index++) {
+      for (const [name, before] of entries[index]?.before ?? []) {
+        if (!oldest.has(name)) oldest.set(name, before)
+        if (++count % Steps.atOnce === 0) yield
+      }
+    }
+    for (const [name, before] of oldest) {
+      see(name, before)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  } else {
+    for (const name of HashMap.keys(since.fingerprints)) {
+      if (!HashMap.has(self.resources, name)) see(name, undefined)
+      if (++count % Steps.atOnce === 0) yield
+    }
+    for (const name of HashMap.keys(self.resources)) {
+      see(name, undefined)
+      if (++count % Steps.atOnce === 0) yield
+    }
+    for (const [alias, name] of since.aliases) {
+      if (!touched.has(name)) continue
+      touch(alias)
+      if (removed.has(name) && ownerOf(self, alias) !== undefined) replace(name)
+    }
+  }
+  const domains =
+    self.typeUrl === ResourceType.VirtualHost.typeUrl
+      ? Array.from(touched.keys()).filter(VirtualHostDiscovery.isWildcard)
+      : noDomains
+  return { changed, removed, touched, domains, replaced: replaced ?? noneReplaced }
+}

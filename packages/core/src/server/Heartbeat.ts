@@ -1,0 +1,102 @@
+/**
+ * When TTLs are renewed.
+ *
+ * A resource with a TTL is renewed at every multiple of half its TTL. The times are the same for every stream, so the
+ * heartbeats are too; no stream keeps a timer for it, only the time of its last renewal.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "TTL"
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import type { Protocol } from "../wire/Request.js"
+import type { Resource } from "../resource/Resource.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+
+/**
+ * To whom TTLs are given. `declared`: to clients that declare the feature; Envoy does not, but honours TTLs all the
+ * same, so there is `always`.
+ *
+ * @since 0.1.0
+ */
+export type Mode = "declared" | "always" | "never"
+
+/**
+ * Whether a client is given TTLs, by the `client_features` of its node. In state of the world a TTL needs a wrapper
+ * around the resource, which a client declares by itself.
+ *
+ * @since 0.1.0
+ */
+export const isGiven = (mode: Mode, protocol: Protocol, clientFeatures: ReadonlyArray<string>): boolean =>
+  mode === "always" ||
+  (mode === "declared" &&
+    clientFeatures.includes("xds.config.supports-resource-ttl") &&
+    (protocol === "Incremental" ||
+      clientFeatures.includes("xds.config.supports-resource-in-sotw") ||
+      clientFeatures.includes("xds.config.resource-in-sotw")))
+
+const periodsOf = new WeakMap<ResourceSet.ResourceSet, ReadonlyArray<number>>()
+
+/** The different heartbeat periods in a set, in milliseconds. */
+const periods = (set: ResourceSet.ResourceSet): ReadonlyArray<number> => {
+  const known = periodsOf.get(set)
+  if (known !== undefined) return known
+  const made = Array.from(new Set(Array.from(HashMap.values(set.ttls), (ttl) => ttl / 2)))
+  periodsOf.set(set, made)
+  return made
+}
+
+const turn = (period: number, at: number): number => Math.floor(at / period)
+
+/**
+ * When the next heartbeat is due, in milliseconds; Infinity if there is nothing to renew.
+ *
+ * @since 0.1.0
+ */
+export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet): number => {
+  if (HashMap.isEmpty(set.ttls) || self.cursor === undefined) return Number.POSITIVE_INFINITY
+  let due = Number.POSITIVE_INFINITY
+  for (const period of periods(set)) due = Math.min(due, (turn(period, self.renewedAt) + 1) * period)
+  return due
+}
+
+/**
+ * The resources of a subscription that are to be renewed now: of those that the client was sent on this stream, or said that
+ * it holds, and that are so still. A heartbeat of anything else would be rejected.
+ *
+ * @since 0.1.0
+ */
+export const due = (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  protocol: Protocol,
+  now: number
+): ReadonlyArray<Resource> => {
+  const { cursor, names } = self
+  const wild = Subscriptions.isWild(self)
+  const found: Array<Resource> = []
+  for (const [name, ttl] of set.ttls) {
+    if (turn(ttl / 2, now) <= turn(ttl / 2, self.renewedAt)) continue
+    const resource = ResourceSet.get(set, name)
+    if (resource === undefined || cursor === undefined) continue
+    const isHeld = (by: string) =>
+      Option.contains(HashMap.get(wild ? cursor.fingerprints : names, by), resource.fingerprint)
+    // In state of the world nobody asks by an alias, and what has that name is another resource.
+    const others = wild || protocol === "StateOfTheWorld" ? [] : Subscriptions.askedAliases(self, set, resource)
+    if (isHeld(name) || others.some(isHeld)) found.push(resource)
+  }
+  return found
+}
+
+/**
+ * Whether a renewal must carry the body: the client may have lost the resource, because nothing was renewed for as long as
+ * the TTL, or because it rejected the last heartbeat.
+ *
+ * @since 0.1.0
+ */
+export const isWhole = (self: Subscription, { name, ttl = 0 }: Resource, now: number): boolean =>
+  // Not later than the last renewal: that was when its turn came.
+  HashSet.has(self.rejectedHeartbeats, name) || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl

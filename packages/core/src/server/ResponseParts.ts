@@ -1,0 +1,196 @@
+/**
+ * A response in parts, because clients of gRPC take no message of more than 4 MB unless they are told to.
+ *
+ * Parts of a response go out one after the other with nothing in between, each with a nonce of its own: what was one update is
+ * one still, and the ACK of the last one is that of all. Only where a response need not be whole: a client deletes what is not
+ * in a full state.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Resource } from "../resource/Resource.js"
+import type { Response } from "../wire/Response.js"
+import type { Subscription } from "./Subscription.js"
+import { atOnce, type Steps } from "../Steps.js"
+import * as Subscriptions from "./Subscription.js"
+import { sizeOfText } from "../wire/Wire.js"
+
+/** Bytes of tags, lengths and a TTL: more than a resource needs for them. */
+const framing = 64
+
+/** Of UTF-8, for a unit of UTF-16: most. */
+const bytesPerUnit = 3
+
+/** Resources that are reckoned before others may run: that takes no more than some tenths of a millisecond. */
+const many = 64 * atOnce
+
+const noNames: ReadonlyArray<string> = []
+
+/** Clients compare resources of these types with one another: addresses, keys of scopes, domains. */
+const compared: ReadonlySet<string> = new Set([
+  ResourceType.Listener.typeUrl,
+  ResourceType.ScopedRouteConfiguration.typeUrl,
+  ResourceType.VirtualHost.typeUrl
+])
+
+interface Part {
+  readonly resources: Array<Resource>
+  readonly heartbeats: Array<Resource>
+  readonly absent: Array<string>
+  readonly removed: Array<string>
+}
+
+/** Bytes that some of the resources of a response take at most, each with a text of so many units. */
+const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: number, before: number): number => {
+  let bytes = 0
+  for (let index = from; index < before; index++) {
+    const each = resources[index]
+    if (each === undefined) break
+    bytes += framing + bytesPerUnit * (units + each.name.length + each.version.length) + each.value.byteLength
+  }
+  return bytes
+}
+
+/**
+ * Whether a response of few resources and nothing else, without aliases, is surely no larger than so many bytes.
+ *
+ * @since 0.1.0
+ */
+export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: number): boolean =>
+  framing +
+    bytesPerUnit * (typeUrl.length + version.length) +
+    atMostOf(resources, typeUrl.length, 0, resources.length) <=
+  maxBytes
+
+/** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
+const atMost = function* (response: Response): Steps<number> {
+  const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
+  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return Number.POSITIVE_INFINITY
+  let units = typeUrl.length + version.length
+  let bytes = framing
+  for (let from = 0; from < resources.length; from += many) {
+    bytes += atMostOf(resources, typeUrl.length, from, from + many)
+    if (from + many < resources.length) yield
+  }
+  for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
+  for (const name of absent) units += 2 * name.length
+  for (const name of removed) units += name.length
+  bytes += framing * (heartbeats.length + 2 * absent.length + removed.length)
+  return bytes + bytesPerUnit * units
+}
+
+/**
+ * A response as the first of parts of at most so many bytes, of which each has the `next`; as it is if it is no larger. A
+ * resource that is larger by itself is a part by itself. The cuts depend on the response alone, so that it is split once for all
+ * streams that share it.
+ *
+ * Deletions come last: the rest may replace what they take away. Of listeners, scopes and virtual hosts they come first: a new one
+ * may have the address, the key or the domain of a deleted one, and clients reject two of them.
+ *
+ * @since 0.1.0
+ */
+export const split = function* (response: Response, maxBytes: number): Steps<Response> {
+  if (maxBytes === Number.POSITIVE_INFINITY || (yield* atMost(response)) <= maxBytes) return response
+  const { absent, aliases, heartbeats, removed, resources } = response
+  const typeUrl = sizeOfText(response.typeUrl)
+  const head = framing + typeUrl + sizeOfText(response.version)
+  const ofName = (name: string) => framing + sizeOfText(name)
+  const ofResource = ({ name, value, version }: Resource) => {
+    let size = framing + typeUrl + sizeOfText(name) + sizeOfText(version) + value.byteLength
+    for (const alias of aliases.get(name) ?? noNames) size += ofName(alias)
+    return size
+  }
+  let whole = head
+  let count = 0
+  for (const each of resources) {
+    whole += ofResource(each)
+    if (++count % atOnce === 0) yield
+  }
+  for (const each of heartbeats) {
+    whole += ofResource(each) - each.value.byteLength
+    if (++count % atOnce === 0) yield
+  }
+  for (const each of absent) whole += 2 * ofName(each)
+  for (const each of removed) whole += ofName(each)
+  if (whole <= maxBytes) return response
+
+  const parts: Array<Part> = []
+  let size = maxBytes
+  /** The part that has room for so many bytes. */
+  const partFor = (bytes: number): Part => {
+    const last = parts.at(-1)
+    size += bytes
+    if (last !== undefined && size <= maxBytes) return last
+    const made: Part = { resources: [], heartbeats: [], absent: [], removed: [] }
+    parts.push(made)
+    size = head + bytes
+    return made
+  }
+  const remove = function* (): Steps<void> {
+    for (const each of removed) {
+      partFor(ofName(each)).removed.push(each)
+      if (++count % atOnce === 0) yield
+    }
+  }
+  if (compared.has(response.typeUrl)) yield* remove()
+  for (const each of resources) {
+    partFor(ofResource(each)).resources.push(each)
+    if (++count % atOnce === 0) yield
+  }
+  for (const each of heartbeats) {
+    partFor(ofResource(each) - each.value.byteLength).heartbeats.push(each)
+    if (++count % atOnce === 0) yield
+  }
+  for (const each of absent) partFor(2 * ofName(each)).absent.push(each)
+  if (!compared.has(response.typeUrl)) yield* remove()
+  return (
+    parts.reduceRight<Response | undefined>((next, part) => ({ ...response, ...part, next }), undefined) ?? response
+  )
+}
+
+const followed = (response: Response, next: Response): Response => ({
+  ...response,
+  next: response.next === undefined ? next : followed(response.next, next)
+})
+
+/**
+ * A response that also takes away names, so many in a part of it, and of at most so many bytes: before or after the rest, as
+ * {@link split} has it.
+ *
+ * @since 0.1.0
+ */
+export const removing = function* (
+  response: Response,
+  names: ReadonlyArray<string>,
+  most: number,
+  maxBytes: number
+): Steps<Response> {
+  const { absent, heartbeats, removed, resources } = response
+  const bare = { ...response, resources: [], heartbeats: [], absent: [], removed: [], next: undefined }
+  const removals: Array<Response> = []
+  for (let at = 0; at < names.length; at += most) {
+    const part = { ...bare, removed: names.slice(at, at + most) }
+    removals.push(yield* split(part, maxBytes))
+  }
+  const isEmpty = resources.length + heartbeats.length + absent.length + removed.length === 0
+  const rest = isEmpty && response.next === undefined && removals.length > 0 ? [] : [response]
+  const all = compared.has(response.typeUrl) ? [...removals, ...rest] : [...rest, ...removals]
+  return all.reduceRight((next, each) => followed(each, next))
+}
+
+/**
+ * A part without what was given up since the one before it; the part itself if nothing was. `undefined`: nothing is left of it.
+ *
+ * @since 0.1.0
+ */
+export const wanted = (part: Response, subscription: Subscription): Response | undefined => {
+  if (Subscriptions.isWild(subscription)) return part
+  const isAsked = ({ name }: Resource) =>
+    Subscriptions.hasName(subscription, name) ||
+    (part.aliases.get(name) ?? noNames).some((alias) => Subscriptions.hasName(subscription, alias))
+  const resources = part.resources.filter(isAsked)
+  const heartbeats = part.heartbeats.filter(isAsked)
+  if (resources.length === part.resources.length && heartbeats.length === part.heartbeats.length) return part
+  const left = resources.length + heartbeats.length + part.absent.length + part.removed.length
+  return left === 0 ? undefined : { ...part, resources, heartbeats }
+}

@@ -1,0 +1,57 @@
+/**
+ * How a server without a VHDS wildcard answers a client that asks for every virtual host.
+ *
+ * ★ Envoy begins VHDS with an empty subscription, and on reconnect with `*`. It gets, at once, for each route
+ * configuration with VHDS a Resource without a body named `<route configuration>/`; else its listener stays closed for
+ * 15 seconds.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashSet from "effect/HashSet"
+import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import { openerOf } from "../resource/VirtualHostDiscovery.js"
+
+const namesOf = new WeakMap<ResourceSet.ResourceSet, ReadonlyArray<string>>()
+
+/** The openers that a set of route configurations asks for; computed once for a set. */
+const wanted = (routes: ResourceSet.ResourceSet): ReadonlyArray<string> => {
+  const known = namesOf.get(routes)
+  if (known !== undefined) return known
+  const made = ResourceSet.all(routes)
+    .filter((resource) => resource.onDemandVirtualHosts)
+    .map((resource) => openerOf(resource.name))
+  namesOf.set(routes, made)
+  return made
+}
+
+const nothing: ReadonlyArray<string> = []
+
+/**
+ * The openers that are due, and the subscription after those of route configurations that are gone were forgotten: if
+ * one comes back, its listener must be opened again.
+ *
+ * @since 0.1.0
+ */
+export const due = (
+  self: Subscription,
+  group: ResourceGroup
+): readonly [Subscription, openers: ReadonlyArray<string>] => {
+  if (self.typeUrl !== ResourceType.VirtualHost.typeUrl || self.wildcardEnabled || self.wildcard === "none") {
+    return [self, nothing]
+  }
+  const routes = ResourceGroups.set(group, ResourceType.RouteConfiguration.typeUrl)
+  if (self.openedRoutesCursor === routes.cursor) return [self, nothing]
+  const names = new Set(wanted(routes))
+  const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))
+  const openers = Array.from(names).filter((name) => !HashSet.has(opened, name))
+  // Only when nothing is due any more is the set done with.
+  const next = Subscriptions.draft(self)
+  next.openedRoutes = opened
+  if (openers.length === 0) next.openedRoutesCursor = routes.cursor
+  return [next, openers]
+}

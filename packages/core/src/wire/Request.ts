@@ -1,0 +1,354 @@
+/**
+ * Discovery requests, as the reducers take them, read straight from their bytes.
+ *
+ * An ACK is almost all a server ever receives: a nonce, a version, a type URL and perhaps names. So nothing else is
+ * decoded; the node, which is 60 KB from an Envoy, stays a slice of the message until somebody wants it.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
+ * @since 0.1.0
+ */
+import * as Reason from "@effect-xds/proto/Reason"
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import type * as InitialVersions from "../resource/InitialVersions.js"
+import { fields } from "./Wire.js"
+
+/**
+ * The protocol variant of a stream: state of the world (SotW) or incremental (delta).
+ *
+ * @since 0.1.0
+ */
+export type Protocol = "StateOfTheWorld" | "Incremental"
+
+/**
+ * Why a client rejected a response: a `google.rpc.Status` without its details.
+ *
+ * @since 0.1.0
+ */
+export interface ErrorDetail {
+  /** A gRPC status code. Envoy gives 13 (INTERNAL), gRPC 3 (INVALID_ARGUMENT). */
+  readonly code: number
+  /** The client's words. Free text, often truncated; never to be compared. */
+  readonly message: string
+}
+
+/**
+ * A `DiscoveryRequest`.
+ *
+ * @since 0.1.0
+ */
+export interface StateOfTheWorldRequest {
+  readonly _tag: "StateOfTheWorld"
+  readonly typeUrl: string
+  /** The version the client uses now. Only a hint. */
+  readonly versionInfo: string
+  readonly resourceNames: ReadonlyArray<string>
+  /** Nonce of the response this is the ACK or NACK of; empty if of none. */
+  readonly responseNonce: string
+  /** Present: a NACK. */
+  readonly errorDetail: ErrorDetail | undefined
+  /** The encoded `Node`, if the request has one. */
+  readonly node: Uint8Array | undefined
+}
+
+/**
+ * A `DeltaDiscoveryRequest`.
+ *
+ * @since 0.1.0
+ */
+export interface IncrementalRequest {
+  readonly _tag: "Incremental"
+  readonly typeUrl: string
+  readonly resourceNamesSubscribe: ReadonlyArray<string>
+  readonly resourceNamesUnsubscribe: ReadonlyArray<string>
+  /** Name → version of what the client holds from an earlier stream. */
+  readonly initialResourceVersions: ReadonlyMap<string, string>
+  readonly responseNonce: string
+  readonly errorDetail: ErrorDetail | undefined
+  readonly node: Uint8Array | undefined
+}
+
+/**
+ * A discovery request of either variant.
+ *
+ * @since 0.1.0
+ */
+export type Request = StateOfTheWorldRequest | IncrementalRequest
+
+/**
+ * Bytes that are not the message they should be.
+ *
+ * @since 0.1.0
+ */
+export class MalformedRequest extends Data.TaggedError("MalformedRequest")<{
+  readonly protocol: Protocol
+  /** Bytes of the message. */
+  readonly size: number
+  readonly reason: string
+}> {
+  override get message(): string {
+    const name = this.protocol === "StateOfTheWorld" ? "DiscoveryRequest" : "DeltaDiscoveryRequest"
+    return `${this.size} bytes are not a ${name}: ${this.reason}`
+  }
+}
+
+const noStrings: ReadonlyArray<string> = []
+const noVersions: ReadonlyMap<string, string> = new Map()
+
+// Plain requests, for tests and for callers that have their messages from elsewhere.
+
+/**
+ * A state-of-the-world request; what is left out is empty.
+ *
+ * @since 0.1.0
+ */
+export const stateOfTheWorld = (
+  request: { readonly typeUrl: string } & Partial<Omit<StateOfTheWorldRequest, "_tag">>
+): StateOfTheWorldRequest => ({
+  versionInfo: "",
+  resourceNames: noStrings,
+  responseNonce: "",
+  errorDetail: undefined,
+  node: undefined,
+  ...request,
+  _tag: "StateOfTheWorld"
+})
+
+/**
+ * An incremental request; what is left out is empty.
+ *
+ * @since 0.1.0
+ */
+export const incremental = (
+  request: { readonly typeUrl: string } & Partial<Omit<IncrementalRequest, "_tag">>
+): IncrementalRequest => ({
+  resourceNamesSubscribe: noStrings,
+  resourceNamesUnsubscribe: noStrings,
+  initialResourceVersions: noVersions,
+  responseNonce: "",
+  errorDetail: undefined,
+  node: undefined,
+  ...request,
+  _tag: "Incremental"
+})
+
+/**
+ * Reads a request from its bytes. The node is a view into them, not a copy.
+ *
+ * @param sieve has taken what the client holds out of these bytes, or most of it. For servers with many clients that hold
+ *   much; without it every client has a map of its own.
+ * @since 0.1.0
+ */
+export const decode = (
+  protocol: Protocol,
+  bytes: Uint8Array,
+  sieve?: InitialVersions.Sieve
+): Either.Either<Request, MalformedRequest> => {
+  const reader = new Reader(protocol, bytes, sieve)
+  const request = reader.read(Number.POSITIVE_INFINITY)
+  return request ?? reader.malformed("it does not end")
+}
+
+/**
+ * Reads a request some fields at a time: one of four megabytes may have two million of them.
+ *
+ * @since 0.1.0
+ */
+export class Reader {
+  private readonly reader: BinaryReader
+  /** Of the groups that have begun, which no request has: what is in them is passed over, field by field. */
+  private readonly groups: Array<number> = []
+  private readonly visit: Visit
+  private readonly result: () => Request
+
+  /** As those of {@link decode}. */
+  constructor(
+    private readonly protocol: Protocol,
+    private readonly bytes: Uint8Array,
+    private readonly sieve?: InitialVersions.Sieve
+  ) {
+    this.reader = new BinaryReader(bytes)
+    const { result, visit } = protocol === "StateOfTheWorld" ? stateOfTheWorldVisit() : incrementalVisit(sieve)
+    this.visit = visit
+    this.result = result
+  }
+
+  /** Reads so many fields more; `undefined` if there are others. */
+  read(count: number): Either.Either<Request, MalformedRequest> | undefined {
+    const { reader, visit } = this
+    try {
+      for (let left = count; reader.pos < reader.len; left--) {
+        if (left <= 0) return undefined
+        const [field, type] = reader.tag()
+        if (type === WireType.StartGroup) this.groups.push(field)
+        else if (type === WireType.EndGroup) this.endGroup(field)
+        else if (this.groups.length > 0 || !visit(reader, field, type)) reader.skip(type, field)
+      }
+      return this.groups.length > 0 ? this.malformed("a group does not end") : Either.right(this.result())
+    } catch (cause) {
+      return this.malformed(Reason.of(cause))
+    }
+  }
+
+  private endGroup(field: number): void {
+    if (this.groups.pop() !== field) throw new Error(`field ${field}: the end of a group that did not begin`)
+  }
+
+  malformed(reason: string): Either.Either<Request, MalformedRequest> {
+    const size = this.bytes.byteLength + (this.sieve?.taken ?? 0)
+    return Either.left(new MalformedRequest({ protocol: this.protocol, size, reason }))
+  }
+}
+
+type Visit = (reader: BinaryReader, field: number, type: WireType) => boolean
+
+interface Decoding {
+  readonly visit: Visit
+  readonly result: () => Request
+}
+
+const stateOfTheWorldVisit = (): Decoding => {
+  let typeUrl = ""
+  let versionInfo = ""
+  let responseNonce = ""
+  let resourceNames: Array<string> | undefined
+  let errorDetail: ErrorDetail | undefined
+  let node: Uint8Array | undefined
+  const visit: Visit = (reader, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    switch (field) {
+      case 1:
+        versionInfo = reader.string()
+        return true
+      case 2:
+        node = reader.bytes()
+        return true
+      case 3:
+        ;(resourceNames ??= []).push(reader.string())
+        return true
+      case 4:
+        typeUrl = reader.string()
+        return true
+      case 5:
+        responseNonce = reader.string()
+        return true
+      case 6:
+        errorDetail = decodeStatus(reader)
+        return true
+      default:
+        return false
+    }
+  }
+  const result = (): StateOfTheWorldRequest => ({
+    _tag: "StateOfTheWorld",
+    typeUrl,
+    versionInfo,
+    resourceNames: resourceNames ?? noStrings,
+    responseNonce,
+    errorDetail,
+    node
+  })
+  return { visit, result }
+}
+
+const incrementalVisit = (sieve: InitialVersions.Sieve | undefined): Decoding => {
+  let typeUrl = ""
+  let responseNonce = ""
+  let subscribe: Array<string> | undefined
+  let unsubscribe: Array<string> | undefined
+  let versions: Map<string, string> | undefined
+  let errorDetail: ErrorDetail | undefined
+  let node: Uint8Array | undefined
+  const visit: Visit = (reader, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    switch (field) {
+      case 1:
+        node = reader.bytes()
+        return true
+      case 2:
+        typeUrl = reader.string()
+        return true
+      case 3:
+        ;(subscribe ??= []).push(reader.string())
+        return true
+      case 4:
+        ;(unsubscribe ??= []).push(reader.string())
+        return true
+      case 5: {
+        const [name, version] = decodeMapEntry(reader)
+        ;(versions ??= new Map()).set(name, version)
+        return true
+      }
+      case 6:
+        responseNonce = reader.string()
+        return true
+      case 7:
+        errorDetail = decodeStatus(reader)
+        return true
+      default:
+        return false
+    }
+  }
+  const result = (): IncrementalRequest => ({
+    _tag: "Incremental",
+    typeUrl,
+    resourceNamesSubscribe: subscribe ?? noStrings,
+    resourceNamesUnsubscribe: unsubscribe ?? noStrings,
+    initialResourceVersions: sieve?.versions(versions) ?? versions ?? noVersions,
+    responseNonce,
+    errorDetail,
+    node
+  })
+  return { visit, result }
+}
+
+/**
+ * Fields of a message inside a request, which is read at once. A NACK has its code, its message and some details, an entry of a
+ * map its key and value; a message that is made to take long has a million.
+ */
+const mostInside = 1_024
+
+const fieldsInside = (
+  reader: BinaryReader,
+  name: string,
+  visit: (reader: BinaryReader, field: number, type: WireType) => boolean
+): void => {
+  let left = mostInside
+  fields(reader.bytes(), (inner, field, type) => {
+    // A group is skipped as one field, whatever is in it.
+    if (left-- <= 0 || type === WireType.StartGroup)
+      throw new Error(`${name} has more than ${mostInside} fields, or a group`)
+    return visit(inner, field, type)
+  })
+}
+
+const decodeStatus = (reader: BinaryReader): ErrorDetail => {
+  let code = 0
+  let message = ""
+  fieldsInside(reader, "error_detail", (inner, field, type) => {
+    if (field === 1 && type === WireType.Varint) {
+      code = inner.int32()
+      return true
+    }
+    if (field === 2 && type === WireType.LengthDelimited) {
+      message = inner.string()
+      return true
+    }
+    return false
+  })
+  return { code, message }
+}
+
+const decodeMapEntry = (reader: BinaryReader): readonly [name: string, version: string] => {
+  let name = ""
+  let version = ""
+  fieldsInside(reader, "an entry of initial_resource_versions", (inner, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    if (field === 1) name = inner.string()
+    else if (field === 2) version = inner.string()
+    else return false
+    return true
+  })
+  return [name, version]
+}

@@ -1,0 +1,159 @@
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type { Interest } from "@effect-xds/core/server/ServerStream"
+import { ResourceType } from "@effect-xds/proto"
+import { describe, expect, it } from "@effect/vitest"
+import { Either, HashMap } from "effect"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
+import { InterestIndex, type Slices } from "../src/internal/InterestIndex.js"
+
+const CDS = ResourceType.Cluster.typeUrl
+const EDS = ResourceType.ClusterLoadAssignment.typeUrl
+
+const resource = (typeUrl: string, name: string, content: string, aliases: ReadonlyArray<string> = []) =>
+  Either.getOrThrow(Resource.make({ typeUrl, name, aliases, value: new TextEncoder().encode(`${name} ${content}`) }))
+
+const by = (typeUrl: string, ...names: ReadonlyArray<string>): Interest => ({
+  typeUrl,
+  everything: false,
+  names: HashMap.fromIterable(names.map((name) => [name, ""] as const))
+})
+const all = (typeUrl: string): Interest => ({ typeUrl, everything: true, names: HashMap.empty() })
+
+const before = Either.getOrThrow(
+  ResourceGroup.replace(ResourceGroup.empty, [
+    resource(CDS, "a", "1"),
+    resource(CDS, "b", "1"),
+    resource(EDS, "a", "1"),
+    resource(EDS, "b", "1", ["alias of b"]),
+    resource(EDS, "c", "1")
+  ])
+)
+const after = (...upsert: ReadonlyArray<Resource.Resource>) =>
+  Either.getOrThrow(ResourceGroup.update(before, { upsert }))
+
+const concerned = (interests: InterestIndex<string>, next: ResourceGroup.ResourceGroup): ReadonlyArray<string> => {
+  const seen: Array<string> = []
+  interests.forEach(before, next, (item) => seen.push(item))
+  return seen.toSorted()
+}
+
+describe("InterestIndex", () => {
+  it("a change concerns those who ask for it by name, by alias or for everything, and nobody else", () => {
+    const interests = new InterestIndex<string>()
+    interests.set("one", [all(CDS), by(EDS, "a", "b")])
+    interests.set("two", [all(CDS), by(EDS, "b", "c")])
+    interests.set("three", [by(CDS, "b"), by(EDS, "alias of b")])
+    interests.set("four", [all(EDS)])
+    expect(concerned(interests, after(resource(EDS, "a", "2")))).toEqual(["four", "one"])
+    expect(concerned(interests, after(resource(EDS, "b", "2")))).toEqual(["four", "one", "three", "two"])
+    expect(concerned(interests, after(resource(CDS, "a", "2")))).toEqual(["one", "two"])
+    expect(concerned(interests, after(resource(CDS, "b", "2"), resource(EDS, "c", "2")))).toEqual([
+      "four",
+      "one",
+      "three",
+      "two"
+    ])
+    expect(concerned(interests, after(resource(EDS, "new", "1")))).toEqual(["four"])
+    expect(concerned(interests, after(resource(EDS, "c", "1")))).toEqual([])
+    const gone = Either.getOrThrow(ResourceGroup.update(before, { remove: [{ typeUrl: EDS, name: "c" }] }))
+    expect(concerned(interests, gone)).toEqual(["four", "two"])
+  })
+
+  it("follows what is asked for, and forgets those who end", () => {
+    const interests = new InterestIndex<string>()
+    const changed = after(resource(EDS, "a", "2"))
+    interests.set("one", [by(EDS, "a")])
+    expect(concerned(interests, changed)).toEqual(["one"])
+    interests.set("one", [by(EDS, "b")])
+    expect(concerned(interests, changed)).toEqual([])
+    interests.set("one", [all(EDS)])
+    expect(concerned(interests, changed)).toEqual(["one"])
+    interests.set("one", [by(EDS, "a", "b")])
+    expect(concerned(interests, changed)).toEqual(["one"])
+    interests.delete("one")
+    expect(concerned(interests, changed)).toEqual([])
+    interests.someInTurn(() => expect.fail("nobody is there"))
+  })
+
+  it("has no entry of what is not asked for any more: names, everything, types", () => {
+    const interests = new InterestIndex<string>()
+    expect(interests.size()).toBe(0)
+    interests.set("one", [all(CDS), by(EDS, "a", "b")])
+    interests.set("two", [all(CDS), by(EDS, "b")])
+    expect(interests.size()).toBe(2 + 2 + 3)
+    // A type that is not there any more at all, and one of which nothing is asked for.
+    interests.set("one", [by(EDS)])
+    expect(interests.size()).toBe(2 + 1 + 1)
+    expect(concerned(interests, after(resource(CDS, "a", "2")))).toEqual(["two"])
+    interests.set("two", [all(EDS)])
+    expect(interests.size()).toBe(1 + 1)
+    interests.set("two", [by(EDS)])
+    expect(interests.size()).toBe(0)
+    interests.set("two", [all(CDS)])
+    interests.delete("two")
+    interests.delete("one")
+    expect(interests.size()).toBe(0)
+  })
+
+  it("holds on to nobody who left, also between two turns", async () => {
+    V8.setFlagsFromString("--expose_gc")
+    const collect = new Vm.Script("gc()")
+    const interests = new InterestIndex<object>()
+    const stays = {}
+    const join = () => {
+      const those = Array.from({ length: 1_000 }, () => ({}))
+      for (const item of [stays, ...those]) interests.set(item, [by(EDS, "a")])
+      interests.someInTurn(() => undefined)
+      for (const item of those) interests.delete(item)
+      return those.map((item) => new WeakRef(item))
+    }
+    const left = join()
+    const held = () => left.filter((item) => item.deref() !== undefined).length
+    for (let turns = 0; turns < 20 && held() > 0; turns++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      collect.runInNewContext()
+    }
+    expect(held()).toBe(0)
+    interests.someInTurn((item) => expect(item).toBe(stays))
+  })
+
+  it("everybody gets a turn within a bounded number of changes", () => {
+    const interests = new InterestIndex<string>()
+    for (let index = 0; index < 1_000; index++) interests.set(`${index}`, [by(EDS, `${index}`)])
+    const seen = new Set<string>()
+    for (let change = 0; change < 70; change++) interests.someInTurn((item) => seen.add(item))
+    expect(seen.size).toBe(1_000)
+  })
+
+  it("many names are noted and forgotten in slices; until then every change concerns who asks", () => {
+    const many = (first: number) => by(EDS, ...Array.from({ length: 10_000 }, (_, at) => `name-${first + at}`))
+    const finish = (slices: Slices | undefined): number => {
+      let count = 0
+      if (slices !== undefined) for (count = 1; slices.next().done !== true; count++);
+      return count
+    }
+    const interests = new InterestIndex<string>()
+    interests.set("other", [by(EDS, "a")])
+    const noted = interests.set("one", [many(0)])
+    noted?.next()
+    expect(concerned(interests, after(resource(EDS, "b", "2")))).toEqual(["one"])
+    // 1 024 names at a time: one is done, the last one sees the end.
+    expect(finish(noted)).toBe(9)
+    expect(concerned(interests, after(resource(EDS, "b", "2")))).toEqual([])
+    expect(concerned(interests, after(resource(EDS, "name-9999", "2")))).toEqual(["one"])
+
+    const changed = interests.set("one", [many(5_000)])
+    changed?.next()
+    // It goes in the middle of it: nothing of what it asked for before or after stays.
+    expect(finish(interests.delete("one"))).toBeGreaterThanOrEqual(19)
+    for (const name of ["name-0", "name-5000", "name-14999"]) {
+      expect(concerned(interests, after(resource(EDS, name, "2")))).toEqual([])
+    }
+    expect(concerned(interests, after(resource(EDS, "a", "2")))).toEqual(["other"])
+    expect(interests.size()).toBe(2)
+    expect(interests.delete("other")).toBeUndefined()
+    expect(interests.size()).toBe(0)
+  })
+})

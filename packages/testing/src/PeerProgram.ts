@@ -1,0 +1,103 @@
+/**
+ * The programs that tests run beside ours (Envoy, go-control-plane): where they are, or why they are not there.
+ *
+ * @since 0.1.0
+ */
+import { existsSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { Option, Schema } from "effect"
+
+/**
+ * A peer that is there, with the path of its program.
+ *
+ * @since 0.1.0
+ */
+export interface Present {
+  readonly _tag: "Present"
+  readonly name: string
+  readonly version: string
+  readonly path: string
+}
+
+/**
+ * A peer that is not there, and why.
+ *
+ * @since 0.1.0
+ */
+export interface Missing {
+  readonly _tag: "Missing"
+  readonly name: string
+  readonly reason: string
+}
+
+/**
+ * A peer as `scripts/peers.mjs` left it.
+ *
+ * @since 0.1.0
+ */
+export type PeerProgram = Present | Missing
+
+const Record = Schema.parseJson(
+  Schema.Record({
+    key: Schema.String,
+    value: Schema.Union(
+      Schema.Struct({ path: Schema.String, version: Schema.String }),
+      Schema.Struct({ missing: Schema.String })
+    )
+  })
+)
+
+const findRecord = (directory: string): string | undefined => {
+  const file = join(directory, ".peers", "peers.json")
+  if (existsSync(file)) return file
+  const parent = dirname(directory)
+  return parent === directory ? undefined : findRecord(parent)
+}
+
+/**
+ * Looks a peer up in the `.peers/peers.json` of the working directory or the nearest directory above it. Never fails:
+ * whatever stands in the way is the reason of a `Missing`.
+ *
+ * @since 0.1.0
+ */
+export const find = (name: string, from: string = process.cwd()): PeerProgram => {
+  const missing = (reason: string): Missing => ({ _tag: "Missing", name, reason })
+  const file = findRecord(from)
+  if (file === undefined) return missing("no .peers/peers.json: run node scripts/peers.mjs")
+  const record = Option.getOrUndefined(Schema.decodeUnknownOption(Record)(readFileSync(file, "utf8")))
+  if (record === undefined) return missing(`${file} cannot be read: run node scripts/peers.mjs`)
+  const entry = record[name]
+  if (entry === undefined) return missing(`${file} does not name it: run node scripts/peers.mjs`)
+  if ("missing" in entry) return missing(entry.missing)
+  if (!existsSync(entry.path)) return missing(`${entry.path} is gone: run node scripts/peers.mjs`)
+  return { _tag: "Present", name, version: entry.version, path: entry.path }
+}
+
+/**
+ * The peer for a test that cannot run without it. With `XDS_REQUIRE_PEERS=1` a missing peer is thrown as an error, so
+ * that the test file fails; otherwise test it and skip, with the reason in the test's name.
+ *
+ * @example
+ * import { Peer } from "@effect-xds/testing"
+ * import { it } from "vitest"
+ *
+ * const envoy = Peer.forTest("envoy")
+ * it.skipIf(envoy._tag === "Missing")(Peer.title("accepts a cluster", envoy), () => {})
+ *
+ * @since 0.1.0
+ */
+export const forTest = (name: string): PeerProgram => {
+  const peer = find(name)
+  if (peer._tag === "Missing" && process.env["XDS_REQUIRE_PEERS"] === "1") {
+    throw new Error(`XDS_REQUIRE_PEERS=1, but ${name} is missing: ${peer.reason}`)
+  }
+  return peer
+}
+
+/**
+ * The title of a test that needs the peer: says why it is skipped when the peer is missing.
+ *
+ * @since 0.1.0
+ */
+export const title = (text: string, peer: PeerProgram): string =>
+  peer._tag === "Present" ? text : `${text} (skipped, ${peer.name} is missing: ${peer.reason})`

@@ -1,0 +1,381 @@
+/**
+ * The values of reducers' states as text, for {@link Exploration.World.key}: equal if and only if both states do the
+ * same from now on, as far as anybody can see.
+ *
+ * What keeps equal situations from looking equal is replaced by what it means:
+ *
+ * - A nonce is the count of responses before it, and is only ever compared: here it is its age, the number of responses
+ *   since.
+ * - A time is only ever compared with later ones: here it is its distance from now.
+ * - A cursor stands for what the client has, and for which names the log of changes tells from there on. Revisions and
+ *   tokens say no more than that; logs do not overflow in a small world.
+ * - Maps and sets are sorted, because their order depends on their content alone.
+ *
+ * What no step ever reads is left out: when something was sent, what was ACKed and NACKed (for status pages), and what
+ * is computed once and kept. The records name every field of the states, so that a new field does not compile until it
+ * is decided what it means here.
+ *
+ * @since 0.1.0
+ */
+import type { Client } from "@effect-xds/core/client/Client"
+import type * as ClientCache from "@effect-xds/core/client/ClientCache"
+import type { ClientStream } from "@effect-xds/core/client/ClientStream"
+import type { ClientSubscription } from "@effect-xds/core/client/ClientSubscription"
+import type { ErrorDetail } from "@effect-xds/core/wire/Request"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import type { Cursor, ResourceSet } from "@effect-xds/core/resource/ResourceSet"
+import type { Response } from "@effect-xds/core/wire/Response"
+import type { Phase, Round } from "@effect-xds/core/server/Round"
+import type { ServerStream } from "@effect-xds/core/server/ServerStream"
+import type { Subscription } from "@effect-xds/core/server/Subscription"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import type { Interest, ReferenceClient } from "../reference/ReferenceClient.js"
+import type { ReferenceModel } from "../reference/ReferenceModel.js"
+
+const left = ""
+
+/** Texts in an order that depends on them alone. */
+const sorted = (texts: Iterable<string>): string => Array.from(texts).sort().join(",")
+
+const pairs = (entries: Iterable<readonly [string, string]>): string =>
+  sorted(Array.from(entries, ([name, value]) => `${name}=${value}`))
+
+const fieldsOf = (record: Readonly<Record<string, string | number | boolean>>): string =>
+  Object.values(record).join(";")
+
+/**
+ * How long ago a response with a nonce was sent: 0 for the last one, empty for no nonce.
+ *
+ * @param last how many responses the stream has sent
+ * @since 0.1.0
+ */
+export const age = (nonce: string, last: number): string => (nonce === "" ? "" : String(last - Number(nonce)))
+
+/** A time as a distance from now; what is over is over, however long. */
+const ahead = (time: number, now: number): number => Math.max(time - now, 0)
+
+/**
+ * What a group holds.
+ *
+ * @since 0.1.0
+ */
+export const ofGroup = (group: ResourceGroup | undefined): string =>
+  group === undefined
+    ? "never set"
+    : sorted(ResourceGroups.all(group).map(({ fingerprint, name, typeUrl }) => `${typeUrl} ${name}=${fingerprint}`))
+
+const ofMark = (cursor: Cursor | undefined, set: ResourceSet): string => {
+  if (cursor === undefined) return "none"
+  const log = [...set.log, ...set.recent]
+  const start = log.length - (set.cursor.revision - cursor.revision)
+  const isReached = cursor === set.cursor || log[start]?.from === cursor.token
+  // In this order changes will be in a response.
+  const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
+  const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
+  return `${reach} ${pairs(cursor.fingerprints)} ${pairs(cursor.aliases)} ${cursor.hasTtls}`
+}
+
+/**
+ * When TTLs are renewed, and whether with the body: at multiples of half a TTL, so it matters how far the next are from now, and
+ * how many turns ago the last was; all before the last but two are alike.
+ */
+const ofRenewal = ({ cursor, renewedAt }: Subscription, set: ResourceSet, now: number): string =>
+  cursor === undefined
+    ? ""
+    : sorted(
+        Array.from(new Set(HashMap.values(set.ttls)), (ttl) => {
+          const turn = (at: number) => Math.floor((2 * at) / ttl)
+          return `${ttl} ${now % (ttl / 2)} ${Math.min(turn(now) - turn(renewedAt), 3)}`
+        })
+      )
+
+const ofSubscription = (
+  self: Subscription,
+  set: ResourceSet,
+  { nonces: last, options: { phaseDeadline } }: ServerStream,
+  now: number
+): string =>
+  fieldsOf({
+    typeUrl: self.typeUrl,
+    family: left,
+    order: left,
+    wildcardEnabled: self.wildcardEnabled,
+    wildcard: self.wildcard,
+    names: pairs(self.names),
+    // Of so few names none are counted.
+    namesChecked: left,
+    lastNames: self.lastNames.join(","),
+    cursor: ofMark(self.cursor, set),
+    mustReply: self.mustReply,
+    resendAll: self.resendAll,
+    requested: sorted(self.requested),
+    initial: pairs(self.initial),
+    resendEvenIfHeld: sorted(self.resendEvenIfHeld),
+    pendingRemovals: pairs(
+      Array.from(self.pendingRemovals, ([name, { due, resource, since: nonce }]) => [
+        name,
+        `${resource?.fingerprint ?? "?"} ${age(nonce, last)} ${ahead(due, now)}`
+      ])
+    ),
+    openedRoutes: sorted(self.openedRoutes),
+    openedRoutesCursor: self.openedRoutesCursor === undefined,
+    renewedAt: ofRenewal(self, set, now),
+    rejectedHeartbeats: sorted(self.rejectedHeartbeats),
+    sent: age(self.sent?.nonce ?? "", last),
+    outstanding: self.outstanding.map(({ heartbeats, nonce }) => [age(nonce, last), ...heartbeats].join(" ")).join(","),
+    acked: left,
+    nacked: age(self.nacked?.nonce ?? "", last),
+    unackedUpdate:
+      self.unackedUpdate === undefined
+        ? ""
+        : `${age(self.unackedUpdate.nonce, last)} ${ahead(self.unackedUpdate.at + phaseDeadline, now)}`,
+    before: self.before === undefined ? "?" : pairs(self.before),
+    beforeRejection:
+      self.beforeRejection === undefined
+        ? ""
+        : `${age(self.beforeRejection.nonce, last)} ${pairs(self.beforeRejection.before)}`
+  } satisfies Record<keyof Subscription, string | number | boolean>)
+
+/** A state of the group, and how far each subscription is from it. */
+const ofState = ({ subscriptions }: ServerStream, group: ResourceGroup): string =>
+  `${ofGroup(group)} ${subscriptions.map(({ cursor, typeUrl }) => ofMark(cursor, ResourceGroups.set(group, typeUrl))).join("|")}`
+
+const ofPhase = (self: ServerStream, phase: Phase | undefined, now: number): string =>
+  phase === undefined
+    ? ""
+    : fieldsOf({
+        group: ofState(self, phase.group),
+        gates: phase.gates
+          .map(({ nonce, typeUrl, until }) => `${typeUrl} ${age(nonce, self.nonces)} ${ahead(until, now)}`)
+          .join(","),
+        changed: phase.changed,
+        anew: phase.anew,
+        limit: ahead(phase.limit, now)
+      } satisfies Record<keyof Phase, string | number | boolean>)
+
+const ofRound = (self: ServerStream, now: number): string =>
+  fieldsOf({
+    group: self.round.group === undefined ? "" : ofState(self, self.round.group),
+    place: self.round.place,
+    turned: self.round.turned.join(","),
+    changes: ofPhase(self, self.round.changes, now),
+    removals: ofPhase(self, self.round.removals, now)
+  } satisfies Record<keyof Round, string | number | boolean>)
+
+const ofParts = (part: Response | undefined): string =>
+  part === undefined
+    ? ""
+    : `${part.resources.map(({ fingerprint, name }) => `${name} ${fingerprint}`).join(",")} -${part.removed.join(",")};${ofParts(part.next)}`
+
+/** What is left of a request follows from it, from what was known before and from how far it was taken. */
+const ofTaking = (partialRequest: ServerStream["partialRequest"]): string => {
+  if (partialRequest === undefined) return ""
+  const { at, first, next, request } = partialRequest.names
+  const lists =
+    request._tag === "StateOfTheWorld"
+      ? [request.resourceNames]
+      : [request.resourceNamesSubscribe, request.resourceNamesUnsubscribe]
+  const before = partialRequest.names._tag === "StateOfTheWorld" ? pairs(partialRequest.names.before.names) : ""
+  const taken = [next.wildcard, next.mustReply, next.resendAll, pairs(next.names), sorted(next.requested)]
+  return [at, first, request.typeUrl, ...lists.map((names) => names.join(",")), before, ...taken].join(";")
+}
+
+/**
+ * A stream of a server, but for its group.
+ *
+ * @since 0.1.0
+ */
+export const ofServer = (self: ServerStream, now: number): string =>
+  fieldsOf({
+    options: left,
+    group: left,
+    subscriptions: self.subscriptions
+      .map((each) => {
+        const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, each.typeUrl)
+        return ofSubscription(each, set, self, now)
+      })
+      .join("|"),
+    credit: self.credit,
+    ended: self.ended,
+    nonces: left,
+    warming: typeof self.warming === "string" ? self.warming : sorted(self.warming),
+    round: ofRound(self, now),
+    parts: ofParts(self.parts?.next),
+    partialRequest: ofTaking(self.partialRequest),
+    deadline: ahead(self.deadline, now)
+  } satisfies Record<keyof ServerStream, string | number | boolean>)
+
+/**
+ * What a response tells.
+ *
+ * @since 0.1.0
+ */
+export const ofResponse = (response: Response): string => {
+  const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
+  return [
+    typeUrl,
+    version,
+    resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`).join(","),
+    Array.from(aliases, ([name, each]) => `${name} ${each.join(" ")}`).join(","),
+    heartbeats.map(({ name }) => name).join(","),
+    removed.join(","),
+    absent.join(",")
+  ].join(";")
+}
+
+/**
+ * The reference server, but for its resources.
+ *
+ * @since 0.1.0
+ */
+export const ofModel = (self: ReferenceModel): string =>
+  fieldsOf({
+    protocol: left,
+    wildcardOff: left,
+    resources: left,
+    subscriptions: Array.from(self.subscriptions, ([typeUrl, each]) =>
+      [
+        typeUrl,
+        each.wildcard,
+        sorted(each.names),
+        pairs(Array.from(each.sent, ([name, { asked, identity }]) => [name, `${identity} ${sorted(asked)}`] as const)),
+        sorted(each.owed),
+        each.unanswered,
+        age(each.lastNonce, self.nonces)
+      ].join(";")
+    ).join("|"),
+    nonces: left,
+    credit: self.credit
+  } satisfies Record<keyof ReferenceModel, string | number | boolean>)
+
+const ofInterest = (self: Interest, last: number): string =>
+  fieldsOf({
+    wildcard: self.wildcard,
+    names: Array.from(self.names).join(","),
+    held: pairs(
+      Array.from(self.held, ([name, { aliases, fingerprint }]) => [name, `${fingerprint} ${sorted(aliases)}`] as const)
+    ),
+    missing: sorted(self.missing),
+    empty: sorted(self.empty),
+    version: self.version,
+    nonce: age(self.nonce, last)
+  } satisfies Record<keyof Interest, string | number | boolean>)
+
+/**
+ * The reference client.
+ *
+ * @param last how many responses its stream has sent
+ * @since 0.1.0
+ */
+export const ofReferenceClient = (self: ReferenceClient, last: number): string =>
+  fieldsOf({
+    protocol: left,
+    interests: Array.from(self.interests, ([typeUrl, each]) => `${typeUrl};${ofInterest(each, last)}`).join("|"),
+    warming: sorted(self.warming),
+    keys: left
+  } satisfies Record<keyof ReferenceClient, string | number | boolean>)
+
+const ofError = (error: ErrorDetail | undefined): string =>
+  error === undefined ? "" : `${error.code} ${error.message}`
+
+const ofClientSubscription = (self: ClientSubscription, last: number, now: number): string =>
+  fieldsOf({
+    typeUrl: self.typeUrl,
+    names: sorted(self.names),
+    wildcard: self.wildcard,
+    named: self.named,
+    federated: self.federated,
+    waiting: pairs(HashMap.map(self.waiting, (at) => String(ahead(at, now)))),
+    dueAt: ahead(self.dueAt, now),
+    version: self.version,
+    opened: self.opened,
+    explicit: self.explicit,
+    ambiguous: self.ambiguous,
+    nonce: age(self.nonce, last),
+    changed: self.changed,
+    fresh: sorted(self.fresh),
+    dropped: sorted(self.dropped),
+    late: sorted(self.late),
+    lateAt: Math.max(0, self.lateAt + 15_000 - now),
+    untold: self.untold,
+    answers: self.answers
+      .map(({ applied, error, nonce }) => `${age(nonce, last)} ${applied} ${ofError(error)}`)
+      .join(","),
+    rejection:
+      self.rejection === undefined
+        ? ""
+        : `${self.rejection.version} ${self.rejection.message} ${self.rejection.repeats}`,
+    heldBackUntil: ahead(self.heldBackUntil, now),
+    // The names as a list: kept until they change.
+    listed: left
+  } satisfies Record<keyof ClientSubscription, string | number | boolean>)
+
+const ofClientStream = (self: ClientStream, last: number, now: number): string =>
+  fieldsOf({
+    options: left,
+    connection: self.connection,
+    retryAt: ahead(self.retryAt, now),
+    backoff: `${self.backoff.failures} ${ahead(self.backoff.startedAt + self.options.backoff.floor, now)}`,
+    responded: self.responded,
+    quietAt: ahead(self.quietAt, now),
+    failure: ofError(self.failure),
+    nodeSent: self.nodeSent,
+    writing: self.writing === undefined ? "" : `${self.writing.typeUrl} ${sorted(self.writing.names)}`,
+    subscriptions: self.subscriptions.map((each) => ofClientSubscription(each, last, now)).join("|"),
+    paused: sorted(self.paused)
+  } satisfies Record<keyof ClientStream, string | number | boolean>)
+
+const ofEntry = (entry: ClientCache.Entry, now: number): string => {
+  const { failure, held, status, watchers } = entry
+  return [
+    status,
+    held === undefined
+      ? ""
+      : `${held.server} ${held.ownName} ${held.version} ${String(held.value)} ${held.bytes.byteLength} ${ahead(held.expiresAt, now)}`,
+    failure === undefined ? "" : `${ofError(failure.error)} ${failure.version}`,
+    sorted(Array.from(watchers, String))
+  ].join(" ")
+}
+
+const ofCache = (self: ClientCache.ClientCache, now: number): string =>
+  Array.from(self.types, ([typeUrl, type]) =>
+    fieldsOf({
+      typeUrl,
+      entries: pairs(Array.from(type.entries, ([name, entry]) => [name, ofEntry(entry, now)] as const)),
+      held: type.held,
+      rejected: type.rejected,
+      order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.entries === type.entries}`,
+      watchers: sorted(Array.from(type.watchers, String)),
+      expiresAt: ahead(type.expiresAt, now),
+      retained: pairs(
+        Array.from(
+          type.retained,
+          ([stream, { names, until }]) => [stream, `${sorted(names)} ${ahead(until, now)}`] as const
+        )
+      ),
+      failure: type.failure === undefined ? "" : ofError(type.failure.error)
+    } satisfies Record<
+      keyof (ClientCache.ClientCache["types"] extends ReadonlyMap<string, infer Type> ? Type : never) | "typeUrl",
+      string | number | boolean
+    >)
+  ).join("|")
+
+/**
+ * A client, of whose values the text says all.
+ *
+ * @param last how many responses its stream has sent
+ * @since 0.1.0
+ */
+export const ofClient = (self: Client, last: number, now: number): string =>
+  fieldsOf({
+    options: left,
+    cache: ofCache(self.cache, now),
+    watches: sorted(Array.from(self.watches, ([watcher, { name, typeUrl }]) => `${watcher} ${typeUrl} ${name}`)),
+    scopes: Array.from(self.scopes, ([name, { active, isNews, told }]) =>
+      [name, active, ofError(told), isNews].join(" ")
+    ).join("|"),
+    links: Array.from(self.links, ([name, { stream }]) => `${name} ${ofClientStream(stream, last, now)}`).join("|"),
+    paused: HashSet.size(self.paused)
+  } satisfies Record<keyof Client, string | number | boolean>)

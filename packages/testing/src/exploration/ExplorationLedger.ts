@@ -1,0 +1,281 @@
+/**
+ * What an onlooker knows of a client: its watchers and what they were told, the responses that came on the present stream
+ * and which of them it answered. With it every step of a client is judged, by rules from the specification alone.
+ *
+ * @since 0.1.0
+ */
+import type { Client, Input, Output } from "@effect-xds/core/client/Client"
+import * as Clients from "@effect-xds/core/client/Client"
+import type { ClientResponse } from "@effect-xds/core/wire/ClientResponse"
+import type { Request } from "@effect-xds/core/wire/Request"
+import * as Keys from "./ExplorationKey.js"
+
+/**
+ * A response that the client has not answered.
+ *
+ * @since 0.1.0
+ */
+export interface Unanswered {
+  readonly nonce: string
+  readonly isRejected: boolean
+  /** Whether its watchers have taken it. */
+  readonly isApplied: boolean
+}
+
+/**
+ * The facts. Of the stream: `nonce` and what follows.
+ *
+ * @since 0.1.0
+ */
+export interface Ledger {
+  /** What each watcher watches: a name, or `*`. */
+  readonly watchers: ReadonlyMap<number, string>
+  /** What each watcher was told to use, by name. */
+  readonly views: ReadonlyMap<number, ReadonlyMap<string, unknown>>
+  /** State of the world: the version of the last response that was accepted as a whole. */
+  readonly accepted: string
+  readonly connection: "none" | "connecting" | "open"
+  /** When the stream was opened, in milliseconds. */
+  readonly openedAt: number
+  readonly isAsked: boolean
+  /** Whether a request is on its way to the connection. */
+  readonly isWriting: boolean
+  /** Of the last response. */
+  readonly nonce: string
+  /** The oldest first. */
+  readonly unanswered: ReadonlyArray<Unanswered>
+}
+
+/**
+ * A client that nobody has seen do anything.
+ *
+ * @since 0.1.0
+ */
+export const empty: Ledger = {
+  watchers: new Map(),
+  views: new Map(),
+  accepted: "",
+  connection: "none",
+  openedAt: 0,
+  isAsked: false,
+  isWriting: false,
+  nonce: "",
+  unanswered: []
+}
+
+/** Milliseconds after which a name that was asked for and did not come counts as missing. */
+const resourceTimeout = 15_000
+
+/**
+ * The facts as text, for the key of a state. What watchers were told is what the client holds, or a rule is broken.
+ *
+ * @param last how many responses the stream brought
+ * @since 0.1.0
+ */
+export const key = (self: Ledger, last: number, now: number): string =>
+  Object.values({
+    watchers: Array.from(self.watchers.keys()).sort().join(","),
+    views: "",
+    accepted: self.accepted,
+    connection: self.connection,
+    openedAt: self.connection === "open" ? Math.min(now - self.openedAt, resourceTimeout) : 0,
+    isAsked: self.isAsked,
+    isWriting: self.isWriting,
+    nonce: Keys.age(self.nonce, last),
+    unanswered: self.unanswered
+      .map(({ isApplied, isRejected, nonce }) => `${Keys.age(nonce, last)} ${isRejected} ${isApplied}`)
+      .join(",")
+  } satisfies Record<keyof Ledger, string | number | boolean>).join(";")
+
+/**
+ * A client and its ledger, in one step after another.
+ *
+ * @since 0.1.0
+ */
+export class Onlooker {
+  readonly problems: Array<string> = []
+
+  constructor(
+    public client: Client,
+    public ledger: Ledger,
+    public now: number,
+    /** What the world does about an output, once it is noted. */
+    private readonly act: (output: Output) => void
+  ) {}
+
+  private note(change: Partial<Ledger>): void {
+    this.ledger = { ...this.ledger, ...change }
+  }
+
+  /** Gives the client an input, notes what comes of it and looks whether it may be. */
+  step(input: Input): void {
+    this.before(input)
+    const [client, outputs] = Clients.step(this.client, input, this.now)
+    this.client = client
+    for (const output of outputs) {
+      switch (output._tag) {
+        case "Connect":
+          this.note({ connection: "connecting" })
+          break
+        case "Send":
+          this.sent(output.request)
+          break
+        case "Notify":
+          this.told(input, output)
+          break
+        case "Received":
+          this.received(output)
+          break
+        case "Violation":
+          this.problems.push(`the server broke the protocol: ${output.message}`)
+          break
+        case "Close":
+        case "Failed":
+        case "Responsive":
+        case "Switched":
+          break
+      }
+      this.act(output)
+    }
+    this.compare()
+  }
+
+  private before(input: Input): void {
+    const { unanswered, views, watchers } = this.ledger
+    switch (input._tag) {
+      case "Watch":
+        this.note({
+          watchers: new Map(watchers).set(input.watcher, input.name),
+          views: new Map(views).set(input.watcher, new Map())
+        })
+        break
+      case "Unwatch": {
+        const [others, rest] = [new Map(watchers), new Map(views)]
+        others.delete(input.watcher)
+        rest.delete(input.watcher)
+        this.note({ watchers: others, views: rest })
+        break
+      }
+      case "Connected":
+        this.note({ connection: "open", openedAt: this.now })
+        break
+      case "Ended": {
+        const { accepted } = this.ledger
+        this.note({ ...empty, watchers, views, accepted })
+        break
+      }
+      case "Written":
+        this.note({ isWriting: false })
+        break
+      case "Processed": {
+        const last = unanswered.findLastIndex(({ nonce }) => nonce === input.nonce)
+        this.note({
+          unanswered: unanswered.map((each, index) => (index <= last ? { ...each, isApplied: true } : each))
+        })
+        break
+      }
+      case "Refresh":
+      case "Pause":
+      case "Resume":
+      case "Response":
+      case "Deadline":
+    }
+  }
+
+  private received({ error, nonce, version }: Extract<Output, { readonly _tag: "Received" }>): void {
+    const { accepted, unanswered } = this.ledger
+    this.note({
+      nonce,
+      accepted: error === undefined ? version : accepted,
+      unanswered: [...unanswered, { nonce, isRejected: error !== undefined, isApplied: false }]
+    })
+  }
+
+  private told(input: Input, { name, result, watchers }: Extract<Output, { readonly _tag: "Notify" }>): void {
+    const views = new Map(this.ledger.views)
+    for (const watcher of watchers) {
+      const view = new Map(views.get(watcher))
+      if (!views.has(watcher)) this.problems.push(`watcher ${watcher} is told of ${name} though it left`)
+      if (result._tag === "Updated") view.set(name, result.value)
+      else if (result._tag === "DoesNotExist" || result._tag === "Error") view.delete(name)
+      views.set(watcher, view)
+    }
+    this.note({ views })
+    const { connection, openedAt } = this.ledger
+    const isTimely = connection === "open" && this.now >= openedAt + resourceTimeout
+    if (input._tag === "Deadline" && result._tag === "DoesNotExist" && !isTimely) {
+      this.problems.push(`${name} does not exist, says the client, before the stream lasted ${resourceTimeout} ms`)
+    }
+  }
+
+  private sent(request: Request): void {
+    const { accepted, connection, isAsked, isWriting, nonce, unanswered, watchers } = this.ledger
+    const wrong = (problem: string) => this.problems.push(`${JSON.stringify(request)}: ${problem}`)
+    if (connection !== "open") wrong("there is no stream")
+    if (isWriting) wrong("the request before it is not written yet")
+    if ((request.node === undefined) !== isAsked) wrong("the node is in the first request of a stream, and in no other")
+    const of = new Set(watchers.values())
+    const answered = unanswered.find((each) => each.nonce === request.responseNonce)
+    if ((request.errorDetail !== undefined) !== (answered?.isRejected === true)) {
+      wrong("it must have an error if it answers a response that was rejected, and only then")
+    }
+    if (answered?.isApplied === false) wrong("it answers a response that the watchers have not taken")
+    if (request._tag === "StateOfTheWorld") {
+      if (request.responseNonce !== nonce) wrong(`its nonce is not that of the last response, ${nonce}`)
+      if (request.versionInfo !== accepted) wrong(`the version that was accepted last is ${accepted}`)
+      if (!isAsked && request.resourceNames.length === 0 && !of.has("*")) wrong("it asks for everything")
+      this.note({ unanswered: [] })
+    } else {
+      if (request.responseNonce !== "" && request.responseNonce !== unanswered[0]?.nonce) {
+        wrong(`the oldest response without an answer has the nonce ${unanswered[0]?.nonce ?? "of none"}`)
+      }
+      if (!isAsked && request.resourceNamesSubscribe.length === 0 && !of.has("*")) wrong("it asks for everything")
+      if (isAsked && request.initialResourceVersions.size > 0) wrong("versions are told in the first request")
+      const held = new Map(Clients.dump(this.client).map((each) => [each.name, each.held?.version]))
+      for (const [name, version] of request.initialResourceVersions) {
+        if (held.get(name) !== version) wrong(`${name} is held in version ${held.get(name) ?? "none"}`)
+      }
+      if (request.responseNonce !== "") this.note({ unanswered: unanswered.slice(1) })
+    }
+    this.note({ isAsked: true, isWriting: true })
+  }
+
+  /** Every watcher was told what is held, and nothing else. */
+  private compare(): void {
+    const held = new Map<string, unknown>()
+    for (const each of Clients.dump(this.client)) if (each.held !== undefined) held.set(each.name, each.held.value)
+    for (const [watcher, of] of this.ledger.watchers) {
+      const view = this.ledger.views.get(watcher) ?? new Map<string, unknown>()
+      for (const name of of === "*" ? new Set([...held.keys(), ...view.keys()]) : [of]) {
+        if (view.get(name) !== held.get(name)) {
+          this.problems.push(
+            `watcher ${watcher} was told ${String(view.get(name))} of ${name}; held is ${String(held.get(name))}`
+          )
+        }
+      }
+    }
+  }
+
+  /** What a response says of names that are watched is what is held after it. Full state: so is what it lacks. */
+  respond(stream: string, response: ClientResponse, contents: ReadonlyMap<string, string>, isFullState: boolean): void {
+    const watched = new Set(this.ledger.watchers.values())
+    this.step({ _tag: "Response", stream, response })
+    const held = new Map(Clients.dump(this.client).map((each) => [each.name, each.held?.value]))
+    const look = (name: string, expected: string | undefined) => {
+      if (!watched.has(name) && !watched.has("*")) return
+      if (held.get(name) !== expected) {
+        this.problems.push(`${name} is ${expected ?? "nothing"} in the response, and held is ${String(held.get(name))}`)
+      }
+    }
+    for (const [name, content] of contents) look(name, isBad(content) ? undefined : content)
+    for (const name of response.removed) look(name, undefined)
+    if (isFullState) for (const name of held.keys()) if (!contents.has(name)) look(name, undefined)
+  }
+}
+
+/**
+ * Whether a content is one that clients reject.
+ *
+ * @since 0.1.0
+ */
+export const isBad = (content: string): boolean => content === "bad"

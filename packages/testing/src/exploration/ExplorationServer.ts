@@ -1,0 +1,447 @@
+/**
+ * A stream of a server and a naive client, for exhaustive exploration: the client asks for names and gives them up, takes
+ * responses and rejects them, comes with an old nonce, and leaves and returns; the store changes; there is credit or not.
+ *
+ * Every response is compared with that of the reference server, where that knows what to do; every step meets the
+ * invariants; and from every state the client ends with what the store holds, if it is left in peace.
+ *
+ * @since 0.1.0
+ */
+import type { Protocol } from "@effect-xds/core/wire/Request"
+import * as Request from "@effect-xds/core/wire/Request"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import type { Input, Output, ServerStream } from "@effect-xds/core/server/ServerStream"
+import * as ServerStreams from "@effect-xds/core/server/ServerStream"
+import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as Either from "effect/Either"
+import { toEnd } from "@effect-xds/core/Steps"
+import type { ResourceSpec } from "../simulation/Arbitraries.js"
+import { toResource } from "../simulation/Arbitraries.js"
+import type { Move, World } from "./Exploration.js"
+import * as Keys from "./ExplorationKey.js"
+import * as Invariants from "../invariants/Invariants.js"
+import type { ReferenceClient } from "../reference/ReferenceClient.js"
+import * as ReferenceClients from "../reference/ReferenceClient.js"
+import type { ReferenceModel } from "../reference/ReferenceModel.js"
+import * as ReferenceModels from "../reference/ReferenceModel.js"
+
+/**
+ * Which world.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly protocol: Protocol
+  /** The types that there are. */
+  readonly typeUrls: ReadonlyArray<string>
+  /** The names that there are of each; the first has two contents, the others one. */
+  readonly names: ReadonlyArray<string>
+  /** An aggregated stream instead of a separate one: the reference server does not know its phases. */
+  readonly isAggregated?: boolean
+  /**
+   * What the store may hold, one after another in any order, instead of any of {@link names}: with aliases that move, or TTLs.
+   * What is sent is not compared with the reference server, then.
+   */
+  readonly stores?: ReadonlyArray<ReadonlyArray<ResourceSpec>> | undefined
+  /** Whether the client is given TTLs. Default: false. */
+  readonly ttl?: boolean
+  /** Whether at the beginning the client has asked for everything and has all first contents. Default: false. */
+  readonly isWarm?: boolean
+  /**
+   * Names that are taken in one step, and looked at of what a client holds: the rest is a move of its own, or comes before the next
+   * request. What is sent is not compared with the reference server, then. Default: so many that all are.
+   */
+  readonly namesPerStep?: number
+  /** Responses on their way to the client at most. Default: 2. */
+  readonly maxInFlight?: number
+}
+
+type Send = Extract<Output, { readonly _tag: "Send" }>
+
+/** The steps of the present stream, the last one first. */
+interface Steps {
+  readonly step: Invariants.Step
+  readonly before: Steps | undefined
+}
+
+/**
+ * The state of the world. Its fields are nobody else's business.
+ *
+ * @since 0.1.0
+ */
+export interface State {
+  readonly now: number
+  readonly group: ResourceGroup | undefined
+  readonly server: ServerStream
+  readonly model: ReferenceModel
+  readonly client: ReferenceClient
+  /** Responses on their way, the oldest first. */
+  readonly wire: ReadonlyArray<Send>
+  /** Whether this stream brought a response of a type: only then a nonce can be stale. */
+  readonly answered: ReadonlySet<string>
+  readonly steps: Steps | undefined
+  readonly problems: ReadonlyArray<string>
+}
+
+/** Turns of a client and a server that are left in peace, until they count as never quiet. */
+const maxTurns = 200
+
+/** A step, but for the bodies of what it sends. */
+const keyOfStep = ([server, outputs]: ServerStreams.Step, now: number): string =>
+  [
+    Keys.ofServer(server, now),
+    ...outputs.map((output) => [
+      output._tag,
+      ...("nonce" in output ? [output.nonce] : []),
+      ...(output._tag === "Send" ? [output.typeUrl, Keys.ofResponse(output.response)] : [])
+    ])
+  ].join("\n")
+
+/** Makes steps from a state; the state itself stays as it is. */
+class Run {
+  private state: State
+  private readonly problems: Array<string> = []
+  /** Credit is given after every response. */
+  private isOpen = false
+
+  constructor(
+    private readonly options: Options,
+    from: State
+  ) {
+    this.state = from
+  }
+
+  end(): State {
+    // Without a reference server every step is judged by the invariants; else they look at each new state.
+    return { ...this.state, problems: [...this.problems, ...(isCompared(this.options) ? [] : this.broken())] }
+  }
+
+  /** A short step is what the same in steps is. */
+  private bothWays(input: Input, now: number): ServerStreams.Step {
+    const { server } = this.state
+    const short = ServerStreams.short(server, input, now)
+    const whole = toEnd(ServerStreams.stepping(server, input, now))
+    if (short !== undefined && keyOfStep(short, now) !== keyOfStep(whole, now)) {
+      this.problems.push(`a short step at ${input._tag} is not what it is in steps`)
+    }
+    return short ?? whole
+  }
+
+  private step(input: Input): void {
+    const { client, group, now } = this.state
+    const [server, outputs] = this.bothWays(input, now)
+    const status = ServerStreams.status(server)
+    const step = { now, input, outputs, status, deadline: ServerStreams.deadline(server) }
+    const sends = outputs.filter((output) => output._tag === "Send")
+    const answered = new Set([...this.state.answered, ...sends.map(({ typeUrl }) => typeUrl)])
+    this.state = {
+      ...this.state,
+      server,
+      answered,
+      steps: { step, before: this.state.steps },
+      wire: [...this.state.wire, ...sends]
+    }
+    for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
+    if (isCompared(this.options) && input._tag !== "Deadline" && input._tag !== "Continue") {
+      const resources = group === undefined ? undefined : ResourceGroups.all(group)
+      const theirs = Invariants.isChange(input) ? { _tag: "Changed" as const, resources } : input
+      const [model, expected] = ReferenceModels.step(this.state.model, theirs)
+      this.state = { ...this.state, model }
+      const [got, wanted] = [sends.map((send) => describe(client, send, send.response)), describe(client, expected)]
+      if ((got.length === 0 ? nothing : got.join("; ")) !== wanted) {
+        this.problems.push(
+          `${input._tag} was answered with ${got.join("; ") || nothing}; the reference sends ${wanted}`
+        )
+      }
+    }
+    if (this.isOpen && sends.length > 0) this.step({ _tag: "Writable" })
+  }
+
+  /** The driver's part: what is taken or answered in several steps goes on. */
+  goOn(most = maxTurns): void {
+    for (let left = most; left > 0 && ServerStreams.isWorking(this.state.server); left--) {
+      this.step({ _tag: "Continue" })
+    }
+  }
+
+  private request(request: Request.Request): void {
+    this.goOn()
+    this.step({ _tag: "Request", request })
+  }
+
+  ask(typeUrl: string, subscribe: ReadonlyArray<string>, unsubscribe: ReadonlyArray<string>): void {
+    // A response on its way makes a request stale, so a client that forgot at once might never be sent it again.
+    const forget = !this.state.wire.some((send) => send.typeUrl === typeUrl)
+    const [client, request] = ReferenceClients.ask(this.state.client, typeUrl, subscribe, unsubscribe, { forget })
+    this.state = { ...this.state, client }
+    this.request(request)
+  }
+
+  receive(isRejected: boolean): void {
+    const [send, ...wire] = this.state.wire
+    if (send === undefined) return
+    const forget = !wire.some(({ typeUrl }) => typeUrl === send.typeUrl)
+    const errorDetail = isRejected ? { code: 13, message: "no" } : undefined
+    const [client, request] = ReferenceClients.receive(this.state.client, send.response, send.nonce, {
+      errorDetail,
+      forget
+    })
+    this.state = { ...this.state, client, wire }
+    this.request(request)
+  }
+
+  stale(typeUrl: string): void {
+    const stale = { typeUrl, responseNonce: "stale" }
+    const request =
+      this.options.protocol === "Incremental"
+        ? Request.incremental(stale)
+        : Request.stateOfTheWorld({ ...stale, resourceNames: this.options.names.slice(-1) })
+    this.request(request)
+  }
+
+  set(group: ResourceGroup): void {
+    const { group: before, server } = this.state
+    this.state = { ...this.state, group }
+    const isUnaffected = before !== undefined && Invariants.isUnaffected(ServerStreams.interests(server), before, group)
+    this.step({ _tag: isUnaffected ? "Advance" : "Changed", group })
+  }
+
+  credit(): void {
+    this.step({ _tag: "Writable" })
+  }
+
+  deadline(): void {
+    this.state = { ...this.state, now: Math.max(this.state.now, ServerStreams.deadline(this.state.server)) }
+    this.step({ _tag: "Deadline" })
+  }
+
+  reconnect(remembers: boolean, responseNonce = ""): void {
+    const { client, group } = this.state
+    const [next, requests] = ReferenceClients.reconnect(client, { remembers })
+    this.state = { ...opened(this.options), now: this.state.now, group, client: next }
+    this.step({ _tag: "Changed", group })
+    for (const request of requests) this.request({ ...request, responseNonce })
+  }
+
+  /** What is wrong when all has come to rest. */
+  rest(): ReadonlyArray<string> {
+    if (this.state.group === undefined) this.set(ResourceGroups.empty)
+    this.settle()
+    const { client, group = ResourceGroups.empty, server, wire } = this.state
+    const problems = [...this.problems, ...this.broken()]
+    if (wire.length > 0) problems.push("it never becomes quiet")
+    return [...problems, ...Invariants.unsettled(client, group, server.options.wildcardOff)].map(
+      (problem) => `in the end: ${problem}`
+    )
+  }
+
+  /** The client ACKs all that comes, and there is always credit; until nothing more happens. */
+  settle(): void {
+    this.isOpen = true
+    this.credit()
+    const end = this.state.now + 3 * this.state.server.options.phaseDeadline
+    for (let turn = 0; turn < maxTurns; turn++) {
+      if (ServerStreams.isWorking(this.state.server)) this.goOn()
+      else if (this.state.wire.length > 0) this.receive(false)
+      else if (ServerStreams.deadline(this.state.server) <= end) this.deadline()
+      else break
+    }
+  }
+
+  private broken(): ReadonlyArray<string> {
+    const steps: Array<Invariants.Step> = []
+    for (let at = this.state.steps; at !== undefined; at = at.before) steps.unshift(at.step)
+    return Invariants.broken({ options: this.state.server.options, steps })
+  }
+}
+
+const nothing = "nothing"
+
+/** A response, as far as it matters to the client. */
+const describe = (
+  { interests }: ReferenceClient,
+  answer: ({ readonly nonce: string } & Partial<ReferenceModels.Answer>) | undefined,
+  { absent = [], removed = [], resources = [] }: Partial<ReferenceModels.Answer> = answer ?? {}
+): string => {
+  if (answer === undefined) return nothing
+  const matters = (name: string) =>
+    Array.from(interests.values()).some(({ held, names }) => names.has(name) || held.has(name))
+  const texts = [
+    ...resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`),
+    ...removed.filter(matters).map((name) => `-${name}`),
+    ...absent.map((name) => `no ${name}`)
+  ]
+  return `${answer.nonce} [${texts.sort().join(" ")}]`
+}
+
+/** The reference server knows neither phases nor TTLs, takes all in one step, and of names that move not every way to tell. */
+const isCompared = ({ isAggregated = false, namesPerStep, stores }: Options): boolean =>
+  !isAggregated && stores === undefined && namesPerStep === undefined
+
+/** A stream that was just opened. */
+const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typeUrls }: Options): State => ({
+  now: 0,
+  group: undefined,
+  server: ServerStreams.make({
+    protocol,
+    typeUrl: isAggregated ? undefined : typeUrls[0],
+    ttl,
+    ...(namesPerStep === undefined ? {} : { namesPerStep })
+  }),
+  model: ReferenceModels.make(protocol),
+  client: ReferenceClients.make(protocol),
+  wire: [],
+  answered: new Set(),
+  steps: undefined,
+  problems: []
+})
+
+const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
+  `${index + 1}, ${store.map(({ aliases = [], content, name }) => `${name}=${content}(${aliases.join(" ")})`).join(" ")}`
+
+/**
+ * The world.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options): World<State> => {
+  const {
+    isAggregated = false,
+    isWarm = false,
+    maxInFlight = 2,
+    names,
+    namesPerStep,
+    protocol,
+    stores,
+    ttl = false,
+    typeUrls
+  } = options
+  const isIncremental = protocol === "Incremental"
+  const resources = typeUrls.flatMap((typeUrl) =>
+    names.flatMap((name, index) =>
+      (index === 0 ? [1, 2] : [1]).map((content) => ({
+        label: `${shortNameOf(typeUrl)} ${name}=${content}`,
+        isFirst: content === 1,
+        // A cluster is warmed with the assignment of its name.
+        resource: toResource({
+          typeUrl,
+          name,
+          content,
+          assignment: isAggregated && shortNameOf(typeUrl) === "CDS" ? name : undefined
+        })
+      }))
+    )
+  )
+
+  const moves = (state: State): ReadonlyArray<Move<State>> => {
+    const found: Array<Move<State>> = []
+    const move = (label: string, make: (run: Run) => void) =>
+      found.push({
+        label,
+        take: () => {
+          const run = new Run(options, state)
+          make(run)
+          return run.end()
+        }
+      })
+    const { answered, client, group, server, wire } = state
+    for (const typeUrl of typeUrls) {
+      const type = shortNameOf(typeUrl)
+      const interest = client.interests.get(typeUrl)
+      if (interest === undefined) move(`${type}: the client asks without names`, (run) => run.ask(typeUrl, [], []))
+      // What it has just quoted a client does not ask for again before it has an answer.
+      const isQuoted = (name: string) => interest?.nonce === "" && (interest.names.has(name) || name === "*")
+      for (const name of [...names, "*"]) {
+        // Nothing tells a client that a response on its way is older than the `*` that it gave up and asked for again.
+        // Nor that it is older than what it asked for again by another name.
+        if (isIncremental && (name === "*" || stores !== undefined) && wire.length > 0) continue
+        if (!isQuoted(name)) move(`${type}: the client subscribes to ${name}`, (run) => run.ask(typeUrl, [name], []))
+        const isAsked = name === "*" ? interest?.wildcard !== "none" : interest?.names.has(name) === true
+        // If every request that had a name crossed a response, the server takes an empty list for the silence of before.
+        const isLast = interest !== undefined && interest.names.size + (interest.wildcard === "explicit" ? 1 : 0) === 1
+        if (!isIncremental && isLast && wire.some((send) => send.typeUrl === typeUrl)) continue
+        if (interest !== undefined && isAsked) {
+          move(`${type}: the client unsubscribes from ${name}`, (run) => run.ask(typeUrl, [], [name]))
+        }
+      }
+      if (answered.has(typeUrl)) move(`${type}: a request with a stale nonce`, (run) => run.stale(typeUrl))
+    }
+    if (wire.length > 0) {
+      move("the client ACKs", (run) => run.receive(false))
+      move("the client NACKs", (run) => run.receive(true))
+    }
+    const change = (label: string, change: Parameters<typeof ResourceGroups.update>[1]) =>
+      move(label, (run) =>
+        run.set(
+          Either.getOrElse(ResourceGroups.update(group ?? ResourceGroups.empty, change), () => ResourceGroups.empty)
+        )
+      )
+    if (group === undefined) move("the store is set, and empty", (run) => run.set(ResourceGroups.empty))
+    for (const [index, store] of (stores ?? []).entries()) {
+      const upsert = store.map(toResource)
+      const isIn = ({ name, typeUrl }: ResourceGroups.ResourceKey) =>
+        upsert.some((each) => each.typeUrl === typeUrl && each.name === name)
+      const remove = ResourceGroups.all(group ?? ResourceGroups.empty).filter((each) => !isIn(each))
+      const isSame = upsert.every(
+        (each) => ResourceGroups.get(group ?? ResourceGroups.empty, each)?.fingerprint === each.fingerprint
+      )
+      if (!isSame || remove.length > 0) change(`store: ${labelOf(store, index)}`, { upsert, remove })
+    }
+    if (stores === undefined) {
+      for (const { label, resource } of resources) {
+        const held = ResourceGroups.get(group ?? ResourceGroups.empty, resource)
+        if (held?.fingerprint !== resource.fingerprint) change(`store: ${label}`, { upsert: [resource] })
+      }
+      for (const { name, typeUrl } of ResourceGroups.all(group ?? ResourceGroups.empty)) {
+        change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
+      }
+    }
+    if (ServerStreams.isWorking(server)) move("the stream goes on", (run) => run.goOn(1))
+    if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
+    if (ServerStreams.deadline(server) < Number.POSITIVE_INFINITY) move("the deadline comes", (run) => run.deadline())
+    if (client.interests.size > 0) {
+      move("the stream ends; the client returns with what it has", (run) => run.reconnect(true))
+      move("the stream ends; the client returns with nothing", (run) => run.reconnect(false))
+      if (!isIncremental) {
+        move("the stream ends; the client returns with an old nonce", (run) => run.reconnect(true, "old"))
+      }
+    }
+    return found
+  }
+
+  const warm = (): State => {
+    const run = new Run(options, opened(options))
+    const upsert = resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)
+    run.set(Either.getOrElse(ResourceGroups.update(ResourceGroups.empty, { upsert }), () => ResourceGroups.empty))
+    for (const typeUrl of typeUrls) run.ask(typeUrl, [], [])
+    run.settle()
+    return run.end()
+  }
+
+  return {
+    name: [
+      "server",
+      protocol === "Incremental" ? "incremental" : "state of the world",
+      `${isAggregated ? "aggregated " : ""}${typeUrls.map(shortNameOf).join(" and ")}`,
+      ...(stores === undefined ? [] : ["names that move"]),
+      ...(namesPerStep === undefined ? [] : [`${namesPerStep} at a time`]),
+      ...(ttl ? ["TTLs"] : []),
+      ...(isWarm ? ["warm"] : [])
+    ].join(", "),
+    initial: isWarm ? warm() : opened(options),
+    moves,
+    key: ({ answered, client, group, model, now, server, wire }) => [
+      Keys.ofGroup(group),
+      Keys.ofServer(server, now),
+      isCompared(options) ? Keys.ofModel(model) : "",
+      Keys.ofReferenceClient(client, server.nonces),
+      wire
+        .map(({ nonce, response }) => [Keys.age(nonce, server.nonces), Keys.ofResponse(response)].join(";"))
+        .join("|"),
+      Array.from(answered).sort().join(",")
+    ],
+    problems: ({ problems }) => problems,
+    unsettled: (state) => new Run(options, state).rest()
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The small worlds that are explored: server and client, each alone and joined, state of the world and incremental. State
+ * of the world with a type whose responses are the full state and one whose are not; incremental with one that has a
+ * wildcard and virtual hosts, which have none.
+ *
+ * @since 0.1.0
+ */
+import type { Protocol } from "@effect-xds/core/wire/Request"
+import { Cluster, ClusterLoadAssignment, VirtualHost } from "@effect-xds/proto/ResourceType"
+import type { Explored, Options, World } from "./Exploration.js"
+import { confused, explore } from "./Exploration.js"
+import * as ExplorationClient from "./ExplorationClient.js"
+import * as ExplorationServer from "./ExplorationServer.js"
+
+/**
+ * A world and how far it is explored when there is little time.
+ *
+ * @since 0.1.0
+ */
+export interface Variant {
+  readonly name: string
+  /** Moves, for a second or two. Each more takes three times as long. */
+  readonly depth: number
+  readonly explore: (options: Options) => Explored
+  readonly confused: (options: Options) => string | undefined
+}
+
+const variant = <State>(world: World<State>, depth: number): Variant => ({
+  name: world.name,
+  depth,
+  explore: (options) => explore(world, options),
+  confused: (options) => confused(world, options)
+})
+
+/** A type of each kind: in state of the world by what a response lacks, in incremental by how it is said. */
+const types = {
+  StateOfTheWorld: [Cluster.typeUrl, ClusterLoadAssignment.typeUrl],
+  Incremental: [Cluster.typeUrl, VirtualHost.typeUrl]
+} as const
+
+const protocols: ReadonlyArray<Protocol> = ["StateOfTheWorld", "Incremental"]
+
+const host = (name: string, ...aliases: ReadonlyArray<string>) => ({
+  typeUrl: VirtualHost.typeUrl,
+  name,
+  content: 1,
+  aliases
+})
+
+/** A host that is found by a domain, by its name and by another's domain that stands for many. */
+const hosts = ExplorationServer.make({
+  protocol: "Incremental",
+  typeUrls: [VirtualHost.typeUrl],
+  names: ["r/a", "r/x"],
+  stores: [
+    [host("r/a", "r/x"), host("r/b")],
+    [host("r/a"), host("r/b", "r/x")],
+    [host("r/b", "r/a")],
+    [host("r/b", "r/*")],
+    [host("r/a"), host("r/b", "r/*")],
+    []
+  ]
+})
+
+const expiring = (content: number, ttl: number | undefined) => ({
+  typeUrl: ClusterLoadAssignment.typeUrl,
+  name: "a",
+  content,
+  ttl
+})
+
+const renewals = protocols.map((protocol) =>
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [ClusterLoadAssignment.typeUrl],
+    names: ["a"],
+    stores: [[expiring(1, 10_000)], [expiring(2, 10_000)], [expiring(1, undefined)], []],
+    ttl: true
+  })
+)
+
+/** A client that returns holds two resources, which are looked at one by one, and the store changes in between. */
+const slices = ExplorationServer.make({
+  protocol: "Incremental",
+  typeUrls: [Cluster.typeUrl],
+  names: ["a", "b"],
+  namesPerStep: 1,
+  isWarm: true
+})
+
+const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
+  ...types[protocol].flatMap((typeUrl) => {
+    // A virtual host is named after its route configuration.
+    const [a, b] = typeUrl === VirtualHost.typeUrl ? (["r/a", "r/b"] as const) : (["a", "b"] as const)
+    const contents = [
+      [a, "1"],
+      [a, "bad"],
+      [b, "1"]
+    ] as const
+    return [
+      variant(ExplorationServer.make({ protocol, typeUrls: [typeUrl], names: [a, b] }), 5),
+      variant(ExplorationClient.make({ protocol, typeUrl, server: "script", contents }), 5),
+      variant(ExplorationClient.make({ protocol, typeUrl, server: "store", contents }), 5)
+    ]
+  }),
+  // What makes an aggregated stream different begins where the client has something of each type.
+  ...[false, true].map((isWarm) =>
+    variant(
+      ExplorationServer.make({
+        protocol,
+        typeUrls: [Cluster.typeUrl, ClusterLoadAssignment.typeUrl],
+        names: ["a"],
+        isAggregated: true,
+        isWarm
+      }),
+      isWarm ? 3 : 5
+    )
+  )
+])
+
+/**
+ * All of them.
+ *
+ * @since 0.1.0
+ */
+export const all: ReadonlyArray<Variant> = [
+  ...small,
+  variant(hosts, 5),
+  ...renewals.map((world) => variant(world, 6)),
+  variant(slices, 4)
+]

@@ -1,0 +1,739 @@
+/**
+ * Random resources, store changes, requests and whole scripts, for property tests with fast-check.
+ *
+ * Names come from a small alphabet, so that scripts meet the same name again and again.
+ *
+ * @since 0.1.0
+ */
+import type { ErrorDetail, IncrementalRequest, Request, StateOfTheWorldRequest } from "@effect-xds/core/wire/Request"
+import { incremental, stateOfTheWorld } from "@effect-xds/core/wire/Request"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import { fieldOf, fields, utf8 } from "@effect-xds/core/wire/Wire"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { WireType } from "@bufbuild/protobuf/wire"
+import * as Either from "effect/Either"
+import * as fc from "fast-check"
+import type { PlannedFault } from "../network/Fault.js"
+import type { Step } from "./Script.js"
+
+/**
+ * A resource in a few words: its content is a number, so that tests can say which content they mean.
+ *
+ * @since 0.1.0
+ */
+export interface ResourceSpec {
+  readonly typeUrl: string
+  readonly name: string
+  readonly content: number | string
+  readonly aliases?: ReadonlyArray<string> | undefined
+  /** A Cluster: it is of type EDS with this assignment. */
+  readonly assignment?: string | undefined
+  /** A RouteConfiguration: it fetches its virtual hosts by VHDS. */
+  readonly onDemandVirtualHosts?: boolean | undefined
+  /** A Listener: it takes this route configuration, by RDS. */
+  readonly route?: string | undefined
+  /** A RouteConfiguration: it routes to these clusters. */
+  readonly clusters?: ReadonlyArray<string> | undefined
+  /** The version that clients are told; default: a digest of the content. */
+  readonly version?: string | undefined
+  /** Milliseconds. */
+  readonly ttl?: number | undefined
+}
+
+/** A field number no resource type uses, so that the content is legal in all of them. */
+const CONTENT = 1000
+/** envoy.config.cluster.v3.Cluster: `type: EDS`, a varint. */
+const TYPE_EDS = Uint8Array.of(2 * 8, 3)
+const EDS_CLUSTER_CONFIG = 3
+const SERVICE_NAME = 2
+/** envoy.config.route.v3.RouteConfiguration */
+const VHDS = 9
+
+/** envoy.config.listener.v3.Listener and what an RDS listener has in it. */
+const API_LISTENER = 19
+const CONNECTION_MANAGER =
+  "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+
+/** The fields of these numbers, one in the other, and in the last the content. */
+const nested = (path: ReadonlyArray<number>, content: Uint8Array): Uint8Array =>
+  path.reduceRight<Uint8Array>((inner, field) => fieldOf(field, inner), content)
+
+const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => Array.from(part)))
+
+/**
+ * The resource of a spec. Its bytes parse as a message of its type.
+ *
+ * @since 0.1.0
+ */
+export const toResource = (spec: ResourceSpec): Resource.Resource => {
+  const { aliases, assignment, clusters = [], content, name, onDemandVirtualHosts, route, ttl, typeUrl, version } = spec
+  const parts = [fieldOf(1, utf8(name)), fieldOf(CONTENT, utf8(String(content)))]
+  if (assignment !== undefined) {
+    parts.push(TYPE_EDS, fieldOf(EDS_CLUSTER_CONFIG, fieldOf(SERVICE_NAME, utf8(assignment))))
+  }
+  if (route !== undefined) {
+    // api_listener.api_listener: an Any of a connection manager, whose rds.route_config_name it is.
+    const manager = concat([fieldOf(1, utf8(CONNECTION_MANAGER)), nested([2, 3, 2], utf8(route))])
+    parts.push(nested([API_LISTENER, 1], manager))
+  }
+  // virtual_hosts.routes.route.cluster
+  for (const cluster of clusters) parts.push(nested([2, 3, 2, 1], utf8(cluster)))
+  if (onDemandVirtualHosts === true) parts.push(fieldOf(VHDS, new Uint8Array()))
+  return Either.getOrThrow(Resource.make({ typeUrl, name, value: concat(parts), aliases, version, ttl }))
+}
+
+/**
+ * The content in the bytes of such a resource; empty if there is none.
+ *
+ * @since 0.1.0
+ */
+export const contentOf = (bytes: Uint8Array): string => {
+  let content = ""
+  try {
+    fields(bytes, (reader, field, type) => {
+      if (field !== CONTENT || type !== WireType.LengthDelimited) return false
+      content = reader.string()
+      return true
+    })
+  } catch {
+    // Not a message: it has no content.
+  }
+  return content
+}
+
+/**
+ * Names that may exist.
+ *
+ * @since 0.1.0
+ */
+export const names = ["a", "b", "c", "d", "e"] as const
+
+/**
+ * The alias of those resources that have one; always the same, for a name.
+ *
+ * @since 0.1.0
+ */
+export const aliasOf = (name: string): string | undefined =>
+  name === "a" || name === "c" ? `${name}-alias` : undefined
+
+/**
+ * Names and aliases of scripts in which aliases move from one resource to another, come and go, and are names of others.
+ *
+ * @since 0.1.0
+ */
+export interface Naming {
+  readonly names: ReadonlyArray<string>
+  /** What resources may have as aliases, beside their names. */
+  readonly aliases: ReadonlyArray<string>
+  /** What clients ask for. */
+  readonly asked: ReadonlyArray<string>
+}
+
+/**
+ * Any type: an alias may be a name that another resource had.
+ *
+ * @since 0.1.0
+ */
+export const moving: Naming = { names, aliases: ["x", "y", "d", "e"], asked: [...names, "x", "y"] }
+
+/**
+ * Virtual hosts that are renamed, get and lose domains, and of which some stand for many hosts.
+ *
+ * @since 0.1.0
+ */
+export const hosts: Naming = {
+  names: ["r/a", "r/b", "r/c"],
+  aliases: ["r/a.com", "r/*.com", "r/*", "r/a.*", "r/c"],
+  asked: ["r/a", "r/b", "r/c", "r/a.com", "r/b.com", "r/b.org"]
+}
+
+/** Route configurations of {@link hosts}. */
+const routeConfigurations = ["r"]
+
+const namesOf = (typeUrl: string, naming: Naming | undefined): ReadonlyArray<string> =>
+  naming === hosts && typeUrl === ResourceType.RouteConfiguration.typeUrl
+    ? routeConfigurations
+    : (naming?.names ?? names)
+
+const key = ({ name, typeUrl }: Pick<ResourceSpec, "name" | "typeUrl">): string => `${typeUrl} ${name}`
+
+/**
+ * What a store holds after a change whose aliases are taken from those that have them, and the change that comes to.
+ *
+ * @since 0.1.0
+ */
+export const withMovedAliases = (
+  before: ReadonlyMap<string, ResourceSpec>,
+  { remove, upsert, versions }: StoreChange
+): readonly [after: ReadonlyMap<string, ResourceSpec>, change: StoreChange] => {
+  const after = new Map(before)
+  for (const each of remove) after.delete(key(each))
+  for (const spec of upsert) after.set(key(spec), spec)
+  const put = new Set(upsert.map(key))
+  const owners = new Set<string>()
+  // What is put in now has its aliases first; nobody has another's name.
+  const inOrder = [...upsert.toReversed(), ...Array.from(before.values()).filter((spec) => !put.has(key(spec)))]
+  for (const spec of inOrder) {
+    if (!after.has(key(spec))) continue
+    const aliases = (spec.aliases ?? []).filter((alias) => {
+      const own = key({ typeUrl: spec.typeUrl, name: alias })
+      if (owners.has(own) || after.has(own)) return false
+      owners.add(own)
+      return true
+    })
+    after.set(key(spec), { ...spec, aliases })
+  }
+  const changed = Array.from(after).filter(
+    ([at, spec]) => put.has(at) || spec.aliases?.length !== before.get(at)?.aliases?.length
+  )
+  return [after, { upsert: changed.map(([, spec]) => spec), remove, versions }]
+}
+
+/**
+ * Specs of one type. Clusters are often of type EDS; labels, if any, are different for different contents.
+ *
+ * @since 0.1.0
+ */
+export const resourceSpec = (
+  typeUrl: string,
+  options: {
+    readonly ttl?: boolean
+    /** Default: {@link aliasOf}. */
+    readonly naming?: Naming | undefined
+  } = {}
+): fc.Arbitrary<ResourceSpec> =>
+  fc
+    .record({
+      name: fc.constantFrom(...namesOf(typeUrl, options.naming)),
+      aliases:
+        options.naming === undefined
+          ? fc.constant([])
+          : fc.uniqueArray(fc.constantFrom(...options.naming.aliases), { maxLength: 2 }),
+      content: fc.integer({ min: 1, max: 4 }),
+      isEds: fc.boolean(),
+      label: fc.option(fc.integer({ min: 1, max: 2 }), { nil: undefined, freq: 4 }),
+      ttl: options.ttl === true ? fc.option(fc.constantFrom(2_500, 10_000), { nil: undefined }) : fc.constant(undefined)
+    })
+    .map(({ aliases, content, isEds, label, name, ttl }) => {
+      const alias = aliasOf(name)
+      return {
+        typeUrl,
+        name,
+        content,
+        aliases:
+          options.naming !== undefined ? aliases.filter((each) => each !== name) : alias === undefined ? [] : [alias],
+        onDemandVirtualHosts: options.naming === hosts && isEds,
+        assignment: isEds && typeUrl === ResourceType.Cluster.typeUrl ? name : undefined,
+        // Different contents have different labels; aliases that move would not.
+        version:
+          label === undefined || options.naming !== undefined
+            ? undefined
+            : `label ${content}${isEds ? "e" : ""}${ttl ?? ""}.${label}`,
+        ttl
+      }
+    })
+
+/**
+ * One atomic change of a store.
+ *
+ * @since 0.1.0
+ */
+export interface StoreChange {
+  readonly upsert: ReadonlyArray<ResourceSpec>
+  readonly remove: ReadonlyArray<{ readonly typeUrl: string; readonly name: string }>
+  /** Labels of whole types. */
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/**
+ * Changes that touch up to four resources and sometimes label a type.
+ *
+ * @since 0.1.0
+ */
+export const storeChange = (
+  typeUrls: ReadonlyArray<string>,
+  options: { readonly ttl?: boolean; readonly naming?: Naming | undefined } = {}
+): fc.Arbitrary<StoreChange> => {
+  const typeUrl = fc.constantFrom(...typeUrls)
+  return fc.record({
+    upsert: fc.uniqueArray(
+      typeUrl.chain((url) => resourceSpec(url, options)),
+      { maxLength: 4, selector: (spec) => `${spec.typeUrl} ${spec.name}` }
+    ),
+    remove: fc.array(
+      options.naming === undefined
+        ? fc.record({ typeUrl, name: fc.constantFrom(...names) })
+        : typeUrl.chain((url) =>
+            fc.record({ typeUrl: fc.constant(url), name: fc.constantFrom(...namesOf(url, options.naming)) })
+          ),
+      { maxLength: 2 }
+    ),
+    versions: fc.dictionary(typeUrl, fc.constantFrom("red", "blue"), { maxKeys: 1, noNullPrototype: true })
+  })
+}
+
+/**
+ * One thing that happens in a script. What it means in detail depends on the state of client and stream, so that every
+ * script makes sense and any part of it can be left out.
+ *
+ * @since 0.1.0
+ */
+export type Operation =
+  /** The client asks for names and gives names up. */
+  | {
+      readonly _tag: "Ask"
+      readonly typeUrl: string
+      readonly subscribe: ReadonlyArray<string>
+      readonly unsubscribe: ReadonlyArray<string>
+    }
+  /** The client takes the oldest response on its way and ACKs or NACKs it. */
+  | { readonly _tag: "Receive"; readonly nack: boolean }
+  /** A request with a nonce that is not the last one. */
+  | { readonly _tag: "Stale"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
+  /** The client's current list again, with the nonce of another stream or none. */
+  | { readonly _tag: "Repeat"; readonly typeUrl: string; readonly nonce: "" | "foreign" }
+  | { readonly _tag: "Change"; readonly change: StoreChange }
+  /** Two changes of the same state, one after the other: the second takes the first back. */
+  | { readonly _tag: "Branch"; readonly one: StoreChange; readonly other: StoreChange }
+  /** The store is cleared; the next change sets it anew. */
+  | { readonly _tag: "Clear" }
+  /** So many changes that a log of them overflows. */
+  | { readonly _tag: "Flood"; readonly typeUrl: string; readonly kind: "many changes" | "many names" }
+  | { readonly _tag: "Credit"; readonly given: boolean }
+  | { readonly _tag: "Wait"; readonly milliseconds: number }
+  | { readonly _tag: "Reconnect"; readonly remembers: boolean }
+
+/**
+ * Scripts of operations on these types.
+ *
+ * @since 0.1.0
+ */
+export const script = (options: {
+  readonly typeUrls: ReadonlyArray<string>
+  /** Types that the store has beside those, and nobody asks for. */
+  readonly stored?: ReadonlyArray<string> | undefined
+  readonly minLength?: number
+  readonly maxLength?: number
+  /** Whether clients ask by alias, too: incremental only. */
+  readonly aliases?: boolean
+  /** Names, and aliases that move, by all of which clients ask: incremental only. */
+  readonly naming?: Naming | undefined
+  readonly ttl?: boolean
+  readonly floods?: boolean
+  /** Whether clients ask for everything by `*`. Default: true. */
+  readonly wildcard?: boolean
+  /** Whether there is no credit at times. Default: true. */
+  readonly credit?: boolean
+  /** Whether the store is also cleared, or goes another way from an earlier state. Default: true. */
+  readonly unrelated?: boolean
+}): fc.Arbitrary<ReadonlyArray<Operation>> => {
+  const {
+    credit = true,
+    floods = false,
+    maxLength = 240,
+    minLength = 200,
+    stored = [],
+    typeUrls,
+    unrelated = true
+  } = options
+  const typeUrl = fc.constantFrom(...typeUrls)
+  const aliases = names.flatMap((name) => aliasOf(name) ?? [])
+  // By its name or by its alias, not by both: who gives up one of two names for a thing cannot know what that means.
+  const either = options.naming?.asked
+  const known =
+    either ?? (options.aliases === true ? [...names.filter((each) => aliasOf(each) === undefined), ...aliases] : names)
+  const name = fc.oneof(
+    { weight: 10, arbitrary: fc.constantFrom(...known) },
+    { weight: 1, arbitrary: fc.constant("unknown") },
+    { weight: options.wildcard === false ? 0 : 2, arbitrary: fc.constant("*") }
+  )
+  const change = storeChange([...typeUrls, ...stored], options)
+  const ask = fc
+    .record({
+      typeUrl,
+      // A first request without names would be a wildcard, too.
+      subscribe: fc.uniqueArray(name, { minLength: options.wildcard === false ? 1 : 0, maxLength: 3 }),
+      unsubscribe: fc.uniqueArray(name, { maxLength: 3 })
+    })
+    .map(({ subscribe, typeUrl, unsubscribe }): Operation => ({
+      _tag: "Ask",
+      typeUrl,
+      subscribe,
+      unsubscribe: unsubscribe.filter((each) => !subscribe.includes(each))
+    }))
+  const operation: fc.Arbitrary<Operation> = fc.oneof(
+    { weight: 20, arbitrary: ask },
+    {
+      weight: 30,
+      arbitrary: fc.record({ _tag: fc.constant("Receive" as const), nack: fc.nat(9).map((n) => n === 0) })
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        _tag: fc.constant("Stale" as const),
+        typeUrl,
+        names: fc.uniqueArray(name, { maxLength: 3 })
+      })
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        _tag: fc.constant("Repeat" as const),
+        typeUrl,
+        nonce: fc.constantFrom("" as const, "foreign" as const)
+      })
+    },
+    { weight: 30, arbitrary: fc.record({ _tag: fc.constant("Change" as const), change }) },
+    {
+      weight: unrelated ? 2 : 0,
+      arbitrary: fc.record({ _tag: fc.constant("Branch" as const), one: change, other: change })
+    },
+    { weight: unrelated ? 1 : 0, arbitrary: fc.constant<Operation>({ _tag: "Clear" }) },
+    {
+      weight: floods ? 1 : 0,
+      arbitrary: fc.record({
+        _tag: fc.constant("Flood" as const),
+        typeUrl,
+        kind: fc.constantFrom("many changes" as const, "many names" as const)
+      })
+    },
+    { weight: credit ? 10 : 0, arbitrary: fc.record({ _tag: fc.constant("Credit" as const), given: fc.boolean() }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        _tag: fc.constant("Wait" as const),
+        milliseconds: fc.constantFrom(10, 1_000, 5_000, 11_000)
+      })
+    },
+    { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Reconnect" as const), remembers: fc.boolean() }) }
+  )
+  return fc.array(operation, { minLength, maxLength, size: "max" })
+}
+
+const text = fc.string({ unit: "grapheme", maxLength: 12 })
+const errorDetail: fc.Arbitrary<ErrorDetail | undefined> = fc.option(fc.record({ code: fc.integer(), message: text }), {
+  nil: undefined
+})
+const node = fc.option(fc.uint8Array({ maxLength: 20 }), { nil: undefined })
+
+/**
+ * Any state-of-the-world request; the node is any bytes.
+ *
+ * @since 0.1.0
+ */
+export const stateOfTheWorldRequest: fc.Arbitrary<StateOfTheWorldRequest> = fc
+  .record({ typeUrl: text, versionInfo: text, responseNonce: text, resourceNames: fc.array(text), errorDetail, node })
+  .map((request) => stateOfTheWorld(request))
+
+/**
+ * Any incremental request; the node is any bytes.
+ *
+ * @since 0.1.0
+ */
+export const incrementalRequest: fc.Arbitrary<IncrementalRequest> = fc
+  .record({
+    typeUrl: text,
+    responseNonce: text,
+    resourceNamesSubscribe: fc.array(text),
+    resourceNamesUnsubscribe: fc.array(text),
+    initialResourceVersions: fc.array(fc.tuple(text, text)).map((entries) => new Map(entries)),
+    errorDetail,
+    node
+  })
+  .map((request) => incremental(request))
+
+/**
+ * Any request.
+ *
+ * @since 0.1.0
+ */
+export const request: fc.Arbitrary<Request> = fc.oneof(stateOfTheWorldRequest, incrementalRequest)
+
+/**
+ * Resources that refer to one another: listeners to routes, routes to clusters, clusters to assignments. Content `bad`
+ * is what watches of simulations reject.
+ *
+ * @since 0.1.0
+ */
+export const connectedResource = (options: {
+  readonly typeUrls: ReadonlyArray<string>
+  /** Whether some are bad. Default: true. */
+  readonly bad?: boolean | undefined
+}): fc.Arbitrary<ResourceSpec> =>
+  fc
+    .record({
+      typeUrl: fc.constantFrom(...options.typeUrls),
+      name: fc.constantFrom(...names),
+      content: fc.integer({ min: options.bad === false ? 1 : 0, max: 9 }),
+      others: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 2 })
+    })
+    .map(({ content, name, others, typeUrl }) => ({
+      typeUrl,
+      name,
+      content: content === 0 ? "bad" : content % 4,
+      ...(typeUrl === ResourceType.Cluster.typeUrl && content % 2 === 0 ? { assignment: name } : {}),
+      ...(typeUrl === ResourceType.RouteConfiguration.typeUrl ? { clusters: others } : {}),
+      ...(typeUrl === ResourceType.Listener.typeUrl ? { route: others[0] } : {})
+    }))
+
+/**
+ * Scripts for simulations: watches that come and go, and changes of the stores.
+ *
+ * @since 0.1.0
+ */
+export const simulationScript = (options: {
+  readonly clients: ReadonlyArray<string>
+  /** Default: `group`. */
+  readonly groups?: ReadonlyArray<string> | undefined
+  /** Default: CDS, EDS, LDS and RDS. */
+  readonly typeUrls?: ReadonlyArray<string> | undefined
+  /** Milliseconds within which everything happens. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 20 to 60. */
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+  /** Whether some resources are rejected. Default: true. */
+  readonly bad?: boolean | undefined
+  /** Whether everything is watched, too, by `*`. Default: true. */
+  readonly wildcard?: boolean | undefined
+  /** Whether groups are cleared, too. Default: false. */
+  readonly clear?: boolean | undefined
+}): fc.Arbitrary<ReadonlyArray<Step>> => {
+  const { maxLength = 60, minLength = 20, within = 60_000 } = options
+  const typeUrls = options.typeUrls ?? [
+    ResourceType.Cluster.typeUrl,
+    ResourceType.ClusterLoadAssignment.typeUrl,
+    ResourceType.Listener.typeUrl,
+    ResourceType.RouteConfiguration.typeUrl
+  ]
+  const at = fc.nat(within)
+  const typeUrl = fc.constantFrom(...typeUrls)
+  const client = fc.constantFrom(...options.clients)
+  const group = fc.constantFrom(...(options.groups ?? ["group"]))
+  const name = fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...names) },
+    { weight: 1, arbitrary: fc.constant("unknown") },
+    { weight: options.wildcard === false ? 0 : 2, arbitrary: fc.constant("*") }
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 8, arbitrary: fc.record({ at, _tag: fc.constant("Watch" as const), client, typeUrl, name }) },
+    { weight: 3, arbitrary: fc.record({ at, _tag: fc.constant("Unwatch" as const), client, typeUrl, name }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        at,
+        _tag: fc.constant("Publish" as const),
+        group,
+        upsert: fc.array(connectedResource({ typeUrls, bad: options.bad }), { maxLength: 4 }),
+        remove: fc.array(fc.record({ typeUrl, name: fc.constantFrom(...names) }), { maxLength: 2 })
+      })
+    },
+    { weight: options.clear === true ? 1 : 0, arbitrary: fc.record({ at, _tag: fc.constant("Clear" as const), group }) }
+  )
+  return fc
+    .array(step, { minLength, maxLength, size: "max" })
+    .map((steps) => steps.toSorted((one, other) => one.at - other.at))
+}
+
+/**
+ * Scripts of replacements, for simulations: everybody watches listeners, routes, clusters and assignments, and each change
+ * leads a listener to another route or a route to another cluster; what nothing refers to any more is removed in the same
+ * step.
+ *
+ * @since 0.1.0
+ */
+export const replacementScript = (options: {
+  readonly clients: ReadonlyArray<string>
+  /** Default: `group`. */
+  readonly group?: string | undefined
+  /** Milliseconds within which everything happens. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 5 to 30. */
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+}): fc.Arbitrary<ReadonlyArray<Step>> => {
+  const { clients, group = "group", maxLength = 30, minLength = 5, within = 60_000 } = options
+  const { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration } = ResourceType
+  const types = [Cluster, ClusterLoadAssignment, Listener, RouteConfiguration]
+  const name = fc.constantFrom(...names)
+  const move = fc.record({
+    at: fc.integer({ min: 1_000, max: within }),
+    listener: fc.constantFrom("a", "b"),
+    route: name,
+    cluster: name,
+    /** Of what it leads to. */
+    content: fc.nat(3)
+  })
+  const watches = fc.tuple(
+    ...clients.flatMap((client) =>
+      types.map(({ typeUrl }) =>
+        fc
+          .boolean()
+          .map((isWildcard) =>
+            (isWildcard ? ["*"] : names).map((name): Step => ({ at: 0, _tag: "Watch", client, typeUrl, name }))
+          )
+      )
+    )
+  )
+  return fc.tuple(watches, fc.array(move, { minLength, maxLength, size: "max" })).map(([watched, moves]) => {
+    const chains = new Map<string, { readonly route: string; readonly cluster: string; readonly content: number }>()
+    let before: ReadonlyMap<string, ResourceSpec> = new Map()
+    const publishes = moves
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ at, listener, ...chain }): Step => {
+        chains.set(listener, chain)
+        const after = new Map<string, ResourceSpec>()
+        const put = (spec: ResourceSpec) => after.set(`${spec.typeUrl} ${spec.name}`, spec)
+        for (const [name, { cluster, content, route }] of chains) {
+          const all = Array.from(chains.values()).filter((each) => each.route === route)
+          const clusters = Array.from(new Set(all.map((each) => each.cluster)))
+          put({ typeUrl: Listener.typeUrl, name, content: 1, route })
+          put({ typeUrl: RouteConfiguration.typeUrl, name: route, content: 1, clusters })
+          put({ typeUrl: Cluster.typeUrl, name: cluster, content, assignment: cluster })
+          put({ typeUrl: ClusterLoadAssignment.typeUrl, name: cluster, content: 1 })
+        }
+        const isNew = (spec: ResourceSpec, key: string) => JSON.stringify(spec) !== JSON.stringify(before.get(key))
+        const upsert = Array.from(after).flatMap(([key, spec]) => (isNew(spec, key) ? [spec] : []))
+        const remove = Array.from(before).flatMap(([key, { name, typeUrl }]) =>
+          after.has(key) ? [] : [{ name, typeUrl }]
+        )
+        before = after
+        return { at, _tag: "Publish", group, upsert, remove }
+      })
+    return [...watched.flat(), ...publishes]
+  })
+}
+
+/**
+ * Scripts of virtual hosts that are renamed, get and lose domains, some with a TTL, for simulations of incremental clients:
+ * they watch hosts by name and by domain, and route configurations. In the end nothing has a TTL any more, so that all
+ * comes to rest.
+ *
+ * @since 0.1.0
+ */
+export const hostScript = (options: {
+  readonly clients: ReadonlyArray<string>
+  /** Default: `group`. */
+  readonly group?: string | undefined
+  /** Milliseconds within which everything happens. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 15 to 50. */
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+}): fc.Arbitrary<ReadonlyArray<Step>> => {
+  const { clients, group = "group", maxLength = 50, minLength = 15, within = 60_000 } = options
+  const { RouteConfiguration, VirtualHost } = ResourceType
+  const at = fc.nat(within)
+  const client = fc.constantFrom(...clients)
+  const watched = fc.oneof(
+    fc.constantFrom(...hosts.asked).map((name) => ({ typeUrl: VirtualHost.typeUrl, name })),
+    fc.constantFrom(...routeConfigurations).map((name) => ({ typeUrl: RouteConfiguration.typeUrl, name }))
+  )
+  const typeUrl = fc.constantFrom(VirtualHost.typeUrl, VirtualHost.typeUrl, RouteConfiguration.typeUrl)
+  const spec = typeUrl.chain((url) => resourceSpec(url, { ttl: true, naming: hosts }))
+  const removed = typeUrl.chain((url) =>
+    fc.record({ typeUrl: fc.constant(url), name: fc.constantFrom(...namesOf(url, hosts)) })
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.tuple(at, client, watched).map(([at, client, of]): Step => ({ at, _tag: "Watch", client, ...of }))
+    },
+    {
+      weight: 3,
+      arbitrary: fc.tuple(at, client, watched).map(([at, client, of]): Step => ({ at, _tag: "Unwatch", client, ...of }))
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        at,
+        _tag: fc.constant("Publish" as const),
+        group: fc.constant(group),
+        upsert: fc.uniqueArray(spec, { minLength: 1, maxLength: 3, selector: key }),
+        remove: fc.array(removed, { maxLength: 1 })
+      })
+    }
+  )
+  return fc.array(step, { minLength, maxLength, size: "max" }).map((steps) => {
+    const inOrder = steps.toSorted((one, other) => one.at - other.at)
+    let specs: ReadonlyMap<string, ResourceSpec> = new Map()
+    for (const each of inOrder)
+      if (each._tag === "Publish") specs = withMovedAliases(specs, { ...each, versions: {} })[0]
+    const upsert = Array.from(specs.values()).flatMap((each) =>
+      each.ttl === undefined ? [] : [{ ...each, ttl: undefined }]
+    )
+    return [...inOrder, { at: within + 1, _tag: "Publish", group, upsert, remove: [] }]
+  })
+}
+
+/**
+ * Fault plans for simulations: any fault for any machine, and each ends.
+ *
+ * @since 0.1.0
+ */
+export const faults = (options: {
+  readonly clients: ReadonlyArray<string>
+  readonly servers: ReadonlyArray<string>
+  /** Milliseconds within which faults begin. Default: 60 000. */
+  readonly within?: number | undefined
+  /** Default: 8. */
+  readonly maxLength?: number | undefined
+  /** Whether clients die, too. Default: false. */
+  readonly clientCrashes?: boolean | undefined
+}): fc.Arbitrary<ReadonlyArray<PlannedFault>> => {
+  const { maxLength = 8, within = 60_000 } = options
+  const at = fc.nat(within)
+  const client = fc.constantFrom(...options.clients)
+  const server = fc.constantFrom(...options.servers)
+  const duration = fc.constantFrom(100, 1_000, 5_000, 20_000, 60_000)
+  const fault: fc.Arbitrary<PlannedFault> = fc.oneof(
+    fc.record({
+      at,
+      _tag: fc.constant("Slow" as const),
+      client,
+      latency: fc.constantFrom(50, 500, 5_000),
+      jitter: fc.constantFrom(0, 100, 5_000),
+      for: duration
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("Reset" as const),
+      client,
+      server,
+      delivery: fc.constantFrom("before" as const, "after" as const)
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("HalfOpen" as const),
+      client,
+      server,
+      believes: fc.constantFrom("client" as const, "server" as const)
+    }),
+    fc.record({ at, _tag: fc.constant("SlowReader" as const), client, for: duration }),
+    fc.record({
+      at,
+      _tag: fc.constant("Partition" as const),
+      clients: fc.uniqueArray(client, { minLength: 1 }),
+      server,
+      for: duration
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("Crash" as const),
+      server,
+      state: fc.constantFrom("kept" as const, "lost" as const),
+      for: duration
+    }),
+    fc.record({
+      at,
+      _tag: fc.constant("ClockJump" as const),
+      host: fc.oneof(client, server),
+      by: fc.constantFrom(-3_600_000, -1_000, 1_000, 60_000, 3_600_000)
+    }),
+    ...(options.clientCrashes === true
+      ? [fc.record({ at, _tag: fc.constant("ClientCrash" as const), client, for: duration })]
+      : [])
+  )
+  return fc.array(fault, { maxLength, size: "max" }).map((faults) => faults.toSorted((one, other) => one.at - other.at))
+}

@@ -1,0 +1,470 @@
+/**
+ * Time that passes only when nobody has anything to do, and then at once: an hour of waiting costs nothing. Fibers,
+ * timers and work that was put off are run by one queue in one order, so that a run depends on its seed and on nothing
+ * of the machine.
+ *
+ * Effect's `TestClock` looks with real timers whether all fibers wait, which takes about 5 ms for each sleep that ends.
+ * Here the scheduler is ours, so it is known. The clock is a `TestClock` all the same: `TestClock.adjust` waits until
+ * that much time passed, and everything that was due happened.
+ *
+ * @since 0.1.0
+ */
+import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
+import * as Random from "effect/Random"
+import * as Runtime from "effect/Runtime"
+import * as Scheduler from "effect/Scheduler"
+import * as Supervisor from "effect/Supervisor"
+import type * as TestClock from "effect/TestClock"
+
+/**
+ * What a run may take before it is given up.
+ *
+ * @since 0.1.0
+ */
+export interface Limits {
+  /** Milliseconds of simulated time. Default: 24 hours. */
+  readonly time: number
+  /** Turns of fibers, timers and deliveries. Default: 20 000 000. */
+  readonly steps: number
+  /** Real milliseconds to wait for what is outside, a promise perhaps, while nobody here has anything to do. Default: 1 000. */
+  readonly outside: number
+}
+
+/**
+ * The defaults.
+ *
+ * @since 0.1.0
+ */
+export const defaultLimits: Limits = { time: 86_400_000, steps: 20_000_000, outside: 1_000 }
+
+/**
+ * A run that was given up: it took too long, went round in circles, or waits for something that never comes.
+ *
+ * @since 0.1.0
+ */
+export class SimulationAborted extends Data.TaggedError("SimulationAborted")<{
+  readonly reason: "TooLong" | "TooManySteps" | "Stuck"
+  /** Milliseconds of simulated time since the beginning. */
+  readonly at: number
+  /** The limit that was reached. */
+  readonly limit: number
+}> {
+  override get message(): string {
+    const when = `after ${this.at / 1000} s of simulated time`
+    switch (this.reason) {
+      case "TooLong":
+        return `not done ${when}: the limit is ${this.limit / 1000} s; shorten the script or raise limits.time`
+      case "TooManySteps":
+        return `not done ${when} and ${this.limit} steps: something goes round in circles, or limits.steps is to be raised`
+      case "Stuck":
+        return `stuck ${when}: nobody has anything to do and no timer runs, so what is waited for never comes`
+    }
+  }
+}
+
+/**
+ * A clock of one machine: it shows the common time, and can be wrong.
+ *
+ * @since 0.1.0
+ */
+export interface HostClock extends TestClock.TestClock {
+  /**
+   * Makes it jump by so many milliseconds. Forward, as after a machine slept: the wall clock and the one that never goes
+   * back. Backward, as when it is set right: the wall clock alone. Timers that run are not touched, as those of Node.
+   */
+  readonly jump: (milliseconds: number) => void
+}
+
+/**
+ * The time of a simulation.
+ *
+ * @since 0.1.0
+ */
+export class SimulatedTime extends Context.Tag("@effect-xds/testing/simulation/SimulatedTime")<
+  SimulatedTime,
+  {
+    /** Milliseconds since the beginning, the same for all. */
+    readonly now: () => number
+    /** Does something after so many milliseconds. It must not throw. The result takes it back. */
+    readonly schedule: (milliseconds: number, task: () => void) => () => void
+    /** A clock of its own, for a machine. Give it to an effect with `Effect.withClock`. */
+    readonly makeClock: () => HostClock
+    /** Timers that run. */
+    readonly timers: () => number
+    /** Fibers that were started within the run and did not end. */
+    readonly fibers: () => number
+  }
+>() {}
+
+/**
+ * What a run is like.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Of the `Random` service. Default: 0. */
+  readonly seed?: number | string | undefined
+  readonly limits?: Partial<Limits> | undefined
+}
+
+interface Timer {
+  readonly at: number
+  /** Among those of the same time: 0 first, 1 when everything else of that time happened. */
+  readonly rank: 0 | 1
+  readonly order: number
+  /** `undefined`: taken back. */
+  task: (() => void) | undefined
+}
+
+const isBefore = (one: Timer, other: Timer): boolean => {
+  if (one.at !== other.at) return one.at < other.at
+  return one.rank === other.rank ? one.order < other.order : one.rank < other.rank
+}
+
+/** A binary heap: the earliest timer is the first. */
+class Timers {
+  readonly #heap: Array<Timer> = []
+  #cancelled = 0
+
+  get size(): number {
+    return this.#heap.length - this.#cancelled
+  }
+
+  add(timer: Timer): void {
+    const heap = this.#heap
+    heap.push(timer)
+    let index = heap.length - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      const above = heap[parent]
+      if (above === undefined || !isBefore(timer, above)) break
+      heap[index] = above
+      index = parent
+    }
+    heap[index] = timer
+  }
+
+  cancel(timer: Timer): void {
+    if (timer.task === undefined) return
+    timer.task = undefined
+    this.#cancelled++
+  }
+
+  /** The earliest that was not taken back. */
+  peek(): Timer | undefined {
+    for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
+      if (first.task !== undefined) return first
+      this.#cancelled--
+      this.#removeFirst()
+    }
+    return undefined
+  }
+
+  take(): (() => void) | undefined {
+    const first = this.peek()
+    if (first === undefined) return undefined
+    this.#removeFirst()
+    const { task } = first
+    first.task = undefined
+    return task
+  }
+
+  #removeFirst(): void {
+    const heap = this.#heap
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    let index = 0
+    for (;;) {
+      const left = 2 * index + 1
+      const [one, other] = [heap[left], heap[left + 1]]
+      if (one === undefined) break
+      const [child, smaller] = other !== undefined && isBefore(other, one) ? [left + 1, other] : [left, one]
+      if (!isBefore(smaller, last)) break
+      heap[index] = smaller
+      index = child
+    }
+    heap[index] = last
+  }
+}
+
+class SimulatedClock implements HostClock {
+  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
+  /** Milliseconds that the wall clock, and the one that never goes back, show more than there are. */
+  #wall = 0
+  #steady = 0
+
+  constructor(private readonly machine: Machine) {}
+
+  unsafeCurrentTimeMillis(): number {
+    return this.machine.now + this.#wall
+  }
+
+  unsafeCurrentTimeNanos(): bigint {
+    return BigInt(Math.round((this.machine.now + this.#steady) * 1_000_000))
+  }
+
+  readonly currentTimeMillis = Effect.sync(() => this.unsafeCurrentTimeMillis())
+  readonly currentTimeNanos = Effect.sync(() => this.unsafeCurrentTimeNanos())
+
+  readonly jump = (milliseconds: number): void => {
+    this.#wall += milliseconds
+    this.#steady += Math.max(0, milliseconds)
+  }
+
+  sleep(duration: Duration.DurationInput): Effect.Effect<void> {
+    return this.#wait(duration, 0)
+  }
+
+  adjust(duration: Duration.DurationInput): Effect.Effect<void> {
+    return this.#wait(duration, 1)
+  }
+
+  adjustWith(duration: Duration.DurationInput) {
+    return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.zipLeft(effect, this.adjust(duration), { concurrent: true })
+  }
+
+  setTime(time: number): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const ahead = time - this.unsafeCurrentTimeMillis()
+      if (ahead >= 0) return this.adjust(ahead)
+      return Effect.sync(() => this.jump(ahead))
+    })
+  }
+
+  get save(): Effect.Effect<Effect.Effect<void>> {
+    return Effect.sync(() => {
+      const time = this.unsafeCurrentTimeMillis()
+      return Effect.sync(() => {
+        this.#wall += time - this.unsafeCurrentTimeMillis()
+      })
+    })
+  }
+
+  get sleeps(): Effect.Effect<Chunk.Chunk<number>> {
+    return Effect.sync(() => Chunk.fromIterable(this.machine.sleeps()))
+  }
+
+  #wait(duration: Duration.DurationInput, rank: 0 | 1): Effect.Effect<void> {
+    return Effect.async((resume) => {
+      const cancel = this.machine.schedule(Duration.toMillis(duration), rank, () => resume(Effect.void))
+      return Effect.sync(cancel)
+    })
+  }
+}
+
+/** Counts the fibers that run. */
+class FiberCount extends Supervisor.AbstractSupervisor<number> {
+  count = 0
+  readonly value = Effect.sync(() => this.count)
+  override onStart(): void {
+    this.count++
+  }
+  override onEnd(): void {
+    this.count--
+  }
+}
+
+/** Everything that is to be done, in its order. */
+class Machine {
+  now = 0
+  steps = 0
+  readonly fibers = new FiberCount()
+  readonly timers = new Timers()
+  readonly #running = new Set<Timer>()
+  #order = 0
+  #ready = new Scheduler.PriorityBuckets()
+  readonly #soon: Array<() => void> = []
+  #elapsed = 0
+
+  readonly scheduler: Scheduler.Scheduler = Scheduler.make((task, priority) => this.#ready.scheduleTask(task, priority))
+
+  readonly eventLoop: typeof EventLoop.Service = {
+    soon: (work) => void this.#soon.push(work),
+    later: (work) => {
+      let isWanted = true
+      // Behind all that is ready.
+      this.#ready.scheduleTask(() => {
+        if (isWanted) work()
+      }, 1_000)
+      return () => {
+        isWanted = false
+      }
+    },
+    // So that long work is done in slices here, too, always in the same ones.
+    elapsed: () => (this.#elapsed += 0.01)
+  }
+
+  schedule(milliseconds: number, rank: 0 | 1, task: () => void): () => void {
+    if (milliseconds === Number.POSITIVE_INFINITY) return () => undefined
+    const at = this.now + Math.max(0, milliseconds)
+    const timer: Timer = {
+      at,
+      rank,
+      order: ++this.#order,
+      task: () => {
+        this.#running.delete(timer)
+        task()
+      }
+    }
+    this.#running.add(timer)
+    this.timers.add(timer)
+    return () => {
+      this.#running.delete(timer)
+      this.timers.cancel(timer)
+    }
+  }
+
+  sleeps(): ReadonlyArray<number> {
+    return Array.from(this.#running, ({ at }) => at).sort((one, other) => one - other)
+  }
+
+  /** Whether anything can be done without time passing. */
+  get isReady(): boolean {
+    return this.#ready.buckets.length > 0 || this.#soon.length > 0
+  }
+
+  /** Does all that can be done without time passing, or until `isOver`. */
+  drain(isOver: () => boolean): void {
+    this.#drainSoon()
+    while (this.#ready.buckets.length > 0 && !isOver()) {
+      const { buckets } = this.#ready
+      this.#ready = new Scheduler.PriorityBuckets()
+      for (const [, tasks] of buckets) for (const task of tasks) this.perform(task)
+    }
+  }
+
+  perform(task: () => void): void {
+    this.steps++
+    task()
+    this.#drainSoon()
+  }
+
+  #drainSoon(): void {
+    for (let work = this.#soon.shift(); work !== undefined; work = this.#soon.shift()) work()
+  }
+}
+
+/**
+ * Runs an effect in a time of its own, from 0: time passes when everybody waits. What has to do with the world outside
+ * (a file, a real socket) has no place in it: time would pass meanwhile.
+ *
+ * @since 0.1.0
+ */
+export const run =
+  (options: Options = {}) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SimulationAborted, Exclude<R, SimulatedTime>> =>
+    Effect.flatMap(Effect.runtime<Exclude<R, SimulatedTime>>(), (runtime) =>
+      Effect.async<A, E | SimulationAborted>((resume) => {
+        const limits = { ...defaultLimits, ...options.limits }
+        const machine = new Machine()
+        const clock = new SimulatedClock(machine)
+        const inside = effect.pipe(
+          Effect.provideService(SimulatedTime, {
+            now: () => machine.now,
+            schedule: (milliseconds, task) => machine.schedule(milliseconds, 0, task),
+            makeClock: () => new SimulatedClock(machine),
+            timers: () => machine.timers.size,
+            fibers: () => machine.fibers.count
+          }),
+          Effect.withRandom(Random.make(options.seed ?? 0)),
+          Effect.withClock(clock),
+          Effect.supervised(machine.fibers)
+        )
+        let exit: Exit.Exit<A, E | SimulationAborted> | undefined
+        let isAbandoned = false
+        const withEventLoop = Runtime.updateContext(runtime, Context.add(EventLoop, machine.eventLoop))
+        const fiber = Runtime.runFork(withEventLoop)(inside, { scheduler: machine.scheduler, immediate: false })
+        fiber.addObserver((done) => {
+          exit ??= done
+        })
+
+        const finish = (): void => {
+          isAbandoned = true
+          if (exit !== undefined) resume(Exit.isExit(exit) ? Effect.suspend(() => exit ?? Effect.never) : Effect.never)
+        }
+        // The finalizers still run, but not for ever.
+        let grace: { readonly steps: number; readonly time: number } | undefined
+        const giveUp = (reason: SimulationAborted["reason"], limit: number): void => {
+          exit = Exit.fail(new SimulationAborted({ reason, at: machine.now, limit }))
+          if (grace !== undefined) return finish()
+          beginGrace()
+        }
+        const beginGrace = (): void => {
+          grace = { steps: machine.steps + 100_000, time: machine.now + 3_600_000 }
+          fiber.unsafeInterruptAsFork(FiberId.none)
+        }
+        const isDone = (): boolean => (grace === undefined ? exit !== undefined : fiber.unsafePoll() !== null)
+
+        let waitedSince: number | undefined
+        const turn = (): void => {
+          if (isAbandoned) return
+          try {
+            machine.drain(() => isDone() || machine.steps >= (grace?.steps ?? limits.steps))
+          } catch (cause) {
+            exit ??= Exit.failCause(Cause.die(cause))
+            return finish()
+          }
+          if (isDone()) return finish()
+          if (machine.steps >= (grace?.steps ?? limits.steps)) {
+            if (grace !== undefined) return finish()
+            giveUp("TooManySteps", limits.steps)
+          }
+          // A promise that is settled is seen before time passes.
+          setImmediate(pass)
+        }
+        const pass = (): void => {
+          if (isAbandoned) return
+          if (machine.isReady) {
+            waitedSince = undefined
+            return turn()
+          }
+          const next = machine.timers.peek()
+          if (next === undefined) {
+            if (grace !== undefined) return finish()
+            waitedSince ??= performance.now()
+            if (performance.now() - waitedSince < limits.outside) return void setTimeout(pass, 1)
+            giveUp("Stuck", limits.outside)
+            return turn()
+          }
+          waitedSince = undefined
+          if (next.at > (grace?.time ?? limits.time)) {
+            if (grace !== undefined) return finish()
+            giveUp("TooLong", limits.time)
+            return turn()
+          }
+          machine.now = next.at
+          const task = machine.timers.take()
+          try {
+            if (task !== undefined) machine.perform(task)
+          } catch (cause) {
+            exit ??= Exit.failCause(Cause.die(cause))
+            return finish()
+          }
+          turn()
+        }
+        turn()
+        return Effect.async<void>((interrupted) => {
+          exit = Exit.failCause(Cause.interrupt(FiberId.none))
+          fiber.addObserver(() => interrupted(Effect.void))
+          beginGrace()
+        })
+      })
+    )
+
+/**
+ * Waits until a condition holds, which is looked at after so many milliseconds each.
+ *
+ * @since 0.1.0
+ */
+export const until = (condition: () => boolean, every = 10): Effect.Effect<void> =>
+  Effect.suspend(() => (condition() ? Effect.void : Effect.zipRight(Effect.sleep(every), until(condition, every))))
