@@ -1921,11 +1921,11 @@ const routing = [
     by: "packages/routing/test/channel.test.ts"
   },
   {
-    fault: "pickers of a tree have the shapes that policies gave them",
-    file: "packages/routing/src/Tree.ts",
-    line: "picker: uniform(output.picker)",
-    becomes: "picker: output.picker",
-    by: "packages/routing/test/channel.test.ts"
+    fault: "a limit looks at a counter that was forgotten",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "if (this.counter?.isForgotten !== false)",
+    becomes: "if (this.counter === undefined)",
+    by: "packages/routing/test/compiledPicker.test.ts"
   },
   {
     fault: "names that no call holds are kept for ever",
@@ -1971,23 +1971,23 @@ const routing = [
   },
   {
     fault: "a ring does not wrap",
-    file: "packages/routing/src/Picker.ts",
+    file: "packages/routing/src/CompiledPicker.ts",
     line: "return low === hashes.length ? 0 : low",
     becomes: "return Math.min(low, hashes.length - 1)",
     by: "packages/routing/test/policies.vectors.test.ts"
   },
   {
     fault: "the least request of equals is the last that was drawn",
-    file: "packages/routing/src/Picker.ts",
+    file: "packages/routing/src/CompiledPicker.ts",
     line: "if (count >= fewest) continue",
     becomes: "if (count > fewest) continue",
     by: "packages/routing/test/policies.vectors.test.ts"
   },
   {
     fault: "one call too many is in flight",
-    file: "packages/routing/src/Picker.ts",
-    line: "counters.count(inFlight) < maxRequests",
-    becomes: "counters.count(inFlight) <= maxRequests",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "this.held.count() < this.maxRequests",
+    becomes: "this.held.count() <= this.maxRequests",
     by: "packages/routing/test/policies.vectors.test.ts"
   },
   {
@@ -2164,9 +2164,9 @@ const discovery = [
   },
   {
     fault: "a share within another is drawn with the same number",
-    file: "packages/routing/src/Picker.ts",
-    line: "const place = shares === 0 ? DRAW_SHARE : DRAW_NESTED_SHARE + shares",
-    becomes: "const place = DRAW_SHARE",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "this.place = way.shares === 0 ? DRAW_SHARE : DRAW_NESTED_SHARE + way.shares",
+    becomes: "this.place = DRAW_SHARE",
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
