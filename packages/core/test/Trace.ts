@@ -1,7 +1,8 @@
 /**
  * Golden traces: a script of what happens to one stream, and what the stream puts out, as text.
  *
- * A file has a heading, free text, and sections that begin with `## title`; each is a test. Lines of a section:
+ * A file has a heading, free text, and sections that begin with `## title`; each is a test. ★ in a title: a rule that
+ * implementations get wrong, see docs/protocol.md. Lines of a section:
  *
  *     stream sotw ads                  opens a stream: sotw | delta, ads | a type; options below
  *     reconnect                        opens another one with the same options; the client keeps its versions

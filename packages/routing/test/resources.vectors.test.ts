@@ -6,6 +6,7 @@ import {
   Cluster_DiscoveryType as DiscoveryType,
   Cluster_LbPolicy as LbPolicy
 } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import type {
@@ -13,6 +14,8 @@ import type {
   LocalityLbEndpointsSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
+import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import * as Assignment from "@effect-xds/routing/Assignment"
 import * as Cluster from "@effect-xds/routing/Cluster"
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
@@ -214,6 +217,32 @@ describe("clusters", () => {
 })
 
 describe("listeners", () => {
+  const path = { configSourceSpecifier: { case: "path" as const, value: "/a.json" } }
+
+  it("routes and endpoints come over ADS, or from the same server: another source is rejected", () => {
+    const manager = (configSource: MessageInitShape<typeof ConfigSourceSchema>) =>
+      create(HttpConnectionManagerSchema, {
+        routeSpecifier: { case: "rds", value: { configSource, routeConfigName: "r" } },
+        httpFilters: [
+          { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
+        ]
+      })
+    const listener = (source: MessageInitShape<typeof ConfigSourceSchema>) => {
+      const apiListener = anyPack(HttpConnectionManagerSchema, manager(source))
+      return Listener.make(create(ListenerSchema, { name: "l", apiListener: { apiListener } }))
+    }
+    const cluster = (edsConfig: MessageInitShape<typeof ConfigSourceSchema>) => {
+      const clusterDiscoveryType = { case: "type" as const, value: DiscoveryType.EDS }
+      return Cluster.make(create(ClusterSchema, { name: "c", clusterDiscoveryType, edsClusterConfig: { edsConfig } }))
+    }
+    for (const name of ["ads", "self"] as const) {
+      const source = { configSourceSpecifier: { case: name, value: {} } }
+      expect([...mistakes(listener(source)), ...mistakes(cluster(source))]).toEqual([])
+    }
+    expect(mistakes(listener(path))).toEqual(["api_listener.api_listener.rds.config_source RouteSource"])
+    expect(mistakes(cluster(path))).toEqual(["eds_cluster_config.eds_config EdsConfig"])
+  })
+
   it("a listener of sockets: rejected", () => {
     expect(mistakes(Listener.make(create(ListenerSchema, { name: "l" })))).toEqual([
       "api_listener.api_listener ApiListener"

@@ -74,6 +74,13 @@ describe("Snapshot.encode", () => {
     })
   )
 
+  it.effect("takes what the rules of protoc-gen-validate forbid: the client may have other rules", () =>
+    Effect.gen(function* () {
+      const message = create(ClusterSchema, { name: "a", connectTimeout: { seconds: 0n } })
+      expect((yield* encodeOne({ clusters: [message] })).value).toEqual(toBinary(ClusterSchema, message))
+    })
+  )
+
   it.effect("uses a held resource again when nothing is different", () =>
     Effect.gen(function* () {
       const resource = yield* encodeOne({ clusters: [cluster] })

@@ -311,6 +311,25 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
+  it.effect("the node of the first request counts: later ones may have another, or none, also after a NACK", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const server = yield* XdsServer.XdsServer
+      yield* store.set("edge", clusters("a"))
+      yield* store.set("other", clusters("b"))
+      const client = yield* open()
+      client.send(first(CDS))
+      client.send({ ...nack(yield* client.receive, "no good"), node: node("other", "n2") })
+      client.send({ ...first(LDS, "other"), node: undefined })
+      expect((yield* client.receive).names).toEqual([])
+      client.send(first(EDS, "other"))
+      expect((yield* client.receive).names).toEqual([])
+      yield* store.set("edge", clusters("a", "c"))
+      expect((yield* client.receive).names).toEqual(["c"])
+      expect(yield* server.status).toMatchObject([{ node: { id: "n1" }, group: "edge" }])
+    }).pipe(Effect.provide(setup()))
+  )
+
   it.effect("a throwing group function ends that stream only", () =>
     Effect.gen(function* () {
       logs.length = 0

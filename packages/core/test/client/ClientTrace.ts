@@ -2,7 +2,8 @@
  * Golden traces of a client: a script of what its application, its servers and the connection do, and what the client
  * puts out, as text. The arrows are those of the wire: `>` leaves the client, `<` comes to it.
  *
- * A file has a heading, free text, and sections that begin with `## title`; each is a test. Lines of a section:
+ * A file has a heading, free text, and sections that begin with `## title`; each is a test. ★ in a title: a rule that
+ * implementations get wrong, see docs/protocol.md. Lines of a section:
  *
  *     client sotw ads                    a client: sotw | delta, ads | separate; options below
  *     watch 1 CDS a | watch 1 CDS *      watcher 1 begins
