@@ -1,0 +1,19 @@
+/**
+ * A deadline that was answered is not asked for again.
+ *
+ * @since 0.1.0
+ */
+import { type Invariant, eachStep } from "./StreamInvariant.js"
+
+/**
+ * A deadline that was handled is over: otherwise its driver would spin.
+ *
+ * @since 0.1.0
+ */
+export const deadlinesPass: Invariant = {
+  sentence: "after a deadline was handled the next one lies in the future",
+  check: (history) =>
+    eachStep(history, (step) =>
+      step.input._tag === "Deadline" && step.deadline <= step.now ? `the deadline is still ${step.deadline}` : undefined
+    )
+}

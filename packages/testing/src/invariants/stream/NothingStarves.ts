@@ -1,0 +1,104 @@
+/**
+ * ★ Rounds: no type starves on an aggregated stream.
+ *
+ * @since 0.1.0
+ */
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
+import { type Invariant, isChange } from "./StreamInvariant.js"
+import { following, updatesOf } from "./Walk.js"
+import { byTypeUrl, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+
+/**
+ * Fairness, on aggregated streams.
+ *
+ * @since 0.1.0
+ */
+export const nothingStarves: Invariant = following({
+  sentence:
+    "on an aggregated stream a type that has something to send is delayed by at most one response of each other type",
+  follow: (history) => {
+    if (history.options.typeUrl !== undefined) return undefined
+    const { phaseDeadline, protocol } = history.options
+    interface Wait {
+      /** When a phase may have begun. */
+      since: number | undefined
+      /** How many clusters and endpoints were sent while it waits, by type: those of a phase under way, and its own. */
+      readonly before: Map<string, number>
+      /** How many responses of each other type it waited for that it should not have. */
+      readonly counts: Map<string, number>
+    }
+    const waiting = new Map<string, Wait>()
+    const isLate = (typeUrl: string) =>
+      (byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY) > ClusterLoadAssignment.order
+    /** What was just asked for and is answered: not what the client has as it is, and in state of the world only what exists. */
+    const isAnswered = (
+      { resources = [], subscriptions }: ReferenceModel.ReferenceModel,
+      typeUrl: string,
+      asked: Iterable<string>
+    ): boolean =>
+      Array.from(asked).some((name) => {
+        const found = ReferenceModel.ledTo(resources, typeUrl, name)
+        const held = subscriptions.get(typeUrl)?.sent.get(found?.name ?? name)?.identity
+        return found === undefined ? protocol === "Incremental" : held !== `version ${found.version}`
+      })
+    const asked = new Map<string, ReadonlySet<string>>()
+    /** By type: what the last response took away. */
+    const removed = new Map<string, ReadonlyArray<string>>()
+    return {
+      check: ({ model, now, send }) => {
+        const names = [...Array.from(send.response.aliases.values()).flat(), ...send.response.absent]
+        const isHalf = names.some((name) => removed.get(send.typeUrl)?.includes(name) === true)
+        const earlier = send.isPart ? (removed.get(send.typeUrl) ?? []) : []
+        removed.set(send.typeUrl, [...earlier, ...send.response.removed])
+        waiting.delete(send.typeUrl)
+        asked.delete(send.typeUrl)
+        // All parts of a response are one.
+        if (send.isPart) return undefined
+        for (const [typeUrl, wait] of waiting) {
+          // Deletions are not of the type's turn among the changes; nor is what could not be in one response with them.
+          if (send.response.resources.length + send.response.heartbeats.length === 0 || isHalf) continue
+          // What waits for a phase has its time after that: one that was under way, and its own. A phase begins when the
+          // clusters and endpoints of its state went out, and a client may let those wait.
+          const isHeld = isLate(typeUrl) && model.subscriptions.get(typeUrl)?.unanswered !== true
+          if (isHeld && !isLate(send.typeUrl)) {
+            const before = (wait.before.get(send.typeUrl) ?? 0) + 1
+            wait.before.set(send.typeUrl, before)
+            if (before <= 2) wait.since = now
+          }
+          wait.since ??= now
+          if (isHeld && now < wait.since + 2 * phaseDeadline) continue
+          const count = (wait.counts.get(send.typeUrl) ?? 0) + 1
+          wait.counts.set(send.typeUrl, count)
+          if (count > 1) return `${shortNameOf(typeUrl)} waits, and ${shortNameOf(send.typeUrl)} is sent again`
+        }
+        return undefined
+      },
+      after: (model, before, input) => {
+        if (input._tag === "Request") {
+          const { typeUrl } = input.request
+          const old = before.subscriptions.get(typeUrl)?.owed
+          const added = Array.from(model.subscriptions.get(typeUrl)?.owed ?? []).filter(
+            (name) => old?.has(name) !== true
+          )
+          asked.set(typeUrl, new Set([...(asked.get(typeUrl) ?? []), ...added]))
+        }
+        // What came to be, or went, since it was asked for may be answered in the round after.
+        if (isChange(input)) asked.clear()
+        for (const [typeUrl, { owed, unanswered }] of model.subscriptions) {
+          const isWaiting =
+            model.resources !== undefined &&
+            (unanswered ||
+              isAnswered(
+                model,
+                typeUrl,
+                Array.from(asked.get(typeUrl) ?? []).filter((name) => owed.has(name))
+              ) ||
+              updatesOf(model, typeUrl).length > 0)
+          if (!isWaiting) waiting.delete(typeUrl)
+          else if (!waiting.has(typeUrl))
+            waiting.set(typeUrl, { since: undefined, before: new Map(), counts: new Map() })
+        }
+      }
+    }
+  }
+})

@@ -1,0 +1,45 @@
+/**
+ * ★ No response without a request or a change: a NACK causes no resend.
+ *
+ * @since 0.1.0
+ */
+import { areIn } from "../States.js"
+import type { Invariant } from "./StreamInvariant.js"
+import { following } from "./Walk.js"
+import { ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+
+/**
+ * A response is sent because the client asked or because something changed; a NACK is no reason.
+ *
+ * @since 0.1.0
+ */
+export const nothingWithoutReason: Invariant = following({
+  sentence: "nothing is sent but for a question or a change: a NACK never causes a resend by itself",
+  follow: (history) => ({
+    check: ({ ahead, known, model, send, states, taken, updates, vanished, warming, pending }) => {
+      const { response, typeUrl } = send
+      const subscription = model.subscriptions.get(typeUrl)
+      const isReason =
+        subscription === undefined ||
+        send.isPart ||
+        subscription.unanswered ||
+        subscription.owed.size > 0 ||
+        pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
+        // What it is of an older state may have become what the client has.
+        (updates.length > 0 && states.reached([], (state) => areIn(updates, typeUrl, state)).length > 0) ||
+        (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
+        response.heartbeats.length > 0 ||
+        // What is taken away first is said not to exist then.
+        response.absent.some((name) => name.endsWith("/") || taken.has(`${typeUrl} ${name}`)) ||
+        response.removed.some((name) => vanished.has(`${typeUrl} ${name}`) || known.has(`${typeUrl} ${name}`)) ||
+        (typeUrl === ClusterLoadAssignment.typeUrl && response.removed.some((name) => warming.has(name))) ||
+        response.resources.some(
+          (resource) =>
+            vanished.has(`${typeUrl} ${resource.name}`) ||
+            ahead.has(`${typeUrl} ${resource.name}`) ||
+            (typeUrl === ClusterLoadAssignment.typeUrl && warming.has(resource.name))
+        )
+      return isReason ? undefined : `${shortNameOf(typeUrl)} was sent for no reason`
+    }
+  })
+})

@@ -1,0 +1,34 @@
+/**
+ * Only what is subscribed to is sent.
+ *
+ * @since 0.1.0
+ */
+import type { Invariant } from "./StreamInvariant.js"
+import { following } from "./Walk.js"
+import { shortNameOf } from "@effect-xds/proto/ResourceType"
+
+/**
+ * Nobody is sent a type that was not asked for.
+ *
+ * @since 0.1.0
+ */
+export const onlyWhatWasAskedFor: Invariant = following({
+  sentence: "only types that were asked for are sent, and of them only resources that are subscribed to",
+  follow: () => ({
+    check: ({ model, send }) => {
+      const subscription = model.subscriptions.get(send.typeUrl)
+      if (subscription === undefined) return `${shortNameOf(send.typeUrl)} was never asked for`
+      const isWildcard = subscription.wildcard !== "none" && !model.wildcardOff.has(send.typeUrl)
+      const extra = [...send.response.resources, ...send.response.heartbeats].filter(
+        (resource) =>
+          !isWildcard &&
+          // Under a `*` that matches nothing, a name just given up is answered with what there is.
+          !subscription.owed.has(resource.name) &&
+          ![resource.name, ...(send.response.aliases.get(resource.name) ?? [])].some((name) =>
+            subscription.names.has(name)
+          )
+      )
+      return extra.length === 0 ? undefined : `${extra.map((each) => each.name).join(", ")} not subscribed to`
+    }
+  })
+})

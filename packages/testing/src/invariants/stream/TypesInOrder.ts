@@ -1,0 +1,53 @@
+/**
+ * ★ The order of types on an aggregated stream.
+ *
+ * @since 0.1.0
+ */
+import type { States } from "../States.js"
+import { areGone, areIn } from "../States.js"
+import type { Invariant } from "./StreamInvariant.js"
+import { following } from "./Walk.js"
+import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
+
+/**
+ * Make before break, on aggregated streams.
+ *
+ * @since 0.1.0
+ */
+export const typesInOrder: Invariant = following({
+  sentence:
+    "on an aggregated stream what changed is of a state of the group whose types before it have gone out, deletions of one whose changes all have",
+  follow: (history) =>
+    history.options.typeUrl !== undefined
+      ? undefined
+      : {
+          check: ({ model, removes, send, states, subscription, updates }) => {
+            const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
+            // Answers are never held back, so they come when they come; and so does what corrects a rejected response.
+            if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
+            if (send.isCorrection) return undefined
+            // A TTL is renewed when it is due.
+            const renewed = [...send.response.resources, ...send.response.heartbeats]
+            if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined
+            const others = Array.from(model.subscriptions)
+              // What was just asked for is an answer, too.
+              .filter(([typeUrl, each]) => typeUrl !== send.typeUrl && !each.unanswered)
+              .map(([typeUrl]) => typeUrl)
+            const isSome = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) => {
+              const counts = states.reached(before, isOf)
+              return counts.length === 0 || counts.some((count) => count !== undefined)
+            }
+            /** The first type that has not come to any state that the response can be of. */
+            const behind = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) =>
+              isSome(before, isOf) ? undefined : (before.find((typeUrl) => !isSome([typeUrl], isOf)) ?? before[0])
+            const first = others.filter((typeUrl) => order(typeUrl) < order(send.typeUrl))
+            const one = shortNameOf(send.typeUrl)
+            const early = updates.length > 0 ? behind(first, (state) => areIn(updates, send.typeUrl, state)) : undefined
+            if (early !== undefined) return `${one} before ${shortNameOf(early)}`
+            const late =
+              removes.length > 0 ? behind(others, (state) => areGone(removes, send.typeUrl, state)) : undefined
+            if (late !== undefined) return `${one} deletes before ${shortNameOf(late)} is up to date`
+            return undefined
+          }
+        }
+})

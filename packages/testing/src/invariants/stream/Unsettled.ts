@@ -1,0 +1,59 @@
+/**
+ * What a quiet stream still owes its client.
+ *
+ * @since 0.1.0
+ */
+import * as ReferenceClients from "../../reference/ReferenceClient.js"
+import type { ReferenceClient } from "../../reference/ReferenceClient.js"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import { byTypeUrl, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+
+/**
+ * Whether a client that has become quiet holds what it should: every name is delivered or known not to exist, nothing
+ * is stale, and no cluster waits for an assignment that there is.
+ *
+ * @since 0.1.0
+ */
+export const unsettled = (
+  client: ReferenceClient,
+  group: ResourceGroup,
+  wildcardOff: ReadonlySet<string>
+): ReadonlyArray<string> => {
+  const problems: Array<string> = []
+  for (const [typeUrl, interest] of client.interests) {
+    const type = shortNameOf(typeUrl)
+    const existing = ResourceGroups.all(group).filter((resource) => resource.typeUrl === typeUrl)
+    const served = wildcardOff.has(typeUrl) ? { ...interest, wildcard: "none" as const } : interest
+    const isIncremental = client.protocol === "Incremental"
+    const led = (name: string) => (isIncremental ? ReferenceModel.ledTo(existing, typeUrl, name) : undefined)
+    const asked = new Set(Array.from(interest.names, (name) => led(name)?.name ?? name))
+    const expected = existing.filter(({ name }) => served.wildcard !== "none" || asked.has(name))
+    for (const resource of expected) {
+      const held = interest.held.get(resource.name)
+      if (held === undefined) problems.push(`${type} ${resource.name} was not delivered`)
+      else if (held.fingerprint !== resource.fingerprint) problems.push(`${type} ${resource.name} is stale`)
+      const isAsked = served.wildcard !== "none" || interest.names.has(resource.name)
+      if (typeUrl === ClusterLoadAssignment.typeUrl && isAsked && client.warming.has(resource.name)) {
+        problems.push(`${type} ${resource.name} was not sent after its cluster`)
+      }
+    }
+    const isTold = isIncremental || byTypeUrl(typeUrl)?.family === "full-state"
+    for (const [name, resource] of interest.held) {
+      if (!ReferenceClients.wants(served, resource)) continue
+      const isStillThere = existing.some((resource) => resource.name === name)
+      if (isTold && !isStillThere) problems.push(`${type} ${name} is held although it is gone`)
+      else if (isIncremental && !expected.some((each) => each.name === name)) {
+        problems.push(`${type} ${name} is held although what was asked for leads elsewhere`)
+      }
+    }
+    if (client.protocol === "StateOfTheWorld") continue
+    for (const name of interest.names) {
+      const exists = led(name) !== undefined
+      if (!exists && !interest.missing.has(name)) problems.push(`${type} ${name}: the client still waits for it`)
+      if (exists && interest.missing.has(name)) problems.push(`${type} ${name} is taken for missing`)
+    }
+  }
+  return problems
+}

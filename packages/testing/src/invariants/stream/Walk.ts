@@ -1,0 +1,217 @@
+/**
+ * A walk through a history beside the reference model: many rules are checked in one.
+ *
+ * @since 0.1.0
+ */
+import { States } from "../States.js"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
+import { type Invariant, type History, type Send, isChange, sendsOf, atStep } from "./StreamInvariant.js"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import type { Input } from "@effect-xds/core/server/ServerStream"
+import type { Request } from "@effect-xds/core/wire/Request"
+import { byTypeUrl, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+
+/**
+ * What looks at each response of a walk through a history.
+ *
+ * @since 0.1.0
+ */
+export interface Follower {
+  readonly check: (look: Look) => string | undefined
+  /** After each input. */
+  readonly after?: (model: ReferenceModel.ReferenceModel, before: ReferenceModel.ReferenceModel, input: Input) => void
+}
+
+/** An invariant of what a walk shows: many of them can be checked in one. */
+interface Following extends Invariant {
+  /** `undefined`: the invariant is not of such streams. */
+  readonly follow: (history: History) => Follower | undefined
+}
+
+/** @since 0.1.0 */
+export const following = (rule: Pick<Following, "sentence" | "follow">): Following => ({
+  ...rule,
+  check: (history) => {
+    const follower = rule.follow(history)
+    return follower === undefined ? [] : (follow(history, [follower])[0] ?? [])
+  }
+})
+
+/** @since 0.1.0 */
+export const isFollowing = (invariant: Invariant): invariant is Following => "follow" in invariant
+
+/**
+ * What is to be sent of a type because it changed, and not because it was asked for.
+ *
+ * @since 0.1.0
+ */
+export const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): ReadonlyArray<string> =>
+  ReferenceModel.pending(model, typeUrl).updates.filter((name) => !ReferenceModel.isAskedFor(model, typeUrl, name))
+
+/** Whether a request may change what is asked for. */
+const hasNames = (request: Request): boolean =>
+  request._tag === "StateOfTheWorld" ||
+  request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length > 0
+
+/** What is known at a response, before it counts. */
+interface Look {
+  readonly now: number
+  readonly model: ReferenceModel.ReferenceModel
+  readonly subscription: ReferenceModel.Subscription | undefined
+  /** `isCorrection`: the client rejected the response of the type before it; `isPart`: it is a later part of one. */
+  readonly send: Send & { readonly isCorrection: boolean; readonly isPart: boolean }
+  /** What it has that is new to the client. */
+  readonly updates: ReadonlyArray<Resource>
+  /** What it takes away from the client. */
+  readonly removes: ReadonlyArray<string>
+  /** What the client would have to be sent of the type. */
+  readonly pending: ReferenceModel.Pending
+  readonly states: States
+  /** `<type URL> <name>` of what was gone at some time since it was sent: it may be sent again. */
+  readonly vanished: ReadonlySet<string>
+  /** The same for what was sent ahead of other changes of the type because it was asked for: it may be sent again with them. */
+  readonly ahead: ReadonlySet<string>
+  /** The same for what the client was sent, by name and alias, and was not taken away. */
+  readonly known: ReadonlySet<string>
+  /** The same for what the last response of the type took away. */
+  readonly taken: ReadonlySet<string>
+  /** Names of assignments whose cluster was sent. */
+  readonly warming: ReadonlySet<string>
+  /** `<type URL> <nonce>` of what was rejected. */
+  readonly rejected: ReadonlySet<string>
+}
+
+/**
+ * Walks a history with a model that knows what the client was sent and asked for, and looks at each response before it counts;
+ * and at the model after each input. By follower: what is wrong, of a step the first.
+ *
+ * @since 0.1.0
+ */
+export const follow = (history: History, followers: ReadonlyArray<Follower>): ReadonlyArray<ReadonlyArray<string>> => {
+  const found = followers.map((): Array<string> => [])
+  const isIncremental = history.options.protocol === "Incremental"
+  const isAggregated = history.options.typeUrl === undefined
+  let model = ReferenceModel.make(history.options.protocol, history.options.wildcardOff)
+  const vanished = new Set<string>()
+  const ahead = new Set<string>()
+  const known = new Set<string>()
+  const taken = new Set<string>()
+  const warming = new Set<string>()
+  const rejected = new Set<string>()
+  const states = new States()
+  /** `<type URL> <name>` of what is there and was asked for, and was not in the answer, which was of an older state. */
+  const later = new Set<string>()
+  /** By type: the nonce of the last response, and whether it was rejected. */
+  const last = new Map<string, { readonly nonce: string; readonly isRejected: boolean }>()
+  /** The last response. */
+  let latest: Look["send"] | undefined
+  let responses = 0
+  for (const [index, step] of history.steps.entries()) {
+    const { input, now } = step
+    const isWrong = new Set<Follower>()
+    const before = model
+    if (input._tag === "Request") {
+      ;[model] = ReferenceModel.step(model, input)
+      const { errorDetail, responseNonce, typeUrl } = input.request
+      if (errorDetail !== undefined) rejected.add(`${typeUrl} ${responseNonce}`)
+      const sent = last.get(typeUrl)
+      if (errorDetail !== undefined && sent?.nonce === responseNonce) last.set(typeUrl, { ...sent, isRejected: true })
+    }
+    if (isChange(input)) {
+      const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
+      ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
+      states.changed(resources)
+      for (const [typeUrl, { sent }] of model.subscriptions) {
+        for (const [name, { aliases }] of sent) {
+          const isThere = input.group !== undefined && ResourceGroups.get(input.group, { typeUrl, name }) !== undefined
+          if (!isThere) for (const each of [name, ...aliases]) vanished.add(`${typeUrl} ${each}`)
+        }
+      }
+    }
+    if (isAggregated && isChange(input)) states.look(model, responses, undefined)
+    if (isAggregated && input._tag === "Request" && hasNames(input.request)) {
+      states.look(model, responses, input.request.typeUrl)
+    }
+    for (const { after } of followers) after?.(model, before, input)
+    for (const send of sendsOf(step)) {
+      const { response, typeUrl } = send
+      const subscription = model.subscriptions.get(typeUrl)
+      const isAnswer = (subscription?.owed.size ?? 0) > 0
+      const pending = ReferenceModel.pending(model, typeUrl)
+      const updates = response.resources.filter(
+        ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
+      )
+      const isFullState = !isIncremental && byTypeUrl(typeUrl)?.family === "full-state"
+      const brought = new Set(response.resources.flatMap(({ name }) => [name, ...(response.aliases.get(name) ?? [])]))
+      const removes = Array.from(subscription?.sent.keys() ?? []).filter((name) =>
+        isFullState
+          ? pending.removals.includes(name) && !response.resources.some((each) => each.name === name)
+          : // An assignment that does not exist any more is answered at once when its cluster was sent.
+            response.removed.includes(name) &&
+            !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name)) &&
+            // What has its place comes with it.
+            subscription?.sent.get(name)?.asked.some((alias) => brought.has(alias)) !== true
+      )
+      const isPart = latest?.typeUrl === typeUrl && latest.response.next !== undefined
+      const isCorrection = last.get(typeUrl)?.isRejected === true || (isPart && latest?.isCorrection === true)
+      const look: Look = {
+        now,
+        model,
+        subscription,
+        send: { ...send, isCorrection, isPart },
+        updates: updates.filter(
+          ({ name }) =>
+            !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
+        ),
+        removes,
+        pending,
+        states,
+        vanished,
+        ahead,
+        known,
+        taken,
+        warming,
+        rejected
+      }
+      for (const [at, follower] of followers.entries()) {
+        if (isWrong.has(follower)) continue
+        const problem = follower.check(look)
+        if (problem === undefined) continue
+        isWrong.add(follower)
+        found[at]?.push(atStep(step, index, problem))
+      }
+      for (const { name } of response.resources) {
+        for (const each of [name, ...(response.aliases.get(name) ?? [])]) known.add(`${typeUrl} ${each}`)
+      }
+      if (!isPart) for (const each of taken) if (each.startsWith(`${typeUrl} `)) taken.delete(each)
+      for (const name of response.removed) {
+        known.delete(`${typeUrl} ${name}`)
+        taken.add(`${typeUrl} ${name}`)
+      }
+      latest = { ...send, isCorrection, isPart }
+      last.set(typeUrl, { nonce: send.nonce, isRejected: false })
+      for (const name of subscription?.owed ?? []) {
+        if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {
+          later.add(`${typeUrl} ${name}`)
+        }
+      }
+      for (const { name } of response.resources) later.delete(`${typeUrl} ${name}`)
+      model = ReferenceModel.observe(model, response, send.nonce)
+      for (const resource of response.resources) {
+        // Of an older state may be sent what is gone already.
+        const isThere =
+          model.resources?.some((each) => each.typeUrl === typeUrl && each.name === resource.name) ?? false
+        if (isThere) vanished.delete(`${typeUrl} ${resource.name}`)
+        else vanished.add(`${typeUrl} ${resource.name}`)
+        if (isAnswer) ahead.add(`${typeUrl} ${resource.name}`)
+        else ahead.delete(`${typeUrl} ${resource.name}`)
+        if (resource.assignment !== undefined) warming.add(resource.assignment)
+        if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
+      }
+      responses++
+      if (isAggregated) states.look(model, responses, typeUrl)
+    }
+  }
+  return found
+}

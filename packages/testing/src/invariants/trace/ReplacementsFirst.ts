@@ -1,0 +1,160 @@
+/**
+ * ★ Make before break.
+ *
+ * @since 0.1.0
+ */
+import type { StreamName } from "../Trace.js"
+import { Asked } from "./Asked.js"
+import { Stores } from "./Stores.js"
+import {
+  type TraceInvariant,
+  Table,
+  eachEvent,
+  isFullState,
+  requestIn,
+  responseIn,
+  keyOf,
+  orderOf,
+  inWords,
+  phaseDeadline
+} from "./TraceInvariant.js"
+
+/** Milliseconds after which what waits to be deleted may go first: twice the default of `phaseDeadline`. */
+const overdue = 2 * phaseDeadline
+
+/** What waits to be deleted on one stream. When the first of it is overdue, all the rest may go with it. */
+class WaitingRemovals {
+  readonly #keys = new Set<string>()
+  #since = Number.POSITIVE_INFINITY
+
+  add(key: string, now: number): void {
+    if (this.#keys.size === 0) this.#since = now
+    this.#keys.add(key)
+  }
+
+  delete(isOver: (key: string) => boolean): void {
+    for (const key of Array.from(this.#keys)) if (isOver(key)) this.#keys.delete(key)
+    if (this.#keys.size === 0) this.#since = Number.POSITIVE_INFINITY
+  }
+
+  hasPassed(now: number, milliseconds: number): boolean {
+    return now >= this.#since + milliseconds
+  }
+}
+
+/**
+ * Make before break.
+ *
+ * @since 0.1.0
+ */
+export const replacementsFirst: TraceInvariant = {
+  sentence: "on ADS no response refers to something removed before its replacement was sent",
+  check: (trace) => {
+    const stores = new Stores()
+    interface State {
+      /** What the client was sent and was not taken away from it: what each refers to. */
+      readonly held: Map<string, ReadonlyArray<string>>
+      /** What was taken away. */
+      readonly gone: Set<string>
+      /** What is to be taken away. */
+      readonly waiting: WaitingRemovals
+      readonly asked: Table<string, Asked>
+    }
+    const states = new Table<number, State>(() => ({
+      held: new Map(),
+      gone: new Set(),
+      waiting: new WaitingRemovals(),
+      asked: new Table(() => new Asked())
+    }))
+    /** Those that a server knows of. */
+    const streams = new Map<number, StreamName>()
+    /** How far the clocks of servers are ahead. */
+    const jumps = new Table<string, number>(() => 0)
+    return eachEvent(trace, (event) => {
+      stores.read(event)
+      if (event._tag === "Fault" && event.fault._tag === "ClockJump") {
+        jumps.set(event.fault.host, jumps.of(event.fault.host) + Math.max(0, event.fault.by))
+      }
+      if (event._tag === "Stored") {
+        for (const { client, id, protocol, server } of streams.values()) {
+          if (server !== event.server || stores.groupOf(client) !== event.group) continue
+          const { held, waiting } = states.of(id)
+          const store = stores.held(server, event.group)
+          for (const key of Array.from(held.keys())) {
+            if (store?.has(key) === true) continue
+            waiting.add(key, event.at + jumps.of(server))
+            // State of the world does not tell that such a thing is gone: one that comes back is a new one.
+            if (protocol === "StateOfTheWorld" && !isFullState(key.slice(0, key.indexOf(" ")))) held.delete(key)
+          }
+        }
+      }
+      if (!("stream" in event) || event.stream.typeUrl !== undefined) return undefined
+      const { id, protocol, server } = event.stream
+      if (event._tag === "Opened" && event.side === "server") streams.set(id, event.stream)
+      if (event._tag === "Ended" && event.side === "server") {
+        states.delete(id)
+        streams.delete(id)
+      }
+      const state = states.of(id)
+      const request = requestIn(event, "Received")
+      if (request !== undefined) {
+        const asked = state.asked.of(request.typeUrl)
+        asked.read(request, protocol)
+        for (const key of Array.from(state.held.keys())) {
+          const name = key.slice(request.typeUrl.length + 1)
+          if (key.startsWith(`${request.typeUrl} `) && !asked.wants(name)) state.held.delete(key)
+        }
+      }
+      const response = responseIn(event, "Sent")
+      if (response === undefined) return undefined
+      const { removed, resources, typeUrl } = response
+      const group = stores.groupOf(event.stream.client)
+      const store = stores.held(server, group)
+      const asked = state.asked.of(typeUrl)
+      const taken = new Set(removed.map((name) => keyOf(typeUrl, name)))
+      if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
+        const present = new Set(resources.map(({ name }) => keyOf(typeUrl, name)))
+        for (const key of state.held.keys()) {
+          if (key.startsWith(`${typeUrl} `) && !present.has(key)) taken.add(key)
+        }
+      }
+      const isOverdue = state.waiting.hasPassed(event.at + jumps.of(server), overdue)
+      let problem: string | undefined
+      for (const { name, refersTo } of resources) {
+        const key = keyOf(typeUrl, name)
+        state.gone.delete(key)
+        state.held.set(key, refersTo)
+      }
+      for (const { name, refersTo } of resources) {
+        // What was asked for is answered at once, and what goes out with an overdue deletion is ahead of its turn.
+        if (isOverdue || asked.isRecent(name)) continue
+        for (const to of refersTo) {
+          // Of types that come after, the new one is on its way.
+          if (orderOf(typeUrl) < orderOf(to.slice(0, to.indexOf(" ")))) continue
+          if (state.gone.has(to) && store?.has(to) === true) {
+            problem = `stream ${id}: ${inWords(typeUrl, name)} refers to ${to.slice(to.lastIndexOf("/") + 1)}, which was taken away and is there again`
+          }
+        }
+      }
+      for (const key of taken) {
+        const wasHeld = state.held.delete(key)
+        state.gone.add(key)
+        if (!wasHeld || isOverdue) continue
+        for (const [from, refersTo] of state.held) {
+          if (!refersTo.includes(key)) continue
+          const now = store?.get(from)
+          if (now !== undefined && now.refersTo.includes(key)) continue
+          const fromType = from.slice(0, from.indexOf(" "))
+          // Deletions go backwards, so that of two that go, a route goes before its listener.
+          if (now === undefined && orderOf(fromType) < orderOf(typeUrl)) continue
+          // State of the world does not tell that such a thing is gone.
+          if (now === undefined && protocol === "StateOfTheWorld" && !isFullState(fromType)) continue
+          problem = `stream ${id}: ${inWords(typeUrl, key.slice(typeUrl.length + 1))} is removed while ${from.slice(from.lastIndexOf("/") + 1)} still refers to it for the client`
+        }
+      }
+      state.waiting.delete((key) => key.startsWith(`${typeUrl} `) && (!state.held.has(key) || store?.has(key) === true))
+      asked.recent.clear()
+      return problem
+    })
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * A rule of a trace, and how a check reads the trace.
+ *
+ * @since 0.1.0
+ */
+import type { Event, Message, Trace } from "../Trace.js"
+import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
+
+/**
+ * A rule and its check: what breaks it, in words; nothing if it holds.
+ *
+ * @since 0.1.0
+ */
+export interface TraceInvariant {
+  readonly sentence: string
+  readonly check: (trace: Trace) => ReadonlyArray<string>
+}
+
+/** @since 0.1.0 */
+export type Request = Extract<Message, { readonly _tag: "Request" }>
+
+/** @since 0.1.0 */
+export type Response = Extract<Message, { readonly _tag: "Response" }>
+
+/** @since 0.1.0 */
+export const keyOf = (typeUrl: string, name: string): string => `${typeUrl} ${name}`
+
+/** @since 0.1.0 */
+export const inWords = (typeUrl: string, name: string): string => `${shortNameOf(typeUrl)} ${name}`
+
+/** @since 0.1.0 */
+export const isFullState = (typeUrl: string): boolean => byTypeUrl(typeUrl)?.family === "full-state"
+
+/**
+ * Goes through a trace; what a step says is a problem, told with its time.
+ *
+ * @since 0.1.0
+ */
+export const eachEvent = (trace: Trace, step: (event: Event) => string | undefined): ReadonlyArray<string> =>
+  trace.flatMap((event) => {
+    const problem = step(event)
+    return problem === undefined ? [] : [`at ${(event.at / 1000).toFixed(3)} s: ${problem}`]
+  })
+
+/**
+ * A map that makes what is not there yet.
+ *
+ * @since 0.1.0
+ */
+export class Table<K, V> extends Map<K, V> {
+  constructor(private readonly make: () => V) {
+    super()
+  }
+  of(key: K): V {
+    const known = this.get(key)
+    if (known !== undefined) return known
+    const made = this.make()
+    this.set(key, made)
+    return made
+  }
+}
+
+/** @since 0.1.0 */
+export const requestIn = (event: Event, tag: "Sent" | "Received"): Request | undefined =>
+  event._tag === tag && event.message._tag === "Request" ? event.message : undefined
+
+/** @since 0.1.0 */
+export const responseIn = (event: Event, tag: "Sent" | "Received"): Response | undefined =>
+  event._tag === tag && event.message._tag === "Response" ? event.message : undefined
+
+/**
+ * The place of a type on an aggregated stream.
+ *
+ * @since 0.1.0
+ */
+export const orderOf = (typeUrl: string): number => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
+
+/**
+ * Milliseconds for which a phase waits for an ACK: the default of `phaseDeadline`.
+ *
+ * @since 0.1.0
+ */
+export const phaseDeadline = 5_000
