@@ -1921,11 +1921,11 @@ const routing = [
     by: "packages/routing/test/channel.test.ts"
   },
   {
-    fault: "pickers of a tree have the shapes that policies gave them",
-    file: "packages/routing/src/Tree.ts",
-    line: "picker: uniform(output.picker)",
-    becomes: "picker: output.picker",
-    by: "packages/routing/test/channel.test.ts"
+    fault: "a limit looks at a counter that was forgotten",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "if (this.counter?.isForgotten !== false)",
+    becomes: "if (this.counter === undefined)",
+    by: "packages/routing/test/compiledPicker.test.ts"
   },
   {
     fault: "names that no call holds are kept for ever",
@@ -1971,23 +1971,23 @@ const routing = [
   },
   {
     fault: "a ring does not wrap",
-    file: "packages/routing/src/Picker.ts",
+    file: "packages/routing/src/CompiledPicker.ts",
     line: "return low === hashes.length ? 0 : low",
     becomes: "return Math.min(low, hashes.length - 1)",
     by: "packages/routing/test/policies.vectors.test.ts"
   },
   {
     fault: "the least request of equals is the last that was drawn",
-    file: "packages/routing/src/Picker.ts",
+    file: "packages/routing/src/CompiledPicker.ts",
     line: "if (count >= fewest) continue",
     becomes: "if (count > fewest) continue",
     by: "packages/routing/test/policies.vectors.test.ts"
   },
   {
     fault: "one call too many is in flight",
-    file: "packages/routing/src/Picker.ts",
-    line: "counters.count(inFlight) < maxRequests",
-    becomes: "counters.count(inFlight) <= maxRequests",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "this.held.count() < this.maxRequests",
+    becomes: "this.held.count() <= this.maxRequests",
     by: "packages/routing/test/policies.vectors.test.ts"
   },
   {
@@ -2164,9 +2164,9 @@ const discovery = [
   },
   {
     fault: "a share within another is drawn with the same number",
-    file: "packages/routing/src/Picker.ts",
-    line: "const place = shares === 0 ? DRAW_SHARE : DRAW_NESTED_SHARE + shares",
-    becomes: "const place = DRAW_SHARE",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "this.place = way.shares === 0 ? DRAW_SHARE : DRAW_NESTED_SHARE + way.shares",
+    becomes: "this.place = DRAW_SHARE",
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
@@ -3395,14 +3395,14 @@ export const mutations = [
   },
   {
     fault: "a connection server may have any number of streams",
-    file: "packages/transport-connect/src/internal/Calls.ts",
+    file: "packages/transport-connect/src/server/Calls.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "if (this.#open.size >= maxStreams) {",
     becomes: "if (this.#open.size > maxStreams) {"
   },
   {
     fault: "one address may have any number of streams",
-    file: "packages/transport-connect/src/internal/Calls.ts",
+    file: "packages/transport-connect/src/server/Calls.ts",
     by: "packages/transport-connect/test/ConnectServer.test.ts",
     line: "(this.#perHost.get(host) ?? 0) >= maxStreamsPerPeer",
     becomes: "(this.#perHost.get(host) ?? 0) > maxStreamsPerPeer"
@@ -3430,7 +3430,7 @@ export const mutations = [
   },
   {
     fault: "a gRPC request may have any size",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test",
     line: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, sieve)",
     becomes: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes * 1_000, this.#onMessage, sieve)"
@@ -3444,7 +3444,7 @@ export const mutations = [
   },
   {
     fault: "a Connect request may be as large as one of gRPC",
-    file: "packages/transport-connect/src/internal/ConnectRoutes.ts",
+    file: "packages/transport-connect/src/server/ConnectRoutes.ts",
     by: "packages/transport-connect/test",
     line: "Math.min(maxRequestBytes, maxWholeRequestBytes)",
     becomes: "maxRequestBytes"
@@ -3458,7 +3458,7 @@ export const mutations = [
   },
   {
     fault: "a request in JSON that is too large is parsed as a whole",
-    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    file: "packages/transport-connect/src/server/WholeRequests.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
     line: "if (isTooLarge && isJson && !isCompressed) throw tooLarge(maxBytes)",
     becomes: ""
@@ -3486,7 +3486,7 @@ export const mutations = [
   },
   {
     fault: "a message of a stream in JSON that comes in pieces is wrapped with its last piece only",
-    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    file: "packages/transport-connect/src/server/WholeRequests.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
     line: "else text.push(piece)",
     becomes: "else text = [piece]"
@@ -3710,21 +3710,21 @@ export const mutations = [
   },
   {
     fault: "what comes for a turn that is over is taken from the socket nevertheless",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "      this.intake.hold()\n",
     becomes: ""
   },
   {
     fault: "a connection that is held goes on with the first stream that lets go",
-    file: "packages/transport-connect/src/internal/Intake.ts",
+    file: "packages/transport-connect/src/server/Intake.ts",
     by: "packages/transport-connect/test/Intake.test.ts",
     line: "if (this.#holders === 0 && !this.session.destroyed)",
     becomes: "if (!this.session.destroyed)"
   },
   {
     fault: "the window of a stream that is not read is not counted",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "const window = this.#paused ? streamWindow : 0",
     becomes: "const window = 0"
@@ -4218,35 +4218,35 @@ export const mutations = [
   },
   {
     fault: "what a stream held stays in the budget when it holds nothing any more",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "if (held === 0 && !this.#isCounted) return",
     becomes: "if (held === 0) return"
   },
   {
     fault: "what a stream holds is thought to be in no budget",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "this.#isCounted = held > 0",
     becomes: "this.#isCounted = false"
   },
   {
     fault: "a large chunk is read beyond the turn like a short one",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "return isShort ? turns.isLate() : turns.isOver()",
     becomes: "return turns.isLate()"
   },
   {
     fault: "what comes in a large chunk is handed over beyond the turn",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "this.#isShort = chunk.length <= shortChunk",
     becomes: "this.#isShort = true"
   },
   {
     fault: "a short chunk waits for another turn like a large one",
-    file: "packages/transport-connect/src/internal/GrpcStream.ts",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "return isShort ? turns.isLate() : turns.isOver()",
     becomes: "return turns.isOver()"
@@ -4408,14 +4408,14 @@ export const mutations = [
   },
   {
     fault: "Connect: the last message of a stream that rests is counted for ever",
-    file: "packages/transport-connect/src/internal/WholeRequests.ts",
+    file: "packages/transport-connect/src/server/WholeRequests.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
     line: "onHeld(left > 0 ? size : 0)",
     becomes: "onHeld(size)"
   },
   {
     fault: "Connect: what waits in a stream is in no count",
-    file: "packages/transport-connect/src/internal/ConnectStream.ts",
+    file: "packages/transport-connect/src/server/ConnectStream.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
     line: "this.shared.held.set(this, streamWindow)",
     becomes: ""

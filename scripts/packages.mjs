@@ -191,7 +191,13 @@ const exportsOf = ({ files, folder, json }) => {
     optional ? [peer] : []
   )
   const needsPeer = (file) => peers.some((peer) => readText(folder, file).includes(` from "${peer}"`))
-  const closed = files.filter((file) => /^dist\/internal\/.*\.js$/.test(file)).map((file) => file.slice(5, -3))
+  // `"./internal/*": null`
+  const shut = Object.entries(json.exports).flatMap(([key, target]) =>
+    target === null ? [`dist/${key.slice(2).replace("*", "")}`] : []
+  )
+  const closed = files
+    .filter((file) => file.endsWith(".js") && shut.some((folder) => file.startsWith(folder)))
+    .map((file) => file.slice(5, -3))
   for (const [key, target] of Object.entries(json.exports)) {
     if (target === null || key === "./package.json") continue
     const [before, after] = target.default.slice(2).split("*")

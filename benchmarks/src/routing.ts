@@ -7,6 +7,7 @@ import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v
 import {
   CallCounters,
   CallHeaders,
+  CompiledPicker,
   Endpoint,
   PathMatcher,
   Picker,
@@ -191,29 +192,28 @@ for (const [pattern, called] of Object.entries(patterns)) {
 }
 for (const count of [1_000, 200_000, 2_000_000]) print(`one load among ${count} objects`, loadAmong(count) / 1_000)
 
-const connected = (address: string): Picker.Picker =>
-  Picker.uniform({ _tag: "Connected", address, endpoint: Endpoint.make([address]) })
+const connected = (address: string): Picker.Picker => ({
+  _tag: "Connected",
+  address,
+  endpoint: Endpoint.make([address])
+})
 const localities = Array.from({ length: 4 }, (_, locality): readonly [number, Picker.Picker] => [
   1 + locality,
-  Picker.uniform({
-    _tag: "RoundRobin",
-    turns: `turns-${locality}`,
-    children: Array.from({ length: 25 }, (_, at) => connected(`10.0.${locality}.${at}:80`))
-  })
+  { _tag: "RoundRobin", children: Array.from({ length: 25 }, (_, at) => connected(`10.0.${locality}.${at}:80`)) }
 ])
-const limited = Picker.uniform({
+const limited: Picker.Picker = {
   _tag: "Limited",
   cluster: "c0",
   drops: [],
   inFlight: "c0",
   maxRequests: 1_024,
-  child: Picker.uniform(Picker.weighted(localities))
-})
-/** As a tree of policies gives it. */
-const tree = Picker.uniform({ _tag: "ByName", children: new Map([["c0", limited]]) })
+  child: Picker.weighted(localities)
+}
 const counters = new CallCounters.CallCounters()
+/** As a tree of policies gives it, and as calls use it. */
+const tree = CompiledPicker.make({ _tag: "ByName", children: new Map([["c0", limited]]) }, counters)
 const pickCall = { path: "/s/m", headers, draw, cluster: "c0", hash: undefined }
-const ourPick = () => Picker.pick(tree, pickCall, counters)
+const ourPick = () => tree.pick(pickCall)
 /** With all that is counted of a call from its pick to its end. */
 const ourCall = () => {
   const pick = ourPick()

@@ -5,6 +5,7 @@ import * as HealthFlags from "@effect-xds/discovery/HealthFlags"
 import { Members } from "@effect-xds/discovery-node/Members"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Routed from "@effect-xds/routing/Cluster"
 import * as Picker from "@effect-xds/routing/Picker"
@@ -81,15 +82,10 @@ const pickerOf = ({ assignment }: Members): Picker.Picker => {
 
 const picking = (members: Members): ((draw: (n: number) => number) => HostSet.Member | undefined) => {
   const picker = pickerOf(members)
-  const turns = new Map<string, number>()
-  const turn = (name: string, start: number): number => {
-    const at = turns.get(name) ?? start
-    turns.set(name, at + 1)
-    return at
-  }
+  const counters = new CallCounters()
   const call = { path: "/s/m", headers: CallHeaders.empty, cluster: "c", hash: undefined }
   return (draw) => {
-    const picked = Picker.pick(picker, { ...call, draw }, { turn, count: () => 0 })
+    const picked = Picker.pick(picker, { ...call, draw }, counters)
     if (picked._tag !== "Complete") return undefined
     return members.all.find(({ host }) => host.address === picked.address)
   }

@@ -1,10 +1,11 @@
 /**
- * What is counted while calls go on: whose turn it is, and how many calls hold a name. Owned by who makes the calls; the
- * counters of circuit breakers are to be shared by all channels of a process.
+ * What is counted while calls go on: how many calls hold a name. Owned by who makes the calls; the counters of circuit
+ * breakers are to be shared by all channels of a process.
  *
  * @since 0.1.0
  */
-import type { Counters } from "./Picker.js"
+import type { Compiled } from "./CompiledPicker.js"
+import type { Counter, Counters } from "./Picker.js"
 
 /**
  * Counters.
@@ -12,23 +13,19 @@ import type { Counters } from "./Picker.js"
  * @since 0.1.0
  */
 export class CallCounters implements Counters {
-  private readonly turns = new Map<string, Cell>()
+  readonly compiled: Compiled = new WeakMap()
   private readonly counts = new Map<string, Cell>()
   /** Names that no call holds, of those in `counts`. */
   private free = 0
 
-  readonly turn = (name: string, start: number): number => {
-    const cell = this.turns.get(name)
-    if (cell !== undefined) return cell.value++
-    if (this.turns.size >= maxTurns) {
-      // The oldest picker is the least likely to be in use.
-      for (const oldest of this.turns.keys()) {
-        this.turns.delete(oldest)
-        break
-      }
-    }
-    this.turns.set(name, { value: start + 1 })
-    return start
+  readonly calls = (name: string): Counter => {
+    const known = this.counts.get(name)
+    if (known !== undefined) return known
+    this.forget()
+    const cell = { value: 0, isForgotten: false }
+    this.counts.set(name, cell)
+    this.free++
+    return cell
   }
 
   readonly count = (name: string): number => this.counts.get(name)?.value ?? 0
@@ -37,7 +34,7 @@ export class CallCounters implements Counters {
   readonly hold = (names: ReadonlyArray<string>): void => {
     for (const name of names) {
       const cell = this.counts.get(name)
-      if (cell === undefined) this.counts.set(name, { value: 1 })
+      if (cell === undefined) this.counts.set(name, { value: 1, isForgotten: false })
       else if (cell.value++ === 0) this.free--
     }
   }
@@ -49,9 +46,7 @@ export class CallCounters implements Counters {
       if (cell === undefined || cell.value === 0) continue
       if (--cell.value === 0) this.free++
     }
-    if (this.free <= maxFree) return
-    for (const [name, { value }] of this.counts) if (value === 0) this.counts.delete(name)
-    this.free = 0
+    this.forget()
   }
 
   /** Names that are kept: those that calls hold, and a thousand others at most. */
@@ -63,15 +58,23 @@ export class CallCounters implements Counters {
   get held(): number {
     return this.counts.size - this.free
   }
+
+  private forget(): void {
+    if (this.free <= maxFree) return
+    for (const [name, cell] of this.counts) {
+      if (cell.value > 0) continue
+      cell.isForgotten = true
+      this.counts.delete(name)
+    }
+    this.free = 0
+  }
 }
 
 /** Changed in its place: a number in a map is looked up twice, and one that goes and comes again moves all of it. */
 interface Cell {
   value: number
+  isForgotten: boolean
 }
 
 /** Names that no call holds and that are kept for the next call. */
 const maxFree = 1_000
-
-/** Pickers whose turn is remembered. */
-const maxTurns = 10_000

@@ -31,13 +31,13 @@ export const at = (self: Draw, n: number): number => {
 export const after = (self: Draw, from: number): Draw => (from === 0 ? self : (n) => self(from + n))
 
 /**
- * Of shares, each with the sum of the weights up to it, the first whose `end` is above what was drawn; the last if none
- * is, `undefined` if there are none.
+ * Of shares, each with the sum of the weights up to it, the place of the first whose `end` is above what was drawn; of the
+ * last if none is, -1 if there are none.
  *
  * @param drawn from 0 up to the sum
  * @since 0.1.0
  */
-export const share = <A extends { readonly end: number }>(shares: ReadonlyArray<A>, drawn: number): A | undefined => {
+export const share = (shares: ReadonlyArray<{ readonly end: number }>, drawn: number): number => {
   let low = 0
   let high = shares.length - 1
   while (low < high) {
@@ -45,5 +45,5 @@ export const share = <A extends { readonly end: number }>(shares: ReadonlyArray<
     if ((shares[middle]?.end ?? 0) > drawn) high = middle
     else low = middle + 1
   }
-  return shares[low]
+  return high
 }

@@ -187,5 +187,5 @@ export const cluster = (self: Clusters, draw: Draws.Draw): Target | { readonly c
   if (self._tag === "Cluster") return self
   const { sum, targets } = self
   // Weights are at least 1 and add up to at least 1, so there is a first target.
-  return Draws.share(targets, Draws.at(draw, 0) * sum) ?? { cluster: "" }
+  return targets[Draws.share(targets, Draws.at(draw, 0) * sum)] ?? { cluster: "" }
 }

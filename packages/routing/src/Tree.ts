@@ -11,7 +11,7 @@
 import type { Connectivity } from "./Connectivity.js"
 import type { Address, Endpoint } from "./Endpoint.js"
 import type { Picker } from "./Picker.js"
-import { queue, uniform } from "./Picker.js"
+import { queue } from "./Picker.js"
 import type { Configured, Context, Definition, Input as PolicyInput, Output as PolicyOutput } from "./Policy.js"
 
 /**
@@ -226,7 +226,7 @@ const withDeadline = (node: Node): Node => {
 const carryOut = (run: Run, node: Node, output: PolicyOutput): Fed => {
   switch (output._tag) {
     case "State": {
-      const told = { state: output.state, picker: uniform(output.picker) }
+      const told = { state: output.state, picker: output.picker }
       return { node: { ...node, told }, said: [told] }
     }
     case "Create":

@@ -26,18 +26,11 @@ export const callWith = (call: Partial<PickCall> = {}): PickCall => ({
   ...call
 })
 
-/** Counters of a process, of which each pick counts one turn and no call. */
-export const counters = (calls: Readonly<Record<string, number>> = {}): Counters => {
-  const turns = new Map<string, number>()
-  return {
-    turn: (name, start) => {
-      const turn = turns.get(name) ?? start
-      turns.set(name, turn + 1)
-      return turn
-    },
-    count: (name) => calls[name] ?? 0
-  }
-}
+/** Counters of a process with these calls, to which picks add none. */
+export const counters = (calls: Readonly<Record<string, number>> = {}): Counters => ({
+  calls: (name) => ({ value: calls[name] ?? 0, isForgotten: false }),
+  compiled: new WeakMap()
+})
 
 /** What a pick comes to, in a word. */
 export const outcome = (pick: Pick): string => {

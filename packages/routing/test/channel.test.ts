@@ -228,22 +228,6 @@ describe("channel", () => {
     expect(ringsOf({ x: [1, 2] }).get("x")).not.toBe(one.get("c"))
   })
 
-  it("pickers have one shape, whatever they are: a pick takes half as long", () => {
-    const world = connected()
-    const shapes = new Map<string, string>()
-    const visit = (picker: Picker | undefined): void => {
-      if (picker === undefined) return
-      shapes.set(picker._tag, Object.keys(picker).join())
-      if (picker._tag === "ByName") for (const child of picker.children.values()) visit(child)
-      if (picker._tag === "Limited") visit(picker.child)
-      if (picker._tag === "Weighted") for (const { child } of picker.targets) visit(child)
-      if (picker._tag === "RoundRobin") for (const child of picker.children) visit(child)
-    }
-    visit(Tree.told(world.channel.tree).picker)
-    expect(Array.from(shapes.keys())).toEqual(["ByName", "Limited", "Weighted", "RoundRobin", "Connected"])
-    expect(new Set(shapes.values()).size).toBe(1)
-  })
-
   it("what calls no longer hold is forgotten, a thousand names at a time; what they hold is not", () => {
     const counters = new CallCounters()
     counters.hold(["held"])

@@ -18,9 +18,9 @@ import * as Runtime from "effect/Runtime"
 import * as Http2 from "node:http2"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
-import { GrpcClientStream } from "./internal/GrpcClientStream.js"
-import * as MethodTable from "./internal/MethodTable.js"
-import * as ServerAddress from "./internal/ServerAddress.js"
+import { GrpcClientStream } from "./client/GrpcClientStream.js"
+import * as MethodTable from "./grpc/MethodTable.js"
+import * as ServerAddress from "./client/ServerAddress.js"
 
 /**
  * Pings while a stream is open, by which a connection that is lost without a word is found.

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
 import { gzipSync } from "node:zlib"
-import * as ServerAddress from "../src/internal/ServerAddress.js"
+import * as ServerAddress from "../src/client/ServerAddress.js"
 import { authority, client, server, stranger } from "./Certificates.js"
 import { adsPath, answering, frame, request, response, serve } from "./RecordingServer.js"
 

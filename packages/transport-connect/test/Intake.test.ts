@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http2 from "node:http2"
 import * as ListenAddress from "@effect-xds/transport/ListenAddress"
-import { Intake } from "../src/internal/Intake.js"
+import { Intake } from "../src/server/Intake.js"
 import * as Certificates from "./Certificates.js"
 
 /** A server that notes the streams it hears of, and what its first session sends. */

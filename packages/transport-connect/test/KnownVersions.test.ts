@@ -1,7 +1,7 @@
 import { NumberSet } from "@effect-xds/core/resource/NumberSet"
 import type { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
 import { describe, expect, it, vi } from "vitest"
-import { KnownVersions } from "../src/internal/KnownVersions.js"
+import { KnownVersions } from "../src/server/KnownVersions.js"
 
 const dictionaryOf = (known: KnownVersions): VersionDictionary => {
   const dictionary = known.dictionary()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import * as LengthPrefixedMessage from "../src/internal/LengthPrefixedMessage.js"
+import * as LengthPrefixedMessage from "../src/grpc/LengthPrefixedMessage.js"
 import { frame } from "./RecordingServer.js"
 
 const reader = (maxBytes = 1024) => {

@@ -9,7 +9,7 @@ import { Effect, Metric } from "effect"
 import { vi } from "vitest"
 import { Readable } from "node:stream"
 import { gzipSync } from "node:zlib"
-import * as WholeRequests from "../src/internal/WholeRequests.js"
+import * as WholeRequests from "../src/server/WholeRequests.js"
 import * as Http2Client from "./Http2Client.js"
 import { adsPath, answering, frame, request, serve } from "./RecordingServer.js"
 

@@ -39,8 +39,6 @@ export interface State<out Config> {
   readonly children: ReadonlyMap<string, Child>
   /** What the failure that was told last does with calls. */
   readonly failure: Picker | undefined
-  /** Pickers so far: each has a counter of its own. */
-  readonly pickers: number
   readonly said: Connectivity | undefined
   /** A config is being carried out: what children say is recorded only. */
   readonly updating: boolean
@@ -53,15 +51,10 @@ export interface State<out Config> {
  */
 export interface Particulars<in Config> {
   readonly name: string
-  /**
-   * The picker over the endpoints that are READY, each with a name that is its own.
-   *
-   * @param turns a name for a counter of this picker
-   */
+  /** The picker over the endpoints that are READY, each with a name that is its own. */
   readonly ready: (
     config: Config,
-    children: ReadonlyArray<{ readonly node: string; readonly picker: Picker }>,
-    turns: string
+    children: ReadonlyArray<{ readonly node: string; readonly picker: Picker }>
   ) => Picker
   /** The picker if there are no endpoints. */
   readonly failed: Picker
@@ -80,16 +73,15 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
     const { children, config, node } = self
     const states = Array.from(children.values(), (each) => (each.state === "IDLE" ? "CONNECTING" : each.state))
     const state = Connectivities.aggregate(states)
-    const pickers = self.pickers + 1
     let picker = Pickers.queue
     if (state === "READY" && config !== undefined) {
       const found = Array.from(children).filter(([, each]) => each.state === "READY")
       const named = found.map(([key, each]) => ({ node: `${node}/${encodeURIComponent(key)}`, picker: each.picker }))
-      picker = ready(config, named, `${node}#${pickers}`)
+      picker = ready(config, named)
     } else if (state === "TRANSIENT_FAILURE") {
       picker = children.size === 0 ? failed : (self.failure ?? failed)
     }
-    return [{ ...self, pickers, said: state }, [{ _tag: "State", state, picker }]]
+    return [{ ...self, said: state }, [{ _tag: "State", state, picker }]]
   }
   return {
     name,
@@ -98,7 +90,6 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
       config: undefined,
       children: new Map(),
       failure: undefined,
-      pickers: 0,
       said: undefined,
       updating: false
     }),

@@ -16,7 +16,7 @@ import * as PerEndpoint from "./PerEndpoint.js"
 export const policy = define(
   PerEndpoint.make<null>({
     name: "round_robin",
-    ready: (_, children, turns) => ({ _tag: "RoundRobin", turns, children: children.map(({ picker }) => picker) }),
+    ready: (_, children) => ({ _tag: "RoundRobin", children: children.map(({ picker }) => picker) }),
     failed: Pickers.fail("NoEndpoint", "round_robin has no endpoints")
   })
 )

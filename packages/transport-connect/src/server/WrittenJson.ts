@@ -8,7 +8,7 @@ import { StringValueSchema } from "@bufbuild/protobuf/wkt"
 import { compressionGzip } from "@connectrpc/connect-node"
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import { Buffer } from "node:buffer"
-import { prefixBytes } from "./LengthPrefixedMessage.js"
+import { prefixBytes } from "../grpc/LengthPrefixedMessage.js"
 
 /** What Connect writes in place of a response. */
 export const schema = StringValueSchema

@@ -17,11 +17,11 @@ import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:
 import { constants } from "node:http2"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { Calls } from "./Calls.js"
-import * as GrpcStatus from "./GrpcStatus.js"
+import * as GrpcStatus from "../grpc/GrpcStatus.js"
 import type { Inflater } from "./Inflater.js"
 import type { Intake } from "./Intake.js"
 import type { KnownVersions } from "./KnownVersions.js"
-import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
+import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 import * as RequestHeaders from "./RequestHeaders.js"
 
 /** What the streams of a server share. */

@@ -2,9 +2,9 @@
  * A call of one of gRPC's own services. It counts as a call of the server like any other: towards its bounds, and in that
  * it is ended when the server shuts down.
  */
-import { toError } from "./ConnectStream.js"
-import type { Call } from "./ConnectStream.js"
-import type { Shared } from "./GrpcStream.js"
+import { toError } from "../server/ConnectStream.js"
+import type { Call } from "../server/ConnectStream.js"
+import type { Shared } from "../server/GrpcStream.js"
 
 export interface BuiltInCall {
   /** Aborted when the client is gone or the server shuts down. */

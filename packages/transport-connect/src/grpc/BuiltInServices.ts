@@ -9,7 +9,7 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
 import { Status } from "@effect-xds/transport"
 import type { BuiltInCall } from "./BuiltInCall.js"
 import { aborted, until } from "./BuiltInCall.js"
-import { toError } from "./ConnectStream.js"
+import { toError } from "../server/ConnectStream.js"
 import * as Reflection from "./Reflection.js"
 
 const health: ReadonlyMap<string, boolean> = new Map([

@@ -16,7 +16,7 @@ import * as MessageParts from "@effect-xds/transport/MessageParts"
 import type { Parts } from "@effect-xds/transport/Turns"
 import * as Either from "effect/Either"
 import { Buffer } from "node:buffer"
-import { prefixBytes } from "./LengthPrefixedMessage.js"
+import { prefixBytes } from "../grpc/LengthPrefixedMessage.js"
 
 /** What Connect reads in place of a message. */
 export const schemaOf = (isJson: boolean): typeof BytesValueSchema | typeof StringValueSchema =>

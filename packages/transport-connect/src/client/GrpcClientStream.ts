@@ -10,8 +10,8 @@ import type { Buffer } from "node:buffer"
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2"
 import { constants } from "node:http2"
 import { gunzipSync } from "node:zlib"
-import * as GrpcStatus from "./GrpcStatus.js"
-import * as LengthPrefixedMessage from "./LengthPrefixedMessage.js"
+import * as GrpcStatus from "../grpc/GrpcStatus.js"
+import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
 const nothing = new Uint8Array(0)
 
