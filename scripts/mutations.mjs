@@ -215,7 +215,7 @@ if (values.markdown !== undefined) {
 
 Each row is one line of the sources made wrong (\`scripts/mutations-list.mjs\`), and the test that failed first when the
 fault was last put in. \`npm run mutations -- --markdown docs/mutations.md\` puts all in, one after another, and writes
-this page; with \`--only\` it renews the rows of those numbers.
+this page; with \`--only\` it renews the rows of those numbers. ★ is explained in [protocol.md](protocol.md).
 
 ${lines.length} faults; ${count("| **survived** |")} survived, ${count("| not recorded yet |")} not recorded yet.
 

@@ -39,12 +39,14 @@ const repository = () => {
 const escaped = (text) => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 
 /**
- * Whether a source declares a name: a constant, function, class or type at any depth, or a member of a class or type. Prettier
+ * Whether a source declares a name: at its top, as a function inside of another, or as a member of a class or type. Prettier
  * sets the sources, so a member has two spaces before it.
  */
 const declares = (source, name) => {
   const word = escaped(name)
-  if (new RegExp(String.raw`\b(?:const|let|class|interface|type|function\*?) ${word}\b`).test(source)) return true
+  const atTop = String.raw`^(?:export )?(?:abstract |async )?(?:const|let|class|interface|type|function\*?) ${word}\b`
+  const inside = String.raw`^ +(?:const ${word} = (?:async )?(?:[(<]|function\b)|(?:async )?function\*? ${word}\b)`
+  if (new RegExp(`${atTop}|${inside}`, "m").test(source)) return true
   const modifiers = "(?:(?:private|protected|public|readonly|static|async|get|set) )*"
   const member = new RegExp(String.raw`^  ${modifiers}\*?#?${word}\??[(:<; ]`)
   let isInside = false
@@ -55,6 +57,14 @@ const declares = (source, name) => {
   }
   return false
 }
+
+/** Names that a source declares and that have this one in them, or the other way round: it may be called so now. */
+const alike = (source, name) =>
+  Array.from(source.matchAll(/\b(?:const|class|function\*?) (\w{4,})/g), ([, other]) => other)
+    .filter(
+      (other) => other.toLowerCase().includes(name.toLowerCase()) || name.toLowerCase().includes(other.toLowerCase())
+    )
+    .slice(0, 5)
 
 /** The titles of a trace's sections, or of a file's tests: there, any text that may be one. */
 const titlesIn = (path, text) =>
@@ -94,18 +104,21 @@ const functionMistake = ({ label, path, text }, { exists, read, sources }) => {
   if (isNamed && exists(path) && declares(read(path), name)) return undefined
   const places = sources().filter((other) => declares(read(other), name))
   const sameFile = places.filter((other) => basename(other, ".ts") === file)
-  const where = sameFile.length > 0 ? sameFile : places
+  const where = sameFile.length > 0 ? sameFile : places.slice(0, 8)
   const why = !exists(path)
     ? `${path} is not there`
     : isNamed
       ? `${path} declares no ${name}`
       : `${label} does not begin with the name of its file, ${basename(path, ".ts")}`
+  const similar = exists(path) ? alike(read(path), name) : []
+  const here = similar.length > 0 ? `; that file has ${similar.join(", ")}` : ""
   const advice =
-    where.length === 0
-      ? `no source declares ${name}: link what does this now, or say "not done: why"`
-      : `${name} is in ${where.slice(0, 8).join(", ")}: link the one that does this`
-  const right = where.length === 1 ? linkTo(`${basename(where[0], ".ts")}.${name}`, where[0]) : undefined
-  return { words: `${why}; ${advice}`, right }
+    where.length > 0
+      ? `${name} is in ${where.join(", ")}${here}: link what does this`
+      : `no source declares ${name}${here}: link what does this now, or say "not done: why"`
+  // Another file that has the name may have another function.
+  const moved = places.includes(path) ? path : sameFile.length === 1 ? sameFile[0] : undefined
+  return { words: `${why}; ${advice}`, right: moved && linkTo(`${basename(moved, ".ts")}.${name}`, moved) }
 }
 
 /** The same of a link to the section of a trace or to a test, `[title](../path)`. */
@@ -263,7 +276,8 @@ const selfTest = () => {
     [`| 000-13 | r | client | ${right} | [a * titel](../packages/a/test/a.trace) |`, 'the nearest is "a * title"'],
     ["| 000-14 | r | client | not done | — |", "say why it is not done"],
     [`| 000-15 |  | client | ${right} | ${shown} |`, "say what the rule is"],
-    [`| 001-1 | r | client | ${right} |`, "it has not five cells"],
+    [`| 001-1 | r | client | [Right.foundAll](../packages/a/src/Right.ts) | ${shown} |`, "that file has found"],
+    [`| 001-2 | r | client | ${right} |`, "it has not five cells"],
     [`| 1 | r | client | ${right} | ${shown} |`, "no number of a row"]
   ]
   const text = lines.map(([line]) => line).join("\n")
