@@ -455,8 +455,8 @@ const server = [
   {
     fault: "the cursor skips one revision",
     file: "resource/ResourceSet.ts",
-    line: "for (let index = start; index < entries.length; index++) {",
-    becomes: "for (let index = start + 1; index < entries.length; index++) {"
+    line: "return start === 0 ? entries : entries.slice(start)",
+    becomes: "return entries.slice(start + 1)"
   },
   {
     fault: "a log that does not lead from the client's revision is trusted",
@@ -4418,6 +4418,55 @@ export const mutations = [
     file: "packages/transport-connect/src/server/ConnectStream.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
     line: "this.shared.held.set(this, streamWindow)",
+    becomes: ""
+  },
+  {
+    fault: "layers: what has a name in common with an own resource is seen beside it",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "return shared === undefined || isHidden(own, shared) ? undefined : shared",
+    becomes: "return shared"
+  },
+  {
+    fault: "layers: what an own resource hid is not seen again when it goes",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "for (const hidden of ResourceSets.ownersOf(now.base, each)) names.add(hidden)",
+    becomes: ""
+  },
+  {
+    fault: "layers: a new label of the base moves the cursors of its groups",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "Array.from(different).some(isChange) ? sharedLog(different, before, now) : noChange",
+    becomes: "sharedLog(different, before, now)"
+  },
+  {
+    fault: "layers: a group's log tells what was in the base, not what its streams have",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "if (!shared.has(name) || shared.get(name) !== resource) return different",
+    becomes: "if (!shared.has(name)) return different"
+  },
+  {
+    fault: "layers: a group that gives up its last own resource begins a log of its own",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "if (seen === before.base && ResourceSets.size(now.own) === 0) return",
+    becomes: "if (ResourceSets.size(now.own) === 0) return"
+  },
+  {
+    fault: "layers: maps that are not shared any more grow with every change of the base",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "drift < ResourceSets.size(now.own)",
+    becomes: "true"
+  },
+  {
+    fault: "layers: a new label beside a change of the base is lost",
+    file: "resource/ResourceSet.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "for (const name of relabelled ?? []) before.set(name, get(self, name))",
     becomes: ""
   }
 ]

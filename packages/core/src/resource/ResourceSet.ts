@@ -218,6 +218,23 @@ const ownerOf = (self: ResourceSet, nameOrAlias: string): string | undefined =>
   HashMap.has(self.resources, nameOrAlias) ? nameOrAlias : Option.getOrUndefined(HashMap.get(self.aliases, nameOrAlias))
 
 /**
+ * Whether a resource has this name or alias.
+ *
+ * @since 0.1.0
+ */
+export const isOwned = (self: ResourceSet, nameOrAlias: string): boolean => ownerOf(self, nameOrAlias) !== undefined
+
+/**
+ * The names of those that have one of a resource's names and aliases.
+ *
+ * @since 0.1.0
+ */
+export const ownersOf = (
+  self: ResourceSet,
+  { aliases, name }: Pick<Resource, "name" | "aliases">
+): ReadonlyArray<string> => [name, ...aliases].flatMap((each) => ownerOf(self, each) ?? [])
+
+/**
  * Whether a resource that is gone left a name or alias to another. ★ Both must not be with a client at a time: Envoy
  * rejects two virtual hosts with one domain.
  *
@@ -323,7 +340,7 @@ export const updating = function* (
   const upserts = change.upsert
   let looked = 0
   const before = new Map<string, Resource | undefined>()
-  let relabelled = false
+  let relabelled: Array<string> | undefined
   let { aliases, digest, ttls } = self
   let { domains } = self.cursor
   const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl
@@ -355,7 +372,7 @@ export const updating = function* (
     if (old !== undefined && old.fingerprint === resource.fingerprint) {
       // Equal content: at most the label is new, and that is no change for anyone who holds the resource.
       if (old.version !== resource.version) {
-        relabelled = true
+        ;(relabelled ??= []).push(name)
         HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
       }
       continue
@@ -386,30 +403,75 @@ export const updating = function* (
   }
 
   const version = change.version ?? Digest.toHex(digest)
-  if (before.size === 0 && !relabelled && version === self.version) return Either.right(self)
+  if (before.size === 0 && relabelled === undefined && version === self.version) return Either.right(self)
   const { typeUrl } = self
   HashMap.endMutation(resources)
   if (before.size === 0) {
     const { log, logged, cursor, recent } = self
     return Either.right({ typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent, logged })
   }
-  const { revision, token } = self.cursor
-  const hasTtls = HashMap.size(ttls) > 0
-  const cursor: Cursor = {
-    revision: revision + 1,
-    fingerprints: HashMap.endMutation(fingerprints),
+  // For sets that are made of this one; no difference is found in them.
+  for (const name of relabelled ?? []) before.set(name, get(self, name))
+  HashMap.endMutation(fingerprints)
+  return Either.right(changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains))
+}
+
+/** A set with its next content, and with a change more in its log. */
+const changed = (
+  { cursor: { revision, token }, log, logged, recent, typeUrl }: ResourceSet,
+  before: LogEntry["before"],
+  {
     aliases,
-    domains,
-    token: {},
-    hasTtls
+    digest,
+    resources,
+    ttls,
+    version
+  }: Pick<ResourceSet, "resources" | "aliases" | "ttls" | "digest" | "version">,
+  fingerprints: Cursor["fingerprints"],
+  domains: Cursor["domains"]
+): ResourceSet => {
+  const hasTtls = HashMap.size(ttls) > 0
+  const cursor: Cursor = { revision: revision + 1, fingerprints, aliases, domains, token: {}, hasTtls }
+  const entries = [...recent, { from: token, before }]
+  const names = logged + before.size
+  return entries.length < maxRecentEntries && names <= maxLoggedNames
+    ? { typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent: entries, logged: names }
+    : { typeUrl, resources, aliases, ttls, digest, version, cursor, ...shortened([...log, ...entries], names) }
+}
+
+/**
+ * The changes of a set since a cursor, oldest first, with the names that only have a new label. `undefined`: the log does not
+ * reach back that far.
+ *
+ * @since 0.1.0
+ */
+export const changesSince = (self: ResourceSet, since: Cursor): ReadonlyArray<LogEntry> | undefined => {
+  const steps = self.cursor.revision - since.revision
+  const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
+  const start = entries.length - steps
+  const first = entries[start]
+  if (first === undefined || first.from !== since.token) return undefined
+  return start === 0 ? entries : entries.slice(start)
+}
+
+/**
+ * A set with the content of another one. Revision and log go on, so that streams are sent only what is different.
+ *
+ * @param before what this set has under all names in which the two are different; empty if they are not
+ * @since 0.1.0
+ */
+export const withContentOf = (
+  self: ResourceSet,
+  content: ResourceSet,
+  before: LogEntry["before"],
+  version: string
+): ResourceSet => {
+  if (before.size > 0) {
+    const { fingerprints, domains } = content.cursor
+    return changed(self, before, { ...content, version }, fingerprints, domains)
   }
-  const recent = [...self.recent, { from: token, before }]
-  const logged = self.logged + before.size
-  return Either.right(
-    recent.length < maxRecentEntries && logged <= maxLoggedNames
-      ? { typeUrl, resources, aliases, ttls, digest, version, cursor, log: self.log, recent, logged }
-      : { typeUrl, resources, aliases, ttls, digest, version, cursor, ...shortened([...self.log, ...recent], logged) }
-  )
+  const { resources } = content
+  return resources === self.resources && version === self.version ? self : { ...self, resources, version }
 }
 
 /** A log within its bounds, with room for what is recent next. The last change stays. */
@@ -579,14 +641,11 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
     touched.set(name, hash)
     if (before !== undefined) for (const alias of before.aliases) touch(alias)
   }
-  const steps = self.cursor.revision - since.revision
-  const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
-  const start = entries.length - steps
-  const first = entries[start]
-  if (first !== undefined && first.from === since.token) {
+  const entries = changesSince(self, since)
+  if (entries !== undefined) {
     const oldest = new Map<string, Resource | undefined>()
-    for (let index = start; index < entries.length; index++) {
-      for (const [name, before] of entries[index]?.before ?? []) {
+    for (const entry of entries) {
+      for (const [name, before] of entry.before) {
         if (!oldest.has(name)) oldest.set(name, before)
         if (++count % Steps.atOnce === 0) yield
       }

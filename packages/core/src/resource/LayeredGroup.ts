@@ -1,0 +1,241 @@
+/**
+ * A group whose content is its own resources over those of another group, its base. Nothing of the base is copied: what is
+ * seen shares the base's maps, and differs from them in what is its own.
+ *
+ * - A name in both: the group's own resource is seen. When that is removed, the base's is seen again.
+ * - A name of one that is an alias of the other: the base's resource is not seen, whatever its other names are. So a name
+ *   always leads to one resource.
+ * - The version of a type is the digest of what is seen; a type of which the group has nothing of its own is seen as it is in
+ *   the base, with its label.
+ *
+ * @since 0.1.0
+ */
+import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
+import * as Digest from "./Digest.js"
+import type { Resource } from "./Resource.js"
+import type { ResourceGroup } from "./ResourceGroup.js"
+import * as ResourceGroups from "./ResourceGroup.js"
+import type { ResourceSet } from "./ResourceSet.js"
+import * as ResourceSets from "./ResourceSet.js"
+import * as Steps from "../Steps.js"
+
+/**
+ * The two groups and what is seen of them. Immutable.
+ *
+ * @since 0.1.0
+ */
+export interface LayeredGroup {
+  readonly own: ResourceGroup
+  readonly base: ResourceGroup
+  readonly seen: ResourceGroup
+  /**
+   * Type URL → names that were changed since what is seen was last made from the maps of the base. Each of them keeps a part
+   * of a map that is not shared any more, so they are not to become more than the own resources.
+   */
+  readonly drift: ReadonlyMap<string, number>
+}
+
+const noDrift: ReadonlyMap<string, number> = new Map()
+
+/**
+ * A group without a base: a beginning for {@link layering}, for a group that is served already.
+ *
+ * @since 0.1.0
+ */
+export const plain = (own: ResourceGroup): LayeredGroup => ({
+  own,
+  base: ResourceGroups.empty,
+  seen: own,
+  drift: noDrift
+})
+
+/**
+ * One group over another.
+ *
+ * @since 0.1.0
+ */
+export const make = (own: ResourceGroup, base: ResourceGroup): LayeredGroup =>
+  Steps.toEnd(layering(undefined, own, base))
+
+/**
+ * What is seen when the own resources, the base or both changed: in time proportional to the change, if there was one of each
+ * at most. What is equal stays as it is.
+ *
+ * @since 0.1.0
+ */
+export const change = (self: LayeredGroup, own: ResourceGroup, base: ResourceGroup): LayeredGroup =>
+  Steps.toEnd(layering(self, own, base))
+
+/**
+ * {@link change} in steps: others may run wherever it yields. `undefined`: nobody was served the group before.
+ *
+ * @since 0.1.0
+ */
+export const layering = function* (
+  self: LayeredGroup | undefined,
+  own: ResourceGroup,
+  base: ResourceGroup
+): Steps.Steps<LayeredGroup> {
+  if (self !== undefined && self.own === own && self.base === base) return self
+  const sets = new Map<string, ResourceSet>(self?.seen.sets)
+  const drift = new Map<string, number>(self?.drift)
+  for (const typeUrl of new Set([...sets.keys(), ...own.sets.keys(), ...base.sets.keys()])) {
+    const now: Layers = { own: ResourceGroups.set(own, typeUrl), base: ResourceGroups.set(base, typeUrl) }
+    if (self === undefined) {
+      sets.set(typeUrl, yield* overlay(now))
+      continue
+    }
+    const before: Seen = {
+      own: ResourceGroups.set(self.own, typeUrl),
+      base: ResourceGroups.set(self.base, typeUrl),
+      seen: ResourceGroups.set(self.seen, typeUrl),
+      drift: self.drift.get(typeUrl) ?? 0
+    }
+    if (before.own === now.own && before.base === now.base) continue
+    const next = yield* changing(before, now)
+    sets.set(typeUrl, next.seen)
+    if (next.drift === 0) drift.delete(typeUrl)
+    else drift.set(typeUrl, next.drift)
+  }
+  // Whoever has nothing of its own sees the base itself.
+  const isBase =
+    sets.size === base.sets.size && Array.from(sets).every(([typeUrl, set]) => base.sets.get(typeUrl) === set)
+  return { own, base, seen: isBase ? base : { sets }, drift: drift.size === 0 ? noDrift : drift }
+}
+
+/** The sets of one type. */
+interface Layers {
+  readonly own: ResourceSet
+  readonly base: ResourceSet
+}
+
+interface Seen extends Layers {
+  readonly seen: ResourceSet
+  readonly drift: number
+}
+
+/** What the type is called. */
+const versionOf = ({ base, own }: Layers, digest: Digest.Digest): string =>
+  ResourceSets.size(own) === 0 ? base.version : Digest.toHex(digest)
+
+/** Whether the own resources have one of a resource's names. */
+const isHidden = (own: ResourceSet, { aliases, name }: Resource): boolean =>
+  ResourceSets.isOwned(own, name) || aliases.some((alias) => ResourceSets.isOwned(own, alias))
+
+/** The resource that is seen under a name. */
+const winner = ({ base, own }: Layers, name: string): Resource | undefined => {
+  const mine = ResourceSets.get(own, name)
+  if (mine !== undefined) return mine
+  const shared = ResourceSets.get(base, name)
+  return shared === undefined || isHidden(own, shared) ? undefined : shared
+}
+
+/** Makes what is seen from the base's maps, in time proportional to the own resources. */
+const overlay = function* (layers: Layers): Steps.Steps<ResourceSet> {
+  const { base, own } = layers
+  if (ResourceSets.size(own) === 0) return base
+  const upsert = new Map<string, Resource>()
+  const remove: Array<string> = []
+  let looked = 0
+  for (const [name, resource] of own.resources) {
+    if (++looked % Steps.atOnce === 0) yield
+    upsert.set(name, resource)
+    for (const hidden of ResourceSets.ownersOf(base, resource)) remove.push(hidden)
+  }
+  const made = yield* ResourceSets.updating(base, { upsert, remove })
+  // The two have no name in common that leads to different resources any more.
+  return Either.getOrThrow(made)
+}
+
+/** Names under which a set changed; `undefined`: they are not known. */
+const changedNames = (before: ResourceSet, now: ResourceSet): ReadonlySet<string> | undefined => {
+  if (before.resources === now.resources) return new Set()
+  // Labels changed, of any.
+  if (before.cursor === now.cursor) return new Set(HashMap.keys(now.resources))
+  const changes = ResourceSets.changesSince(now, before.cursor)
+  return changes && new Set(changes.flatMap((change) => Array.from(change.before.keys())))
+}
+
+/** Names under which something else may be seen now; `undefined`: any. */
+const affected = function* (
+  before: Layers,
+  now: Layers
+): Steps.Steps<{ readonly names: ReadonlySet<string> | undefined }> {
+  const mine = changedNames(before.own, now.own)
+  const shared = changedNames(before.base, now.base)
+  if (mine === undefined || shared === undefined) return { names: undefined }
+  const names = new Set(shared)
+  let looked = 0
+  for (const name of mine) {
+    if (++looked % Steps.atOnce === 0) yield
+    names.add(name)
+    // What it hid, and what it hides.
+    for (const each of [ResourceSets.get(before.own, name), ResourceSets.get(now.own, name)]) {
+      if (each !== undefined) for (const hidden of ResourceSets.ownersOf(now.base, each)) names.add(hidden)
+    }
+  }
+  return { names }
+}
+
+const isSame = (one: Resource | undefined, other: Resource | undefined): boolean =>
+  one === other ||
+  (one !== undefined && other !== undefined && one.fingerprint === other.fingerprint && one.version === other.version)
+
+const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "seen" | "drift">> {
+  const { seen } = before
+  // It never had anything of its own.
+  if (seen === before.base && ResourceSets.size(now.own) === 0) return { seen: now.base, drift: 0 }
+  const { names } = yield* affected(before, now)
+  const drift = before.drift + (names?.size ?? Number.POSITIVE_INFINITY)
+  let looked = 0
+  if (names !== undefined && drift < ResourceSets.size(now.own)) {
+    const upsert = new Map<string, Resource>()
+    const remove: Array<string> = []
+    for (const name of names) {
+      if (++looked % Steps.atOnce === 0) yield
+      const resource = winner(now, name)
+      if (resource === undefined) remove.push(name)
+      else upsert.set(name, resource)
+    }
+    const next = yield* ResourceSets.updating(seen, { upsert, remove })
+    return { seen: Either.getOrThrow(next), drift }
+  }
+  const content = yield* overlay(now)
+  const different = new Map<string, Resource | undefined>()
+  const compare = (name: string): void => {
+    const old = ResourceSets.get(seen, name)
+    const resource = ResourceSets.get(content, name)
+    if (!isSame(old, resource)) different.set(name, old)
+  }
+  for (const name of names ?? HashMap.keys(seen.resources)) {
+    if (++looked % Steps.atOnce === 0) yield
+    compare(name)
+  }
+  if (names === undefined) {
+    for (const name of HashMap.keys(content.resources)) {
+      if (++looked % Steps.atOnce === 0) yield
+      if (!HashMap.has(seen.resources, name)) compare(name)
+    }
+  }
+  // A label alone is no change for who holds the resource.
+  const isChange = ([name, old]: readonly [string, Resource | undefined]): boolean =>
+    old?.fingerprint !== ResourceSets.get(content, name)?.fingerprint
+  const log = Array.from(different).some(isChange) ? sharedLog(different, before, now) : noChange
+  return { seen: ResourceSets.withContentOf(seen, content, log, versionOf(now, content.digest)), drift: 0 }
+}
+
+const noChange: ReadonlyMap<string, Resource | undefined> = new Map()
+
+/** The base's entry if it says the same: a thousand groups over one base then keep one. */
+const sharedLog = (
+  different: ReadonlyMap<string, Resource | undefined>,
+  before: Layers,
+  now: Layers
+): ReadonlyMap<string, Resource | undefined> => {
+  const changes = ResourceSets.changesSince(now.base, before.base.cursor)
+  const shared = changes?.length === 1 ? changes[0]?.before : undefined
+  if (shared?.size !== different.size) return different
+  for (const [name, resource] of different) if (!shared.has(name) || shared.get(name) !== resource) return different
+  return shared
+}
