@@ -461,8 +461,8 @@ const server = [
   {
     fault: "a log that does not lead from the client's revision is trusted",
     file: "resource/ResourceSet.ts",
-    line: "if (first !== undefined && first.from === since.token) {\n    const oldest",
-    becomes: "if (first !== undefined) {\n    const oldest"
+    line: "if (first === undefined || first.from !== since.token) return undefined",
+    becomes: "if (first === undefined) return undefined"
   },
   {
     fault: "a change is lost when the log was cut",
