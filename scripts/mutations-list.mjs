@@ -3205,7 +3205,7 @@ export const mutations = [
   {
     fault: "a large answer that must be whole is written in the turn in which it is made",
     file: "packages/server/src/internal/Connection.ts",
-    line: "return response.resources.length >= manyResources && !Response.isWritten(response)",
+    line: "return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)",
     becomes:
       "return response.resources.length >= manyResources && !Response.isWritten(response) && this.accepted.whole !== true",
     by: "packages/server/test/counts.test.ts"
@@ -3297,7 +3297,7 @@ export const mutations = [
   {
     fault: "a large response is written in the turn in which it was made",
     file: "packages/server/src/internal/Connection.ts",
-    line: "return response.resources.length >= manyResources && !Response.isWritten(response)",
+    line: "return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)",
     becomes: "return false",
     by: "packages/server/test/XdsServer.test.ts"
   },
@@ -3653,7 +3653,7 @@ export const mutations = [
     fault: "a body that others began to write is begun again",
     file: "wire/Response.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "  bodies.set(response, left)\n",
+    line: "      this.#work = work\n",
     becomes: ""
   },
   {
@@ -4150,8 +4150,8 @@ export const mutations = [
     fault: "a response in steps has its version before each of them",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "  if (from === 0) to.text(DELTA.version, response.version)\n",
-    becomes: "  to.text(DELTA.version, response.version)\n"
+    line: "  if (from === 0) to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)\n",
+    becomes: "  to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)\n"
   },
   {
     fault: "a response in steps of which the last is full ends twice",

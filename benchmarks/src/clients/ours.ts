@@ -21,6 +21,7 @@ Responses.serve(({ incremental, typeUrl }) => {
   let stream = ""
   let notified: Array<Client.Output & { readonly _tag: "Notify" }> = []
   let acks = 0
+  const encoder = new ClientRequest.Encoder()
 
   const handle = (output: Client.Output): void => {
     switch (output._tag) {
@@ -30,7 +31,7 @@ Responses.serve(({ incremental, typeUrl }) => {
         return
       case "Send":
         if (output.request.responseNonce !== "" && output.request.errorDetail === undefined) acks++
-        ClientRequest.encode(output.request)
+        encoder.encode(output.request)
         inputs.push({ _tag: "Written", stream })
         return
       case "Notify":

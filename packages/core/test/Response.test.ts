@@ -5,9 +5,6 @@ import * as Steps from "@effect-xds/core/Steps"
 import { DeltaDiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
-import * as Timers from "node:timers/promises"
-import * as V8 from "node:v8"
-import * as Vm from "node:vm"
 import { describe, expect, it } from "@effect/vitest"
 
 const { typeUrl } = ResourceType.TypedExtensionConfig
@@ -18,11 +15,15 @@ const resource = (name: string, bytes: number): Resource.Resource =>
 const response = (resources: ReadonlyArray<Resource.Resource>): Response.Response =>
   Response.shared(Response.make({ protocol: "Incremental", typeUrl, version: "1", resources, removed: ["größer", ""] }))
 
-/** Collects garbage, in a turn in which nothing of the last ones is held any more. */
-const collect = async (): Promise<void> => {
-  await Timers.setImmediate()
-  V8.setFlagsFromString("--expose_gc")
-  new Vm.Script("gc()").runInNewContext()
+/** What keeps large bodies, and what it keeps. */
+const keeping = (): readonly [Response.Bodies, Map<Response.Response, Uint8Array>] => {
+  const kept = new Map<Response.Response, Uint8Array>()
+  const bodies: Response.Bodies = {
+    allocate: (size) => new Uint8Array(size),
+    get: (response) => kept.get(response),
+    set: (response, body) => void kept.set(response, body)
+  }
+  return [bodies, kept]
 }
 
 describe("the body of a shared response", () => {
@@ -41,17 +42,29 @@ describe("the body of a shared response", () => {
     for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
       const make = () => Response.make({ protocol, typeUrl, version: "1", resources })
       const expected = Response.body(make())
-      for (const stepped of [make(), Response.shared(make())]) {
+      const [bodies] = keeping()
+      const shared = Response.shared(make())
+      for (const [stepped, others] of [
+        [make(), 1],
+        [shared, 1],
+        [Response.shared(make()), 5]
+      ] as const) {
+        const works = Array.from({ length: others }, () => Response.writing(stepped, bodies))
         for (let step = 0; step < 2 * Math.floor(600 / Steps.atOnce); step++)
-          expect(Response.bodyInSteps(stepped)).toBe(undefined)
-        expect(Response.isWritten(stepped)).toBe(false)
-        expect(Response.bodyInSteps(stepped)).toEqual(expected)
-        expect(Response.isWritten(stepped)).toBe(true)
-        expect(Response.body(stepped)).toEqual(expected)
+          expect(works[step % others]?.next()).toEqual({ done: false, value: undefined })
+        expect(Response.isWritten(stepped, bodies)).toBe(false)
+        for (const work of works) {
+          const { done, value } = work.next()
+          expect([done, Buffer.compare(value ?? new Uint8Array(), expected)]).toEqual([true, 0])
+        }
+        expect(Buffer.compare(Response.body(stepped, bodies), expected)).toBe(0)
       }
-      const begun = make()
-      Response.bodyInSteps(begun)
-      expect(Response.body(begun)).toEqual(expected)
+      expect(Response.isWritten(shared, bodies)).toBe(true)
+      expect(Response.body(shared, bodies)).toBe(Steps.toEnd(Response.writing(shared, bodies)))
+      const begun = Response.shared(make())
+      Response.writing(begun, bodies).next()
+      expect(Buffer.compare(Response.body(begun, bodies), expected)).toBe(0)
+      expect(Steps.toEnd(Response.writing(begun, bodies))).toBe(Response.body(begun, bodies))
     }
   })
 
@@ -60,31 +73,33 @@ describe("the body of a shared response", () => {
       const resources = Array.from({ length: count }, (_, at) => resource(`${at}`, at % 7))
       for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
         const made = Response.make({ protocol, typeUrl, version: "1", resources, removed: ["gone"] })
-        let body: Uint8Array | undefined
-        while (body === undefined) body = Response.bodyInSteps(made)
-        expect(body).toEqual(Response.body(Response.make({ ...made })))
+        expect(Steps.toEnd(Response.writing(made))).toEqual(Response.body(made))
       }
     }
   })
 
-  it("is made once while a part of it is being sent, and a large one is not kept after that", async () => {
-    const large = response([resource("large", 100_000)])
-    const expected = Response.encode(large, "1")
-    await collect()
-    let part: Uint8Array | undefined = Response.body(large).subarray(50_000)
-    const buffer = new WeakRef(part.buffer)
-    await collect()
-    expect(Response.body(large).buffer === part.buffer).toBe(true)
-    part = undefined
-    await collect()
-    expect(buffer.deref() === undefined).toBe(true)
-    expect(Response.encode(large, "1")).toEqual(expected)
+  it("is kept with each part of the response if it is small", () => {
+    const small = response([resource("small", 10_000)])
+    const parts = Response.shared({ ...small, next: Response.make({ ...small, version: "2", next: small }) })
+    for (const part of [small, parts, parts.next, parts.next?.next]) {
+      if (part === undefined) throw new Error("there is no such part")
+      expect(Response.body(part)).toBe(Response.body(part))
+    }
+    expect(parts.next?.next?.next).toBe(undefined)
   })
 
-  it("is kept with the response if it is small", async () => {
-    const small = response([resource("small", 10_000)])
-    const body = new WeakRef(Response.body(small))
-    await collect()
-    expect(body.deref() === Response.body(small)).toBe(true)
+  it("is kept by whoever sends it if it is large, and only by them", () => {
+    const large = response([resource("large", Response.keepLimit)])
+    const [bodies, kept] = keeping()
+    expect(Response.body(large)).not.toBe(Response.body(large))
+    const body = Response.body(large, bodies)
+    expect(Response.body(large, bodies)).toBe(body)
+    expect(Steps.toEnd(Response.writing(large, bodies))).toBe(body)
+    expect([Response.isWritten(large), Response.isWritten(large, bodies)]).toEqual([false, true])
+    kept.clear()
+    expect(Response.isWritten(large, bodies)).toBe(false)
+    expect(Response.body(large, bodies)).toEqual(body)
+    Response.body(response([resource("small", 10_000)]), bodies)
+    expect(kept.size).toBe(1)
   })
 })

@@ -8,6 +8,7 @@ import * as Request from "@effect-xds/core/wire/Request"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Response from "@effect-xds/core/wire/Response"
+import { Slab } from "@effect-xds/core/wire/Wire"
 import * as Steps from "@effect-xds/core/Steps"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
@@ -543,11 +544,21 @@ describe("the body of a response", () => {
     assert.strictEqual(Response.body(shared), Response.body(shared))
     assert.deepStrictEqual(Response.body(make()), Response.body(shared))
   })
+  it("is not that of a shared response that it is a changed copy of", () => {
+    const shared = Response.shared(make())
+    Response.body(shared)
+    const copy = { ...shared, version: "2" }
+    assert.strictEqual(fromBinary(DeltaDiscoveryResponseSchema, Response.body(copy)).systemVersionInfo, "2")
+    assert.strictEqual(fromBinary(DeltaDiscoveryResponseSchema, Response.body(shared)).systemVersionInfo, "1")
+  })
   it("is no other's, also where small ones lie side by side", () => {
+    const slab = new Slab()
+    const storage = { allocate: (size: number) => slab.allocate(size), get: () => undefined, set: () => undefined }
     const bodies = Array.from({ length: 200 }, (_, index) => {
       const made = { ...make(), version: `${"v".repeat(index)}${index}` }
-      return { version: made.version, bytes: Response.body(made) }
+      return { version: made.version, bytes: Response.body(made, storage) }
     })
+    assert.isBelow(new Set(bodies.map(({ bytes }) => bytes.buffer)).size, bodies.length)
     for (const { bytes, version } of bodies) {
       assert.strictEqual(fromBinary(DeltaDiscoveryResponseSchema, bytes).systemVersionInfo, version)
     }

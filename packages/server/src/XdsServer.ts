@@ -28,6 +28,7 @@ import type { Environment, Group, Settings, Work } from "./internal/Connection.j
 import { Connection } from "./internal/Connection.js"
 import * as TimerTable from "./internal/TimerTable.js"
 import { Secrets } from "./internal/Secrets.js"
+import * as Bodies from "./internal/Bodies.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
 import * as LogLimit from "@effect-xds/transport/LogLimit"
@@ -263,6 +264,7 @@ export const make = <R = never>(
     const { authorize } = options
     const environment: Environment = {
       some: (work) => Slice.some(loop, work),
+      bodies: Bodies.make(),
       settings: settingsOf(options),
       clock,
       now,

@@ -49,6 +49,7 @@ export interface Environment {
 interface OpenStream {
   readonly link: ServerLink
   readonly port: ClientTransport.ClientStream
+  readonly encoder: ClientRequest.Encoder
   readonly span: Tracer.Span
 }
 
@@ -231,7 +232,7 @@ export class Driver {
         return this.forget(output.stream, "not needed any more", true)
       case "Send": {
         const open = this.streams.get(output.stream)
-        open?.port.send(ClientRequest.encode(output.request))
+        open?.port.send(open.encoder.encode(output.request))
         // A moment later: ten thousand watches that begin together are then two requests, not ten thousand with ever
         // longer lists.
         environment.soon(() => {
@@ -312,7 +313,7 @@ export class Driver {
         }
       }
     )
-    const open: OpenStream = { link, port, span }
+    const open: OpenStream = { link, port, encoder: new ClientRequest.Encoder(), span }
     this.streams.set(key, open)
   }
 

@@ -46,7 +46,5 @@ export const of = (
 }
 
 const sharing = function* (work: Steps<Response>): Steps<Response> {
-  const made = yield* work
-  for (let part: Response | undefined = made; part !== undefined; part = part.next) shared(part)
-  return made
+  return shared(yield* work)
 }

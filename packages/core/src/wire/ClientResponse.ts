@@ -14,6 +14,17 @@ import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import type { ErrorDetail, Protocol } from "./Request.js"
+import {
+  Any,
+  DeltaDiscoveryResponse,
+  DiscoveryResponse,
+  Duration,
+  Resource,
+  ResourceError as Errors,
+  ResourceName,
+  Status,
+  tagOf
+} from "./Fields.js"
 import { fields } from "./Wire.js"
 
 /**
@@ -85,17 +96,13 @@ export class MalformedResponse extends Data.TaggedError("MalformedResponse")<{
 /** `type.googleapis.com/` and this: the wrapper in state of the world. */
 const WRAPPER = "/envoy.service.discovery.v3.Resource"
 
-/** envoy.service.discovery.v3.DiscoveryResponse */
-const SOTW = { version: 1, resources: 2, typeUrl: 4, nonce: 5, errors: 7 } as const
-/** envoy.service.discovery.v3.DeltaDiscoveryResponse */
-const DELTA = { version: 1, resources: 2, typeUrl: 4, nonce: 5, removed: 6, removedNames: 8, errors: 9 } as const
-
-/** The tags of the fields of a google.protobuf.Any. */
-const ANY_TYPE_URL = 0x0a
-const RESOURCE_VERSION = 0x0a
-const RESOURCE_BODY = 0x12
-const RESOURCE_NAME = 0x1a
-const ANY_VALUE = 0x12
+const tags = {
+  anyTypeUrl: tagOf(Any.typeUrl),
+  anyValue: tagOf(Any.value),
+  version: tagOf(Resource.version),
+  body: tagOf(Resource.resource),
+  name: tagOf(Resource.name)
+} as const
 
 const noText: ReadonlyArray<string> = []
 
@@ -120,19 +127,19 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
   fields(bytes, (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
-      case SOTW.version:
+      case DiscoveryResponse.versionInfo:
         head.version = reader.string()
         return true
-      case SOTW.resources:
+      case DiscoveryResponse.resources:
         resources.push(readResource(bytes, reader, typeUrls))
         return true
-      case SOTW.typeUrl:
+      case DiscoveryResponse.typeUrl:
         head.typeUrl = reader.string()
         return true
-      case SOTW.nonce:
+      case DiscoveryResponse.nonce:
         head.nonce = reader.string()
         return true
-      case SOTW.errors:
+      case DiscoveryResponse.resourceErrors:
         errors.push(decodeResourceError(reader))
         return true
       default:
@@ -151,25 +158,25 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
   fields(bytes, (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
-      case DELTA.version:
+      case DeltaDiscoveryResponse.systemVersionInfo:
         head.version = reader.string()
         return true
-      case DELTA.resources:
+      case DeltaDiscoveryResponse.resources:
         resources.push(readWrapped(bytes, reader, typeUrls))
         return true
-      case DELTA.typeUrl:
+      case DeltaDiscoveryResponse.typeUrl:
         head.typeUrl = reader.string()
         return true
-      case DELTA.nonce:
+      case DeltaDiscoveryResponse.nonce:
         head.nonce = reader.string()
         return true
-      case DELTA.removed:
+      case DeltaDiscoveryResponse.removedResources:
         removed.push(reader.string())
         return true
-      case DELTA.removedNames:
+      case DeltaDiscoveryResponse.removedResourceNames:
         removed.push(decodeResourceName(reader))
         return true
-      case DELTA.errors:
+      case DeltaDiscoveryResponse.resourceErrors:
         errors.push(decodeResourceError(reader))
         return true
       default:
@@ -230,8 +237,8 @@ const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; valu
   const any = { typeUrl: "", value: bytes.subarray(0, 0) }
   fields(bytes, (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
-    if (field === 1) any.typeUrl = typeUrls.of(reader.bytes())
-    else if (field === 2) any.value = reader.bytes()
+    if (field === Any.typeUrl) any.typeUrl = typeUrls.of(reader.bytes())
+    else if (field === Any.value) any.value = reader.bytes()
     else return false
     return true
   })
@@ -249,9 +256,9 @@ const readResource = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrl
   const first = reader.pos + 2
   if (
     end <= reader.len &&
-    bytes[reader.pos] === ANY_TYPE_URL &&
+    bytes[reader.pos] === tags.anyTypeUrl &&
     length < 0x80 &&
-    bytes[first + length] === ANY_VALUE &&
+    bytes[first + length] === tags.anyValue &&
     typeUrls.isAt(bytes, first, length)
   ) {
     reader.pos = first + length + 1
@@ -285,9 +292,9 @@ const readWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls
   const versionEnd = version + (bytes[version - 1] ?? 0)
   if (
     end <= reader.len &&
-    bytes[version - 2] === RESOURCE_VERSION &&
+    bytes[version - 2] === tags.version &&
     versionEnd < version + 0x80 &&
-    bytes[versionEnd] === RESOURCE_BODY
+    bytes[versionEnd] === tags.body
   ) {
     reader.pos = versionEnd + 1
     const bodyEnd = reader.uint32() + reader.pos
@@ -296,11 +303,11 @@ const readWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls
     const name = bodyEnd + 2
     if (
       bodyEnd < end &&
-      bytes[reader.pos] === ANY_TYPE_URL &&
+      bytes[reader.pos] === tags.anyTypeUrl &&
       length < 0x80 &&
-      bytes[first + length] === ANY_VALUE &&
+      bytes[first + length] === tags.anyValue &&
       typeUrls.isAt(bytes, first, length) &&
-      bytes[bodyEnd] === RESOURCE_NAME &&
+      bytes[bodyEnd] === tags.name &&
       name + (bytes[name - 1] ?? 0) === end &&
       end < name + 0x80
     ) {
@@ -344,22 +351,22 @@ const decodeResource = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource
     fields(bytes, (reader, field, type) => {
       if (type !== WireType.LengthDelimited) return false
       switch (field) {
-        case 1:
+        case Resource.version:
           version = reader.string()
           return true
-        case 2:
+        case Resource.resource:
           body = readAny(reader.bytes(), typeUrls)
           return true
-        case 3:
+        case Resource.name:
           name = reader.string()
           return true
-        case 4:
+        case Resource.aliases:
           ;(aliases ??= []).push(reader.string())
           return true
-        case 6:
+        case Resource.ttl:
           ttl = decodeDuration(reader)
           return true
-        case 8:
+        case Resource.resourceName:
           name ||= decodeResourceName(reader)
           return true
         default:
@@ -376,8 +383,8 @@ const decodeDuration = (reader: BinaryReader): number => {
   const duration = { seconds: 0, nanos: 0 }
   fields(reader.bytes(), (inner, field, type) => {
     if (type !== WireType.Varint) return false
-    if (field === 1) duration.seconds = Number(inner.int64())
-    else if (field === 2) duration.nanos = inner.int32()
+    if (field === Duration.seconds) duration.seconds = Number(inner.int64())
+    else if (field === Duration.nanos) duration.nanos = inner.int32()
     else return false
     return true
   })
@@ -388,8 +395,8 @@ const decodeResourceError = (reader: BinaryReader): ResourceError => {
   const found = { name: "", error: { code: 0, message: "" } }
   fields(reader.bytes(), (inner, field, type) => {
     if (type !== WireType.LengthDelimited) return false
-    if (field === 1) found.name = decodeResourceName(inner)
-    else if (field === 2) found.error = decodeStatus(inner)
+    if (field === Errors.resourceName) found.name = decodeResourceName(inner)
+    else if (field === Errors.errorDetail) found.error = decodeStatus(inner)
     else return false
     return true
   })
@@ -400,7 +407,7 @@ const decodeResourceError = (reader: BinaryReader): ResourceError => {
 const decodeResourceName = (reader: BinaryReader): string => {
   let name = ""
   fields(reader.bytes(), (inner, field, type) => {
-    if (field !== 1 || type !== WireType.LengthDelimited) return false
+    if (field !== ResourceName.name || type !== WireType.LengthDelimited) return false
     name = inner.string()
     return true
   })
@@ -410,8 +417,8 @@ const decodeResourceName = (reader: BinaryReader): string => {
 const decodeStatus = (reader: BinaryReader): ErrorDetail => {
   const status = { code: 0, message: "" }
   fields(reader.bytes(), (inner, field, type) => {
-    if (field === 1 && type === WireType.Varint) status.code = inner.int32()
-    else if (field === 2 && type === WireType.LengthDelimited) status.message = inner.string()
+    if (field === Status.code && type === WireType.Varint) status.code = inner.int32()
+    else if (field === Status.message && type === WireType.LengthDelimited) status.message = inner.string()
     else return false
     return true
   })

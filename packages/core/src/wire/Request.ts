@@ -12,6 +12,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import type * as InitialVersions from "../resource/InitialVersions.js"
+import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, Status } from "./Fields.js"
 import { fields } from "./Wire.js"
 
 /**
@@ -218,22 +219,22 @@ const stateOfTheWorldVisit = (): Decoding => {
   const visit: Visit = (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
-      case 1:
+      case DiscoveryRequest.versionInfo:
         versionInfo = reader.string()
         return true
-      case 2:
+      case DiscoveryRequest.node:
         node = reader.bytes()
         return true
-      case 3:
+      case DiscoveryRequest.resourceNames:
         ;(resourceNames ??= []).push(reader.string())
         return true
-      case 4:
+      case DiscoveryRequest.typeUrl:
         typeUrl = reader.string()
         return true
-      case 5:
+      case DiscoveryRequest.responseNonce:
         responseNonce = reader.string()
         return true
-      case 6:
+      case DiscoveryRequest.errorDetail:
         errorDetail = decodeStatus(reader)
         return true
       default:
@@ -263,27 +264,27 @@ const incrementalVisit = (sieve: InitialVersions.Sieve | undefined): Decoding =>
   const visit: Visit = (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
-      case 1:
+      case DeltaDiscoveryRequest.node:
         node = reader.bytes()
         return true
-      case 2:
+      case DeltaDiscoveryRequest.typeUrl:
         typeUrl = reader.string()
         return true
-      case 3:
+      case DeltaDiscoveryRequest.resourceNamesSubscribe:
         ;(subscribe ??= []).push(reader.string())
         return true
-      case 4:
+      case DeltaDiscoveryRequest.resourceNamesUnsubscribe:
         ;(unsubscribe ??= []).push(reader.string())
         return true
-      case 5: {
+      case DeltaDiscoveryRequest.initialResourceVersions: {
         const [name, version] = decodeMapEntry(reader)
         ;(versions ??= new Map()).set(name, version)
         return true
       }
-      case 6:
+      case DeltaDiscoveryRequest.responseNonce:
         responseNonce = reader.string()
         return true
-      case 7:
+      case DeltaDiscoveryRequest.errorDetail:
         errorDetail = decodeStatus(reader)
         return true
       default:
@@ -327,11 +328,11 @@ const decodeStatus = (reader: BinaryReader): ErrorDetail => {
   let code = 0
   let message = ""
   fieldsInside(reader, "error_detail", (inner, field, type) => {
-    if (field === 1 && type === WireType.Varint) {
+    if (field === Status.code && type === WireType.Varint) {
       code = inner.int32()
       return true
     }
-    if (field === 2 && type === WireType.LengthDelimited) {
+    if (field === Status.message && type === WireType.LengthDelimited) {
       message = inner.string()
       return true
     }
@@ -345,8 +346,8 @@ const decodeMapEntry = (reader: BinaryReader): readonly [name: string, version: 
   let version = ""
   fieldsInside(reader, "an entry of initial_resource_versions", (inner, field, type) => {
     if (type !== WireType.LengthDelimited) return false
-    if (field === 1) name = inner.string()
-    else if (field === 2) version = inner.string()
+    if (field === MapEntry.key) name = inner.string()
+    else if (field === MapEntry.value) version = inner.string()
     else return false
     return true
   })

@@ -12,6 +12,15 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "./Request.js"
 import type { Resource } from "../resource/Resource.js"
 import { atOnce, type Steps } from "../Steps.js"
+import {
+  Any,
+  ControlPlane,
+  DeltaDiscoveryResponse,
+  DiscoveryResponse,
+  Duration,
+  Resource as Fields,
+  tagOf
+} from "./Fields.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
 /**
@@ -63,17 +72,6 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
 
-/** envoy.service.discovery.v3.DiscoveryResponse */
-const SOTW = { version: 1, resources: 2, typeUrl: 4, nonce: 5, controlPlane: 6 } as const
-/** envoy.service.discovery.v3.DeltaDiscoveryResponse */
-const DELTA = { version: 1, resources: 2, typeUrl: 4, nonce: 5, removed: 6, controlPlane: 7 } as const
-/** envoy.service.discovery.v3.Resource */
-const RESOURCE = { version: 1, resource: 2, name: 3, aliases: 4, ttl: 6 } as const
-/** google.protobuf.Any */
-const ANY = { typeUrl: 1, value: 2 } as const
-/** google.protobuf.Duration */
-const DURATION = { seconds: 1, nanos: 2 } as const
-
 /** The bytes of the type URLs of the table: each response has its type several times. */
 const typeUrls: ReadonlyMap<string, Uint8Array> = new Map(
   ResourceType.all.map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
@@ -91,9 +89,10 @@ class Encoder {
   private writer: Writer | undefined
 
   /** Ends the measuring. What is written from now on is in the result. */
-  begin(): Uint8Array {
-    this.writer = new Writer(this.size)
-    return this.writer.bytes
+  begin(bodies: Bodies): Uint8Array {
+    const bytes = bodies.allocate(this.size)
+    this.writer = new Writer(bytes)
+    return bytes
   }
 
   /** Nothing if it is empty. */
@@ -148,16 +147,16 @@ class Encoder {
 
 const writeAny = (to: Encoder, field: number, typeUrl: Uint8Array, value: Uint8Array): void => {
   const any = to.open(field)
-  to.bytes(ANY.typeUrl, typeUrl)
-  to.bytes(ANY.value, value)
+  to.bytes(Any.typeUrl, typeUrl)
+  to.bytes(Any.value, value)
   to.close(field, any)
 }
 
 const writeDuration = (to: Encoder, field: number, milliseconds: number): void => {
   const seconds = Math.floor(milliseconds / 1000)
   const duration = to.open(field)
-  to.number(DURATION.seconds, seconds)
-  to.number(DURATION.nanos, Math.round((milliseconds - seconds * 1000) * 1e6))
+  to.number(Duration.seconds, seconds)
+  to.number(Duration.nanos, Math.round((milliseconds - seconds * 1000) * 1e6))
   to.close(field, duration)
 }
 
@@ -169,11 +168,11 @@ const writeResource = (
   typeUrl: Uint8Array,
   value: Uint8Array | undefined
 ): void => {
-  to.text(RESOURCE.version, version)
-  if (value !== undefined) writeAny(to, RESOURCE.resource, typeUrl, value)
-  to.text(RESOURCE.name, name)
-  for (const alias of aliases) to.text(RESOURCE.aliases, alias)
-  if (ttl !== undefined) writeDuration(to, RESOURCE.ttl, ttl)
+  to.text(Fields.version, version)
+  if (value !== undefined) writeAny(to, Fields.resource, typeUrl, value)
+  to.text(Fields.name, name)
+  for (const alias of aliases) to.text(Fields.aliases, alias)
+  if (ttl !== undefined) writeDuration(to, Fields.ttl, ttl)
 }
 
 /** Writes a response from a resource on and before another: its head is before the first one, what else there is after the last. */
@@ -182,23 +181,23 @@ type Write = (to: Encoder, response: Response, typeUrl: Uint8Array, from: number
 const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
   const { resources } = response
   const writeWrapped = (resource: Resource, value: Uint8Array | undefined) => {
-    const any = to.open(SOTW.resources)
-    to.bytes(ANY.typeUrl, RESOURCE_TYPE_URL)
-    const wrapper = to.open(ANY.value)
+    const any = to.open(DiscoveryResponse.resources)
+    to.bytes(Any.typeUrl, RESOURCE_TYPE_URL)
+    const wrapper = to.open(Any.value)
     writeResource(to, resource, noNames, typeUrl, value)
-    to.close(ANY.value, wrapper)
-    to.close(SOTW.resources, any)
+    to.close(Any.value, wrapper)
+    to.close(DiscoveryResponse.resources, any)
   }
-  if (from === 0) to.text(SOTW.version, response.version)
+  if (from === 0) to.text(DiscoveryResponse.versionInfo, response.version)
   for (let index = from; index < before; index++) {
     const resource = resources[index]
     if (resource === undefined) break
     if (response.ttl && resource.ttl !== undefined) writeWrapped(resource, resource.value)
-    else writeAny(to, SOTW.resources, typeUrl, resource.value)
+    else writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
   }
   if (before < resources.length) return
   for (const resource of response.heartbeats) writeWrapped(resource, undefined)
-  to.bytes(SOTW.typeUrl, typeUrl)
+  to.bytes(DiscoveryResponse.typeUrl, typeUrl)
 }
 
 const withoutTtl = (resource: Resource, response: Response): Pick<Resource, "name" | "version" | "ttl"> =>
@@ -213,12 +212,12 @@ const writeIncremental: Write = (to, response, typeUrl, from, before) => {
     aliases: ReadonlyArray<string>,
     value: Uint8Array | undefined
   ) => {
-    const wrapper = to.open(DELTA.resources)
+    const wrapper = to.open(DeltaDiscoveryResponse.resources)
     writeResource(to, resource, aliases, typeUrl, value)
-    to.close(DELTA.resources, wrapper)
+    to.close(DeltaDiscoveryResponse.resources, wrapper)
   }
   const aliasesOf = (name: string) => response.aliases.get(name) ?? noNames
-  if (from === 0) to.text(DELTA.version, response.version)
+  if (from === 0) to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)
   for (let index = from; index < before; index++) {
     const resource = resources[index]
     if (resource === undefined) break
@@ -227,8 +226,8 @@ const writeIncremental: Write = (to, response, typeUrl, from, before) => {
   if (before < resources.length) return
   for (const resource of response.heartbeats) write(resource, aliasesOf(resource.name), undefined)
   for (const name of response.absent) write({ name, version: "", ttl: undefined }, [name], undefined)
-  to.bytes(DELTA.typeUrl, typeUrl)
-  for (const name of response.removed) to.text(DELTA.removed, name, true)
+  to.bytes(DeltaDiscoveryResponse.typeUrl, typeUrl)
+  for (const name of response.removed) to.text(DeltaDiscoveryResponse.removedResources, name, true)
 }
 
 const writeOf = ({ protocol }: Response): Write =>
@@ -236,19 +235,44 @@ const writeOf = ({ protocol }: Response): Write =>
 
 const typeUrlOf = ({ typeUrl }: Response): Uint8Array => typeUrls.get(typeUrl) ?? utf8(typeUrl)
 
-const encodeBody = (response: Response): Uint8Array => {
+/**
+ * Buffers for bodies, and the large bodies that streams send at present. They belong to whoever sends: a response keeps no
+ * body of more than {@link keepLimit} bytes, because that would be all resources of a group once more.
+ *
+ * @since 0.1.0
+ */
+export interface Bodies {
+  /** A zeroed buffer of so many bytes, which no other body is in. */
+  readonly allocate: (size: number) => Uint8Array
+  /** The large body of a response, if it is kept and still there. */
+  readonly get: (response: Response) => Uint8Array | undefined
+  /** Keeps a large body. */
+  readonly set: (response: Response, body: Uint8Array) => void
+}
+
+/** Each body has a buffer of its own, and large ones are not kept. */
+const noBodies: Bodies = { allocate: (size) => new Uint8Array(size), get: () => undefined, set: () => undefined }
+
+/**
+ * The most bytes of a body that a {@link shared} response keeps.
+ *
+ * @since 0.1.0
+ */
+export const keepLimit = 16 * 1024
+
+const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
   const typeUrl = typeUrlOf(response)
   const write = writeOf(response)
   const { length } = response.resources
   const encoder = new Encoder()
   write(encoder, response, typeUrl, 0, length)
-  const bytes = encoder.begin()
+  const bytes = encoder.begin(bodies)
   write(encoder, response, typeUrl, 0, length)
   return bytes
 }
 
 /** {@link encodeBody} in steps. */
-function* encoding(response: Response): Steps<Uint8Array> {
+function* encoding(response: Response, bodies: Bodies): Steps<Uint8Array> {
   const typeUrl = typeUrlOf(response)
   const write = writeOf(response)
   const encoder = new Encoder()
@@ -260,84 +284,107 @@ function* encoding(response: Response): Steps<Uint8Array> {
     }
   }
   yield* all()
-  const bytes = encoder.begin()
+  const bytes = encoder.begin(bodies)
   yield* all()
   return bytes
 }
 
-/** Bytes. Up to here a body is kept with its response. All the resources of a group once more would be too much for that. */
-const keepLimit = 16 * 1024
+/** A response with its body, which is made once. A copy of its fields is a response without one. */
+class SharedResponse implements Response {
+  readonly protocol: Protocol
+  readonly typeUrl: string
+  readonly version: string
+  readonly resources: ReadonlyArray<Resource>
+  readonly removed: ReadonlyArray<string>
+  readonly heartbeats: ReadonlyArray<Resource>
+  readonly absent: ReadonlyArray<string>
+  readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
+  readonly ttl: boolean
+  readonly next: Response | undefined
+  /** The body, if it is small and was made. */
+  #small: Uint8Array | undefined
+  /** A body that is not complete: whoever needs it next goes on with it. */
+  #work: Steps<Uint8Array> | undefined
+
+  constructor(response: Response, next: Response | undefined) {
+    this.protocol = response.protocol
+    this.typeUrl = response.typeUrl
+    this.version = response.version
+    this.resources = response.resources
+    this.removed = response.removed
+    this.heartbeats = response.heartbeats
+    this.absent = response.absent
+    this.aliases = response.aliases
+    this.ttl = response.ttl
+    this.next = next
+  }
+
+  known(bodies: Bodies): Uint8Array | undefined {
+    return this.#small ?? bodies.get(this)
+  }
+
+  body(bodies: Bodies): Uint8Array {
+    return this.known(bodies) ?? this.#keep(encodeBody(this, bodies), bodies)
+  }
+
+  *writing(bodies: Bodies): Steps<Uint8Array> {
+    for (;;) {
+      const known = this.known(bodies)
+      if (known !== undefined) return known
+      const work = this.#work ?? encoding(this, bodies)
+      this.#work = undefined
+      const { done, value } = work.next()
+      if (done === true) return this.#keep(value, bodies)
+      this.#work = work
+      yield
+    }
+  }
+
+  #keep(body: Uint8Array, bodies: Bodies): Uint8Array {
+    if (body.byteLength <= keepLimit) this.#small = body
+    else bodies.set(this, body)
+    return body
+  }
+}
 
 /**
- * A large body is known as long as anybody still holds bytes of it: by its buffer, because they may hold a part. Before it is
- * known it may be half written.
- */
-const bodies = new WeakMap<Response, Uint8Array | WeakRef<ArrayBufferLike> | Steps<Uint8Array> | undefined>()
-
-/** A body that is known. */
-const knownBody = (response: Response): Uint8Array | undefined => {
-  const known = bodies.get(response)
-  if (known instanceof Uint8Array) return known
-  const buffer = known instanceof WeakRef ? known.deref() : undefined
-  return buffer === undefined ? undefined : new Uint8Array(buffer)
-}
-
-const keep = (response: Response, made: Uint8Array): Uint8Array => {
-  bodies.set(response, made.byteLength <= keepLimit ? made : new WeakRef(made.buffer))
-  return made
-}
-
-/** What is left to do for its body. */
-const unwritten = (response: Response): Steps<Uint8Array> => {
-  const begun = bodies.get(response)
-  return begun === undefined || begun instanceof Uint8Array || begun instanceof WeakRef ? encoding(response) : begun
-}
-
-/**
- * A response whose {@link body} is kept: one that many streams send. To keep it for every response would take longer than
- * to assemble a small one.
+ * A response, and all parts after it, whose {@link body} is kept: one that many streams send. To keep it for every response
+ * would take longer than to assemble a small one.
  *
  * @since 0.1.0
  */
 export const shared = (response: Response): Response => {
-  bodies.set(response, undefined)
-  return response
+  const after: Array<Response> = []
+  for (let part = response.next; part !== undefined; part = part.next) after.push(part)
+  const next = after.reduceRight<Response | undefined>((later, part) => new SharedResponse(part, later), undefined)
+  return new SharedResponse(response, next)
 }
 
 /**
- * The encoded response without its nonce; not to be written into. Of a {@link shared} response it is assembled once,
- * however many streams send it at a time. One of more than 16 KB is garbage when none of them has any of it left to
- * send, and is assembled again for who comes after that.
+ * The encoded response without its nonce; not to be written into. The body of a {@link shared} response is assembled once if it
+ * has at most {@link keepLimit} bytes, or is in `bodies`.
  *
  * @since 0.1.0
  */
-export const body = (response: Response): Uint8Array => {
-  if (!bodies.has(response)) return encodeBody(response)
-  return knownBody(response) ?? keep(response, encodeBody(response))
-}
+export const body = (response: Response, bodies: Bodies = noBodies): Uint8Array =>
+  response instanceof SharedResponse ? response.body(bodies) : encodeBody(response, bodies)
 
 /**
- * Some of the work that the {@link body} takes, for one of many resources: others may have their turn between this call and the
- * next. Gives the body when it is there; whoever is to send the same goes on with the same work.
+ * {@link body} in steps, for many resources: others may run wherever it yields. Streams that send the same {@link shared}
+ * response do this work together.
  *
  * @since 0.1.0
  */
-export const bodyInSteps = (response: Response): Uint8Array | undefined => {
-  const known = knownBody(response)
-  if (known !== undefined) return known
-  const left = unwritten(response)
-  const { done, value } = left.next()
-  if (done === true) return keep(response, value)
-  bodies.set(response, left)
-  return undefined
-}
+export const writing = (response: Response, bodies: Bodies = noBodies): Steps<Uint8Array> =>
+  response instanceof SharedResponse ? response.writing(bodies) : encoding(response, bodies)
 
 /**
- * Whether to ask for the {@link body} takes no time: it is there already.
+ * Whether the {@link body} is there already.
  *
  * @since 0.1.0
  */
-export const isWritten = (response: Response): boolean => knownBody(response) !== undefined
+export const isWritten = (response: Response, bodies: Bodies = noBodies): boolean =>
+  response instanceof SharedResponse && response.known(bodies) !== undefined
 
 /**
  * The bytes that follow a {@link body} to make it one stream's message: the nonce.
@@ -346,13 +393,13 @@ export const isWritten = (response: Response): boolean => knownBody(response) !=
  */
 export const nonceField = (nonce: string): Uint8Array => {
   // By hand: this is done for each response of each stream, and nonces are a few digits.
-  if (nonce.length >= 0x80) return fieldOf(SOTW.nonce, utf8(nonce))
+  if (nonce.length >= 0x80) return fieldOf(DiscoveryResponse.nonce, utf8(nonce))
   const bytes = new Uint8Array(2 + nonce.length)
-  bytes[0] = SOTW.nonce * 8 + 2
+  bytes[0] = tagOf(DiscoveryResponse.nonce)
   bytes[1] = nonce.length
   for (let index = 0; index < nonce.length; index++) {
     const code = nonce.charCodeAt(index)
-    if (code >= 0x80) return fieldOf(SOTW.nonce, utf8(nonce))
+    if (code >= 0x80) return fieldOf(DiscoveryResponse.nonce, utf8(nonce))
     bytes[2 + index] = code
   }
   return bytes
@@ -378,4 +425,7 @@ export const encode = (response: Response, nonce: string): Uint8Array => {
  * @since 0.1.0
  */
 export const controlPlaneField = (protocol: Protocol, identifier: string): Uint8Array =>
-  fieldOf(protocol === "StateOfTheWorld" ? SOTW.controlPlane : DELTA.controlPlane, fieldOf(1, utf8(identifier)))
+  fieldOf(
+    protocol === "StateOfTheWorld" ? DiscoveryResponse.controlPlane : DeltaDiscoveryResponse.controlPlane,
+    fieldOf(ControlPlane.identifier, utf8(identifier))
+  )

@@ -70,28 +70,31 @@ export const sizeOfVarint = (value: number): number => {
 export const sizeOfField = (field: number, length: number): number =>
   sizeOfVarint(field * 8) + sizeOfVarint(length) + length
 
-/** Bytes of the larger buffers that small ones are cut from, and the most that is cut. */
-const slabSize = 8192
-const maxCut = 1024
-/** V8 keeps arrays up to this size within the object, which costs less than a piece of a larger buffer. */
-const minCut = 65
-
-let slab = new Uint8Array(0)
-let used = 0
-
 /**
- * A zeroed buffer. Small ones are parts of a larger one: a buffer of its own costs half a microsecond and more work for
- * the garbage collector, and there is one for every message. No part is given out twice.
+ * Small zeroed buffers as parts of a larger one: a buffer of its own costs a microsecond, and work for the garbage collector.
+ * No part is given out twice.
+ *
+ * @since 0.1.0
  */
-const allocate = (size: number): Uint8Array => {
-  if (size < minCut || size > maxCut) return new Uint8Array(size)
-  if (used + size > slab.length) {
-    slab = new Uint8Array(slabSize)
-    used = 0
+export class Slab {
+  /** Bytes of the larger buffers, and the most that a part of them has. */
+  static readonly bytes = 8192
+  static readonly most = 1024
+  /** V8 keeps arrays of fewer bytes within the object, which costs less than a part of a larger buffer. */
+  static readonly least = 65
+  #bytes = new Uint8Array(0)
+  #used = 0
+
+  allocate(size: number): Uint8Array {
+    if (size < Slab.least || size > Slab.most) return new Uint8Array(size)
+    if (this.#used + size > this.#bytes.length) {
+      this.#bytes = new Uint8Array(Slab.bytes)
+      this.#used = 0
+    }
+    const start = this.#used
+    this.#used += size
+    return this.#bytes.subarray(start, this.#used)
   }
-  const start = used
-  used += size
-  return slab.subarray(start, used)
 }
 
 /**
@@ -102,11 +105,8 @@ const allocate = (size: number): Uint8Array => {
  */
 export class Writer {
   private offset = 0
-  readonly bytes: Uint8Array
 
-  constructor(size: number) {
-    this.bytes = allocate(size)
-  }
+  constructor(readonly bytes: Uint8Array) {}
 
   varint(value: number): void {
     let rest = value
@@ -148,7 +148,7 @@ export class Writer {
  * @since 0.1.0
  */
 export const fieldOf = (field: number, bytes: Uint8Array): Uint8Array => {
-  const writer = new Writer(sizeOfField(field, bytes.byteLength))
+  const writer = new Writer(new Uint8Array(sizeOfField(field, bytes.byteLength)))
   writer.field(field, bytes)
   return writer.bytes
 }

@@ -4,9 +4,12 @@ import * as Authority from "@effect-xds/core/protocol/Authority"
 import * as Backoff from "@effect-xds/core/client/Backoff"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as Fields from "@effect-xds/core/wire/Fields"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as Validation from "@effect-xds/core/client/Validation"
 import { fieldOf, utf8 } from "@effect-xds/core/wire/Wire"
+import { ControlPlaneSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { StatusSchema } from "@effect-xds/proto/google/rpc/status"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import {
@@ -14,6 +17,7 @@ import {
   DeltaDiscoveryResponseSchema,
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
+  ResourceNameSchema,
   ResourceSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
@@ -70,6 +74,59 @@ describe("ClientRequest", () => {
     assert.strictEqual(read.node?.id, "n1")
     assert.isUndefined(read.$unknown)
   })
+})
+
+describe("ClientRequest.Encoder", () => {
+  it("encodes the names of each type once, as long as they are the same array", () => {
+    const encoder = new ClientRequest.Encoder()
+    const lists = [["a", "b"], ["a", "b"], ["c"]]
+    for (let round = 0; round < 3; round++) {
+      for (const [index, resourceNames] of lists.entries()) {
+        for (const url of [typeUrl, ClusterLoadAssignment.typeUrl]) {
+          const request = Request.stateOfTheWorld({ typeUrl: url, resourceNames, responseNonce: `${round}${index}` })
+          for (let repeat = 0; repeat < 2; repeat++)
+            assert.deepStrictEqual(encoder.encode(request), ClientRequest.encode(request))
+        }
+      }
+    }
+    let read = 0
+    class Watched extends Array<string> {
+      override map<A>(of: (name: string, index: number, names: Array<string>) => A): Array<A> {
+        read++
+        return Array.from(super.values(), (name, index) => of(name, index, this))
+      }
+    }
+    const watched = Watched.from(["a"])
+    const request = Request.stateOfTheWorld({ typeUrl, resourceNames: watched })
+    encoder.encode(request)
+    encoder.encode({ ...request, responseNonce: "2" })
+    assert.strictEqual(read, 1)
+  })
+})
+
+describe("the tables of fields", () => {
+  const schemas = [
+    [Fields.DiscoveryRequest, DiscoveryRequestSchema],
+    [Fields.DeltaDiscoveryRequest, DeltaDiscoveryRequestSchema],
+    [Fields.DiscoveryResponse, DiscoveryResponseSchema],
+    [Fields.DeltaDiscoveryResponse, DeltaDiscoveryResponseSchema],
+    [Fields.Resource, ResourceSchema],
+    [Fields.ResourceName, ResourceNameSchema],
+    [Fields.ControlPlane, ControlPlaneSchema],
+    [Fields.Any, AnySchema],
+    [Fields.Duration, DurationSchema],
+    [Fields.Status, StatusSchema]
+  ] as const
+  for (const [table, schema] of schemas) {
+    it(`${schema.name}: each number is that of the field of this name`, () => {
+      const known = new Map(schema.fields.map(({ localName, number }) => [localName, number]))
+      for (const [name, number] of Object.entries(table)) {
+        // Fields of TP3 are newer than the descriptors.
+        const isNewer = !known.has(name) && ["resourceErrors"].includes(name)
+        assert.isTrue(isNewer || known.get(name) === number, `${name} = ${number}`)
+      }
+    })
+  }
 })
 
 /** A `resource_errors` entry (TP3), which the generated types do not have. */

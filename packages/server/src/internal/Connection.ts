@@ -79,6 +79,7 @@ export interface Environment {
   readonly deadline: (connection: Connection, at: number) => void
   /** Does some of the work: what it ends with, or `undefined` if others are to have their turn before its end. */
   readonly some: <A extends object>(work: Steps.Steps<A>) => A | undefined
+  readonly bodies: Response.Bodies
   /** Runs it again when others had their turn. */
   readonly later: (work: Work) => void
   readonly join: (connection: Connection, group: string) => Group
@@ -196,6 +197,12 @@ const manyResources = 1_000
 
 type Send = ServerStream.Output & { readonly _tag: "Send" }
 
+/** A response whose body is being written. */
+interface Unwritten {
+  readonly output: Send
+  readonly work: Steps.Steps<Uint8Array>
+}
+
 /** A step of the reducer that is not over, the stream before it and the time of its input. */
 interface Unfinished {
   readonly work: Steps.Steps<ServerStream.Step>
@@ -246,7 +253,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
   /** A step that others have their turn in between of. Until it ends nothing else is given to the reducer. */
   private unfinished: Unfinished | undefined
   /** Was made, and is written in the next turn. */
-  private unsent: Send | undefined
+  private unsent: Unwritten | undefined
   /** What is left before others have their turn. */
   private stepsLeft = 0
   /** The transport is not to read on. */
@@ -740,7 +747,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
       case "Send":
         this.measure(output, before)
         if (!this.isLong(output)) return this.send(output)
-        this.unsent = output
+        this.unsent = { output, work: Response.writing(output.response, environment.bodies) }
         this.stepsLeft = 0
         return
       case "Subscribed":
@@ -835,18 +842,18 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder {
 
   /** Whether a response is to be written in turns after the one in which it was made. */
   private isLong({ response }: Send): boolean {
-    return response.resources.length >= manyResources && !Response.isWritten(response)
+    return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)
   }
 
-  private sendLong(output: Send): void {
+  private sendLong({ output, work }: Unwritten): void {
     this.stepsLeft = 0
-    const body = Response.bodyInSteps(output.response)
-    if (body === undefined) return
+    const { done, value } = work.next()
+    if (done !== true) return
     this.unsent = undefined
-    this.send(output, body)
+    this.send(output, value)
   }
 
-  private send({ nonce, response, typeUrl }: Send, body = Response.body(response)): void {
+  private send({ nonce, response, typeUrl }: Send, body = Response.body(response, this.environment.bodies)): void {
     const { environment } = this
     const suffix = this.suffix(nonce)
     const size = body.byteLength + suffix.byteLength

@@ -21,7 +21,7 @@ export const ofResponse = ({ message, version }: Response, nonce: string): Uint8
 
 const statusOf = (message: string): Uint8Array => {
   const code = Status.codes.INVALID_ARGUMENT
-  const writer = new Writer(1 + sizeOfVarint(code))
+  const writer = new Writer(new Uint8Array(1 + sizeOfVarint(code)))
   writer.varint(statusField.code * 8)
   writer.varint(code)
   return Buffer.concat([writer.bytes, fieldOf(statusField.message, utf8(message))])

@@ -25,7 +25,10 @@ export type Encode = (request: StateOfTheWorldRequest) => Promise<Uint8Array>
 
 /** A writer that keeps the JSON of the node: every poll has it, and it is the largest part of one. */
 export const encoder = (format: Format): Encode => {
-  if (format === "protobuf") return (request) => Promise.resolve(ClientRequest.encode(request))
+  if (format === "protobuf") {
+    const requests = new ClientRequest.Encoder()
+    return (request) => Promise.resolve(requests.encode(request))
+  }
   let last: { readonly node: Uint8Array; readonly json: JsonValue } | undefined
   const nodeOf = async (node: Uint8Array): Promise<JsonValue> => {
     if (last?.node === node) return last.json

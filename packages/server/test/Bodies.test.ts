@@ -1,0 +1,61 @@
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Response from "@effect-xds/core/wire/Response"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Either from "effect/Either"
+import * as Timers from "node:timers/promises"
+import * as V8 from "node:v8"
+import * as Vm from "node:vm"
+import { describe, expect, it } from "@effect/vitest"
+import * as Bodies from "../src/internal/Bodies.js"
+
+const { typeUrl } = ResourceType.TypedExtensionConfig
+
+const response = (name: string, bytes: number): Response.Response =>
+  Response.shared(
+    Response.make({
+      protocol: "Incremental",
+      typeUrl,
+      version: "1",
+      resources: [Either.getOrThrow(Resource.make({ typeUrl, name, value: new Uint8Array(bytes), version: "1" }))]
+    })
+  )
+
+/** Collects garbage, in a turn in which nothing of the last ones is held any more. */
+const collect = async (): Promise<void> => {
+  await Timers.setImmediate()
+  V8.setFlagsFromString("--expose_gc")
+  new Vm.Script("gc()").runInNewContext()
+}
+
+describe("the bodies that a server sends", () => {
+  it("a large one is made once while a part of it is being sent, and is not kept after that", async () => {
+    const bodies = Bodies.make()
+    const large = response("large", 100_000)
+    const expected = Response.encode(large, "1")
+    await collect()
+    let part: Uint8Array | undefined = Response.body(large, bodies).subarray(50_000)
+    const buffer = new WeakRef(part.buffer)
+    await collect()
+    expect(Response.body(large, bodies).buffer === part.buffer).toBe(true)
+    part = undefined
+    await collect()
+    expect(buffer.deref() === undefined).toBe(true)
+    expect(Response.encode(large, "1")).toEqual(expected)
+  })
+
+  it("a small one is kept with the response", async () => {
+    const bodies = Bodies.make()
+    const small = response("small", 10_000)
+    const body = new WeakRef(Response.body(small, bodies))
+    await collect()
+    expect(body.deref() === Response.body(small, bodies)).toBe(true)
+  })
+
+  it("of one server only", () => {
+    const large = response("large", 100_000)
+    const [one, other] = [Bodies.make(), Bodies.make()]
+    const body = Response.body(large, one)
+    expect(Response.isWritten(large, other)).toBe(false)
+    expect(Response.body(large, other)).toEqual(body)
+  })
+})
