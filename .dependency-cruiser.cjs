@@ -43,6 +43,7 @@ module.exports = {
       }
     },
     may("proto"),
+    may("proto-v2", "proto"),
     may("core", "proto"),
     may("discovery", "core", "proto"),
     may("discovery-node", "discovery", "routing", "client", "transport", "core", "proto"),
@@ -74,7 +75,7 @@ module.exports = {
     }
   ],
   options: {
-    doNotFollow: { path: ["node_modules", "^packages/proto/gen/"] },
+    doNotFollow: { path: ["node_modules", "^packages/proto(-v2)?/gen/"] },
     // Of the repository only: what a package in node_modules is made of is looked for by rules.
     exclude: { path: ["^((packages|examples)/[^/]+|benchmarks)/dist/"] },
     tsPreCompilationDeps: true,

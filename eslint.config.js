@@ -5,7 +5,15 @@ import tseslint from "typescript-eslint"
 const notPure = "The core is pure: no I/O, clock, randomness or logging."
 
 export default defineConfig(
-  globalIgnores(["**/dist/", "packages/proto/gen/", "packages/proto/.proto/", ".peers/", "**/*.mjs", "**/*.js"]),
+  globalIgnores([
+    "**/dist/",
+    "packages/proto/gen/",
+    "packages/proto-v2/gen/",
+    "packages/proto/.proto/",
+    ".peers/",
+    "**/*.mjs",
+    "**/*.js"
+  ]),
   {
     files: ["**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked, comments.recommended],
@@ -44,7 +52,12 @@ export default defineConfig(
         {
           patterns: [
             {
-              group: ["@effect-xds/*/src/*", "@effect-xds/*/dist/*", "@effect-xds/proto/gen/*"],
+              group: [
+                "@effect-xds/*/src/*",
+                "@effect-xds/*/dist/*",
+                "@effect-xds/proto/gen/*",
+                "@effect-xds/proto-v2/gen/*"
+              ],
               message: "Import what the package exports."
             },
             { group: ["**/packages/*"], message: "Import other packages by their name." }
@@ -82,7 +95,12 @@ export default defineConfig(
           patterns: [
             { group: ["node:*"], message: notPure },
             {
-              group: ["@effect-xds/*/src/*", "@effect-xds/*/dist/*", "@effect-xds/proto/gen/*"],
+              group: [
+                "@effect-xds/*/src/*",
+                "@effect-xds/*/dist/*",
+                "@effect-xds/proto/gen/*",
+                "@effect-xds/proto-v2/gen/*"
+              ],
               message: "Import what the package exports."
             }
           ]

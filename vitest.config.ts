@@ -32,6 +32,6 @@ export default defineConfig({
     // Lines: what differs in ten thousand of them would keep a worker busy for minutes, and vitest gives it up after one.
     diff: { truncateThreshold: 1_000 },
     reporters: ["default", "./scripts/SummaryReporter.mjs"],
-    server: { deps: { external: [/packages\/proto\/gen\//] } }
+    server: { deps: { external: [/packages\/proto(-v2)?\/gen\//] } }
   }
 })

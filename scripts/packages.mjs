@@ -92,8 +92,14 @@ const tail = (output, lines = 15) =>
     .slice(-lines)
     .join("\n  ")
 
-/** Generated from .proto files under the Apache License, which asks for a copy of itself. */
-const alwaysThere = (name) => ["package.json", "README.md", "LICENSE", ...(name === "proto" ? ["APACHE-2.0.txt"] : [])]
+/** Generated from what is under the Apache License, which asks for a copy of itself and for notices. */
+const isGenerated = (name) => name === "proto" || name === "proto-v2"
+const alwaysThere = (name) => [
+  "package.json",
+  "README.md",
+  "LICENSE",
+  ...(isGenerated(name) ? ["APACHE-2.0.txt", "NOTICE"] : [])
+]
 const built = [".js", ".js.map", ".d.ts", ".d.ts.map"]
 
 /** The files: what must be there, and nothing else. */
@@ -108,7 +114,7 @@ const checkFiles = (name, { files, folder, json }) => {
     ...sources.flatMap((file) => built.map((ending) => file.replace(/^src\/(.*)\.ts$/, `dist/$1${ending}`)))
   ])
   // Generated code: exactly what the generator left.
-  if (name === "proto") {
+  if (isGenerated(name)) {
     const generated = filesOf(join(home, "packages", name, "gen")).filter((file) => file !== ".stamp")
     if (generated.length < 100) report(name, `gen/ has ${generated.length} files: run node scripts/setup.mjs`)
     for (const file of generated) wanted.add(`gen/${file}`)
@@ -253,7 +259,7 @@ const checkPrograms = async (name, { json }, consumer) => {
   for (const program of Object.keys(json.bin ?? {})) {
     const path = join(consumer, "node_modules", ".bin", program)
     const { ok, output, stdout } = await run(path, ["--version"], { cwd: consumer, minutes: 1 })
-    if (!ok || stdout.trim() !== json.version) report(name, `${program} --version: ${tail(output)}`)
+    if (!ok || stdout.split(" ", 1)[0].trim() !== json.version) report(name, `${program} --version: ${tail(output)}`)
   }
 }
 

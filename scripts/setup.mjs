@@ -117,10 +117,10 @@ await step(
   () => writeFileSync(join(home, installStamp), installValue)
 )
 
-// Generated code. What it is made from: the versions of the generator and of the .proto files, and how it is called.
+// Generated code. What it is made from: descriptors, .proto files and their comments, the generator, and how it is called.
 const proto = join("packages", "proto")
 const versionOf = (name) => JSON.parse(read(proto, "node_modules", name, "package.json")).version
-const genStamp = join(proto, "gen", ".stamp")
+const genStamps = [proto, join("packages", "proto-v2")].map((folder) => join(folder, "gen", ".stamp"))
 const ownProtos = readdirSync(join(home, proto, "protos"), { recursive: true }).filter((name) =>
   name.endsWith(".proto")
 )
@@ -128,13 +128,15 @@ const genValue = hash([
   ...["@bufbuild/buf", "@bufbuild/protobuf", "@bufbuild/protoc-gen-es", "@grpc/grpc-js-xds"].map(versionOf),
   read(proto, "buf.gen.yaml"),
   read(proto, "scripts", "generate.mjs"),
+  read(proto, "scripts", "comments.mjs"),
+  readFileSync(join(home, proto, "descriptors", "envoy.binpb.gz")),
   ...ownProtos.sort().map((name) => read(proto, "protos", name))
 ])
 await step(
   "protobuf types",
-  () => isStamped(genStamp, genValue),
+  () => genStamps.every((stamp) => isStamped(stamp, genValue)),
   () => node(join(proto, "scripts", "generate.mjs")),
-  () => writeFileSync(join(home, genStamp), genValue)
+  () => genStamps.forEach((stamp) => writeFileSync(join(home, stamp), genValue))
 )
 
 // Build. The compiler knows itself what is up to date. Tests are not compiled here: `npm run check` does that.

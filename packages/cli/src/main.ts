@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The program `effect-xds`. */
+import type * as EnvoyApi from "@effect-xds/proto/EnvoyApi"
 import { readFileSync } from "node:fs"
 import * as CommandLine from "./CommandLine.js"
 import { program } from "./Program.js"
@@ -11,6 +12,9 @@ const versionOfPackage = (): string => {
     typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : undefined
   return typeof version === "string" ? version : "0.0.0"
 }
+
+/** The version of Envoy's API. It does not compile with another than the types have, and nothing has to be loaded for it. */
+const versionOfApi: typeof EnvoyApi.version = "1.40.0"
 
 // A reader that has enough (`| head`) is no failure.
 for (const stream of [process.stdout, process.stderr]) {
@@ -27,7 +31,7 @@ process.on("SIGTERM", leave)
 const request = CommandLine.read(program, process.argv.slice(2))
 switch (request._tag) {
   case "Version":
-    process.stdout.write(`${versionOfPackage()}\n`)
+    process.stdout.write(`${versionOfPackage()} (Envoy API ${versionOfApi})\n`)
     break
   case "Help":
     process.stdout.write(`${(await import("./Help.js")).render(request.path)}\n`)

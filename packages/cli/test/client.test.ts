@@ -272,6 +272,13 @@ describe("validate", () => {
     const file = join(directory, "edge/clusters.yaml")
     expect((await run("validate", file)).code).toBe(1)
     expect((await run("validate", "--no-references", file)).code).toBe(0)
+    // With a field that Envoy's API has since 1.32.
+    const recent = directoryOf({
+      "edge/recent.yaml": `${cluster("r").trimEnd()}
+stats_matcher: { reject_all: true }
+`
+    })
+    expect((await run("validate", "--no-references", recent)).code).toBe(0)
     const missing = await run("validate", "/no/such")
     expect(missing.code).toBe(3)
     expect(missing.error).toContain("/no/such")

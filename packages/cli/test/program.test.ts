@@ -1,3 +1,4 @@
+import { EnvoyApi } from "@effect-xds/proto"
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { execFileSync } from "node:child_process"
@@ -10,11 +11,13 @@ const run = async (...args: ReadonlyArray<string>) => {
 }
 
 describe("effect-xds", { timeout: 3 * deadline }, () => {
-  it("tells its version", async () => {
+  it("tells its version, and that of Envoy's API", async () => {
     const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
     const { code, stdout } = await run("--version")
     expect(code).toBe(0)
-    expect(manifest).toMatchObject({ version: stdout.trim() })
+    const [, version, api] = /^(\S+) \(Envoy API (\S+)\)\n$/.exec(stdout) ?? []
+    expect(manifest).toMatchObject({ version })
+    expect(api).toBe(EnvoyApi.version)
   })
 
   it("explains itself in a hundred columns: its name, a line for every command, no colours in a pipe", async () => {

@@ -7,14 +7,13 @@
  *
  * @since 0.1.0
  */
-import { types } from "#generated-types"
-import { table } from "./internal/SensitiveTable.js"
+import * as GeneratedFiles from "./internal/GeneratedFiles.js"
 
 /** How to go on from a field. */
 type Kind =
   /** The value itself is sensitive. */
   | { readonly _tag: "Value" }
-  /** A sensitive `envoy.config.core.v3.DataSource`. */
+  /** A sensitive `DataSource`: `envoy.config.core.v3`, `envoy.api.v2.core`. */
   | { readonly _tag: "Source" }
   /** Everything in the message is sensitive, whatever it is. */
   | { readonly _tag: "Everything" }
@@ -56,10 +55,17 @@ const parse = (lines: ReadonlyArray<string>): ReadonlyMap<string, Fields> => {
   return new Map(names.map((name, index) => [name, fields[index] ?? new Map()]))
 }
 
-/** Parsed when something is looked for the first time; it never changes. */
-let parsed: ReadonlyMap<string, Fields> | undefined
+/** The tables of the packages that are known, each parsed when something is looked for the first time; none ever changes. */
+const parsed: Array<ReadonlyMap<string, Fields>> = []
 
-const messages = (): ReadonlyMap<string, Fields> => (parsed ??= parse(table.split("\n")))
+/** What to look at in a message of a type that can hold something sensitive. */
+const fieldsOf = (name: string): Fields | undefined => {
+  for (const [index, { sensitive }] of GeneratedFiles.packages.entries()) {
+    const found = (parsed[index] ??= parse(sensitive.split("\n"))).get(name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 /** Nobody nests messages deeper to be read; what is deeper counts as sensitive as a whole. */
 const maxDepth = 100
@@ -182,11 +188,11 @@ const ofAny = (bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void
   if (value !== undefined) ofType(typeUrl, value, depth, found)
 }
 
-const isKnown = (name: string): boolean => types.has(name) || name.startsWith("google.protobuf.")
+const isKnown = (name: string): boolean => GeneratedFiles.has(name) || name.startsWith("google.protobuf.")
 
 const ofType = (typeUrl: string, bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void => {
   const name = typeUrl.slice(typeUrl.lastIndexOf("/") + 1)
-  const fields = messages().get(name)
+  const fields = fieldsOf(name)
   if (fields !== undefined) inside(fields, bytes, depth, found)
   else if (!isKnown(name)) everything(bytes, depth, found)
 }
@@ -249,5 +255,5 @@ export const values = (typeNameOrUrl: string, bytes: Uint8Array): ReadonlyArray<
  */
 export const canHold = (typeNameOrUrl: string): boolean => {
   const name = typeNameOrUrl.slice(typeNameOrUrl.lastIndexOf("/") + 1)
-  return messages().has(name) || !isKnown(name)
+  return fieldsOf(name) !== undefined || !isKnown(name)
 }

@@ -18,7 +18,10 @@ import {
   file_google_protobuf_timestamp,
   file_google_protobuf_wrappers
 } from "@bufbuild/protobuf/wkt"
-import { files, types } from "#generated-types"
+import type { GeneratedTypes } from "./internal/GeneratedFiles.js"
+import * as GeneratedFiles from "./internal/GeneratedFiles.js"
+
+export type { GeneratedTypes } from "./internal/GeneratedFiles.js"
 
 // Descriptors never change, so one registry that only grows serves everyone.
 const loaded = createMutableRegistry(
@@ -46,6 +49,23 @@ const addMessage = (message: DescMessage): void => {
 }
 
 /**
+ * Makes the types of one more package known, here and in `SensitiveFields`: those of `@effect-xds/proto-v2`. They are
+ * loaded when they are first asked for, like the others. Stays for as long as the process; a second call with the same
+ * types does nothing.
+ *
+ * @example
+ * import { TypeRegistry } from "@effect-xds/proto"
+ * import { GeneratedTypes } from "@effect-xds/proto-v2"
+ *
+ * TypeRegistry.add(GeneratedTypes.types)
+ *
+ * @since 0.1.0
+ */
+export const add = (types: GeneratedTypes): void => {
+  if (!GeneratedFiles.packages.includes(types)) GeneratedFiles.packages.push(types)
+}
+
+/**
  * The type name in a type URL: what follows the last `/`. A type name is returned as it is.
  *
  * @since 0.1.0
@@ -59,7 +79,7 @@ export const typeName = (typeNameOrUrl: string): string => typeNameOrUrl.slice(t
  */
 export const has = (typeNameOrUrl: string): boolean => {
   const name = typeName(typeNameOrUrl)
-  return types.has(name) || loaded.get(name) !== undefined
+  return GeneratedFiles.has(name) || loaded.get(name) !== undefined
 }
 
 /**
@@ -73,8 +93,7 @@ export const load = async (typeNameOrUrl: string): Promise<DescMessage | undefin
   const name = typeName(typeNameOrUrl)
   const known = loaded.getMessage(name)
   if (known !== undefined) return known
-  const index = types.get(name)
-  const file = index === undefined ? undefined : await files[index]?.()
+  const file = await GeneratedFiles.load(name)
   if (file === undefined) return undefined
   addFile(file)
   return loaded.getMessage(name)
@@ -89,8 +108,7 @@ export const load = async (typeNameOrUrl: string): Promise<DescMessage | undefin
 export const loadFile = async (name: string): Promise<DescFile | undefined> => {
   const known = loaded.get(name)
   if (known !== undefined) return known.file
-  const index = types.get(name)
-  const file = index === undefined ? undefined : await files[index]?.()
+  const file = await GeneratedFiles.load(name)
   if (file !== undefined) addFile(file)
   return file
 }

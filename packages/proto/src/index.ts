@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+export * as EnvoyApi from "./EnvoyApi.js"
 export * as FieldScan from "./FieldScan.js"
 export * as Reason from "./Reason.js"
 export * as Redaction from "./Redaction.js"

@@ -1,6 +1,6 @@
-import { create, toBinary, toJson } from "@bufbuild/protobuf"
+import { create, createRegistry, fromBinary, toBinary, toJson, toJsonString } from "@bufbuild/protobuf"
 import { toText } from "@bufbuild/protobuf/txtpb"
-import { anyPack } from "@bufbuild/protobuf/wkt"
+import { anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
 import { expect, it } from "@effect/vitest"
 import { ResourceType, TypeRegistry } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -250,6 +250,45 @@ describe("resources", () => {
       expect(c).toMatchObject({ version: "9", ttl: 30_000, aliases: ["x"], typeUrl: ResourceType.Cluster.typeUrl })
       const long = `"@type": envoy.service.runtime.v3.Runtime\nname: r\nlayer: { big: 1 }\n`
       expect(yield* names(resources("a.yaml", long))).toEqual(["r"])
+    })
+  )
+
+  it.effect("have fields and extensions that Envoy's API has since 1.32, in every format", () =>
+    Effect.gen(function* () {
+      const text = [
+        '"@type": envoy.config.cluster.v3.Cluster',
+        "name: a",
+        "per_connection_buffer_high_watermark_timeout: 3s",
+        "stats_matcher: { reject_all: true }"
+      ].join("\n")
+      const [resource] = yield* resources("a.yaml", text)
+      const read = fromBinary(ClusterSchema, resource?.value ?? new Uint8Array())
+      expect(read.perConnectionBufferHighWatermarkTimeout?.seconds).toBe(3n)
+      expect(read.statsMatcher?.statsMatcher).toEqual({ case: "rejectAll", value: true })
+      expect(read.$unknown).toBeUndefined()
+      const again = [
+        ["a.json", toJsonString(AnySchema, anyPack(ClusterSchema, read), { registry: createRegistry(ClusterSchema) })],
+        ["a.textproto", `# proto-message: ${ClusterSchema.typeName}\n${toText(ClusterSchema, read)}`]
+      ] as const
+      for (const [file, content] of again) {
+        const [same] = yield* resources(file, content)
+        expect(same?.value, file).toEqual(resource?.value)
+      }
+      const filter = [
+        '"@type": envoy.config.listener.v3.Listener',
+        "name: b",
+        "fcds_config: { name: chains, config_source: { ads: {} } }",
+        "filter_chains:",
+        "- filters:",
+        "  - name: http",
+        "    typed_config:",
+        `      "@type": ${HttpConnectionManagerSchema.typeName}`,
+        "      stat_prefix: edge",
+        "      http_filters:",
+        "      - name: mcp",
+        '        typed_config: { "@type": envoy.extensions.filters.http.mcp.v3.Mcp }'
+      ].join("\n")
+      expect(yield* names(resources("b.yaml", filter))).toEqual(["b"])
     })
   )
 
