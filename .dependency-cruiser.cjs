@@ -46,25 +46,33 @@ module.exports = {
     may("proto-v2", "proto"),
     may("core", "proto"),
     may("discovery", "core", "proto"),
-    may("discovery-node", "discovery", "routing", "client", "transport", "core", "proto"),
+    may("discovery-node", "discovery", "routing", "client", "transport", "transport-node", "core", "proto"),
     may("routing", "core", "proto", "discovery"),
-    may("transport", "core", "proto"),
+    may("transport", "core"),
+    {
+      name: "ports-need-no-node",
+      comment: "The ports run wherever Effect does: what needs Node is in transport-node",
+      severity: "error",
+      from: { path: src("transport") },
+      to: { dependencyTypes: ["core"] }
+    },
+    may("transport-node", "transport", "core", "proto"),
     {
       name: "arrows-of-transports",
-      comment: "A transport sees the ports, the core and proto, and no other transport",
+      comment: "A transport sees the ports, what Node needs, the core and proto, and no other transport",
       severity: "error",
-      from: { path: "^packages/(transport-[^/]+)/src/" },
-      to: { path: "^packages/", pathNot: "^packages/($1|transport|core|proto)/" }
+      from: { path: "^packages/(transport-[^/]+)/src/", pathNot: "^packages/transport-node/" },
+      to: { path: "^packages/", pathNot: "^packages/($1|transport|transport-node|core|proto)/" }
     },
-    may("server", "transport", "core", "proto"),
-    may("admin", "server", "transport", "core", "proto"),
-    may("client", "transport", "core", "proto", "routing"),
+    may("server", "transport", "transport-node", "core", "proto"),
+    may("admin", "server", "transport", "transport-node", "core", "proto"),
+    may("client", "transport", "transport-node", "core", "proto", "routing"),
     {
       name: "arrows-of-testing",
       comment: "testing may see all but the real transports, the command line and examples",
       severity: "error",
       from: { path: src("testing") },
-      to: { path: "^(packages/(transport-[^/]+|cli)|examples)/" }
+      to: { path: "^(packages/(transport-(?!node/)[^/]+|cli)|examples)/" }
     },
     {
       name: "no-way-up",

@@ -1203,73 +1203,73 @@ const clientDetails = [
 const thinParts = [
   {
     fault: "two commas without anything in between are taken in a long text",
-    file: "packages/transport/src/JsonParts.ts",
+    file: "packages/transport-node/src/JsonParts.ts",
     line: "if (needed) throw new Malformed(end, true)",
     becomes: "",
-    by: "packages/transport-rest/test/JsonParts.test.ts"
+    by: "packages/transport-node/test/JsonParts.test.ts"
   },
   {
     fault: "a name that is repeated in a long text keeps its first value",
-    file: "packages/transport/src/JsonParts.ts",
+    file: "packages/transport-node/src/JsonParts.ts",
     line: "  else members[key] = value",
     becomes: "  else members[key] ??= value",
-    by: "packages/transport-rest/test/JsonParts.test.ts"
+    by: "packages/transport-node/test/JsonParts.test.ts"
   },
   {
     fault: "what is large in a message is left out of its bytes",
-    file: "packages/transport/src/MessageParts.ts",
+    file: "packages/transport-node/src/MessageParts.ts",
     line: "encoded.push(yield* encodeField(schema, of, key, member, options, depth))",
     becomes: "yield* encodeField(schema, of, key, member, options, depth)",
-    by: "packages/transport-rest/test/JsonParts.test.ts"
+    by: "packages/transport-node/test/JsonParts.test.ts"
   },
   {
     fault: "a long text is parsed at once",
-    file: "packages/transport/src/JsonParts.ts",
+    file: "packages/transport-node/src/JsonParts.ts",
     line: "if (this.#comma(at)) yield",
     becomes: "this.#comma(at)",
-    by: "packages/transport-rest/test/JsonParts.test.ts"
+    by: "packages/transport-node/test/JsonParts.test.ts"
   },
   {
     fault: "an answer that nobody reads to its end keeps its scope",
-    file: "packages/transport/src/HttpListener.ts",
+    file: "packages/transport-node/src/HttpListener.ts",
     line: '    response.once("close", () => resume(Effect.void))\n',
     becomes: '    response.once("close", () => undefined)\n',
-    by: "packages/transport-rest/test/HttpListener.test.ts"
+    by: "packages/transport-node/test/HttpListener.test.ts"
   },
   {
     fault: "a request whose client is gone goes on",
-    file: "packages/transport/src/HttpListener.ts",
+    file: "packages/transport-node/src/HttpListener.ts",
     line: "if (!response.writableEnded) fiber.unsafeInterruptAsFork(fiber.id())",
     becomes: "",
-    by: "packages/transport-rest/test/HttpListener.test.ts"
+    by: "packages/transport-node/test/HttpListener.test.ts"
   },
   {
     fault: "an answer that breaks off looks whole",
-    file: "packages/transport/src/HttpListener.ts",
+    file: "packages/transport-node/src/HttpListener.ts",
     line: "        response.destroy()\n",
     becomes: "        response.end()\n",
-    by: "packages/transport-rest/test/HttpListener.test.ts"
+    by: "packages/transport-node/test/HttpListener.test.ts"
   },
   {
     fault: "requests are answered after the scope has closed",
-    file: "packages/transport/src/HttpListener.ts",
+    file: "packages/transport-node/src/HttpListener.ts",
     line: 'Effect.sync(() => void server.off("request", onRequest))',
     becomes: "Effect.void",
-    by: "packages/transport-rest/test/HttpListener.test.ts"
+    by: "packages/transport-node/test/HttpListener.test.ts"
   },
   {
     fault: "a span has what stands behind the question mark",
-    file: "packages/transport/src/HttpListener.ts",
+    file: "packages/transport-node/src/HttpListener.ts",
     line: 'url.replace(/\\?.*$/s, "")',
     becomes: "url",
-    by: "packages/transport-rest/test/HttpListener.test.ts"
+    by: "packages/transport-node/test/HttpListener.test.ts"
   },
   {
     fault: "a span is no child of the client's",
-    file: "packages/transport/src/HttpListener.ts",
+    file: "packages/transport-node/src/HttpListener.ts",
     line: "...(parent !== undefined && { parent })",
     becomes: "...(parent === undefined && { parent })",
-    by: "packages/transport-rest/test/HttpListener.test.ts"
+    by: "packages/transport-node/test/HttpListener.test.ts"
   },
   {
     fault: "a star in a URI stands for a part of a name",
@@ -3451,7 +3451,7 @@ export const mutations = [
   },
   {
     fault: "a Connect request may have any number of JSON values",
-    file: "packages/transport/src/JsonParts.ts",
+    file: "packages/transport-node/src/JsonParts.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
     line: "if (!(yield* JsonValues.isWithin(bytes, maxValues))) {",
     becomes: "if (!(yield* JsonValues.isWithin(bytes, Infinity))) {"
@@ -3479,9 +3479,9 @@ export const mutations = [
   },
   {
     fault: "Connect's JSON is read in one turn, however much there is",
-    file: "packages/transport/src/Turns.ts",
+    file: "packages/transport-node/src/TimeSlices.ts",
     by: "packages/transport-connect/test/wholeRequests.test.ts",
-    line: "if (turns.isOver()) await next(turns)\n    const part",
+    line: "if (slices.isOver()) await next(slices)\n    const part",
     becomes: "const part"
   },
   {
@@ -3493,7 +3493,7 @@ export const mutations = [
   },
   {
     fault: "the budget for what clients hold has no end",
-    file: "packages/transport/src/ByteBudget.ts",
+    file: "packages/transport-node/src/ByteBudget.ts",
     by: "packages/transport-rest/test/strangers.test.ts",
     line: "while (this.#held > this.limit) {",
     becomes: "while (this.#held > this.limit * 1_000) {"
@@ -3675,22 +3675,22 @@ export const mutations = [
   ...checks,
   {
     fault: "the time of a turn is counted from its first question only",
-    file: "packages/transport/src/Turns.ts",
+    file: "packages/transport-node/src/TimeSlices.ts",
     line: "begin(): void {\n    if (!this.#begun) this.#begin(performance.now())",
     becomes: "begin(): void {",
-    by: "packages/transport-rest/test/Turns"
+    by: "packages/transport-node/test/TimeSlices.test.ts"
   },
   {
     fault: "work in parts begins in a turn that is over",
-    file: "packages/transport/src/Turns.ts",
-    line: "if (turns.isOver()) turns.later(goOn, false)\n    else goOn()",
+    file: "packages/transport-node/src/TimeSlices.ts",
+    line: "if (slices.isOver()) slices.later(goOn, false)\n    else goOn()",
     becomes: "goOn()",
-    by: "packages/transport-rest/test/Turns"
+    by: "packages/transport-node/test/TimeSlices.test.ts"
   },
   {
     fault: "accepting a session takes none of a turn's time",
     file: "packages/transport-connect/src/ConnectServer.ts",
-    line: "this.#shared.turns.begin()\n    const socket",
+    line: "this.#shared.slices.begin()\n    const socket",
     becomes: "const socket",
     by: "packages/transport-connect/test/wholeRequests"
   },
@@ -4234,8 +4234,8 @@ export const mutations = [
     fault: "a large chunk is read beyond the turn like a short one",
     file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "return isShort ? turns.isLate() : turns.isOver()",
-    becomes: "return turns.isLate()"
+    line: "return isShort ? slices.isLate() : slices.isOver()",
+    becomes: "return slices.isLate()"
   },
   {
     fault: "what comes in a large chunk is handed over beyond the turn",
@@ -4248,20 +4248,20 @@ export const mutations = [
     fault: "a short chunk waits for another turn like a large one",
     file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "return isShort ? turns.isLate() : turns.isOver()",
-    becomes: "return turns.isOver()"
+    line: "return isShort ? slices.isLate() : slices.isOver()",
+    becomes: "return slices.isOver()"
   },
   {
     fault: "what is short has all the time of a turn there is",
-    file: "packages/transport/src/Turns.ts",
-    by: "packages/transport-rest/test/Turns.test.ts",
+    file: "packages/transport-node/src/TimeSlices.ts",
+    by: "packages/transport-node/test/TimeSlices.test.ts",
     line: "return this.#isBeyond(grace)",
     becomes: "return false"
   },
   {
     fault: "what is short begins no turn",
-    file: "packages/transport/src/Turns.ts",
-    by: "packages/transport-rest/test/Turns.test.ts",
+    file: "packages/transport-node/src/TimeSlices.ts",
+    by: "packages/transport-node/test/TimeSlices.test.ts",
     line: "return this.#isBeyond(grace)",
     becomes: "return performance.now() >= this.#end + grace"
   },
@@ -4467,6 +4467,20 @@ export const mutations = [
     file: "resource/ResourceSet.ts",
     by: "packages/core/test/LayeredGroup.test.ts",
     line: "for (const name of relabelled ?? []) before.set(name, get(self, name))",
+    becomes: ""
+  },
+  {
+    fault: "timer table: who is due again at once keeps the fiber from sleeping",
+    file: "packages/transport-node/src/TimerTable.ts",
+    by: "packages/transport-node/test/TimerTable.test.ts",
+    line: "Math.ceil(Math.max(at, now() + 1) / tick)",
+    becomes: "Math.ceil(at / tick)"
+  },
+  {
+    fault: "timer table: a deadline that is moved leaves the earlier one",
+    file: "packages/transport-node/src/TimerTable.ts",
+    by: "packages/transport-node/test/TimerTable.test.ts",
+    line: "else clear(item, before)",
     becomes: ""
   }
 ]

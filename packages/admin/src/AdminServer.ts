@@ -18,8 +18,8 @@
  */
 import * as Redaction from "@effect-xds/proto/Redaction"
 import type { SnapshotStore, XdsServer } from "@effect-xds/server"
-import * as HttpListener from "@effect-xds/transport/HttpListener"
-import * as ListenAddress from "@effect-xds/transport/ListenAddress"
+import * as HttpListener from "@effect-xds/transport-node/HttpListener"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

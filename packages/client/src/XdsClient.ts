@@ -13,10 +13,10 @@ import type { Server as CoreServer } from "@effect-xds/core/client/Client"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
-import * as Alarm from "@effect-xds/transport/Alarm"
+import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
-import * as LogLimit from "@effect-xds/transport/LogLimit"
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Status from "@effect-xds/transport/Status"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -208,7 +208,7 @@ export const make = <E = never, R = never>(
         random: () => Runtime.runSync(runtime)(Random.next),
         alarm: (at) => alarm.set(at),
         soon,
-        log: LogLimit.make(runtime, now),
+        log: LogThrottle.make(runtime, now),
         span: (attributes) =>
           Runtime.runSync(runtime)(
             Effect.makeSpan("xds.client.stream", { attributes, root: true, kind: "client", captureStackTrace: false })

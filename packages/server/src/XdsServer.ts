@@ -6,7 +6,7 @@
 import type { Heartbeat } from "@effect-xds/core"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
-import * as ByteBudget from "@effect-xds/transport/ByteBudget"
+import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
@@ -26,12 +26,12 @@ import { InterestIndex } from "./internal/InterestIndex.js"
 import { ChangeTimes } from "./internal/ChangeTimes.js"
 import type { Environment, Group, Settings, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
-import * as TimerTable from "./internal/TimerTable.js"
 import { Secrets } from "./internal/Secrets.js"
 import * as Bodies from "./internal/Bodies.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
-import * as LogLimit from "@effect-xds/transport/LogLimit"
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
+import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Subscribers from "./internal/Subscribers.js"
 import type { ServerEvent } from "./ServerEvent.js"
 import * as SnapshotStore from "./SnapshotStore.js"
@@ -162,6 +162,9 @@ export class XdsServer extends Context.Tag("@effect-xds/server/XdsServer")<XdsSe
 /** Streams that are asked about before others run. */
 const recheckedAtATime = 100
 
+/** Milliseconds: the deadlines of thousands of streams cost at most a hundred wake-ups a second. */
+const deadlineTick = 10
+
 const wildcardByDefault: Wildcards = Object.fromEntries(
   ResourceType.all.map((type) => [type.typeUrl, type.wildcardByDefault])
 )
@@ -253,12 +256,17 @@ export const make = <R = never>(
       enqueue(work)
       worker.startLater()
     }
-    const deadlines = yield* TimerTable.make<Connection>(now, (due) => {
-      for (const connection of due) {
-        connection.markDue()
-        enqueue(connection)
+    const deadlines = yield* TimerTable.make<Connection>({
+      now,
+      tick: deadlineTick,
+      onCount: (change) => XdsServerMetrics.deadlines.unsafeModify(change, []),
+      onDue: (due) => {
+        for (const connection of due) {
+          connection.markDue()
+          enqueue(connection)
+        }
+        worker.start()
       }
-      worker.start()
     })
 
     const { authorize } = options
@@ -309,7 +317,7 @@ export const make = <R = never>(
         later(rest)
       },
       publish: subscribers.publish,
-      log: LogLimit.make(runtime, now),
+      log: LogThrottle.make(runtime, now),
       span,
       secrets: new Secrets(),
       authorizing: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "authorizing"),

@@ -7,8 +7,8 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import { ClientTransport, Status } from "@effect-xds/transport"
-import * as Certificates from "@effect-xds/transport/Certificates"
-import * as ClientTls from "@effect-xds/transport/ClientTls"
+import * as Certificates from "@effect-xds/transport-node/Certificates"
+import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

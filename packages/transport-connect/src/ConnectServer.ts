@@ -10,13 +10,13 @@
  * @since 0.1.0
  */
 import { ServerTransport, Status } from "@effect-xds/transport"
-import * as ByteBudget from "@effect-xds/transport/ByteBudget"
-import * as ListenAddress from "@effect-xds/transport/ListenAddress"
-import * as LogLimit from "@effect-xds/transport/LogLimit"
-import * as ServerTls from "@effect-xds/transport/ServerTls"
-import * as SocketPeer from "@effect-xds/transport/SocketPeer"
+import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
+import * as ServerTls from "@effect-xds/transport-node/ServerTls"
+import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import { Turns } from "@effect-xds/transport/Turns"
+import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -243,7 +243,7 @@ class Server {
   readonly #pingInterval: number
   readonly #pingTimeout: number
   readonly #fork: (effect: Effect.Effect<void>) => void
-  readonly #log: LogLimit.LogLimit
+  readonly #log: LogThrottle.LogThrottle
 
   constructor(
     options: Options,
@@ -262,12 +262,12 @@ class Server {
     this.#pingTimeout = options.keepalive?.timeout ?? 10_000
     const runFork = Runtime.runFork(runtime)
     this.#fork = (effect) => void runFork(effect)
-    this.#log = LogLimit.make(runtime, () => performance.now())
+    this.#log = LogThrottle.make(runtime, () => performance.now())
     this.#calls = new Calls({ maxStreams, maxStreamsPerPeer: options.maxStreamsPerPeer ?? maxStreams })
     this.#shared = {
       calls: this.#calls,
       known: new KnownVersions(options.knownVersionsBytes ?? 32 * 1024 * 1024),
-      turns: new Turns(),
+      slices: new TimeSlices(),
       inflater: new Inflater(maxRequestBytes),
       held: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "unread requests"),
       maxRequestBytes,
@@ -502,7 +502,7 @@ class Server {
   }
 
   readonly #onHttp1Request = (request: Http1.IncomingMessage, response: Http1.ServerResponse): void => {
-    this.#shared.turns.begin()
+    this.#shared.slices.begin()
     const connection = this.#http1Connections.get(request.socket)
     connection?.onRequest(request, response)
     this.#serveConnect(request, response, connection?.peer ?? SocketPeer.ofSocket(request.socket))
@@ -510,7 +510,7 @@ class Server {
 
   readonly #onSession = (session: Http2.ServerHttp2Session): void => {
     // What is read in this turn comes on top of what it takes to accept the session.
-    this.#shared.turns.begin()
+    this.#shared.slices.begin()
     const socket = session.socket
     const peer = SocketPeer.ofSocket(socket)
     this.#peers.set(session, peer)

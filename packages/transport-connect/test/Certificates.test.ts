@@ -1,4 +1,4 @@
-import * as Certificates from "@effect-xds/transport/Certificates"
+import * as Certificates from "@effect-xds/transport-node/Certificates"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Metric, TestClock } from "effect"

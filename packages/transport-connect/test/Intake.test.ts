@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http2 from "node:http2"
-import * as ListenAddress from "@effect-xds/transport/ListenAddress"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import { Intake } from "../src/server/Intake.js"
 import * as Certificates from "./Certificates.js"
 

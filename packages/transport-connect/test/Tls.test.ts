@@ -1,4 +1,4 @@
-import { splitSubjectAltNames } from "@effect-xds/transport/SocketPeer"
+import { splitSubjectAltNames } from "@effect-xds/transport-node/SocketPeer"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"

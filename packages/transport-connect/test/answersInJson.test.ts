@@ -7,7 +7,7 @@ import {
   DiscoveryResponseSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import { Turns } from "@effect-xds/transport/Turns"
+import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { gunzipSync } from "node:zlib"
@@ -51,8 +51,8 @@ const unary = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters"
 /** Each turn has time for one part only; how many were taken. */
 const countTurns = Effect.acquireRelease(
   Effect.sync(() => {
-    vi.spyOn(Turns.prototype, "isOver").mockReturnValue(true)
-    return vi.spyOn(Turns.prototype, "later")
+    vi.spyOn(TimeSlices.prototype, "isOver").mockReturnValue(true)
+    return vi.spyOn(TimeSlices.prototype, "later")
   }),
   () => Effect.sync(() => vi.restoreAllMocks())
 )

@@ -3,7 +3,7 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt"
 import { fromBinary } from "@bufbuild/protobuf"
 import { Status } from "@effect-xds/transport"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import { Turns } from "@effect-xds/transport/Turns"
+import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
 import { vi } from "vitest"
@@ -30,8 +30,8 @@ const unary = { ":path": fetchPath }
 /** Each turn has time for one part only; how many were taken. */
 const countTurns = Effect.acquireRelease(
   Effect.sync(() => {
-    vi.spyOn(Turns.prototype, "isOver").mockReturnValue(true)
-    return vi.spyOn(Turns.prototype, "later")
+    vi.spyOn(TimeSlices.prototype, "isOver").mockReturnValue(true)
+    return vi.spyOn(TimeSlices.prototype, "later")
   }),
   () => Effect.sync(() => vi.restoreAllMocks())
 )
@@ -50,7 +50,7 @@ it.scopedLive(
     Effect.gen(function* () {
       const { port, streams } = yield* serve({}, answering)
       const begin = yield* Effect.acquireRelease(
-        Effect.sync(() => vi.spyOn(Turns.prototype, "begin")),
+        Effect.sync(() => vi.spyOn(TimeSlices.prototype, "begin")),
         () => Effect.sync(() => vi.restoreAllMocks())
       )
       const call = Http2Client.open(yield* Http2Client.connect(port))

@@ -8,10 +8,10 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceTypes from "@effect-xds/proto/ResourceType"
-import * as Certificates from "@effect-xds/transport/Certificates"
-import * as ClientTls from "@effect-xds/transport/ClientTls"
+import * as Certificates from "@effect-xds/transport-node/Certificates"
+import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
-import * as LogLimit from "@effect-xds/transport/LogLimit"
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -95,7 +95,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
       }
       const runtime = yield* Effect.runtime()
       const now = yield* monotonic
-      const log = LogLimit.make(runtime, now)
+      const log = LogThrottle.make(runtime, now)
       const warn = (reason: string): void => {
         const subject = `${server.address} tls`
         log(LogLevel.Warning, subject, `${server.address}: TLS files cannot be used, the last ones stay: ${reason}`)

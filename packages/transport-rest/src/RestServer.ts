@@ -6,9 +6,9 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "REST-JSON polling subscriptions"
  * @since 0.1.0
  */
-import * as HttpListener from "@effect-xds/transport/HttpListener"
-import * as ListenAddress from "@effect-xds/transport/ListenAddress"
-import * as ServerTls from "@effect-xds/transport/ServerTls"
+import * as HttpListener from "@effect-xds/transport-node/HttpListener"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import * as ServerTls from "@effect-xds/transport-node/ServerTls"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -6,7 +6,7 @@ import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
-import { Turns } from "@effect-xds/transport/Turns"
+import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import * as Deadlines from "../src/internal/Deadlines.js"
 import * as DiscoveryResponse from "../src/internal/DiscoveryResponse.js"
 import { Session, type Answer } from "../src/internal/Session.js"
@@ -33,7 +33,7 @@ const make = (
     const session: Session = new Session(
       {
         deadlines,
-        responseOf: DiscoveryResponse.shared(new Turns()),
+        responseOf: DiscoveryResponse.shared(new TimeSlices()),
         onHeld: () => undefined,
         onIdle: () => happened.push("idle"),
         onEnd: () => happened.push("ended"),
@@ -187,7 +187,7 @@ describe("A session", () => {
       const session = new Session(
         {
           deadlines,
-          responseOf: DiscoveryResponse.shared(new Turns()),
+          responseOf: DiscoveryResponse.shared(new TimeSlices()),
           onHeld: () => undefined,
           onIdle: () => undefined,
           onEnd: () => undefined,

@@ -4,9 +4,9 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { DiscoveryRequestSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { ResourceType } from "@effect-xds/proto"
 import type { ServerTransport } from "@effect-xds/transport"
-import { ByteBudget } from "@effect-xds/transport/ByteBudget"
+import { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import { inTurns, Turns } from "@effect-xds/transport/Turns"
+import { inSlices, TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import { RestServerMetrics } from "@effect-xds/transport-rest"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
@@ -223,8 +223,8 @@ describe("what sessions hold", { timeout: 300_000 }, () => {
         }
       }
       const limits = { maxSessions: 20, maxHeld: 10, idleTimeout: 60_000 }
-      const table = new Sessions.Sessions(limits, deadlines, budget, accept, shared(new Turns()))
-      const decode = DiscoveryRequests.decoder(decodeLimits, new Turns())
+      const table = new Sessions.Sessions(limits, deadlines, budget, accept, shared(new TimeSlices()))
+      const decode = DiscoveryRequests.decoder(decodeLimits, new TimeSlices())
       let answered = 0
       const visit = (round: number) =>
         Effect.gen(function* () {
@@ -242,7 +242,7 @@ describe("what sessions hold", { timeout: 300_000 }, () => {
               wait: id % 3 === 0 ? 1000 : 0,
               patience: 0
             }
-            const key = yield* inTurns(new Turns(), Sessions.keyOf(incoming))
+            const key = yield* inSlices(new TimeSlices(), Sessions.keyOf(incoming))
             const takeBack = table.poll(key, incoming, undefined, () => {
               answered++
             })

@@ -5,6 +5,5 @@
  */
 export * as ClientTransport from "./ClientTransport.js"
 export * as EventLoop from "./EventLoop.js"
-export * as LogLimit from "./LogLimit.js"
 export * as ServerTransport from "./ServerTransport.js"
 export * as Status from "./Status.js"

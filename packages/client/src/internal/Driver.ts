@@ -10,7 +10,7 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
-import type { LogLimit } from "@effect-xds/transport/LogLimit"
+import type { LogThrottle } from "@effect-xds/transport-node/LogThrottle"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
 import * as Either from "effect/Either"
@@ -38,7 +38,7 @@ export interface Environment {
   readonly alarm: (at: number) => void
   /** Does work when what runs now is done. */
   readonly soon: (work: () => void) => void
-  readonly log: LogLimit
+  readonly log: LogThrottle
   readonly span: (attributes: Record<string, unknown>) => Tracer.Span
   readonly nanos: () => bigint
   /** Milliseconds that watchers have to take what a response brought before reading goes on without them. */

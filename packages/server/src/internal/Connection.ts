@@ -14,7 +14,7 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
+import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import type { Refusing } from "@effect-xds/transport/TransportMetrics"
@@ -31,7 +31,7 @@ import type { ChangeTimes } from "./ChangeTimes.js"
 import * as NodeFields from "./NodeFields.js"
 import * as Secrets from "./Secrets.js"
 import * as StreamSpan from "./StreamSpan.js"
-import type { LogLimit } from "@effect-xds/transport/LogLimit"
+import type { LogThrottle } from "@effect-xds/transport-node/LogThrottle"
 
 /** What a server's options say, with defaults filled in and durations in milliseconds. */
 export interface Settings {
@@ -85,7 +85,7 @@ export interface Environment {
   readonly join: (connection: Connection, group: string) => Group
   readonly leave: (connection: Connection) => void
   readonly publish: (make: () => ServerEvent) => void
-  readonly log: LogLimit
+  readonly log: LogThrottle
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
   /** What those hold who are being authorized. */

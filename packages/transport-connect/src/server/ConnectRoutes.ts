@@ -19,8 +19,8 @@ import { TypeRegistry } from "@effect-xds/proto"
 import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
-import type { Holder } from "@effect-xds/transport/ByteBudget"
-import * as Turns from "@effect-xds/transport/Turns"
+import type { Holder } from "@effect-xds/transport-node/ByteBudget"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
 import { Buffer } from "node:buffer"
 import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
@@ -76,11 +76,11 @@ const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> =
 ]
 
 /** Loads the services at the first call, since most servers never see one; others have their turns in between. */
-const loadServices = async (turns: Turns.Turns): Promise<ReadonlyArray<DescService>> => {
+const loadServices = async (slices: TimeSlices.TimeSlices): Promise<ReadonlyArray<DescService>> => {
   let loaded: ReadonlyArray<DescService> = []
   for (const load of serviceModules) {
     loaded = loaded.concat(await load())
-    await Turns.next(turns)
+    await TimeSlices.next(slices)
   }
   return loaded
 }
@@ -117,7 +117,7 @@ const toMessage = async (
   const json = context.values.get(jsonKey)
   if (json === undefined) return preEncoded(schema, bytes)
   try {
-    return json.put(Buffer.concat(await Turns.gather(shared.turns, MessageJson.parts(schema, resources, bytes))))
+    return json.put(Buffer.concat(await TimeSlices.gather(shared.slices, MessageJson.parts(schema, resources, bytes))))
   } catch (cause) {
     throw ConnectError.from(cause, Code.Internal)
   }
@@ -184,7 +184,7 @@ const maxBytesOf = ({ maxRequestBytes, maxWholeRequestBytes }: Shared): number =
 
 /** The handlers for requests in protobuf, or for those in JSON. */
 const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
-  const { maxJsonValues, turns } = shared
+  const { maxJsonValues, slices } = shared
   const maxBytes = maxBytesOf(shared)
   const router = createConnectRouter({
     readMaxBytes: WholeRequests.wrappedBytes(maxBytes, isJson),
@@ -192,8 +192,8 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   })
   const options = { registry: await TypeRegistry.forJson(null), ignoreUnknownFields: true }
   const bytesOf: BytesOf = (schema, wrapped) =>
-    Turns.promise(turns, WholeRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
-  const services = await loadServices(turns)
+    TimeSlices.promise(slices, WholeRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
+  const services = await loadServices(slices)
   for (const { methods } of services) {
     for (const method of methods) {
       const output = isJson ? WrittenJson.schema : method.output
@@ -208,7 +208,7 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
 const loadBuiltIns = async (shared: Shared): Promise<Handlers> => {
   const router = createConnectRouter({ readMaxBytes: maxBuiltInBytes, acceptCompression: [compressionGzip] })
   const open = (context: HandlerContext) => BuiltInCall.open(shared, callOf(context), context.signal)
-  await BuiltInServices.add(router, await loadServices(shared.turns), shared.reflection, open)
+  await BuiltInServices.add(router, await loadServices(shared.slices), shared.reflection, open)
   return handlersOf(router)
 }
 

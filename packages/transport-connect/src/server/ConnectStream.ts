@@ -4,7 +4,7 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
-import type { Holder } from "@effect-xds/transport/ByteBudget"
+import type { Holder } from "@effect-xds/transport-node/ByteBudget"
 import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
 import * as Struct from "effect/Struct"
@@ -125,10 +125,10 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
 
   /** A request: it is read in turns. Says whether the server wants more. Never rejects. */
   async request(bytes: Uint8Array): Promise<boolean> {
-    const { turns } = this.shared
+    const { slices } = this.shared
     const reader = new Request.Reader(this.method.protocol, bytes)
     for (;;) {
-      if (turns.isOver()) await this.#turn()
+      if (slices.isOver()) await this.#turn()
       if (!this.#open) return false
       const request = reader.read(fieldsAtATime)
       if (request === undefined) continue
@@ -140,7 +140,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
 
   /** Others have their turn. */
   #turn(): Promise<void> {
-    return new Promise((resolve) => this.shared.turns.later(resolve, true))
+    return new Promise((resolve) => this.shared.slices.later(resolve, true))
   }
 
   readonly setReading = (wanted: boolean): void => {

@@ -8,9 +8,9 @@ import * as Reason from "@effect-xds/proto/Reason"
 import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
-import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
+import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import { Status } from "@effect-xds/transport"
-import type { Turns } from "@effect-xds/transport/Turns"
+import type { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2"
@@ -28,7 +28,7 @@ import * as RequestHeaders from "./RequestHeaders.js"
 export interface Shared {
   readonly calls: Calls
   readonly known: KnownVersions
-  readonly turns: Turns
+  readonly slices: TimeSlices
   readonly inflater: Inflater
   /** What streams hold of requests that are not complete, or wait to be read. */
   readonly held: ByteBudget
@@ -287,8 +287,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   }
 
   #isOver(isShort: boolean): boolean {
-    const { turns } = this.shared
-    return isShort ? turns.isLate() : turns.isOver()
+    const { slices } = this.shared
+    return isShort ? slices.isLate() : slices.isOver()
   }
 
   #keepUnread(chunk: Buffer): void {
@@ -325,7 +325,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   #readLater(work: () => void, heavy: boolean): void {
     this.#reading = true
-    this.shared.turns.later(work, heavy)
+    this.shared.slices.later(work, heavy)
   }
 
   #goOn(): void {
@@ -423,7 +423,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     for (;;) {
       const sifted = sifting.next(bytesAtATime)
       if (sifted !== undefined) return this.#decode(new Request.Reader(this.method.protocol, sifted.rest, sifted.sieve))
-      if (this.shared.turns.isOver()) return this.#workLater(() => this.#sift(sifting))
+      if (this.shared.slices.isOver()) return this.#workLater(() => this.#sift(sifting))
     }
   }
 
@@ -432,7 +432,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     for (;;) {
       const request = reader.read(fieldsAtATime)
       if (request !== undefined) return this.#hand(request)
-      if (this.shared.turns.isOver()) return this.#workLater(() => this.#decode(reader))
+      if (this.shared.slices.isOver()) return this.#workLater(() => this.#decode(reader))
     }
   }
 

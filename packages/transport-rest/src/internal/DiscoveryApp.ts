@@ -1,13 +1,13 @@
 /** The HTTP application: from a request to a poll, and from what became of that to an answer. */
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { ByteBudget } from "@effect-xds/transport/ByteBudget"
-import { reasonOf } from "@effect-xds/transport/JsonText"
-import type * as HttpListener from "@effect-xds/transport/HttpListener"
-import * as LogLimit from "@effect-xds/transport/LogLimit"
+import { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
+import { reasonOf } from "@effect-xds/transport-node/JsonText"
+import type * as HttpListener from "@effect-xds/transport-node/HttpListener"
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import * as Turns from "@effect-xds/transport/Turns"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import type * as Scope from "effect/Scope"
@@ -109,13 +109,13 @@ export const make = (
   Effect.gen(function* () {
     const deadlines = yield* Deadlines.make
     const budget = new ByteBudget(settings.maxClientBytes, "REST")
-    const turns = new Turns.Turns()
+    const slices = new TimeSlices.TimeSlices()
     const sessions = yield* Effect.acquireRelease(
-      Effect.sync(() => new Sessions.Sessions(settings, deadlines, budget, accept, DiscoveryResponse.shared(turns))),
+      Effect.sync(() => new Sessions.Sessions(settings, deadlines, budget, accept, DiscoveryResponse.shared(slices))),
       (sessions) => Effect.sync(() => sessions.close())
     )
-    const log = LogLimit.make(yield* Effect.runtime(), deadlines.now)
-    const decode = DiscoveryRequest.decoder(settings, turns)
+    const log = LogThrottle.make(yield* Effect.runtime(), deadlines.now)
+    const decode = DiscoveryRequest.decoder(settings, slices)
     const refusing = new TransportMetrics.Refusing("maxRequests")
     yield* Effect.addFinalizer(() => Effect.sync(() => refusing.set(false)))
     let requests = 0
@@ -145,7 +145,7 @@ export const make = (
           wait,
           patience: Math.min(settings.answerTimeout, timeLeft(headers))
         }
-        const key = yield* Effect.orDie(Turns.inTurns(turns, Sessions.keyOf(incoming)))
+        const key = yield* Effect.orDie(TimeSlices.inSlices(slices, Sessions.keyOf(incoming)))
         return { incoming, key, node: sessions.isNew(key) ? yield* node : undefined }
       })
 
@@ -196,7 +196,9 @@ export const make = (
         const asked = RequestBody.use(request, settings, deadlines, budget, (body) =>
           read(request, target, wait, body, format)
         )
-        const answer = yield* Effect.flatMap(asked, (asked) => Effect.zipRight(Turns.ready(turns), answerTo(asked)))
+        const answer = yield* Effect.flatMap(asked, (asked) =>
+          Effect.zipRight(TimeSlices.ready(slices), answerTo(asked))
+        )
         switch (answer._tag) {
           case "Response":
             return yield* toAnswer(request, target, answer.response, format)
@@ -210,7 +212,7 @@ export const make = (
 
     return (request) =>
       Effect.gen(function* () {
-        turns.begin()
+        slices.begin()
         const target = yield* targetOf(request)
         const format = yield* formatOf(request)
         const wait = yield* waitOf(settings, request, target)

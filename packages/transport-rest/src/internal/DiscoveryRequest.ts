@@ -3,10 +3,10 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import * as JsonParts from "@effect-xds/transport/JsonParts"
-import { reasonOf } from "@effect-xds/transport/JsonText"
-import * as MessageParts from "@effect-xds/transport/MessageParts"
-import * as Turns from "@effect-xds/transport/Turns"
+import * as JsonParts from "@effect-xds/transport-node/JsonParts"
+import { reasonOf } from "@effect-xds/transport-node/JsonText"
+import * as MessageParts from "@effect-xds/transport-node/MessageParts"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
@@ -44,7 +44,7 @@ const largeJson = 128 * 1024
 /** Bytes that are hashed in one part. */
 const hashedAtATime = 256 * 1024
 
-function* hashInParts(bytes: Uint8Array): Turns.Parts<string> {
+function* hashInParts(bytes: Uint8Array): TimeSlices.Parts<string> {
   const digest = createHash("sha256")
   for (let at = 0; at < bytes.length; at += hashedAtATime) {
     if (at > 0) yield
@@ -86,21 +86,21 @@ export type Decode = (format: Format, bytes: Uint8Array) => Effect.Effect<Discov
  * A reader. What takes long it does in turns, and what cannot be done in parts is bounded. It remembers JSON requests, but not
  * their nodes: most polls are the last one over again, byte for byte, and to see that costs a part of what reading them does.
  */
-export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "later">): Decode => {
+export const decoder = (limits: Limits, slices: Pick<TimeSlices.TimeSlices, "isOver" | "later">): Decode => {
   const { ignoreUnknownFields, maxJsonValues, maxNames, rememberedBytes } = limits
   const known = new Map<string, Known>()
   let remembered = 0
 
-  const inTurns = <A>(parts: Turns.Parts<A>, onFailure: (cause: unknown) => Refusal): Effect.Effect<A, Refusal> =>
-    Effect.mapError(Turns.inTurns(turns, parts), onFailure)
-  function* namesOf(names: ReadonlyArray<string>): Turns.Parts<ReadonlyArray<string>> {
+  const inSlices = <A>(parts: TimeSlices.Parts<A>, onFailure: (cause: unknown) => Refusal): Effect.Effect<A, Refusal> =>
+    Effect.mapError(TimeSlices.inSlices(slices, parts), onFailure)
+  function* namesOf(names: ReadonlyArray<string>): TimeSlices.Parts<ReadonlyArray<string>> {
     const sorted = yield* Names.sortedOnce(names, maxNames)
     if (sorted !== undefined) return sorted
     const message = `more than ${maxNames} names, the limit of this server`
     throw new Refusal({ status: 429, code: "RESOURCE_EXHAUSTED", message })
   }
 
-  function* parse(bytes: Uint8Array): Turns.Parts<JsonObject> {
+  function* parse(bytes: Uint8Array): TimeSlices.Parts<JsonObject> {
     const expected = { subject: "the body", kind: "DiscoveryRequest", maxValues: maxJsonValues }
     const read = yield* JsonParts.readObject(bytes, expected)
     if (Either.isRight(read)) return read.right
@@ -110,27 +110,27 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
   }
 
   const jsonNode = (node: JsonValue | undefined): Effect.Effect<Uint8Array | undefined, Refusal> => {
-    function* parts(): Turns.Parts<Uint8Array | undefined> {
+    function* parts(): TimeSlices.Parts<Uint8Array | undefined> {
       if (node === undefined || node === null) return undefined
       return yield* MessageParts.encode(NodeSchema, node, { ignoreUnknownFields })
     }
-    return Effect.suspend(() => inTurns(parts(), notNode))
+    return Effect.suspend(() => inSlices(parts(), notNode))
   }
 
   /** Reads a JSON body. Names of fields may be in camelCase or in snake_case. */
   const ofJson = (bytes: Uint8Array): Effect.Effect<DiscoveryRequest, Refusal> =>
     Effect.gen(function* () {
-      const { node, ...rest } = yield* inTurns(parse(bytes), notRequest)
+      const { node, ...rest } = yield* inSlices(parse(bytes), notRequest)
       const { DiscoveryRequestSchema } = yield* Effect.promise(
         () => import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
       )
       const registry = yield* Effect.promise(() => TypeRegistry.forJson(rest))
-      function* parts(): Turns.Parts<Request.StateOfTheWorldRequest> {
+      function* parts(): TimeSlices.Parts<Request.StateOfTheWorldRequest> {
         const encoded = yield* MessageParts.encode(DiscoveryRequestSchema, rest, { registry, ignoreUnknownFields })
         const { request } = yield* binaryParts(encoded)
         return request
       }
-      function* keyParts(): Turns.Parts<string> {
+      function* keyParts(): TimeSlices.Parts<string> {
         if (node === undefined) return ""
         const digest = createHash("sha256")
         for (const text of JsonParts.texts(node)) {
@@ -139,8 +139,8 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
         }
         return digest.digest("base64")
       }
-      const request = yield* inTurns(parts(), notRequest)
-      return { request, nodeKey: yield* inTurns(keyParts(), notNode), node: jsonNode(node) }
+      const request = yield* inSlices(parts(), notRequest)
+      return { request, nodeKey: yield* inSlices(keyParts(), notNode), node: jsonNode(node) }
     })
 
   const remember = (key: string, { nodeKey, request }: DiscoveryRequest): void => {
@@ -159,7 +159,7 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
 
   const decodeJson = (bytes: Uint8Array): Effect.Effect<DiscoveryRequest, Refusal> => {
     if (bytes.length < largeJson) return decodeKeyed(bytes, hash(bytes))
-    return Effect.flatMap(inTurns(hashInParts(bytes), notRequest), (key) => decodeKeyed(bytes, key))
+    return Effect.flatMap(inSlices(hashInParts(bytes), notRequest), (key) => decodeKeyed(bytes, key))
   }
 
   const decodeKeyed = (bytes: Uint8Array, key: string): Effect.Effect<DiscoveryRequest, Refusal> => {
@@ -167,13 +167,13 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
     if (before === undefined) return Effect.tap(ofJson(bytes), (decoded) => Effect.sync(() => remember(key, decoded)))
     known.delete(key)
     known.set(key, before)
-    const node = Effect.suspend(() => inTurns(parse(bytes), notRequest)).pipe(
+    const node = Effect.suspend(() => inSlices(parse(bytes), notRequest)).pipe(
       Effect.flatMap((json) => jsonNode(json["node"]))
     )
     return Effect.succeed({ ...before, node })
   }
 
-  function* binaryParts(bytes: Uint8Array): Turns.Parts<DiscoveryRequest> {
+  function* binaryParts(bytes: Uint8Array): TimeSlices.Parts<DiscoveryRequest> {
     const reader = new Request.Reader("StateOfTheWorld", bytes)
     let decoded = reader.read(atATime)
     for (; decoded === undefined; decoded = reader.read(atATime)) yield
@@ -191,5 +191,5 @@ export const decoder = (limits: Limits, turns: Pick<Turns.Turns, "isOver" | "lat
   }
 
   return (format, bytes) =>
-    format === "json" ? Effect.suspend(() => decodeJson(bytes)) : inTurns(binaryParts(bytes), notRequest)
+    format === "json" ? Effect.suspend(() => decodeJson(bytes)) : inSlices(binaryParts(bytes), notRequest)
 }

@@ -6,7 +6,7 @@ import * as Response from "@effect-xds/core/wire/Response"
 import * as Wire from "@effect-xds/core/wire/Wire"
 import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
-import * as Turns from "@effect-xds/transport/Turns"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
@@ -35,7 +35,7 @@ export class DiscoveryResponse {
 
   constructor(
     { body, suffix }: ServerTransport.Outgoing,
-    private readonly turns: Turns.Turns
+    private readonly slices: TimeSlices.TimeSlices
   ) {
     let version = ""
     Wire.fields(body, (reader, number) => {
@@ -59,7 +59,7 @@ export class DiscoveryResponse {
   bytes(format: Format): Promise<Uint8Array> {
     return format === "protobuf"
       ? Promise.resolve(this.#message())
-      : (this.#json ??= toJson(this.#message(), this.turns))
+      : (this.#json ??= toJson(this.#message(), this.slices))
   }
 
   #message(): Uint8Array {
@@ -78,10 +78,12 @@ export class DiscoveryResponse {
 }
 
 /** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
-const toJson = async (message: Uint8Array, turns: Turns.Turns): Promise<Uint8Array> => {
-  await Turns.next(turns)
+const toJson = async (message: Uint8Array, slices: TimeSlices.TimeSlices): Promise<Uint8Array> => {
+  await TimeSlices.next(slices)
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-  return Buffer.concat(await Turns.gather(turns, MessageJson.parts(DiscoveryResponseSchema, field.resources, message)))
+  return Buffer.concat(
+    await TimeSlices.gather(slices, MessageJson.parts(DiscoveryResponseSchema, field.resources, message))
+  )
 }
 
 /** The nonce by which the server knows what it wrote on a stream. */
@@ -96,12 +98,12 @@ export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
 }
 
 /** Gives the same response for the same shared body. Of one server: they all name the same control plane. */
-export const shared = (turns: Turns.Turns): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
+export const shared = (slices: TimeSlices.TimeSlices): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
   const known = new WeakMap<Uint8Array, DiscoveryResponse>()
   return (outgoing) => {
     let response = known.get(outgoing.body)
     if (response === undefined) {
-      response = new DiscoveryResponse(outgoing, turns)
+      response = new DiscoveryResponse(outgoing, slices)
       known.set(outgoing.body, response)
     }
     return response

@@ -1,5 +1,5 @@
 /** Names of resources as a session knows them: each once and in order, whatever order they came in. */
-import type { Parts } from "@effect-xds/transport/Turns"
+import type { Parts } from "@effect-xds/transport-node/TimeSlices"
 
 /** Names that are dealt with in one part. */
 const atATime = 1024

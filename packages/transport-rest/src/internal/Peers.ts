@@ -1,7 +1,7 @@
 /** Who sends a request, as far as the HTTP server knows. */
-import * as ListenAddress from "@effect-xds/transport/ListenAddress"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
-import * as SocketPeer from "@effect-xds/transport/SocketPeer"
+import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
 import { isIP, type Socket } from "node:net"
 
 /** An address without its port, which is another one for each connection. */

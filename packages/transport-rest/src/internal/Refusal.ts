@@ -1,5 +1,5 @@
 /** Why a request is not answered with a response: an HTTP status, and words that say what and where. */
-import type { WholeAnswer } from "@effect-xds/transport/HttpListener"
+import type { WholeAnswer } from "@effect-xds/transport-node/HttpListener"
 import type * as Status from "@effect-xds/transport/Status"
 import * as Data from "effect/Data"
 

@@ -1,5 +1,5 @@
 /** Reads the body of a request, but not more and not longer than is allowed, and no more of all together. */
-import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
+import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

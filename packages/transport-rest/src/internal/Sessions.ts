@@ -1,10 +1,10 @@
 /** All sessions of a server: found by who asks for what, bounded in number and in bytes, ended when nobody polls them. */
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
-import type { ByteBudget, Holder } from "@effect-xds/transport/ByteBudget"
+import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import type { Parts } from "@effect-xds/transport/Turns"
+import type { Parts } from "@effect-xds/transport-node/TimeSlices"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import * as RestServerMetrics from "../RestServerMetrics.js"

@@ -1,5 +1,5 @@
 /** What the options of a server say, with defaults filled in. */
-import * as ByteBudget from "@effect-xds/transport/ByteBudget"
+import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import type * as DiscoveryRequest from "./DiscoveryRequest.js"
 import type * as RequestBody from "./RequestBody.js"
 import type * as Sessions from "./Sessions.js"

@@ -1,6 +1,6 @@
 /** Connections over TLS whose files are read for each of them: certificates are exchanged while a program runs. */
 import * as Reason from "@effect-xds/proto/Reason"
-import * as ClientTls from "@effect-xds/transport/ClientTls"
+import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Https from "node:https"
 import * as Net from "node:net"

@@ -17,7 +17,7 @@ const grace = 6
  *
  * @since 0.1.0
  */
-export class Turns {
+export class TimeSlices {
   #end = 0
   #begun = false
   #light: Array<() => void> = []
@@ -86,10 +86,10 @@ export type Parts<A> = Generator<void, A, void>
  *
  * @since 0.1.0
  */
-export const ready = (turns: Pick<Turns, "isOver" | "later">): Effect.Effect<void> =>
+export const ready = (slices: Pick<TimeSlices, "isOver" | "later">): Effect.Effect<void> =>
   Effect.async((resume) => {
     const goOn = (): void => resume(Effect.void)
-    if (turns.isOver()) turns.later(goOn, false)
+    if (slices.isOver()) slices.later(goOn, false)
     else goOn()
   })
 
@@ -99,9 +99,9 @@ export const ready = (turns: Pick<Turns, "isOver" | "later">): Effect.Effect<voi
  *
  * @since 0.1.0
  */
-export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<A>): Effect.Effect<A, unknown> =>
+export const inSlices = <A>(slices: Pick<TimeSlices, "isOver" | "later">, parts: Parts<A>): Effect.Effect<A, unknown> =>
   Effect.zipRight(
-    ready(turns),
+    ready(slices),
     Effect.async<A, unknown>((resume) => {
       let wanted = true
       const goOn = (): void => {
@@ -109,7 +109,7 @@ export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<
           while (wanted) {
             const part = parts.next()
             if (part.done === true) return resume(Effect.succeed(part.value))
-            if (turns.isOver()) return turns.later(goOn, true)
+            if (slices.isOver()) return slices.later(goOn, true)
           }
         } catch (cause) {
           resume(Effect.fail(cause))
@@ -127,16 +127,17 @@ export const inTurns = <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<
  *
  * @since 0.1.0
  */
-export const next = (turns: Pick<Turns, "later">): Promise<void> => new Promise((resolve) => turns.later(resolve, true))
+export const next = (slices: Pick<TimeSlices, "later">): Promise<void> =>
+  new Promise((resolve) => slices.later(resolve, true))
 
 /**
- * {@link inTurns} for who has promises. Rejects with what the parts throw.
+ * {@link inSlices} for who has promises. Rejects with what the parts throw.
  *
  * @since 0.1.0
  */
-export const promise = async <A>(turns: Pick<Turns, "isOver" | "later">, parts: Parts<A>): Promise<A> => {
+export const promise = async <A>(slices: Pick<TimeSlices, "isOver" | "later">, parts: Parts<A>): Promise<A> => {
   for (;;) {
-    if (turns.isOver()) await next(turns)
+    if (slices.isOver()) await next(slices)
     const part = parts.next()
     if (part.done === true) return part.value
   }
@@ -148,13 +149,13 @@ export const promise = async <A>(turns: Pick<Turns, "isOver" | "later">, parts: 
  * @since 0.1.0
  */
 export const gather = async <A>(
-  turns: Pick<Turns, "isOver" | "later">,
+  slices: Pick<TimeSlices, "isOver" | "later">,
   all: AsyncIterable<A>
 ): Promise<ReadonlyArray<A>> => {
   const gathered: Array<A> = []
   for await (const each of all) {
     gathered.push(each)
-    if (turns.isOver()) await next(turns)
+    if (slices.isOver()) await next(slices)
   }
   return gathered
 }

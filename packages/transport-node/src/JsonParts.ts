@@ -10,7 +10,7 @@ import { Buffer, isUtf8 } from "node:buffer"
 import * as JsonText from "./JsonText.js"
 import { isObject } from "./JsonText.js"
 import * as JsonValues from "./JsonValues.js"
-import type { Parts } from "./Turns.js"
+import type { Parts } from "./TimeSlices.js"
 
 /** Bytes from which on a piece is parsed. A string or a number is never divided: to take one of megabytes is fast. */
 const pieceBytes = 16_384

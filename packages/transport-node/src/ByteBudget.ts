@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import * as TransportMetrics from "./TransportMetrics.js"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 
 /**
  * Bytes that each part of a server lets clients hold, unless an option says otherwise.

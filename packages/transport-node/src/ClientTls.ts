@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs"
 import type { SecureContextOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
-import type { Credentials } from "./ClientTransport.js"
+import type { Credentials } from "@effect-xds/transport/ClientTransport"
 import * as Certificates from "./Certificates.js"
 import * as Ciphers from "./internal/Ciphers.js"
 import * as Pem from "./internal/Pem.js"

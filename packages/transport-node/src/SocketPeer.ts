@@ -6,7 +6,7 @@
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import * as ListenAddress from "./ListenAddress.js"
-import type * as ServerTransport from "./ServerTransport.js"
+import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 
 // What Node gives is `DNS:a.example, URI:spiffe://b`; a value that holds a separator is a JSON string.
 const name = /(?:^|, )([^:,]+):("(?:[^"\\]|\\.)*"|[^,]*)/g

@@ -22,7 +22,7 @@ const maxSubject = 200
  *
  * @since 0.1.0
  */
-export type LogLimit = (
+export type LogThrottle = (
   level: LogLevel.LogLevel,
   subject: string,
   message: string,
@@ -38,7 +38,7 @@ const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu
  *
  * @since 0.1.0
  */
-export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogLimit => {
+export const make = (runtime: Runtime.Runtime<never>, now: () => number): LogThrottle => {
   const subjects = new Set<string>()
   let began = Number.NEGATIVE_INFINITY
   let left = 0

@@ -1,4 +1,4 @@
-import * as HttpListener from "@effect-xds/transport/HttpListener"
+import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Logger, Option, Scope, Tracer } from "effect"
 import { once } from "node:events"

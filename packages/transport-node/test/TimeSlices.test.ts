@@ -1,5 +1,5 @@
-import type { Parts } from "@effect-xds/transport/Turns"
-import * as Turns from "@effect-xds/transport/Turns"
+import type { Parts } from "@effect-xds/transport-node/TimeSlices"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
 import { describe, expect, it, vi } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 
@@ -13,11 +13,11 @@ const longerThanATurn = 5
 
 describe("a turn of the event loop", () => {
   it("begins with the first question, unless something before it took time", () => {
-    const unaware = new Turns.Turns()
+    const unaware = new TimeSlices.TimeSlices()
     busy(longerThanATurn)
     expect(unaware.isOver()).toBe(false)
 
-    const aware = new Turns.Turns()
+    const aware = new TimeSlices.TimeSlices()
     aware.begin()
     busy(longerThanATurn)
     // Whoever says it again begins nothing anew.
@@ -29,7 +29,7 @@ describe("a turn of the event loop", () => {
     let now = 0
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
     try {
-      const turns = new Turns.Turns()
+      const turns = new TimeSlices.TimeSlices()
       const questions = [0, 3, 4, 9, 10].map((at) => {
         now = at
         return [at, turns.isOver(), turns.isLate()]
@@ -41,7 +41,7 @@ describe("a turn of the event loop", () => {
         [9, true, false],
         [10, true, true]
       ])
-      const late = new Turns.Turns()
+      const late = new TimeSlices.TimeSlices()
       // The first question begins a turn.
       expect([late.isLate(), late.isOver()]).toEqual([false, false])
     } finally {
@@ -53,7 +53,7 @@ describe("a turn of the event loop", () => {
     Effect.gen(function* () {
       const later: Array<() => void> = []
       let over = true
-      const turns: Pick<Turns.Turns, "isOver" | "later"> = {
+      const turns: Pick<TimeSlices.TimeSlices, "isOver" | "later"> = {
         isOver: () => over,
         later: (work) => void later.push(work)
       }
@@ -63,9 +63,9 @@ describe("a turn of the event loop", () => {
         yield
         return "done"
       }
-      const effects = yield* Effect.fork(Turns.inTurns(turns, work()))
+      const effects = yield* Effect.fork(TimeSlices.inSlices(turns, work()))
       yield* Effect.yieldNow()
-      const promised = Turns.promise(turns, work())
+      const promised = TimeSlices.promise(turns, work())
       expect(parts).toBe(0)
       over = false
       for (const goOn of later) goOn()

@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import type { Parts } from "./Turns.js"
+import type { Parts } from "./TimeSlices.js"
 
 /** Bytes that are looked at in one part. */
 const atATime = 65_536

@@ -10,7 +10,7 @@ import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/w
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { isSmall } from "./JsonParts.js"
 import { isObject } from "./JsonText.js"
-import type { Parts } from "./Turns.js"
+import type { Parts } from "./TimeSlices.js"
 
 /** Values that are encoded in one part. */
 const valuesAtATime = 256

@@ -1,0 +1,9 @@
+/**
+ * What servers, clients and transports share on Node and what belongs to no protocol.
+ *
+ * @since 0.1.0
+ */
+export * as Certificates from "./Certificates.js"
+export * as ListenAddress from "./ListenAddress.js"
+export * as LogThrottle from "./LogThrottle.js"
+export * as TimerTable from "./TimerTable.js"
