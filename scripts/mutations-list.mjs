@@ -1568,7 +1568,7 @@ const thinParts = [
   {
     fault: "names: a field that is not known for sure is taken",
     file: "packages/proto/src/ResourceType.ts",
-    line: "return scan.isSure ? name : nameByReader(bytes)",
+    line: "return scan.isSure ? name : nameByReader(bytes, number)",
     becomes: "return name",
     by: "packages/proto/test/FieldScan.test.ts"
   },

@@ -38,8 +38,8 @@ interface Change {
 
 const keyOf = ({ type, name }: Pick<Side, "type" | "name">): string => `${type.typeUrl} ${name}`
 
-/** Those of which a server gives all; the hosts of VHDS are asked for one by one. */
-const comparable = ResourceType.all.filter(({ shortName }) => shortName !== "VHDS")
+/** Those of which a server gives all; the others are asked for by name: VHDS, LEDS, FCDS. */
+const comparable = ResourceType.all.filter(({ wildcardByDefault }) => wildcardByDefault)
 
 const typesOf = (list: string): Effect.Effect<ReadonlyArray<ResourceType.ResourceType>, CommandFailure> =>
   Effect.suspend(() => {

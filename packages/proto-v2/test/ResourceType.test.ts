@@ -39,7 +39,7 @@ describe.each(ResourceType.all.map((type) => ({ shortName: type.shortName, type 
   })
 
   it("names its service's methods, all of them, and the path of REST", async () => {
-    const service = await serviceOf(type.service)
+    const service = await serviceOf(type.service ?? "")
     expect(names(service)).toEqual([type.stream, type.delta, type.fetch].filter((name) => name !== undefined).sort())
     expect(pathOf(service?.methods.find((method) => method.name === type.fetch))).toBe(type.restPath)
     if (type.restPath !== undefined) expect(type.restPath).toMatch(/^\/v2\/discovery:/)

@@ -10,7 +10,9 @@ import { FieldScan } from "./FieldScan.js"
 import type { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { TypedExtensionConfigSchema } from "@effect-xds/proto/envoy/config/core/v3/extension"
 import type { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import type { LbEndpointSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import type { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import type { FilterChainSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener_components"
 import type { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
@@ -28,9 +30,11 @@ export interface ResourceType<Desc extends DescMessage = DescMessage> {
   /** The full name of the message: `envoy.config.cluster.v3.Cluster`. */
   readonly typeName: string
   /** The name of its discovery service in short: `CDS`. */
-  readonly shortName: "LDS" | "RDS" | "SRDS" | "VHDS" | "CDS" | "EDS" | "SDS" | "RTDS" | "ECDS"
-  /** The property of the message that holds the resource's name: always field 1. */
-  readonly nameField: "name" | "clusterName"
+  readonly shortName: "LDS" | "FCDS" | "RDS" | "SRDS" | "VHDS" | "CDS" | "EDS" | "LEDS" | "SDS" | "RTDS" | "ECDS"
+  /** The property of the message that holds the resource's name; an endpoint (LEDS) holds none, its name is beside it. */
+  readonly nameField: "name" | "clusterName" | undefined
+  /** The number of that field: 1, for FCDS 7. */
+  readonly nameNumber: number | undefined
   /**
    * What a state-of-the-world response means for resources that are not in it. `full-state`: they are deleted.
    * `by-name`: they are unchanged.
@@ -40,15 +44,15 @@ export interface ResourceType<Desc extends DescMessage = DescMessage> {
   readonly order: number
   /** Whether a first request without names subscribes to every resource of the type. */
   readonly wildcardByDefault: boolean
-  /** The full name of the separate gRPC service. */
-  readonly service: string
-  /** Its state-of-the-world method; VHDS has none. */
+  /** The full name of the separate gRPC service; FCDS has none, it is aggregated. */
+  readonly service: string | undefined
+  /** Its state-of-the-world method; VHDS and LEDS have none. */
   readonly stream: string | undefined
   /** Its incremental method. */
-  readonly delta: string
-  /** Its unary method; VHDS has none. */
+  readonly delta: string | undefined
+  /** Its unary method; VHDS and LEDS have none. */
   readonly fetch: string | undefined
-  /** The HTTP path of the unary method; VHDS has none. */
+  /** The HTTP path of the unary method; VHDS and LEDS have none. */
   readonly restPath: string | undefined
   /** Imports the generated module and gives the message's descriptor. */
   readonly load: () => Promise<Desc>
@@ -64,8 +68,9 @@ export const Listener: ResourceType<typeof ListenerSchema> = {
   typeName: "envoy.config.listener.v3.Listener",
   shortName: "LDS",
   nameField: "name",
+  nameNumber: 1,
   family: "full-state",
-  order: 5,
+  order: 6,
   wildcardByDefault: true,
   service: "envoy.service.listener.v3.ListenerDiscoveryService",
   stream: "StreamListeners",
@@ -73,6 +78,29 @@ export const Listener: ResourceType<typeof ListenerSchema> = {
   fetch: "FetchListeners",
   restPath: "/v3/discovery:listeners",
   load: async () => (await import("@effect-xds/proto/envoy/config/listener/v3/listener")).ListenerSchema
+}
+
+/**
+ * FCDS: `envoy.config.listener.v3.FilterChain`, which a listener names in `fcds_config`. It has no service of its own: it
+ * is on the aggregated stream.
+ *
+ * @since 0.1.0
+ */
+export const FilterChain: ResourceType<typeof FilterChainSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.listener.v3.FilterChain",
+  typeName: "envoy.config.listener.v3.FilterChain",
+  shortName: "FCDS",
+  nameField: "name",
+  nameNumber: 7,
+  family: "by-name",
+  order: 7,
+  wildcardByDefault: false,
+  service: undefined,
+  stream: undefined,
+  delta: undefined,
+  fetch: undefined,
+  restPath: undefined,
+  load: async () => (await import("@effect-xds/proto/envoy/config/listener/v3/listener_components")).FilterChainSchema
 }
 
 /**
@@ -85,8 +113,9 @@ export const RouteConfiguration: ResourceType<typeof RouteConfigurationSchema> =
   typeName: "envoy.config.route.v3.RouteConfiguration",
   shortName: "RDS",
   nameField: "name",
+  nameNumber: 1,
   family: "by-name",
-  order: 6,
+  order: 8,
   wildcardByDefault: true,
   service: "envoy.service.route.v3.RouteDiscoveryService",
   stream: "StreamRoutes",
@@ -106,8 +135,9 @@ export const ScopedRouteConfiguration: ResourceType<typeof ScopedRouteConfigurat
   typeName: "envoy.config.route.v3.ScopedRouteConfiguration",
   shortName: "SRDS",
   nameField: "name",
+  nameNumber: 1,
   family: "full-state",
-  order: 7,
+  order: 9,
   wildcardByDefault: true,
   service: "envoy.service.route.v3.ScopedRoutesDiscoveryService",
   stream: "StreamScopedRoutes",
@@ -129,8 +159,9 @@ export const VirtualHost: ResourceType<typeof VirtualHostSchema> = {
   typeName: "envoy.config.route.v3.VirtualHost",
   shortName: "VHDS",
   nameField: "name",
+  nameNumber: 1,
   family: "by-name",
-  order: 8,
+  order: 10,
   wildcardByDefault: false,
   service: "envoy.service.route.v3.VirtualHostDiscoveryService",
   stream: undefined,
@@ -150,6 +181,7 @@ export const Cluster: ResourceType<typeof ClusterSchema> = {
   typeName: "envoy.config.cluster.v3.Cluster",
   shortName: "CDS",
   nameField: "name",
+  nameNumber: 1,
   family: "full-state",
   order: 2,
   wildcardByDefault: true,
@@ -171,6 +203,7 @@ export const ClusterLoadAssignment: ResourceType<typeof ClusterLoadAssignmentSch
   typeName: "envoy.config.endpoint.v3.ClusterLoadAssignment",
   shortName: "EDS",
   nameField: "clusterName",
+  nameNumber: 1,
   family: "by-name",
   order: 3,
   wildcardByDefault: true,
@@ -183,6 +216,29 @@ export const ClusterLoadAssignment: ResourceType<typeof ClusterLoadAssignmentSch
 }
 
 /**
+ * LEDS: `envoy.config.endpoint.v3.LbEndpoint`, one endpoint of a locality. Incremental only; an assignment names the
+ * collection in `leds_cluster_locality_config`.
+ *
+ * @since 0.1.0
+ */
+export const LbEndpoint: ResourceType<typeof LbEndpointSchema> = {
+  typeUrl: "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+  typeName: "envoy.config.endpoint.v3.LbEndpoint",
+  shortName: "LEDS",
+  nameField: undefined,
+  nameNumber: undefined,
+  family: "by-name",
+  order: 4,
+  wildcardByDefault: false,
+  service: "envoy.service.endpoint.v3.LocalityEndpointDiscoveryService",
+  stream: undefined,
+  delta: "DeltaLocalityEndpoints",
+  fetch: undefined,
+  restPath: undefined,
+  load: async () => (await import("@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components")).LbEndpointSchema
+}
+
+/**
  * SDS: `envoy.extensions.transport_sockets.tls.v3.Secret`.
  *
  * @since 0.1.0
@@ -192,6 +248,7 @@ export const Secret: ResourceType<typeof SecretSchema> = {
   typeName: "envoy.extensions.transport_sockets.tls.v3.Secret",
   shortName: "SDS",
   nameField: "name",
+  nameNumber: 1,
   family: "by-name",
   order: 1,
   wildcardByDefault: true,
@@ -213,6 +270,7 @@ export const Runtime: ResourceType<typeof RuntimeSchema> = {
   typeName: "envoy.service.runtime.v3.Runtime",
   shortName: "RTDS",
   nameField: "name",
+  nameNumber: 1,
   family: "by-name",
   order: 0,
   wildcardByDefault: true,
@@ -234,8 +292,9 @@ export const TypedExtensionConfig: ResourceType<typeof TypedExtensionConfigSchem
   typeName: "envoy.config.core.v3.TypedExtensionConfig",
   shortName: "ECDS",
   nameField: "name",
+  nameNumber: 1,
   family: "by-name",
-  order: 4,
+  order: 5,
   wildcardByDefault: true,
   service: "envoy.service.extension.v3.ExtensionConfigDiscoveryService",
   stream: "StreamExtensionConfigs",
@@ -255,8 +314,10 @@ export const all: ReadonlyArray<ResourceType> = [
   Secret,
   Cluster,
   ClusterLoadAssignment,
+  LbEndpoint,
   TypedExtensionConfig,
   Listener,
+  FilterChain,
   RouteConfiguration,
   ScopedRouteConfiguration,
   VirtualHost
@@ -291,43 +352,44 @@ export const shortNameOf = (typeUrl: string): string =>
   types.get(typeUrl)?.shortName ?? typeUrl.slice(typeUrl.lastIndexOf("/") + 1)
 
 /**
- * The name in a resource of one of these types, `undefined` when the message is not of the type.
+ * The name in a resource of one of these types, `undefined` when the message is not of the type or the type holds no name.
  *
  * @since 0.1.0
  */
 export const nameOf = (type: ResourceType, message: Message): string | undefined => {
-  if (message.$typeName !== type.typeName) return undefined
+  if (message.$typeName !== type.typeName || type.nameField === undefined) return undefined
   const name: unknown = Reflect.get(message, type.nameField)
   return typeof name === "string" ? name : undefined
 }
 
 /**
- * The name in an encoded resource of any of these types, read from field 1 without loading the type. Empty when the
- * field is not there, `undefined` when the bytes are not a protobuf message with a string in field 1.
+ * The name in an encoded resource, read without loading the type. Empty when the field is not there, `undefined` when the
+ * bytes are not a protobuf message with a string in that field.
  *
  * @param probable what the name probably is: it is compared then, which takes less than to make it
+ * @param number of the field: `nameNumber` of the type
  * @since 0.1.0
  */
-export const nameOfBytes = (bytes: Uint8Array, probable?: string): string | undefined => {
+export const nameOfBytes = (bytes: Uint8Array, probable?: string, number = 1): string | undefined => {
   const scan = new FieldScan(bytes)
   let name: string | undefined = ""
   while (scan.next()) {
-    if (scan.number !== 1) continue
-    if (scan.wireType !== lengthDelimited) return nameByReader(bytes)
+    if (scan.number !== number) continue
+    if (scan.wireType !== lengthDelimited) return nameByReader(bytes, number)
     name = scan.text(probable)
   }
-  return scan.isSure ? name : nameByReader(bytes)
+  return scan.isSure ? name : nameByReader(bytes, number)
 }
 
 const lengthDelimited: number = WireType.LengthDelimited
 
-const nameByReader = (bytes: Uint8Array): string | undefined => {
+const nameByReader = (bytes: Uint8Array, number: number): string | undefined => {
   try {
     const reader = new BinaryReader(bytes)
     let name = ""
     while (reader.pos < reader.len) {
       const [field, wireType] = reader.tag()
-      if (field !== 1) reader.skip(wireType, field)
+      if (field !== number) reader.skip(wireType, field)
       else if (wireType === WireType.LengthDelimited) name = reader.string(true)
       else return undefined
     }

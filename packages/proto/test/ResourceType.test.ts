@@ -3,6 +3,9 @@ import { create, getOption, toBinary } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import { describe, expect, it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
+import { resource } from "@effect-xds/proto/envoy/annotations/resource"
+import { LbEndpointSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
+import { FilterChainSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener_components"
 import { AggregatedDiscoveryService } from "@effect-xds/proto/envoy/service/discovery/v3/ads"
 import { http } from "@effect-xds/proto/google/api/annotations"
 import { files, types } from "#generated-types"
@@ -23,23 +26,32 @@ const pathOf = (method: DescMethod | undefined): string | undefined => {
 }
 
 describe.each(ResourceType.all.map((type) => ({ shortName: type.shortName, type })))("$shortName", ({ type }) => {
-  it("names its message, with the resource's name in field 1", async () => {
+  it("names its message, and the field with the resource's name", async () => {
     const schema = await type.load()
     expect(schema.typeName).toBe(type.typeName)
     expect(type.typeUrl).toBe(`type.googleapis.com/${type.typeName}`)
-    expect(schema.fields.find((field) => field.number === 1)?.localName).toBe(type.nameField)
-
     const message = reflect(schema)
-    const field = schema.fields.find((candidate) => candidate.number === 1)
-    if (field?.fieldKind !== "scalar") throw new Error("field 1 is no scalar")
+    if (type.nameNumber === undefined) {
+      expect([type.shortName, type.nameField]).toEqual(["LEDS", undefined])
+      expect(schema.fields.map(({ localName }) => localName)).not.toContain("name")
+      expect(ResourceType.nameOf(type, message.message)).toBeUndefined()
+      return
+    }
+    const field = schema.fields.find((candidate) => candidate.number === type.nameNumber)
+    expect(field?.localName).toBe(type.nameField)
+    if (type.shortName !== "FCDS") expect(type.nameNumber).toBe(1)
+
+    if (field?.fieldKind !== "scalar") throw new Error("the field with the name is no scalar")
     message.set(field, "the name")
     expect(ResourceType.nameOf(type, message.message)).toBe("the name")
-    expect(ResourceType.nameOfBytes(toBinary(schema, message.message))).toBe("the name")
+    expect(ResourceType.nameOfBytes(toBinary(schema, message.message), undefined, type.nameNumber)).toBe("the name")
   })
 
   it("names its service's methods, all of them", async () => {
     const methods = [type.stream, type.delta, type.fetch].filter((name) => name !== undefined)
-    const service = await serviceOf(type.service)
+    const service = type.service === undefined ? undefined : await serviceOf(type.service)
+    // FCDS is aggregated only.
+    expect(service === undefined).toBe(type.shortName === "FCDS")
     expect(names(service)).toEqual(methods.sort())
     expect(pathOf(service?.methods.find((method) => method.name === type.fetch))).toBe(type.restPath)
   })
@@ -51,24 +63,26 @@ describe.each(ResourceType.all.map((type) => ({ shortName: type.shortName, type 
 })
 
 it("lists the types in the order of their additions on ADS", () => {
-  expect(ResourceType.all.map((type) => type.order)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
+  expect(ResourceType.all.map((type) => type.order)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   expect(ResourceType.all.map((type) => type.shortName)).toEqual([
     "RTDS",
     "SDS",
     "CDS",
     "EDS",
+    "LEDS",
     "ECDS",
     "LDS",
+    "FCDS",
     "RDS",
     "SRDS",
     "VHDS"
   ])
 })
 
-it("has full state for LDS, CDS and SRDS, and no wildcard by default for VHDS", () => {
+it("has full state for LDS, CDS and SRDS, and no wildcard by default for VHDS, LEDS and FCDS", () => {
   const short = (types: ReadonlyArray<ResourceType.ResourceType>) => types.map((type) => type.shortName)
   expect(short(ResourceType.all.filter((type) => type.family === "full-state"))).toEqual(["CDS", "LDS", "SRDS"])
-  expect(short(ResourceType.all.filter((type) => !type.wildcardByDefault))).toEqual(["VHDS"])
+  expect(short(ResourceType.all.filter((type) => !type.wildcardByDefault))).toEqual(["LEDS", "FCDS", "VHDS"])
 })
 
 it("names the aggregated service", () => {
@@ -85,6 +99,16 @@ it("knows nothing of other types", () => {
 it("gives no name for a message of another type", async () => {
   const cluster = create(await ResourceType.Cluster.load(), { name: "a" })
   expect(ResourceType.nameOf(ResourceType.Listener, cluster)).toBeUndefined()
+})
+
+it("has for LEDS and FCDS what the API says of them", async () => {
+  const leds = await serviceOf("envoy.service.endpoint.v3.LocalityEndpointDiscoveryService")
+  expect(leds === undefined ? undefined : getOption(leds, resource).type).toBe(ResourceType.LbEndpoint.typeName)
+  // Its name is in no message: it is not looked for in field 1, which is another message.
+  const endpoint = create(LbEndpointSchema, { hostIdentifier: { case: "endpointName", value: "a" } })
+  expect(ResourceType.nameOf(ResourceType.LbEndpoint, endpoint)).toBeUndefined()
+  const chain = create(FilterChainSchema, { name: "a", filterChainMatch: { serverNames: ["b"] } })
+  expect(ResourceType.nameOfBytes(toBinary(FilterChainSchema, chain), "b", 7)).toBe("a")
 })
 
 it.each([

@@ -355,12 +355,12 @@ const typeUrlOf = (source: Source): string => {
   return typeUrls.get(given) ?? `type.googleapis.com/${TypeRegistry.typeName(given)}`
 }
 
-/** The name inside a resource, of types that hold it in field 1 and are known by it. */
+/** The name inside a resource, of types that hold it and are known by it. */
 const nameInside = (typeUrl: string, source: Source, probable?: string): string | undefined => {
   const type = ResourceType.byTypeUrl(typeUrl)
-  if (type === undefined || type === ResourceType.VirtualHost) return undefined
+  if (type?.nameNumber === undefined || type === ResourceType.VirtualHost) return undefined
   const bytes = bytesOf(source)
-  if (bytes !== undefined) return ResourceType.nameOfBytes(bytes, probable)
+  if (bytes !== undefined) return ResourceType.nameOfBytes(bytes, probable, type.nameNumber)
   return "$typeName" in source ? ResourceType.nameOf(type, source) : undefined
 }
 
@@ -384,7 +384,7 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
   if (name !== "") return Either.right(name)
   return fail(
     "EmptyName",
-    ResourceType.byTypeUrl(typeUrl) === undefined
+    ResourceType.byTypeUrl(typeUrl)?.nameNumber === undefined
       ? "messages of this type hold no resource name; give one with Snapshot.resource(message, { name })"
       : "the name is empty; give every resource a name"
   )

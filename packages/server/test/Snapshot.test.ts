@@ -5,7 +5,9 @@ import { ResourceType } from "@effect-xds/proto"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { LbEndpointSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { FilterChainSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener_components"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
@@ -126,6 +128,17 @@ describe("Snapshot.encode", () => {
     })
   )
 
+  it.effect("names an endpoint of LEDS beside it, and a filter chain of FCDS by its field 7", () =>
+    Effect.gen(function* () {
+      const endpoint = create(LbEndpointSchema, { hostIdentifier: { case: "endpoint", value: { hostname: "x" } } })
+      const leds = yield* encodeOne({ resources: [Snapshot.resource(endpoint, { name: "a" })] })
+      expect([leds.typeUrl, leds.name]).toEqual([ResourceType.LbEndpoint.typeUrl, "a"])
+      const chain = create(FilterChainSchema, { name: "a", filterChainMatch: { serverNames: ["b"] } })
+      const fcds = yield* encodeOne({ resources: [anyPack(FilterChainSchema, chain)] })
+      expect([fcds.typeUrl, fcds.name]).toEqual([ResourceType.FilterChain.typeUrl, "a"])
+    })
+  )
+
   const bytes = (typeUrl: string, name: string, value: Uint8Array) => ({ resources: [{ typeUrl, name, value }] })
   // As a caller without types might give it.
   const misplaced: Snapshot.Input = {}
@@ -149,6 +162,12 @@ describe("Snapshot.encode", () => {
       { clusters: [create(ClusterSchema)] },
       "EmptyName",
       "CDS: a resource: the name is empty; give every resource a name"
+    ],
+    [
+      "an endpoint of LEDS without a name beside it",
+      { resources: [Snapshot.resource(create(LbEndpointSchema), {})] },
+      "EmptyName",
+      "LEDS: a resource: messages of this type hold no resource name; give one with Snapshot.resource(message, { name })"
     ],
     [
       "a virtual host without a route configuration",

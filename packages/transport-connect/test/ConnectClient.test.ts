@@ -86,10 +86,10 @@ describe("ConnectClient", () => {
     Effect.gen(function* () {
       const { address, streams } = yield* serve({}, answering)
       const to = yield* channel(address)
-      const methods = [undefined, ...ResourceType.all].flatMap((type) =>
+      const methods = [{ ...ResourceType.aggregated, typeUrl: undefined }, ...ResourceType.all].flatMap((type) =>
         (["StateOfTheWorld", "Incremental"] as const)
-          .filter((protocol) => protocol === "Incremental" || type?.typeUrl !== ResourceType.VirtualHost.typeUrl)
-          .map((protocol) => ({ protocol, typeUrl: type?.typeUrl }))
+          .filter((protocol) => (protocol === "Incremental" ? type.delta : type.stream) !== undefined)
+          .map((protocol) => ({ protocol, typeUrl: type.typeUrl }))
       )
       for (const method of methods) {
         const { heard, stream } = open(to, method)

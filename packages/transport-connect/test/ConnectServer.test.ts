@@ -20,7 +20,7 @@ const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 const streamingPaths = [
   adsPath,
   deltaPath,
-  ...ResourceType.all.flatMap(({ delta, service, stream }) =>
+  ...ResourceType.all.flatMap(({ delta, service = "", stream }) =>
     [stream, delta].flatMap((name) => (name === undefined ? [] : [`/${service}/${name}`]))
   )
 ]
@@ -58,9 +58,9 @@ describe("gRPC streams", () => {
       expect(streams.map(({ stream }) => stream.method)).toEqual([
         { protocol: "StateOfTheWorld", typeUrl: undefined, unary: false },
         { protocol: "Incremental", typeUrl: undefined, unary: false },
-        ...ResourceType.all.flatMap(({ stream, typeUrl }) => [
+        ...ResourceType.all.flatMap(({ delta, stream, typeUrl }) => [
           ...(stream === undefined ? [] : [{ protocol: "StateOfTheWorld", typeUrl, unary: false }]),
-          { protocol: "Incremental", typeUrl, unary: false }
+          ...(delta === undefined ? [] : [{ protocol: "Incremental", typeUrl, unary: false }])
         ])
       ])
       expect(streams.map(({ ends }) => ends)).toEqual(streams.map(() => ["the client ended the stream"]))
@@ -565,7 +565,7 @@ describe("random bytes", () => {
         const bytes = (max: number): Buffer => Buffer.from(Array.from({ length: next() * max }, () => next() * 256))
         const pick = <A>(values: ReadonlyArray<A>): A =>
           values[Math.floor(next() * values.length)] ?? expect.unreachable()
-        const fetches = ResourceType.all.flatMap(({ fetch, service }) =>
+        const fetches = ResourceType.all.flatMap(({ fetch, service = "" }) =>
           fetch === undefined ? [] : [`/${service}/${fetch}`]
         )
         const types = ["application/grpc", "application/grpc", "application/grpc-web", "application/connect+proto"]

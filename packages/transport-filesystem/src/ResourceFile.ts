@@ -607,7 +607,8 @@ const resourceOf = (
       return fail("Syntax", `its bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
     }
   }
-  const inside = type === undefined ? undefined : ResourceType.nameOfBytes(any.value)
+  const inside =
+    type?.nameNumber === undefined ? undefined : ResourceType.nameOfBytes(any.value, undefined, type.nameNumber)
   const beside = wrapper?.name ?? ""
   const name = beside === "" ? (inside ?? "") : beside
   if (name === "" && type === undefined) {
@@ -615,6 +616,9 @@ const resourceOf = (
       "UnknownType",
       `${schema.typeName} is not a resource type of xDS; if clients ask for it, wrap it in an ${WRAPPER} with a name`
     )
+  }
+  if (name === "" && type?.nameNumber === undefined) {
+    return fail("BadName", `a message of type ${schema.typeName} holds no name: wrap it in an ${WRAPPER} with a name`)
   }
   if (name === "") return fail("BadName", `the ${type?.nameField === "name" ? "name" : "cluster_name"} is empty`)
 

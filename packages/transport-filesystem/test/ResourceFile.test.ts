@@ -289,6 +289,14 @@ describe("resources", () => {
         '        typed_config: { "@type": envoy.extensions.filters.http.mcp.v3.Mcp }'
       ].join("\n")
       expect(yield* names(resources("b.yaml", filter))).toEqual(["b"])
+      // LEDS, named beside the endpoint, and FCDS.
+      const endpoint =
+        '{ "@type": envoy.config.endpoint.v3.LbEndpoint, endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 80 } } } }'
+      const others = [
+        `- { "@type": envoy.service.discovery.v3.Resource, name: c, resource: ${endpoint} }`,
+        '- { "@type": envoy.config.listener.v3.FilterChain, name: d, filter_chain_match: { server_names: [e] } }'
+      ].join("\n")
+      expect(yield* names(resources("c.yaml", others))).toEqual(["c", "d"])
     })
   )
 
@@ -416,6 +424,12 @@ describe("an error says where, what and what to do", () => {
       "a.yaml",
       '\n"@type": envoy.config.endpoint.v3.ClusterLoadAssignment\n',
       "a.yaml:2:1: the cluster_name is empty"
+    ],
+    [
+      "an endpoint of LEDS without a name beside it",
+      "a.yaml",
+      '"@type": envoy.config.endpoint.v3.LbEndpoint\n',
+      "a.yaml:1:1: a message of type envoy.config.endpoint.v3.LbEndpoint holds no name: wrap it in an envoy.service.discovery.v3.Resource with a name"
     ],
     [
       "the same name twice",

@@ -6,8 +6,8 @@ import type { ClientTransport, ServerTransport } from "@effect-xds/transport"
 
 const methods = new Map<string, ServerTransport.Method>()
 
-const add = (service: string, name: string | undefined, method: ServerTransport.Method): void => {
-  if (name !== undefined) methods.set(`/${service}/${name}`, method)
+const add = (service: string | undefined, name: string | undefined, method: ServerTransport.Method): void => {
+  if (service !== undefined && name !== undefined) methods.set(`/${service}/${name}`, method)
 }
 
 const { service, stream, delta } = ResourceType.aggregated
@@ -26,5 +26,5 @@ export const find = (path: string): ServerTransport.Method | undefined => method
 export const pathOf = ({ protocol, typeUrl }: ClientTransport.Method): string | undefined => {
   const type = typeUrl === undefined ? ResourceType.aggregated : ResourceType.byTypeUrl(typeUrl)
   const name = protocol === "StateOfTheWorld" ? type?.stream : type?.delta
-  return type === undefined || name === undefined ? undefined : `/${type.service}/${name}`
+  return type?.service === undefined || name === undefined ? undefined : `/${type.service}/${name}`
 }

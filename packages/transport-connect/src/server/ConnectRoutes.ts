@@ -62,6 +62,7 @@ const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> =
   async () => [(await import("@effect-xds/proto/envoy/service/discovery/v3/ads")).AggregatedDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/cluster/v3/cds")).ClusterDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/endpoint/v3/eds")).EndpointDiscoveryService],
+  async () => [(await import("@effect-xds/proto/envoy/service/endpoint/v3/leds")).LocalityEndpointDiscoveryService],
   async () => [
     (await import("@effect-xds/proto/envoy/service/extension/v3/config_discovery")).ExtensionConfigDiscoveryService
   ],

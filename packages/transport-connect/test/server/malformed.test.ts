@@ -17,12 +17,12 @@ import { encode, type Protocol, protocols, statusOf, XdsClient } from "./XdsClie
 const streamingPaths: ReadonlyArray<readonly [path: string, protocol: Protocol]> = [
   [adsPath, "StateOfTheWorld"],
   [deltaPath, "Incremental"],
-  ...ResourceType.all.flatMap(({ delta, service, stream }) => [
+  ...ResourceType.all.flatMap(({ delta, service = "", stream }) => [
     ...(stream === undefined ? [] : [[`/${service}/${stream}`, "StateOfTheWorld"] as const]),
-    [`/${service}/${delta}`, "Incremental"] as const
+    ...(delta === undefined ? [] : [[`/${service}/${delta}`, "Incremental"] as const])
   ])
 ]
-const unaryPaths = ResourceType.all.flatMap(({ fetch, service }) =>
+const unaryPaths = ResourceType.all.flatMap(({ fetch, service = "" }) =>
   fetch === undefined ? [] : [`/${service}/${fetch}`]
 )
 
