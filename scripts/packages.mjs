@@ -1,5 +1,7 @@
 // `npm run check:packages`: the packages as those who install them get them. All are packed, installed from the tarballs
-// into an empty folder, imported by plain Node, type-checked from a small consumer, and given to publint and attw.
+// into an empty folder, imported by plain Node, type-checked from a small consumer, and given to publint and attw. The examples
+// of README.md, docs/ and the packages' pages are compiled there and run. A second folder has the newest effect, as one gets it
+// who does not name the version: that must be loud.
 // Skipped while nothing that goes into the tarballs has changed. Needs the build (scripts/setup.mjs).
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -8,6 +10,8 @@ import { builtinModules } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
+import { pack } from "./pack.mjs"
+import * as Snippets from "./snippets.mjs"
 
 const home = dirname(dirname(fileURLToPath(import.meta.url)))
 const scope = "@effect-xds/"
@@ -28,13 +32,33 @@ const filesOf = (folder) =>
         .sort()
     : []
 
+/** Our pages with examples that are of no package alone. */
+const pages = ["README.md", ...filesOf(join(home, "docs")).map((name) => `docs/${name}`), "examples"].flatMap((path) =>
+  path === "examples"
+    ? filesOf(join(home, path))
+        .filter((name) => /^[^/]+\/README\.md$/.test(name))
+        .map((name) => `examples/${name}`)
+    : path.endsWith(".md")
+      ? [path]
+      : []
+)
+
 /** What the tarballs and the verdict on them are made from. Build information is not packed and changes without reason. */
 const inputHash = () => {
   const sum = createHash("sha256").update(process.version)
   const add = (path) => sum.update(`\0${path}\0`).update(readFileSync(join(home, path)))
-  for (const path of ["scripts/packages.mjs", "pnpm-lock.yaml", "pnpm-workspace.yaml", "package.json", "LICENSE"]) {
+  for (const path of [
+    "scripts/packages.mjs",
+    "scripts/pack.mjs",
+    "scripts/snippets.mjs",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "package.json",
+    "LICENSE"
+  ]) {
     add(path)
   }
+  for (const page of pages) add(page)
   for (const name of folders) {
     const folder = `packages/${name}`
     for (const entry of readdirSync(join(home, folder), { withFileTypes: true })) {
@@ -237,21 +261,34 @@ for (const name of closed) {
 console.log(lines.join("\\n"))
 `
 
-/** The TypeScript examples of a README, which must import only what the README says to install. */
-const examplesOf = (name, { folder, json }) => {
+/** The install lines of a page: what they name, and whether they install our tarballs. */
+const installOf = (page) => {
+  const words = [...page.matchAll(/^npm install .*$/gm)].flatMap(([line]) => line.split(" "))
+  return {
+    names: words.map((word) => word.replace(/(?<=.)@.*$/, "")),
+    words,
+    ours: words.some((word) => word.endsWith("/*.tgz"))
+  }
+}
+
+/** What must have its version named: npm's newest is another major version than ours. */
+const versioned = /^(effect|@effect\/[^@]+|@bufbuild\/protobuf)$/
+
+/** The examples of a package's README, which must import only what the README says to install. */
+const checkInstall = (name, { json }, page, examples) => {
   // A program is no library.
-  if (json.bin !== undefined || !existsSync(join(folder, "README.md"))) return []
-  const readme = readText(folder, "README.md")
-  const examples = [...readme.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code]) => code)
-  const install = /^npm install .*$/m.exec(readme)?.[0].split(" ") ?? []
+  if (json.bin !== undefined) return
+  const install = installOf(page)
   if (examples.length === 0) report(name, "README.md has no TypeScript example")
-  if (!install.includes(scope + name)) report(name, `README.md has no line "npm install ${scope}${name}"`)
-  for (const [, specifier] of examples.join("\n").matchAll(/ from "([^"]+)"/g)) {
-    if (!specifier.startsWith("node:") && !install.includes(packageOf(specifier))) {
-      report(name, `README.md: the example imports ${specifier}, which its install line does not name`)
+  if (!install.ours) report(name, "README.md has no line `npm install … ../effect-xds/packed/*.tgz`")
+  for (const word of install.words.filter((each) => versioned.test(each))) {
+    report(name, `README.md: the install line names ${word} without a version, such as ${word}@3`)
+  }
+  for (const target of new Set(examples.flatMap(({ code }) => Snippets.importsOf(code)))) {
+    if (!target.startsWith(scope) && !install.names.includes(target)) {
+      report(name, `README.md: an example imports ${target}, which its install line does not name`)
     }
   }
-  return examples
 }
 
 /** The programs of a package, as npm links them. */
@@ -272,7 +309,7 @@ const tsconfig = {
     strict: true,
     exactOptionalPropertyTypes: true,
     skipLibCheck: false,
-    noEmit: true,
+    outDir: "built",
     types: ["node"]
   },
   include: ["*.ts"]
@@ -280,26 +317,69 @@ const tsconfig = {
 
 const kilobytes = (bytes) => (bytes < 999_500 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`)
 
+/** What a program that uses our packages has, and must have once. */
+const named = ["effect", "@bufbuild/protobuf", "@effect/platform", "@effect/platform-node"]
+
+/** Versions of what others publish: those that we are built with. */
+const versions = (names) =>
+  Object.fromEntries(names.map((name) => [name, readJson(versionsAt(name), "package.json").version]))
+
+const versionsAt = (name) =>
+  ["", ...folders.map((folder) => `packages/${folder}`), "benchmarks", "examples/grpc", "examples/envoy"]
+    .map((folder) => join(home, folder, "node_modules", name))
+    .find((folder) => existsSync(join(folder, "package.json"))) ?? join(home, "node_modules", name)
+
+/**
+ * The newest effect beside our packages, which want effect 3: the install must say so, or fail, and a program must not end as
+ * if all were well.
+ */
+const checkNewest = async (work, tarballOf) => {
+  const folder = join(work, "newest")
+  mkdirSync(folder)
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }))
+  const newest = await run("npm", ["view", "effect", "version"], { cwd: folder, minutes: 1 })
+  const version = newest.stdout.trim().split("\n").at(-1) ?? ""
+  if (!newest.ok || version.startsWith("3.")) return version === "" ? "the newest effect was not looked up" : ""
+  const files = ["core", "proto"].map((name) => tarballOf.get(scope + name))
+  const args = ["install", `effect@${version}`, ...files, "--ignore-scripts", "--no-audit", "--no-fund"]
+  const { ok, output } = await run("npm", args, { cwd: folder, minutes: 3 })
+  if (!/ERESOLVE/.test(output) || !/peer effect@"\^3/.test(output)) {
+    report("core", `npm install beside effect ${version} does not say that effect 3 is wanted:\n  ${tail(output)}`)
+  }
+  if (!ok) return `npm refuses effect ${version}`
+  writeFileSync(join(folder, "program.mjs"), `import { ServerStream } from "${scope}core"\nServerStream.make\n`)
+  const program = await node(["program.mjs"], { cwd: folder, minutes: 1 })
+  if (program.ok) report("core", `a program beside effect ${version} ends as if all were well`)
+  return `npm warns of effect ${version}, and a program with it does not start`
+}
+
 const check = async (work) => {
   const tarballs = join(work, "tarballs")
   const consumer = join(work, "consumer")
   mkdirSync(tarballs)
   mkdirSync(consumer)
 
-  const pack = ["--yes", manifest.packageManager, "--recursive", "--filter", "./packages/*", "pack", "--json"]
-  const packed = await run("npx", [...pack, "--pack-destination", tarballs], { cwd: home })
-  if (!packed.ok) return problems.push(`pnpm pack failed: ${tail(packed.output)}`)
-  const tarballOf = new Map(JSON.parse(packed.stdout).map(({ filename, name }) => [name, filename]))
+  const packed = await pack(tarballs).catch((cause) => problems.push(`npm run pack failed: ${tail(cause.message)}`))
+  if (typeof packed === "number") return
+  const tarballOf = new Map([...packed.libraries, [`${scope}cli`, packed.program]])
   const missing = folders.filter((name) => !tarballOf.has(scope + name))
-  if (missing.length > 0) return problems.push(`pnpm pack made no tarball of ${missing.join(", ")}`)
+  if (missing.length > 0) return problems.push(`npm run pack made no tarball of ${missing.join(", ")}`)
 
   writeFileSync(
     join(consumer, "package.json"),
     JSON.stringify({
       private: true,
       type: "module",
-      dependencies: Object.fromEntries([...tarballOf].map(([name, file]) => [name, `file:${file}`])),
-      devDependencies: { "@types/node": readJson(home, "node_modules/@types/node/package.json").version }
+      dependencies: {
+        ...versions(named),
+        ...Object.fromEntries([...tarballOf].map(([name, file]) => [name, `file:${file}`]))
+      },
+      devDependencies: {
+        ...versions(["vitest", "@effect/vitest"]),
+        // What the types of @effect/platform-node import and its package does not bring.
+        "@types/ws": "8",
+        "@types/node": readJson(home, "node_modules/@types/node/package.json").version
+      }
     })
   )
   const install = ["install", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
@@ -308,6 +388,12 @@ const check = async (work) => {
   })
   if (!installed.ok) return problems.push(`npm install of the tarballs failed: ${tail(installed.output)}`)
   for (const [path, { resolved = "" }] of Object.entries(readJson(consumer, "package-lock.json").packages)) {
+    // Inside the program's tarball are copies of our libraries.
+    if (/node_modules\/@effect-xds\/cli\/node_modules\/@effect-xds/.test(path)) continue
+    for (const name of named) {
+      if (path.endsWith(`/node_modules/${name}`) && path !== `node_modules/${name}`)
+        problems.push(`a second ${name} at ${path}`)
+    }
     if (path.includes(`node_modules/${scope}`) && !resolved.startsWith("file:")) {
       problems.push(`${path.slice(13)}: npm installed it from ${resolved}, not from the tarball`)
     }
@@ -330,7 +416,8 @@ const check = async (work) => {
 
   writeFileSync(join(consumer, "import.mjs"), importer)
   writeFileSync(join(consumer, "tsconfig.json"), JSON.stringify(tsconfig))
-  const counts = { modules: 0, examples: 0 }
+  const counts = { modules: 0 }
+  const examples = pages.flatMap((path) => Snippets.write(consumer, path.replace(/\W+/g, "-"), readText(home, path)))
   for (const [name, contents] of packages) {
     checkFiles(name, contents)
     checkImports(name, contents)
@@ -351,10 +438,10 @@ const check = async (work) => {
 
     const all = open.map((specifier, index) => `export * as m${index} from "${specifier}"\n`)
     writeFileSync(join(consumer, `${name}.exports.ts`), all.join(""))
-    examplesOf(name, contents).forEach((code, index) => {
-      counts.examples++
-      writeFileSync(join(consumer, `${name}.readme${index + 1}.ts`), code)
-    })
+    const page = existsSync(join(contents.folder, "README.md")) ? readText(contents.folder, "README.md") : ""
+    const written = Snippets.write(consumer, name, page)
+    checkInstall(name, contents, page, written)
+    examples.push(...written)
 
     const tarball = tarballOf.get(scope + name)
     const linted = await publint({ pkgDir: contents.folder, pack: false, level: "warning" })
@@ -381,18 +468,25 @@ const check = async (work) => {
     const errors = compiled.output.split("\n").filter((line) => /error TS/.test(line))
     if (errors.length === 0) problems.push(`tsc: ${tail(compiled.output)}`)
     for (const error of errors.slice(0, 30)) {
-      const own = /^node_modules\/@effect-xds\/([^/]+)|^([^/]+)\.(?:exports|readme\d+)\.ts/.exec(error)
+      const own = /^node_modules\/@effect-xds\/([^/]+)|^([^/]+)\.(?:exports|example\d+(?:\.test)?)\.ts/.exec(error)
       if (own === null) problems.push(`types: ${error}`)
       else report(own[1] ?? own[2], `types: ${error.replaceAll(join(consumer, "node_modules", "/"), "")}`)
     }
     if (errors.length > 30) problems.push(`types: ${errors.length - 30} more errors`)
   }
 
+  if (compiled.ok) {
+    for (const [{ line, page }, problem] of await Snippets.problems(consumer, examples)) {
+      problems.push(`${page}: the example at line ${line}: ${problem}`)
+    }
+  }
+  const newest = await checkNewest(work, tarballOf)
+
   const sizes = [...packages].map(([name, { files, folder }]) => {
     const unpacked = files.reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
     return `${name} ${kilobytes(statSync(tarballOf.get(scope + name)).size)} (${kilobytes(unpacked)} unpacked)`
   })
-  return `${packages.size} packages, ${counts.modules} modules and ${counts.examples} README examples work as installed; packed: ${sizes.join(", ")}`
+  return `${packages.size} packages, ${counts.modules} modules work as installed, ${examples.length} examples compile and run; ${newest}; packed: ${sizes.join(", ")}`
 }
 
 const stamp = join(home, "node_modules", ".cache", "effect-xds-packages.json")

@@ -1,7 +1,7 @@
 // Makes a fresh clone ready: packages, generated code, build. Plain Node, asks nothing, skips what is done.
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
@@ -138,6 +138,16 @@ await step(
   () => node(join(proto, "scripts", "generate.mjs")),
   () => genStamps.forEach((stamp) => writeFileSync(join(home, stamp), genValue))
 )
+
+// What was built of a source that has moved or gone: the compiler leaves it, and programs could still import it.
+for (const folder of packages) {
+  const [from, to] = ["src", "dist"].map((name) => join(home, folder, name))
+  if (!existsSync(from) || !existsSync(to)) continue
+  for (const name of readdirSync(to, { recursive: true })) {
+    const stem = /^(.*?)(?:\.d)?\.(?:js|ts)(?:\.map)?$/.exec(name)?.[1]
+    if (stem !== undefined && !existsSync(join(from, `${stem}.ts`))) rmSync(join(to, name))
+  }
+}
 
 // Build. The compiler knows itself what is up to date. Tests are not compiled here: `npm run check` does that.
 await step(
