@@ -4482,5 +4482,89 @@ export const mutations = [
     by: "packages/transport-node/test/TimerTable.test.ts",
     line: "else clear(item, before)",
     becomes: ""
+  },
+  {
+    fault: "sessions: one that outlier detection ejected gets calls",
+    file: "packages/routing/src/CompiledPicker.ts",
+    line: "endpoint === undefined || endpoint.isEjected === true",
+    becomes: "endpoint === undefined",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: an endpoint that is DRAINING gets calls of all",
+    file: "packages/routing/src/Assignment.ts",
+    line: 'endpoints: all.filter(({ health }) => health !== "DRAINING"), draining',
+    becomes: "endpoints: all, draining",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: go on with an endpoint whatever its state is",
+    file: "packages/routing/src/policy/OverrideHost.ts",
+    line: 'if (!statuses.has(endpoint.health ?? "UNKNOWN")) continue',
+    becomes: "if (statuses.size === 0) continue",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: an address is tried although another of the endpoint is connected",
+    file: "packages/routing/src/policy/OverrideHost.ts",
+    line: "free.find(isConnected) ?? free[0]",
+    becomes: "free[0]",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: the connection to an endpoint that is gone is kept",
+    file: "packages/routing/src/policy/OverrideHost.ts",
+    line: "keep(self, (address) => usable.has(address))",
+    becomes: "keep(self, () => true)",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: a connection that no session uses is kept for ever",
+    file: "packages/routing/src/policy/OverrideHost.ts",
+    line: "now < usedAt + self.idleTimeout",
+    becomes: "now >= usedAt",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: an address that failed is not tried again",
+    file: "packages/routing/src/policy/OverrideHost.ts",
+    line: 'host.state === "Failed" && now >= host.retryAt',
+    becomes: 'host.state === "Failed" && now < host.retryAt',
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: policies are not told where calls went",
+    file: "packages/routing/src/Channel.ts",
+    line: "if (session !== undefined) use(self, session, address)",
+    becomes: 'if (session === undefined) use(self, "", address)',
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: go to a cluster that the route has no more",
+    file: "packages/routing/src/ConfigSelector.ts",
+    line: "session !== undefined && RouteAction.has(action.clusters, session.cluster)",
+    becomes: "session !== undefined",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: what a route says of them is passed over",
+    file: "packages/routing/src/ConfigSelector.ts",
+    line: "overrides.get(name) ?? config",
+    becomes: "config",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: a cookie counts for paths that only begin alike",
+    file: "packages/routing/src/StatefulSession.ts",
+    line: 'path.length === of.length || of.endsWith("/") || path[of.length] === "/"',
+    becomes: "path.length >= of.length",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "sessions: end where the endpoint is DRAINING",
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "[...weighed.flat(), ...draining].map(mark)",
+    becomes: "weighed.flat().map(mark)",
+    by: "packages/routing/test/sessions.test.ts"
   }
 ]

@@ -11,7 +11,7 @@ import type { LbEndpoint, LocalityLbEndpoints } from "@effect-xds/proto/envoy/co
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import { nameOf } from "@effect-xds/discovery/Locality"
 import * as Either from "effect/Either"
-import type { Address, Endpoint } from "./Endpoint.js"
+import type { Address, Endpoint, Health } from "./Endpoint.js"
 import * as Fraction from "@effect-xds/discovery/Fraction"
 
 import type { Drop } from "./Picker.js"
@@ -28,6 +28,8 @@ export interface Locality {
   readonly name: string
   readonly weight: number
   readonly endpoints: ReadonlyArray<Endpoint>
+  /** Endpoints that only sessions go on with. Default: none. */
+  readonly draining?: ReadonlyArray<Endpoint> | undefined
 }
 
 /**
@@ -50,8 +52,18 @@ export interface Assignment {
 const maxWeight = 2 ** 32 - 1
 
 /** ★ UNHEALTHY, TIMEOUT and DEGRADED are not used; DRAINING only for sessions that are kept (A55). */
-const isUsed = ({ healthStatus }: LbEndpoint): boolean =>
-  healthStatus === HealthStatus.UNKNOWN || healthStatus === HealthStatus.HEALTHY
+const healthOf = ({ healthStatus }: LbEndpoint): Health | undefined => {
+  switch (healthStatus) {
+    case HealthStatus.UNKNOWN:
+      return "UNKNOWN"
+    case HealthStatus.HEALTHY:
+      return "HEALTHY"
+    case HealthStatus.DRAINING:
+      return "DRAINING"
+    default:
+      return undefined
+  }
+}
 
 /**
  * Reads an assignment. Left: all its mistakes. One without endpoints is valid: nothing can be reached.
@@ -86,7 +98,13 @@ export const make = (message: ClusterLoadAssignment): Either.Either<Assignment, 
       const text = `the weights of priority ${group.priority} add up to ${sum}, which is over ${maxWeight}`
       errors.add(`${path}.load_balancing_weight`, "WeightSum", text)
     }
-    same.push({ name, weight, endpoints: endpointsOf(group, name, path, seen, errors) })
+    const all = endpointsOf(group, name, path, seen, errors)
+    const draining = all.filter(({ health }) => health === "DRAINING")
+    same.push(
+      draining.length === 0
+        ? { name, weight, endpoints: all }
+        : { name, weight, endpoints: all.filter(({ health }) => health !== "DRAINING"), draining }
+    )
   }
   const priorities: Array<Array<Locality>> = []
   while (priorities.length < byPriority.size) {
@@ -146,7 +164,8 @@ const endpointsOf = (
       else errors.add(where, "Address", `${made} is there twice; the first is ${first}`)
       addresses.push(made)
     }
-    if (!isUsed(each)) continue
+    const health = healthOf(each)
+    if (health === undefined) continue
     const hashKey = metadata?.filterMetadata["envoy.lb"]?.["hash_key"]
     endpoints.push({
       addresses,
@@ -154,7 +173,8 @@ const endpointsOf = (
       locality,
       localityWeight,
       hashKey: typeof hashKey === "string" && hashKey !== "" ? hashKey : undefined,
-      hostname: hostname === "" ? undefined : hostname
+      hostname: hostname === "" ? undefined : hostname,
+      ...(health === "UNKNOWN" ? {} : { health })
     })
   }
   return endpoints

@@ -18,6 +18,7 @@ import type { Connectivity } from "./Connectivity.js"
 import type { Draw } from "./Draw.js"
 import type { Address, Endpoint } from "./Endpoint.js"
 import * as Endpoints from "./Endpoint.js"
+import * as Listeners from "./Listener.js"
 import * as PickQueue from "./PickQueue.js"
 import type { Context, Outcomes } from "./Policy.js"
 import * as Tree from "./Tree.js"
@@ -72,6 +73,8 @@ export interface Channel {
   readonly calls: HashMap.HashMap<number, Going>
   /** What became of calls, by policy and endpoint, until the policies are told: before each `Deadline` and each configuration. */
   readonly outcomes: HashMap.HashMap<string, HashMap.HashMap<string, Outcomes>>
+  /** Where calls of sessions went, by policy and address, and when the last one did; told at the same time. */
+  readonly sessions: HashMap.HashMap<string, HashMap.HashMap<Address, number>>
 }
 
 /**
@@ -131,7 +134,8 @@ export const make = (name: string, authority: string, id: bigint): Channel => ({
   queue: PickQueue.make(),
   told: undefined,
   calls: HashMap.empty(),
-  outcomes: HashMap.empty()
+  outcomes: HashMap.empty(),
+  sessions: HashMap.empty()
 })
 
 /**
@@ -200,8 +204,8 @@ export const step = (
       }
       tree(draft, { _tag: "Close" })
   }
-  const { calls, holds, id, outcomes, outputs, queue: waiting, told, tree: policies, xds: resources } = draft
-  return [{ id, xds: resources, holds, tree: policies, queue: waiting, told, calls, outcomes }, outputs]
+  const { calls, holds, id, outcomes, outputs, queue: waiting, sessions, told, tree: policies, xds: resources } = draft
+  return [{ id, xds: resources, holds, tree: policies, queue: waiting, told, calls, outcomes, sessions }, outputs]
 }
 
 const find = (self: Draft, id: number): Going | undefined => Option.getOrUndefined(HashMap.get(self.calls, id))
@@ -239,9 +243,13 @@ const onTold = (self: Draft, told: XdsConfig.Told): void => {
 /** Gives the tree the clusters that can be chosen or are held. */
 const configure = (self: Draft): void => {
   if (self.told?._tag !== "Config") return
-  const { clusters } = self.told.config
+  const { clusters, listener } = self.told.config
+  const sessions = Listeners.hasSessions(listener)
   const children = new Map(
-    Array.from(ClusterHolds.clusters(self.holds), (cluster) => [cluster, Cds.policy.with({ cluster, clusters })])
+    Array.from(ClusterHolds.clusters(self.holds), (cluster) => [
+      cluster,
+      Cds.policy.with({ cluster, clusters, sessions })
+    ])
   )
   tree(self, { _tag: "Config", config: ClusterManager.policy.with({ children }), endpoints: [] })
 }
@@ -257,13 +265,21 @@ const note = (self: Draft, going: Going | undefined, outcome: Outcome | undefine
   self.outcomes = HashMap.set(self.outcomes, node, HashMap.set(ofNode, key, next))
 }
 
+/** Notes that a call of a session went to an address. */
+const use = (self: Draft, node: string, address: Address): void => {
+  const ofNode = Option.getOrElse(HashMap.get(self.sessions, node), () => HashMap.empty<Address, number>())
+  self.sessions = HashMap.set(self.sessions, node, HashMap.set(ofNode, address, self.context.now))
+}
+
 const none: Outcomes = { succeeded: 0, failed: 0 }
 
 const tree = (self: Draft, input: Tree.Input): void => {
   if (input._tag === "Config" || input._tag === "Deadline") {
-    const { outcomes } = self
+    const { outcomes, sessions } = self
     self.outcomes = HashMap.empty()
+    self.sessions = HashMap.empty()
     for (const [node, ofNode] of outcomes) tree(self, { _tag: "Outcomes", node, outcomes: new Map(ofNode) })
+    for (const [node, ofNode] of sessions) tree(self, { _tag: "Sessions", node, used: new Map(ofNode) })
   }
   const [next, outputs] = Tree.step(self.tree, input, self.context)
   self.tree = next
@@ -281,6 +297,9 @@ const queue = (self: Draft, input: PickQueue.Input): void => {
       case "Wake":
         tree(self, output)
         break
+      case "Connect":
+        tree(self, { _tag: "Sessions", node: output.node, used: new Map([[output.address, self.context.now]]) })
+        break
       case "End":
         self.outputs.push(output)
         over(self, output.id)
@@ -291,7 +310,8 @@ const queue = (self: Draft, input: PickQueue.Input): void => {
           self.counters.release(output.holds)
           break
         }
-        const { address, endpoint, holds, id, observer } = output
+        const { address, endpoint, holds, id, observer, session } = output
+        if (session !== undefined) use(self, session, address)
         const observed = observer === undefined ? undefined : { node: observer, endpoint }
         put(self, id, { ...going, holds, observed })
         self.outputs.push({ _tag: "Send", id, address, endpoint, selected: going.selected })
@@ -326,7 +346,8 @@ const pick = (self: Draft, id: number): void => {
   if (going?.selected === undefined) return
   const { asked, selected } = going
   const { draw, headers, path, waitForReady } = asked
-  const call = { path, headers, draw, cluster: selected.cluster, hash: selected.hash }
+  const { cluster, hash, session } = selected
+  const call = { path, headers, draw, cluster, hash, hosts: session?.hosts }
   queue(self, { _tag: "Call", id, call, waitForReady })
 }
 

@@ -6,6 +6,7 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster as ClusterMessage } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -16,13 +17,17 @@ import {
 } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
 import { RoutingPriority } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { HttpProtocolOptionsSchema } from "@effect-xds/proto/envoy/extensions/upstreams/http/v3/http_protocol_options"
+import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as Either from "effect/Either"
+import type { Health } from "./Endpoint.js"
 import type { Configured } from "./Policy.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
 import * as Registry from "./PolicyRegistry.js"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
+import * as OverrideHost from "./policy/OverrideHost.js"
 import * as RoundRobin from "./policy/RoundRobin.js"
 import * as WrrLocality from "./policy/WrrLocality.js"
 
@@ -53,6 +58,8 @@ export interface Cluster {
   readonly maxRequests: number | undefined
   /** By the rules of gRPC clients; `undefined`: nobody is ejected. */
   readonly outlierDetection: OutlierSettings.OutlierSettings | undefined
+  /** Which endpoints sessions go on with. Default: {@link OverrideHost.standard}. */
+  readonly sessions?: OverrideHost.Settings | undefined
   /** How connections are secured, by name and configuration; `undefined`: they are not. */
   readonly transportSocket: { readonly name: string; readonly config: Any | undefined } | undefined
 }
@@ -77,6 +84,7 @@ export const make = (
   }
   const { outlierDetection, transportSocket } = message
   const outliers = outlierDetection === undefined ? undefined : outlierDetectionOf(outlierDetection, errors)
+  const sessions = sessionsOf(message, errors)
   // ★ The first threshold of the DEFAULT priority.
   const thresholds = message.circuitBreakers?.thresholds.find(({ priority }) => priority === RoutingPriority.DEFAULT)
   if (discovery === undefined || Either.isLeft(policy) || errors.count > 0) return Either.left(errors.errors)
@@ -86,6 +94,7 @@ export const make = (
     policy: policy.right,
     maxRequests: thresholds?.maxRequests,
     outlierDetection: outliers,
+    sessions,
     transportSocket:
       transportSocket === undefined
         ? undefined
@@ -202,6 +211,50 @@ const policyOf = (message: ClusterMessage, registry: PolicyRegistry): Either.Eit
     default:
       return Either.left(`${LbPolicy[lbPolicy]} is not supported; use ROUND_ROBIN, LEAST_REQUEST or RING_HASH`)
   }
+}
+
+const healths: ReadonlyMap<HealthStatus, Health> = new Map([
+  [HealthStatus.UNKNOWN, "UNKNOWN"],
+  [HealthStatus.HEALTHY, "HEALTHY"],
+  [HealthStatus.DRAINING, "DRAINING"]
+])
+
+/** ★ Of the states of endpoints others than UNKNOWN, HEALTHY and DRAINING are passed over, and no mistake. */
+const sessionsOf = ({ commonLbConfig, upstreamConfig }: ClusterMessage, errors: Collector): OverrideHost.Settings => {
+  const listed = commonLbConfig?.overrideHostStatus?.statuses
+  const statuses =
+    listed === undefined
+      ? OverrideHost.standard.statuses
+      : new Set(
+          listed.flatMap((status) => {
+            const health = healths.get(status)
+            return health === undefined ? [] : [health]
+          })
+        )
+  const any = upstreamConfig?.typedConfig
+  const idleTimeout = upstreamConfig === undefined ? undefined : idleTimeoutOf(any, errors)
+  return { statuses, idleTimeout: idleTimeout ?? OverrideHost.standard.idleTimeout }
+}
+
+const httpOptions = `type.googleapis.com/${HttpProtocolOptionsSchema.typeName}`
+
+const idleTimeoutOf = (any: Any | undefined, errors: Collector): number | undefined => {
+  const path = "upstream_config.typed_config"
+  if (any?.typeUrl !== httpOptions) {
+    errors.add(path, "UpstreamConfig", `${any?.typeUrl ?? "no type"} is not supported; use ${httpOptions}`)
+    return undefined
+  }
+  try {
+    const duration = fromBinary(HttpProtocolOptionsSchema, any.value).commonHttpProtocolOptions?.idleTimeout
+    if (duration === undefined) return undefined
+    const milliseconds = Milliseconds.make(duration)
+    if (milliseconds !== undefined && milliseconds >= 0) return milliseconds
+    const at = `${path}.common_http_protocol_options.idle_timeout`
+    errors.add(at, "Duration", milliseconds === undefined ? "not a valid duration" : `is negative: ${milliseconds} ms`)
+  } catch (cause) {
+    errors.add(path, "UpstreamConfig", `not an HttpProtocolOptions: ${Reason.of(cause)}`)
+  }
+  return undefined
 }
 
 const outlierDetectionOf = (

@@ -11,6 +11,7 @@ import type { CallStatus } from "./CallStatus.js"
 import * as Status from "./CallStatus.js"
 import * as Draws from "./Draw.js"
 import * as Matching from "./Matcher.js"
+import type { Address } from "./Endpoint.js"
 import type { Counter, Counters, Drop, Pick, PickCall, Picker, RingChild, Share } from "./Picker.js"
 
 /**
@@ -79,7 +80,8 @@ const compile = (picker: Picker, counters: Counters, way: Way): CompiledPicker =
       return new Always(picker)
     case "Connected": {
       const { holds, observer } = way
-      return new Always({ _tag: "Complete", address: picker.address, endpoint: picker.endpoint, holds, observer })
+      const { address, endpoint } = picker
+      return new Always({ _tag: "Complete", address, endpoint, holds, observer, session: undefined })
     }
     case "Weighted":
       return new Weighted(picker, counters, way)
@@ -95,6 +97,8 @@ const compile = (picker: Picker, counters: Counters, way: Way): CompiledPicker =
       return new ByName(picker.children, counters, way)
     case "Limited":
       return new Limited(picker, counters, way)
+    case "Session":
+      return new OfSession(picker, counters, way)
     // It only says who is told.
     case "Observed":
       return at(picker.child, counters, wayOf({ ...way, observer: picker.node }))
@@ -277,6 +281,46 @@ const fullOf = ({ cluster, maxRequests }: Picker & { readonly _tag: "Limited" })
     "CircuitOpen",
     `cluster ${JSON.stringify(cluster)} has its ${maxRequests} requests in flight (circuit_breakers.max_requests)`
   )
+
+class OfSession implements CompiledPicker {
+  private readonly child: CompiledPicker
+
+  constructor(
+    private readonly picker: Picker & { readonly _tag: "Session" },
+    counters: Counters,
+    private readonly way: Way
+  ) {
+    this.child = at(picker.child, counters, way)
+  }
+
+  pick(call: PickCall): Pick {
+    const { hosts } = call
+    return (hosts === undefined ? undefined : this.ofSession(hosts)) ?? this.child.pick(call)
+  }
+
+  /** The first host that is connected; else one that is being connected, or can be. ★ One that is ejected is as none. */
+  private ofSession(named: ReadonlyArray<Address>): Pick | undefined {
+    const { endpoints, hosts, node } = this.picker
+    let isConnecting = false
+    let free: Address | undefined
+    for (const name of named) {
+      const endpoint = endpoints.get(name)
+      if (endpoint === undefined || endpoint.isEjected === true) continue
+      // The others of its addresses lead to the same server.
+      for (const address of [name, ...endpoint.addresses]) {
+        const state = hosts.get(address)?.state ?? "Idle"
+        if (state === "Ready") {
+          const { holds, observer } = this.way
+          return { _tag: "Complete", address, endpoint, holds, observer, session: node }
+        }
+        if (state === "Connecting") isConnecting = true
+        if (state === "Idle") free ??= name
+      }
+    }
+    if (isConnecting) return queued
+    return free === undefined ? undefined : { _tag: "Connect", node, address: free }
+  }
+}
 
 class ByName implements CompiledPicker {
   private readonly compiled = new Map<string, CompiledPicker>()

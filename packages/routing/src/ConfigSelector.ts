@@ -9,9 +9,11 @@ import type { CallStatus } from "./CallStatus.js"
 import * as Status from "./CallStatus.js"
 import * as Draws from "./Draw.js"
 import * as HashPolicy from "./HashPolicy.js"
+import type { Listener } from "./Listener.js"
 import type { Call } from "./Matcher.js"
 import type { RetryPolicy } from "./RetryPolicy.js"
 import * as RouteAction from "./RouteAction.js"
+import * as StatefulSession from "./StatefulSession.js"
 import * as VirtualHost from "./VirtualHost.js"
 import type { Config } from "./XdsConfig.js"
 
@@ -31,6 +33,8 @@ export interface Selected {
   readonly autoHostRewrite: boolean
   /** Settings of HTTP filters by the filter's name: those of the cluster, else of the route, else of the virtual host. */
   readonly filters: ReadonlyMap<string, Any>
+  /** `undefined`: the call belongs to no session. */
+  readonly session: StatefulSession.Session | undefined
 }
 
 /**
@@ -67,13 +71,32 @@ export const select = (
   const { action, filters } = match.route
   const target = RouteAction.cluster(action.clusters, Draws.after(call.draw, match.draws))
   const ofCluster = "filters" in target ? target.filters : []
+  const overrides = new Map([...virtualHost.filters, ...filters, ...ofCluster])
+  const session = sessionOf(listener, overrides, call)
+  // ★ The cluster of the session, if the route has it: so a session stays where it is whatever the weights say (A60).
+  const isOfRoute = session !== undefined && RouteAction.has(action.clusters, session.cluster)
   return {
     _tag: "Selected",
-    cluster: target.cluster,
+    cluster: isOfRoute ? session.cluster : target.cluster,
     timeout: RouteAction.timeout(action, listener.maxStreamDuration, caller),
     retry: action.retry,
     hash: HashPolicy.hash(action.hash, call.headers, channel.id),
     autoHostRewrite: action.autoHostRewrite,
-    filters: new Map([...virtualHost.filters, ...filters, ...ofCluster])
+    filters: overrides,
+    session
   }
+}
+
+const sessionOf = (
+  { filters }: Listener,
+  overrides: ReadonlyMap<string, Any>,
+  { headers, path }: Call
+): StatefulSession.Session | undefined => {
+  let session: StatefulSession.Session | undefined
+  for (const { config, name } of filters) {
+    if (config?.typeUrl !== StatefulSession.filterType) continue
+    const settings = StatefulSession.read(overrides.get(name) ?? config)
+    if (settings !== undefined) session = StatefulSession.of(settings, path, headers)
+  }
+  return session
 }

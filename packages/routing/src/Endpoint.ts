@@ -13,6 +13,13 @@
 export type Address = string
 
 /**
+ * What the control plane says of an endpoint that is in use.
+ *
+ * @since 0.1.0
+ */
+export type Health = "UNKNOWN" | "HEALTHY" | "DRAINING"
+
+/**
  * An endpoint, as a load-balancing policy gets it.
  *
  * @since 0.1.0
@@ -32,6 +39,8 @@ export interface Endpoint {
   readonly hostname: string | undefined
   /** It fails more than others, and is to get no calls; its connection stays. Default: false. */
   readonly isEjected?: boolean | undefined
+  /** DRAINING: only sessions that are there go on with it. Default: UNKNOWN. */
+  readonly health?: Health | undefined
 }
 
 /**

@@ -17,6 +17,7 @@ import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
 import type { RouteTable } from "./RouteTable.js"
 import * as RouteTables from "./RouteTable.js"
+import * as StatefulSession from "./StatefulSession.js"
 import * as TypedFilter from "./TypedFilter.js"
 
 /**
@@ -33,6 +34,14 @@ export interface Listener {
   /** HTTP filters in order, the router last. */
   readonly filters: ReadonlyArray<{ readonly name: string; readonly config: Any | undefined }>
 }
+
+/**
+ * Whether calls may belong to sessions.
+ *
+ * @since 0.1.0
+ */
+export const hasSessions = ({ filters }: Listener): boolean =>
+  filters.some(({ config }) => config?.typeUrl === StatefulSession.filterType)
 
 const manager = `type.googleapis.com/${HttpConnectionManagerSchema.typeName}`
 
@@ -74,7 +83,7 @@ export const make = (
     const at = `${path}.common_http_protocol_options.max_stream_duration`
     errors.add(at, "Duration", "not a valid duration, or a negative one")
   }
-  const known = options.filters ?? RouteTables.router
+  const known = options.filters ?? RouteTables.standard
   const filters = filtersOf(http, known, path, errors)
   const routes = routesOf(http, path, options, errors)
   if (routes === undefined || errors.count > 0) return Either.left(errors.errors)
@@ -124,7 +133,7 @@ const filtersOf = (
     names.add(name)
     const config = configType.case === "typedConfig" ? configType.value : undefined
     const typeUrl = config === undefined ? "" : TypedFilter.typeUrlOf(config)
-    if (!known.has(typeUrl)) {
+    if (!known.has(typeUrl) || typeUrl === StatefulSession.overrideType) {
       if (isOptional) continue
       const what = typeUrl === "" ? "a filter without typed_config" : typeUrl
       errors.add(at, "UnknownFilter", `${what} is not supported; remove it, or set is_optional`)
@@ -133,6 +142,9 @@ const filtersOf = (
     if (RouteTables.router.has(last))
       errors.add(at, "HttpFilters", "a filter after the router; the router is the last one")
     last = typeUrl
+    if (config !== undefined && typeUrl === StatefulSession.filterType) {
+      StatefulSession.make(config, `${at}.typed_config`, errors)
+    }
     filters.push({ name, config })
   }
   if (!RouteTables.router.has(last)) {

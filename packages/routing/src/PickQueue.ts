@@ -8,7 +8,7 @@ import * as HashMap from "effect/HashMap"
 import type { CallStatus } from "./CallStatus.js"
 import type { Counters, PickCall, Picker } from "./Picker.js"
 import * as Pickers from "./Picker.js"
-import type { Endpoint } from "./Endpoint.js"
+import type { Address, Endpoint } from "./Endpoint.js"
 
 /**
  * A call that waits.
@@ -59,10 +59,14 @@ export type Output =
       readonly holds: ReadonlyArray<string>
       /** The policy that is to be told what becomes of the call. */
       readonly observer: string | undefined
+      /** The policy that is to be told that the call of a session went there. */
+      readonly session: string | undefined
     }
   | { readonly _tag: "End"; readonly id: number; readonly status: CallStatus }
   /** The policy at this node is to connect. */
   | { readonly _tag: "Wake"; readonly node: string }
+  /** The policy at this node is to connect to an address that a session names. */
+  | { readonly _tag: "Connect"; readonly node: string; readonly address: Address }
 
 /**
  * Nobody waits, and there is no picker yet.
@@ -101,9 +105,19 @@ export const step = (
           address: pick.address,
           endpoint: pick.endpoint,
           holds: pick.holds,
-          observer: pick.observer
+          observer: pick.observer,
+          session: pick.session
         })
         return false
+      case "Connect": {
+        const { address, node } = pick
+        const key = JSON.stringify([node, address])
+        if (!woken.has(key)) {
+          woken.add(key)
+          outputs.push({ _tag: "Connect", node, address })
+        }
+        return true
+      }
       case "Queue":
         if (pick.wake !== undefined && !woken.has(pick.wake)) {
           woken.add(pick.wake)

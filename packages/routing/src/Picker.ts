@@ -7,7 +7,7 @@
 import type { CallStatus } from "./CallStatus.js"
 import * as Status from "./CallStatus.js"
 import * as CompiledPickers from "./CompiledPicker.js"
-import type { Endpoint } from "./Endpoint.js"
+import type { Address, Endpoint } from "./Endpoint.js"
 import type { Call, Matchers } from "./Matcher.js"
 
 /**
@@ -51,6 +51,17 @@ export type Picker =
       /** Names the counter of calls in flight, which a process has once. */
       readonly inFlight: string
       readonly maxRequests: number
+      readonly child: Picker
+    }
+  /**
+   * A call of a session goes to the host that it names, if it can; all others to the child. `endpoints`: those that a
+   * session may name, by each of their addresses; `hosts`: of those the ones that sessions named lately.
+   */
+  | {
+      readonly _tag: "Session"
+      readonly node: string
+      readonly endpoints: ReadonlyMap<Address, Endpoint>
+      readonly hosts: ReadonlyMap<Address, SessionHost>
       readonly child: Picker
     }
   /** What becomes of the calls of the child is told to the policy at `node`. */
@@ -109,6 +120,15 @@ export type RingChild =
   | { readonly _tag: "Connecting" }
 
 /**
+ * An address that a session names. `Idle`: it is not connected, and may be tried; `Failed`: not yet again.
+ *
+ * @since 0.1.0
+ */
+export interface SessionHost {
+  readonly state: "Idle" | "Connecting" | "Ready" | "Failed"
+}
+
+/**
  * A call, as far as pickers see it.
  *
  * @since 0.1.0
@@ -118,6 +138,8 @@ export interface PickCall extends Call {
   readonly cluster: string
   /** The hash of its route's policies; `undefined`: it is drawn. */
   readonly hash: bigint | undefined
+  /** Addresses that its session names, the first that can be used. Default: none. */
+  readonly hosts?: ReadonlyArray<Address> | undefined
 }
 
 /**
@@ -157,7 +179,11 @@ export type Pick =
       readonly holds: ReadonlyArray<string>
       /** The policy that is to be told what becomes of the call; `undefined`: none is. */
       readonly observer: string | undefined
+      /** The policy that is to be told that the call of a session went there; `undefined`: its session did not say it. */
+      readonly session: string | undefined
     }
+  /** The call waits, and the policy at this node is to connect to the address that a session names. */
+  | { readonly _tag: "Connect"; readonly node: string; readonly address: Address }
   /** `wake`: the policy at this node is to connect. */
   | { readonly _tag: "Queue"; readonly wake: string | undefined }
   | { readonly _tag: "Fail"; readonly status: CallStatus }

@@ -38,6 +38,8 @@ export type Input<Config> =
     }
   /** What became of calls that an `Observed` picker of this policy picked, since the last time, by `Endpoint.keyOf`. */
   | { readonly _tag: "Outcomes"; readonly outcomes: ReadonlyMap<string, Outcomes> }
+  /** Addresses that sessions name and calls went to, or wait for, and when the last one came, in milliseconds. */
+  | { readonly _tag: "Sessions"; readonly used: ReadonlyMap<Address, number> }
   /** A call waits: connect. */
   | { readonly _tag: "ExitIdle" }
   /** The time of `deadline` has come. */
@@ -85,6 +87,8 @@ export interface Context {
   readonly now: number
   /** The random numbers of this step. */
   readonly draw: Draw
+  /** Whether there is a connection to an address, whichever policy wants it. Default: there is none. */
+  readonly isConnected?: ((address: Address) => boolean) | undefined
   /** Where policies get their rings from, so that equal ones are one. Default: each policy makes its own. */
   readonly rings?: Pick<RingStore, "make"> | undefined
 }

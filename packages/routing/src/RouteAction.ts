@@ -178,6 +178,14 @@ export const timeout = (self: RouteAction, listener: number | undefined, caller:
 }
 
 /**
+ * Whether calls can go to a cluster. One without weight is none of them.
+ *
+ * @since 0.1.0
+ */
+export const has = (self: Clusters, cluster: string): boolean =>
+  self._tag === "Cluster" ? self.cluster === cluster : self.targets.some((target) => target.cluster === cluster)
+
+/**
  * The cluster of a call: ★ drawn against the sum of the weights, whatever the state of the clusters. Uses one draw if
  * there is a choice.
  *

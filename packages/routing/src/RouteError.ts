@@ -48,6 +48,7 @@ export type Reason =
   | "ApiListener"
   | "RouteSource"
   | "HttpFilters"
+  | "StatefulSession"
   // Clusters.
   | "DiscoveryType"
   | "EdsConfig"
@@ -55,6 +56,7 @@ export type Reason =
   | "Aggregate"
   | "LoadBalancingPolicy"
   | "OutlierDetection"
+  | "UpstreamConfig"
   // Assignments.
   | "Locality"
   | "PriorityGap"

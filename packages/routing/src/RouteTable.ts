@@ -13,6 +13,7 @@ import type { Call } from "./Matcher.js"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
+import * as StatefulSession from "./StatefulSession.js"
 import * as VirtualHost from "./VirtualHost.js"
 
 /**
@@ -25,7 +26,7 @@ export interface Options {
   readonly rules?: Rules | undefined
   /** A28 checks only the virtual hosts that these hosts select. Default: all virtual hosts are checked. */
   readonly hosts?: ReadonlyArray<string> | undefined
-  /** Type URLs of the HTTP filters that the client has, for settings of routes. Default: the router. */
+  /** Type URLs of the HTTP filters that the client has, and of their settings in routes. Default: {@link standard}. */
   readonly filters?: ReadonlySet<string> | undefined
 }
 
@@ -62,6 +63,17 @@ export const router: ReadonlySet<string> = new Set([
 ])
 
 /**
+ * The type URLs of filters that a client has: the router, and stateful sessions.
+ *
+ * @since 0.1.0
+ */
+export const standard: ReadonlySet<string> = new Set([
+  ...router,
+  StatefulSession.filterType,
+  StatefulSession.overrideType
+])
+
+/**
  * Compiles a RouteConfiguration. Left: all its mistakes, at most {@link RouteError.maxErrors}.
  *
  * @example
@@ -90,7 +102,7 @@ export const router: ReadonlySet<string> = new Set([
  */
 export const make = (
   message: RouteConfiguration,
-  { filters = router, hosts, rules = "current" }: Options = {}
+  { filters = standard, hosts, rules = "current" }: Options = {}
 ): Either.Either<RouteTable, ReadonlyArray<RouteError>> => {
   const errors = new Collector()
   const warnings: Array<string> = []

@@ -92,6 +92,10 @@ export type Input =
       /** The node of the `Observed` picker that picked the calls. */
       readonly node: string
     })
+  | (PolicyInput<never> & { readonly _tag: "Sessions" } & {
+      /** The node of the `Session` picker. */
+      readonly node: string
+    })
   | { readonly _tag: "Deadline" }
   /** The channel is closed. */
   | { readonly _tag: "Close" }
@@ -160,7 +164,9 @@ const quiet: ReadonlyArray<Told> = []
  * @since 0.1.0
  */
 export const step = (self: Tree, input: Input, context: Context): readonly [Tree, ReadonlyArray<Output>] => {
-  const run: Run = { context, outputs: [], connections: new Map(self.connections) }
+  const connections = new Map(self.connections)
+  const isConnected = (address: Address): boolean => connections.get(address)?.state === "READY"
+  const run: Run = { context: { ...context, isConnected }, outputs: [], connections }
   let { exchanged, root } = self
   let said = quiet
   if (input._tag === "Close") {
@@ -334,6 +340,7 @@ const isFor = (run: Run, { id }: Node, input: Exclude<Input, { readonly _tag: "C
     case "Wake":
       return input.node === undefined || input.node === id
     case "Outcomes":
+    case "Sessions":
       return input.node === id
     case "Deadline":
       return true
@@ -348,7 +355,7 @@ const mayBeBelow = (
   if (input._tag === "Deadline") return Math.min(current.deadline, pending?.deadline ?? never) <= run.context.now
   const isUnder = (id: string) =>
     [current, pending].some((node) => node !== undefined && (id === node.id || id.startsWith(`${node.id}/`)))
-  if (input._tag === "Outcomes") return isUnder(input.node)
+  if (input._tag === "Outcomes" || input._tag === "Sessions") return isUnder(input.node)
   if (input._tag === "Wake") return input.node !== undefined && isUnder(input.node)
   for (const id of run.connections.get(input.address)?.nodes ?? []) if (isUnder(id)) return true
   return false

@@ -10,6 +10,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { FilterConfigSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
 import type { Collector } from "./RouteError.js"
+import * as StatefulSession from "./StatefulSession.js"
 
 const prefix = "type.googleapis.com/"
 const filterConfig = `${prefix}${FilterConfigSchema.typeName}`
@@ -81,8 +82,10 @@ export const overrides = (
       continue
     }
     const typeUrl = typeUrlOf(config)
-    if (known.has(typeUrl)) found.set(name, config)
-    else if (!isOptional) {
+    if (known.has(typeUrl) && typeUrl !== StatefulSession.filterType) {
+      if (typeUrl === StatefulSession.overrideType) StatefulSession.make(config, at, errors)
+      found.set(name, config)
+    } else if (!isOptional) {
       const message = `no HTTP filter of this client is configured by ${typeUrl}; remove it, or wrap it in a FilterConfig with is_optional`
       errors.add(at, "UnknownFilter", message)
     }

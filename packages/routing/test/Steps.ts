@@ -39,6 +39,8 @@ export const outcome = (pick: Pick): string => {
       return pick.address
     case "Queue":
       return pick.wake === undefined ? "queue" : `wake ${pick.wake}`
+    case "Connect":
+      return `connect ${pick.address}`
     case "Fail":
       return pick.status.message
     case "Drop":
@@ -52,6 +54,7 @@ export class Steps {
   outputs: ReadonlyArray<Output> = []
   now = 0
   draw: (n: number) => number = () => 0
+  isConnected: (address: string) => boolean = () => false
 
   constructor(
     readonly policy: Definition,
@@ -61,7 +64,8 @@ export class Steps {
   }
 
   private step(input: Parameters<Definition["step"]>[1]): this {
-    const [state, outputs] = this.policy.step(this.state, input, { now: this.now, draw: this.draw })
+    const { draw, isConnected, now } = this
+    const [state, outputs] = this.policy.step(this.state, input, { now, draw, isConnected })
     this.state = state
     this.outputs = outputs
     return this
@@ -85,6 +89,11 @@ export class Steps {
 
   outcomes(outcomes: ReadonlyMap<string, Outcomes>): this {
     return this.step({ _tag: "Outcomes", outcomes })
+  }
+
+  /** Addresses that sessions name, and when the last call came. */
+  sessions(used: Readonly<Record<string, number>>): this {
+    return this.step({ _tag: "Sessions", used: new Map(Object.entries(used)) })
   }
 
   exitIdle(): this {

@@ -1,3 +1,4 @@
+import type { MessageInitShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { ClusterSchema, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -5,6 +6,7 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
+import type { HttpFilterSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import * as Assignment from "@effect-xds/routing/Assignment"
 import { CallCounters } from "@effect-xds/routing/CallCounters"
@@ -20,7 +22,10 @@ import type { RouteInit } from "./Routes.js"
 
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 
-export const listenerOf = (routes: string) =>
+type Filter = MessageInitShape<typeof HttpFilterSchema>
+
+/** @param filters come before the router */
+export const listenerOf = (routes: string, filters: ReadonlyArray<Filter> = []) =>
   Listener.make(
     create(ListenerSchema, {
       name: "shop",
@@ -30,6 +35,7 @@ export const listenerOf = (routes: string) =>
           create(HttpConnectionManagerSchema, {
             routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName: routes } },
             httpFilters: [
+              ...filters,
               {
                 name: "router",
                 configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) }
@@ -116,7 +122,7 @@ export class World {
   readonly sent = new Map<string, number>()
   readonly ended = new Map<string, number>()
   readonly faults: Array<string> = []
-  onSend: ((id: number, address: string) => void) | undefined
+  onSend: ((id: number, address: string, output: Channel.Output & { readonly _tag: "Send" }) => void) | undefined
   private ids = 0
 
   constructor(
@@ -180,7 +186,7 @@ export class World {
         return
       case "Send": {
         const { address, id, selected } = output
-        this.onSend?.(id, address)
+        this.onSend?.(id, address, output)
         if (this.connections.get(address) !== "ready") this.faults.push(`call ${id} sent to ${address}: not connected`)
         if (this.allowed?.(selected.cluster, address) === false) {
           this.faults.push(`call ${id} of ${selected.cluster} sent to ${address}: not an endpoint of it`)

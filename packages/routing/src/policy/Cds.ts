@@ -17,6 +17,7 @@ import type { ClusterConfig } from "../XdsConfig.js"
 import * as ClusterImpl from "./ClusterImpl.js"
 import * as OneChild from "./OneChild.js"
 import * as OutlierDetection from "./OutlierDetection.js"
+import * as OverrideHost from "./OverrideHost.js"
 import * as Priority from "./Priority.js"
 import * as WeightedTarget from "./WeightedTarget.js"
 
@@ -28,6 +29,8 @@ import * as WeightedTarget from "./WeightedTarget.js"
 export interface Config {
   readonly cluster: string
   readonly clusters: ReadonlyMap<string, ClusterConfig>
+  /** Whether calls may belong to sessions. Default: false. */
+  readonly sessions?: boolean | undefined
 }
 
 /** A priority of a leaf: its name stays while it shares a locality with what it was. */
@@ -88,7 +91,8 @@ const nameAll = (
 
 const leafOf = (
   self: State,
-  { assignment, cluster, note }: ClusterConfig & { readonly _tag: "Leaf" }
+  { assignment, cluster, note }: ClusterConfig & { readonly _tag: "Leaf" },
+  sessions: boolean
 ): readonly [State, Configured | Picker] => {
   const { discovery, maxRequests, outlierDetection, policy } = cluster
   const priorities = assignment?.priorities ?? []
@@ -104,15 +108,28 @@ const leafOf = (
       edsServiceName: discovery._tag === "Eds" ? discovery.name : "",
       drops: dropsOf(assignment),
       maxRequests,
-      child: amongPriorities(
-        weighed.map((endpoints, index) => ({
-          name: named[index]?.name ?? "",
-          child: policy,
-          endpoints: endpoints.map(mark)
-        })),
-        assignment?.shares
+      child: withSessions(
+        amongPriorities(
+          weighed.map((endpoints, index) => ({
+            name: named[index]?.name ?? "",
+            child: policy,
+            endpoints: endpoints.map(mark)
+          })),
+          assignment?.shares
+        ),
+        mark
       )
     })
+  const draining = priorities.flatMap((localities) => localities.flatMap(({ draining = [] }) => draining))
+  /** ★ Above the priorities: a session stays where it is, whichever of them is in use (A75). */
+  const withSessions = (among: Configured, mark: (endpoint: Endpoint) => Endpoint): Configured =>
+    sessions
+      ? OverrideHost.policy.with({
+          ...(cluster.sessions ?? OverrideHost.standard),
+          endpoints: [...weighed.flat(), ...draining].map(mark),
+          child: among
+        })
+      : among
   const config =
     outlierDetection === undefined
       ? child((endpoint) => endpoint)
@@ -138,15 +155,18 @@ const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => ass
 /** ★ Calls of a cluster that is not there never wait: they would hold it for ever. */
 const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavailable("Resource", message) })
 
-const configOf = (self: State, { cluster, clusters }: Config): readonly [State, Configured | Picker] => {
+const configOf = (
+  self: State,
+  { cluster, clusters, sessions = false }: Config
+): readonly [State, Configured | Picker] => {
   const config = clusters.get(cluster)
   if (config === undefined) return [self, gone(`cluster ${JSON.stringify(cluster)} is not there`)]
   if (config._tag === "Failed") return [self, gone(config.message)]
-  if (config._tag === "Leaf") return leafOf(self, config)
+  if (config._tag === "Leaf") return leafOf(self, config, sessions)
   // Policy, drops and limits are those of the leaves.
   const priorities = config.leaves.map((leaf) => ({
     name: leaf,
-    child: policy.with({ cluster: leaf, clusters }),
+    child: policy.with({ cluster: leaf, clusters, sessions }),
     endpoints: []
   }))
   return [self, Priority.policy.with({ priorities })]
@@ -187,6 +207,7 @@ export const policy = define<Config, State>({
         return [self, self.hasChild ? [{ _tag: "ExitIdle", name: child }] : nothing]
       case "Connection":
       case "Outcomes":
+      case "Sessions":
       case "Deadline":
         return [self, nothing]
     }

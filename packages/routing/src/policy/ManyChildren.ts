@@ -92,6 +92,7 @@ export const make = <Config, Setup>({
         }
         case "Connection":
         case "Outcomes":
+        case "Sessions":
           return [self, nothing]
       }
     },

@@ -90,6 +90,7 @@ export const make = <Config>({ pickerOf, wanted, ...rest }: Particulars<Config>)
           return [self, [{ _tag: "ExitIdle", name }]]
         case "Connection":
         case "Outcomes":
+        case "Sessions":
         case "Deadline":
           return [self, nothing]
       }

@@ -123,6 +123,7 @@ export const policy = define<Config, State>({
       case "ExitIdle":
         return [self, [{ _tag: "ExitIdle", name }]]
       case "Connection":
+      case "Sessions":
         return [self, nothing]
     }
   },

@@ -128,6 +128,7 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
           return [self, Array.from(self.children.keys(), (key) => ({ _tag: "ExitIdle", name: key }))]
         case "Connection":
         case "Outcomes":
+        case "Sessions":
         case "Deadline":
           return [self, nothing]
       }

@@ -8,6 +8,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A62-pick-first.md
  * @since 0.1.0
  */
+import * as Backoff from "../Backoff.js"
 import type { Connectivity } from "../Connectivity.js"
 import * as Draws from "../Draw.js"
 import type { Address, Endpoint } from "../Endpoint.js"
@@ -67,13 +68,6 @@ export interface State {
 
 const never = Number.POSITIVE_INFINITY
 const nothing: ReadonlyArray<Output> = []
-
-/** Milliseconds: gRPC's connection backoff. */
-const backoff = { initial: 1_000, factor: 1.6, max: 120_000, jitter: 0.2 }
-
-const backoffOf = (failures: number, drawn: number): number =>
-  Math.min(backoff.initial * backoff.factor ** (failures - 1), backoff.max) *
-  (1 - backoff.jitter + 2 * backoff.jitter * drawn)
 
 const isIPv6 = (address: Address): boolean => address.startsWith("[")
 
@@ -261,7 +255,7 @@ const onConnection = (
   }
   if (state !== "TRANSIENT_FAILURE" || attempt.state !== "Connecting") return [self, nothing]
   const failures = attempt.failures + 1
-  const retryAt = context.now + backoffOf(failures, Draws.at(context.draw, 0))
+  const retryAt = context.now + Backoff.after(failures, Draws.at(context.draw, 0))
   const failed: State = {
     ...withAttempt(self, address, { ...attempt, state: "Failed", failures, retryAt }),
     message: `connection to ${address} failed: ${message}`,
@@ -322,6 +316,7 @@ export const policy = define<Config, State>({
       case "Configured":
       case "ChildState":
       case "Outcomes":
+      case "Sessions":
         return [self, nothing]
     }
   },

@@ -186,6 +186,7 @@ export const policy = define<Config, State>({
         break
       case "Connection":
       case "Outcomes":
+      case "Sessions":
         break
     }
     decide(draft, now)

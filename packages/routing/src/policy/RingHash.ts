@@ -150,6 +150,7 @@ export const policy = define<Config, State>({
       }
       case "Connection":
       case "Outcomes":
+      case "Sessions":
       case "Deadline":
         return [self, nothing]
     }
