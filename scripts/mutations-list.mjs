@@ -1899,17 +1899,17 @@ const routing = [
     by: "packages/routing/test/routeTable.vectors.test.ts"
   },
   {
-    fault: "a path's outcome is that of any virtual host whose place is the same",
-    file: "packages/routing/src/CertainRoutes.ts",
-    line: "owner === virtualHost && places",
-    becomes: "places",
+    fault: "virtual hosts that were called have the outcomes of the first one with the same paths",
+    file: "packages/routing/src/CalledHosts.ts",
+    line: "(this.#hosts[2 * virtualHost + 1] ?? 0) + place",
+    becomes: "place",
     by: "packages/routing/test/certain.test.ts"
   },
   {
-    fault: "an outcome that had to give way is not found",
-    file: "packages/routing/src/CertainRoutes.ts",
-    line: "3 * ((first + probe) & mask)",
-    becomes: "3 * (first & mask)",
+    fault: "virtual hosts have the paths of the first one that has as many",
+    file: "packages/routing/src/RouteIndex.ts",
+    line: "const key = JSON.stringify(paths)",
+    becomes: "const key = String(paths.length)",
     by: "packages/routing/test/certain.test.ts"
   },
   {
@@ -4526,10 +4526,10 @@ export const mutations = [
     by: "packages/routing/test/sessions.test.ts"
   },
   {
-    fault: "sessions: an address that failed is not tried again",
+    fault: "sessions: an address that fails again is tried as soon as after the first time",
     file: "packages/routing/src/policy/OverrideHost.ts",
-    line: 'host.state === "Failed" && now >= host.retryAt',
-    becomes: 'host.state === "Failed" && now < host.retryAt',
+    line: "const failures = host.failures + 1",
+    becomes: "const failures = 1",
     by: "packages/routing/test/sessions.test.ts"
   },
   {

@@ -87,10 +87,21 @@ export const make = (
       }
     }
   }
-  return { exact, suffixes: partsOf(suffixes), prefixes: partsOf(prefixes), any: any.get("") }
+  return { exact: together(exact), suffixes: partsOf(suffixes), prefixes: partsOf(prefixes), any: any.get("") }
 }
 
 const maxWarnings = 100
+
+/**
+ * The same map, its texts made anew, one after the other. As they were read they lie among all that was read with them: a
+ * look-up among ten thousand waits twice as long for its text.
+ */
+const together = (texts: ReadonlyMap<string, number>): ReadonlyMap<string, number> => {
+  const copies: unknown = JSON.parse(JSON.stringify(Array.from(texts.keys())))
+  if (!Array.isArray(copies)) return texts
+  const places = Array.from(texts.values())
+  return new Map(copies.map((text, at) => [String(text), places[at] ?? 0]))
+}
 
 /**
  * The place of the virtual host that an authority belongs to; `undefined` if there is none.

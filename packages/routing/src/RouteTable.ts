@@ -7,11 +7,12 @@
  */
 import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
 import * as Either from "effect/Either"
-import * as CertainRoutes from "./CertainRoutes.js"
+import * as CalledHosts from "./CalledHosts.js"
 import * as Domains from "./Domains.js"
 import type { Call } from "./Matcher.js"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
+import type * as RouteIndex from "./RouteIndex.js"
 import type { Rules } from "./Rules.js"
 import * as StatefulSession from "./StatefulSession.js"
 import * as VirtualHost from "./VirtualHost.js"
@@ -41,7 +42,7 @@ export interface RouteTable {
   /** In their order; `undefined`: one that A28 does not look at and that could not be used. */
   readonly virtualHosts: ReadonlyArray<VirtualHost.VirtualHost | undefined>
   readonly domains: Domains.Domains
-  readonly certain: CertainRoutes.CertainRoutes
+  readonly called: CalledHosts.CalledHosts
   /** What is legal and probably a mistake: a domain that two virtual hosts have. */
   readonly warnings: ReadonlyArray<string>
 }
@@ -113,23 +114,24 @@ export const make = (
   )
   const selected =
     rules === "A28" && hosts !== undefined ? new Set(hosts.map((host) => Domains.find(domains, host))) : undefined
+  const shared: RouteIndex.Paths = new Map()
   const virtualHosts = message.virtualHosts.map((virtualHost, index) =>
     VirtualHost.make(
       virtualHost,
       `virtual_hosts[${index}]`,
       rules,
       filters,
-      selected === undefined || selected.has(index) ? errors : new Collector()
+      selected === undefined || selected.has(index) ? errors : new Collector(),
+      shared
     )
   )
   if (errors.count > 0) return Either.left(errors.errors)
-  const indexed = virtualHosts.map((each) => (each === undefined ? undefined : VirtualHost.indexed(each)))
   return Either.right({
     name: message.name,
     rules,
-    virtualHosts: indexed,
+    virtualHosts,
     domains,
-    certain: CertainRoutes.make(indexed),
+    called: new CalledHosts.CalledHosts(virtualHosts),
     warnings
   })
 }
@@ -152,7 +154,7 @@ export const virtualHost = (self: RouteTable, host: string): VirtualHost.Virtual
 export const match = (self: RouteTable, host: string, call: Call): Match => {
   const index = Domains.find(self.domains, host)
   if (index === undefined) return { _tag: "NoVirtualHost", host }
-  const certain = CertainRoutes.find(self.certain, index, call.path)
+  const certain = self.called.find(index, call.path)
   if (certain !== undefined) return certain
   const found = self.virtualHosts[index]
   return found === undefined ? { _tag: "NoVirtualHost", host } : VirtualHost.match(found, call, self.rules)

@@ -12,13 +12,14 @@ import type {
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Fraction from "@effect-xds/discovery/Fraction"
 import * as HeaderMatcher from "./HeaderMatcher.js"
-import type { Call, Matcher, Matchers } from "./Matcher.js"
+import type { Call, Matcher } from "./Matcher.js"
 import * as Matching from "./Matcher.js"
 import * as PathMatcher from "./PathMatcher.js"
 import * as RetryPolicy from "./RetryPolicy.js"
 import * as RouteAction from "./RouteAction.js"
 import type { Collector } from "./RouteError.js"
 import type { Rules } from "./Rules.js"
+import * as RouteIndex from "./RouteIndex.js"
 import * as TypedFilter from "./TypedFilter.js"
 
 /**
@@ -56,21 +57,10 @@ export interface VirtualHost {
   readonly name: string
   readonly domains: ReadonlyArray<string>
   readonly routes: ReadonlyArray<Route>
-  readonly matchers: Matchers
-  /**
-   * Outcomes of paths that are certain ({@link Matcher.certain}), ready to be given out: of many virtual hosts next to
-   * nothing is in the caches of the machine, so a call costs what the objects are that it looks at.
-   */
-  readonly certain: ReadonlyMap<string, Match>
+  /** What calls look at. */
+  readonly index: RouteIndex.Later<RouteIndex.RouteIndex>
   readonly filters: ReadonlyMap<string, Any>
 }
-
-/**
- * A virtual host that was read and has no index yet.
- *
- * @since 0.1.0
- */
-export type Unindexed = Omit<VirtualHost, "matchers" | "certain">
 
 /**
  * The outcome of a match. `draws`: how many of the call's random numbers were used.
@@ -83,9 +73,9 @@ export type Match =
   | { readonly _tag: "NoRoute"; readonly virtualHost: string; readonly path: string }
 
 /**
- * The virtual host that a message means, for {@link indexed}; `undefined` if it has mistakes, which are then with
- * `errors`.
+ * The virtual host that a message means; `undefined` if it has mistakes, which are then with `errors`.
  *
+ * @param shared paths that virtual hosts of a table have in common
  * @since 0.1.0
  */
 export const make = (
@@ -93,8 +83,9 @@ export const make = (
   path: string,
   rules: Rules,
   filters: ReadonlySet<string>,
-  errors: Collector
-): Unindexed | undefined => {
+  errors: Collector,
+  shared: RouteIndex.Paths = new Map()
+): VirtualHost | undefined => {
   const before = errors.count
   const overrides =
     rules === "A28"
@@ -114,20 +105,11 @@ export const make = (
     routes.push(inherits && retry !== undefined ? { ...route, action: { ...route.action, retry } } : route)
   }
   if (errors.count > before) return undefined
-  return { name: message.name, domains: message.domains, routes, filters: overrides }
-}
-
-/**
- * A virtual host that calls can be matched with. A table makes the indexes of all its virtual hosts in one go, when all
- * were read: so they lie close together in memory, and a call to a host that was not asked for lately waits less for it.
- *
- * @since 0.1.0
- */
-export const indexed = ({ domains, filters, name, routes }: Unindexed): VirtualHost => {
-  const matchers = Matching.all(routes.map((route) => (route._tag === "Ignored" ? undefined : route.matcher)))
-  const certain = new Map<string, Match>()
-  for (const [path, at] of Matching.certain(matchers)) certain.set(path, outcome(routes[at], name, path, 0))
-  return { name, domains, routes, matchers, certain, filters }
+  const { domains, name } = message
+  const index = new RouteIndex.Later(() =>
+    RouteIndex.make(routes, (route, path) => outcome(route, name, path, 0), shared)
+  )
+  return { name, domains, routes, index, filters: overrides }
 }
 
 const routeOf = (
@@ -190,9 +172,10 @@ const matcherOf = (message: RouteMatchMessage, path: string, rules: Rules, error
  * @since 0.1.0
  */
 export const match = (self: VirtualHost, call: Call, rules: Rules = "current"): Match => {
-  const known = self.certain.get(call.path)
-  if (known !== undefined) return known
-  const { at, draws } = Matching.first(self.matchers, call, rules)
+  const index = self.index.get()
+  const certain = RouteIndex.find(index, call.path)
+  if (certain !== undefined) return certain
+  const { at, draws } = Matching.first(index.matchers, call, rules)
   return outcome(self.routes[at], self.name, call.path, draws)
 }
 

@@ -1,11 +1,11 @@
 /** Paths whose route is known beforehand: the same routes as one by one, whatever stands before them. */
 import { expect, it } from "@effect/vitest"
-import * as CertainRoutes from "@effect-xds/routing/CertainRoutes"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Draw from "@effect-xds/routing/Draw"
 import * as Fraction from "@effect-xds/discovery/Fraction"
 import * as HeaderMatcher from "@effect-xds/routing/HeaderMatcher"
 import * as PathMatcher from "@effect-xds/routing/PathMatcher"
+import * as RouteIndex from "@effect-xds/routing/RouteIndex"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
 import * as VirtualHost from "@effect-xds/routing/VirtualHost"
 import * as Either from "effect/Either"
@@ -27,12 +27,11 @@ const prefix = (value: string, cluster: string): RouteInit => ({
 const certainOf = (...routes: Array<RouteInit>) => {
   const [virtualHost] = Either.getOrThrow(tableOf([host(...routes)])).virtualHosts
   return Object.fromEntries(
-    Array.from(virtualHost?.certain ?? [], ([text, match]) => [
-      text,
-      match._tag === "Route" && match.route.action.clusters._tag === "Cluster"
-        ? match.route.action.clusters.cluster
-        : match._tag
-    ])
+    Array.from(virtualHost?.index.get().certain.keys() ?? [], (text) => {
+      const match = virtualHost && RouteIndex.find(virtualHost.index.get(), text)
+      const isRoute = match?._tag === "Route" && match.route.action.clusters._tag === "Cluster"
+      return [text, isRoute ? match.route.action.clusters.cluster : match?._tag]
+    })
   )
 }
 
@@ -86,7 +85,7 @@ it("generated tables give the route that a scan gives", () => {
       const match = VirtualHost.match(virtualHost, call)
       const route = virtualHost.routes[scan(virtualHost, call)]
       calls++
-      if (virtualHost.certain.has(path)) certain++
+      if (virtualHost.index.get().certain.has(path)) certain++
       expect(RouteTable.match(made.right, authority, call)).toEqual(match)
       if (match._tag === "Route") expect(match.route).toBe(route)
       else if (match._tag === "NoRoute") expect(route).toBeUndefined()
@@ -97,31 +96,22 @@ it("generated tables give the route that a scan gives", () => {
   expect(certain).toBeGreaterThan(20)
 })
 
-it("of many virtual hosts each has its own outcomes, also where their places are the same", () => {
+it("of many virtual hosts each has its own outcomes, also where their paths are the same", () => {
   const hosts = Array.from({ length: 500 }, (_, at) => ({
     ...host(path("/s/m", `c${at}`), ...(at % 2 === 0 ? [path("/s/even", `even${at}`)] : [])),
     domains: [`h${at}`]
   }))
-  const { certain, virtualHosts } = Either.getOrThrow(tableOf(hosts))
-  for (const [at, each] of virtualHosts.entries()) {
-    for (const text of ["/s/m", "/s/even", "/s/none"]) {
-      expect(CertainRoutes.find(certain, at, text)).toBe(each?.certain.get(text))
+  const table = Either.getOrThrow(tableOf(hosts))
+  for (let round = 0; round < 2; round++) {
+    for (const [at, each] of table.virtualHosts.entries()) {
+      const to = (text: string) => table.called.find(at, text)
+      expect(to("/s/m")).toMatchObject({ route: { action: { clusters: { cluster: `c${at}` } } } })
+      if (at % 2 > 0) expect(to("/s/even")).toBeUndefined()
+      else expect(to("/s/even")).toMatchObject({ route: { action: { clusters: { cluster: `even${at}` } } } })
+      expect(to("/s/m")).toBe(each && RouteIndex.find(each.index.get(), "/s/m"))
+      expect(to("/s/none")).toBeUndefined()
     }
   }
-  expect(CertainRoutes.find(certain, 500, "/s/m")).toBeUndefined()
-  // 128 places for 40 outcomes, all of which want the same one.
-  const some = Array.from({ length: 40 * 128 * 2 }, (_, at) => at).filter(
-    (at) => (CertainRoutes.placeOf(at, 0) & 127) === 5
-  )
-  const crowded: Array<VirtualHost.VirtualHost | undefined> = []
-  for (const at of some.slice(0, 40)) crowded[at] = virtualHosts[at % 500]
-  const table = CertainRoutes.make(
-    Array.from(crowded, (each) => each && { ...each, certain: new Map(Array.from(each.certain).slice(0, 1)) })
-  )
-  const found = some.slice(0, 40).filter((at) => {
-    const outcome = CertainRoutes.find(table, at, "/s/m")
-    if (outcome !== undefined) expect(outcome).toBe(virtualHosts[at % 500]?.certain.get("/s/m"))
-    return outcome !== undefined
-  })
-  expect(found).toHaveLength(CertainRoutes.maxProbes)
+  expect(table.called.find(500, "/s/m")).toBeUndefined()
+  expect(new Set(table.virtualHosts.map((each) => each?.index.get().certain)).size).toBe(2)
 })

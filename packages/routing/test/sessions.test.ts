@@ -292,6 +292,7 @@ describe("a session", () => {
   ])("moves on when its endpoint %s", (_, health) => {
     const world = new Sessions().cluster("a").endpoints("a", { 1: UNKNOWN, 2: UNKNOWN })
     world.go(1)
+    expect(world.go(1)).toEqual([world.host])
     const [left, other] = world.host === "10.0.0.1:80" ? [1, 2] : [2, 1]
     world.endpoints("a", { ...(health === undefined ? {} : { [left]: health }), [other]: UNKNOWN })
     expect(world.go(5)).toEqual([`10.0.0.${other}:80`])
