@@ -370,7 +370,7 @@ const server = [
     fault: "what changed among many resources is found at once",
     file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "      yield* ResourceSet.differing(set, cursor)\n",
+    line: "      yield* Difference.inSteps(set, cursor)\n",
     becomes: ""
   },
   {
@@ -461,24 +461,24 @@ const server = [
   {
     fault: "a log that does not lead from the client's revision is trusted",
     file: "resource/ResourceSet.ts",
-    line: "if (first === undefined || first.from !== since.token) return undefined",
+    line: "if (first === undefined || !isFrom(first, since)) return undefined",
     becomes: "if (first === undefined) return undefined"
   },
   {
     fault: "a change is lost when the log was cut",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     line: "    for (const name of HashMap.keys(self.resources)) {\n      see(name, undefined)\n",
     becomes: "    for (const name of HashMap.keys(self.resources)) {\n"
   },
   {
     fault: "a deletion is lost when the log was cut",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     line: "      if (!HashMap.has(self.resources, name)) see(name, undefined)\n",
     becomes: ""
   },
   {
     fault: "what changed back is sent",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     line: "if (held === now.fingerprint) return",
     becomes: ""
   },
@@ -503,8 +503,8 @@ const server = [
   {
     fault: "a stream that was behind already is passed over",
     file: "server/ServerStream.ts",
-    line: "if (each === undefined || each.cursor !== ResourceGroups.set(before, each.typeUrl).cursor) continue",
-    becomes: "if (each === undefined) continue"
+    line: "if (each?.cursor === undefined || !isSame(each.cursor, ResourceGroups.set(before, each.typeUrl).cursor)) continue",
+    becomes: "if (each?.cursor === undefined) continue"
   },
   {
     fault: "a response for one client's names is given to another",
@@ -515,7 +515,7 @@ const server = [
   {
     fault: "what was sent ahead of other changes is forgotten",
     file: "server/Incremental.ts",
-    line: "next.cursor = advanced ? set.cursor : ResourceSet.ahead(self.cursor, resources, [...missing, ...gone], aliases)",
+    line: "next.cursor = advanced ? set.cursor : Cursor.ahead(self.cursor, resources, [...missing, ...gone], aliases)",
     becomes: "next.cursor = advanced ? set.cursor : self.cursor"
   },
   {
@@ -3281,9 +3281,9 @@ export const mutations = [
   },
   {
     fault: "what is new to a client that asks for everything again is looked for anew for each",
-    file: "resource/ResourceSet.ts",
-    line: "since.revision < 0 && HashMap.isEmpty(since.fingerprints) ? since.aliases : since",
-    becomes: "since",
+    file: "resource/Cursor.ts",
+    line: "isSame(one, other) || (isNothing(one) && isNothing(other) && one.aliases === other.aliases)",
+    becomes: "isSame(one, other)",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
@@ -3733,8 +3733,8 @@ export const mutations = [
     fault: "which of many names a change concerns is found in one turn",
     file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue",
-    becomes: "if (Subscriptions.lookedAt(subscription, set) > namesPerStep) continue"
+    line: '        ofSets.set(set, yield* Subscriptions.changing(subscription, set, protocol === "Incremental"))',
+    becomes: "        continue"
   },
   {
     fault: "what was found to change on the way to another state is taken for this one",
@@ -4062,45 +4062,94 @@ export const mutations = [
   },
   {
     fault: "as many names as others are to have their turn after are near",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (names < Steps.atOnce) return true",
     becomes: "if (names <= Steps.atOnce) return true"
   },
   {
     fault: "a change is near, however many names are in it",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (names < Steps.atOnce) return true",
     becomes: "return true"
   },
   {
     fault: "the oldest of several changes does not count for how near they are",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
     line: "for (let index = start; index < recent.length; index++) names +=",
     becomes: "for (let index = start + 1; index < recent.length; index++) names +="
   },
   {
     fault: "of another history what changed is thought near",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  if (first !== undefined && first.from === since.token) {\n    let names",
+    line: "  if (first !== undefined && ResourceSets.isFrom(first, since)) {\n    let names",
     becomes: "  if (first !== undefined) {\n    let names"
   },
   {
     fault: "what is known to have changed is not near",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  return differences.get(self)?.get(keyOf(since))?.value !== undefined\n",
+    line: "  return self.computed.known(since)?.difference.value !== undefined\n",
     becomes: "  return false\n"
   },
   {
     fault: "what is beyond the log is near",
-    file: "resource/ResourceSet.ts",
+    file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  return differences.get(self)?.get(keyOf(since))?.value !== undefined\n",
-    becomes: "  return first === undefined || differences.get(self)?.get(keyOf(since))?.value !== undefined\n"
+    line: "  return self.computed.known(since)?.difference.value !== undefined\n",
+    becomes: "  return first === undefined || self.computed.known(since)?.difference.value !== undefined\n"
+  },
+  {
+    fault: "two histories with as many changes are thought to be one",
+    file: "resource/Cursor.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "    Digest.equals(one.digest, other.digest))",
+    becomes: "    true)"
+  },
+  {
+    fault: "what changed is looked for anew for each cursor of one state",
+    file: "resource/Cursor.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "  one === other ||\n  (one.revision",
+    becomes: "  one === other ||\n  (one.revision < 0 && one.revision"
+  },
+  {
+    fault: "a client that was sent something ahead is thought to be at a state of the set",
+    file: "resource/Cursor.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "    : { ...self, digest: undefined, fingerprints, aliases }",
+    becomes: "    : { ...self, fingerprints, aliases }"
+  },
+  {
+    fault: "what changed since one cursor is told to a client that is at another",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "if (each !== undefined && isAlike(each.since, since)) return each",
+    becomes: "if (each !== undefined) return each"
+  },
+  {
+    fault: "what changed is kept for all cursors that there ever were",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "if (others >= (isOwn ? mostOwn : mostShared)) {",
+    becomes: "if (others < 0) {"
+  },
+  {
+    fault: "cursors of single streams crowd out what many streams share",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "        all.findIndex(({ since }) => (since.digest === undefined) === isOwn),",
+    becomes: "        0,"
+  },
+  {
+    fault: "what was found in steps is lost if others took its place",
+    file: "resource/Difference.ts",
+    by: "packages/core/test/Cursor.test.ts",
+    line: "  self.computed.keep(found)\n",
+    becomes: ""
   },
   {
     fault: "what comes back under a wildcard is sent again although it is as it was",
@@ -4466,7 +4515,7 @@ export const mutations = [
     fault: "layers: a new label beside a change of the base is lost",
     file: "resource/ResourceSet.ts",
     by: "packages/core/test/LayeredGroup.test.ts",
-    line: "for (const name of relabelled ?? []) before.set(name, get(self, name))",
+    line: "for (const name of labelled ?? []) before.set(name, get(self, name))",
     becomes: ""
   },
   {

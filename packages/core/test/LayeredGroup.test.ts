@@ -1,5 +1,6 @@
 import * as LayeredGroup from "@effect-xds/core/resource/LayeredGroup"
 import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -48,7 +49,7 @@ const shown = (each: ResourceSet.ResourceSet, version: string) => {
 }
 
 const diff = (from: ResourceSet.ResourceSet, to: ResourceSet.ResourceSet) => {
-  const { changed, removed } = ResourceSet.difference(to, from.cursor)
+  const { changed, removed } = Difference.of(to, from.cursor)
   return { changed: changed.map(({ name }) => name).sort(), removed: Array.from(removed.keys()).sort() }
 }
 
@@ -156,7 +157,7 @@ describe("LayeredGroup", () => {
     )
     assert.deepStrictEqual(contents(third.seen), contents(below))
     // The log goes on: nothing is to be compared.
-    assert.isTrue(ResourceSet.isNear(set(third.seen), set(second.seen).cursor))
+    assert.isTrue(Difference.isNear(set(third.seen), set(second.seen).cursor))
     assert.deepStrictEqual(diff(set(first.seen), set(third.seen)), { changed: ["a"], removed: [] })
     assert.strictEqual(set(third.seen).version, set(below).version)
   })
@@ -186,7 +187,7 @@ describe("LayeredGroup", () => {
     assert.strictEqual(set(over.seen).cursor.revision, set(own).cursor.revision + 1)
     const alone = LayeredGroup.change(over, own, ResourceGroup.empty)
     assert.deepStrictEqual(diff(set(over.seen), set(alone.seen)), { changed: [], removed: ["b"] })
-    assert.isTrue(ResourceSet.isNear(set(alone.seen), set(over.seen).cursor))
+    assert.isTrue(Difference.isNear(set(alone.seen), set(over.seen).cursor))
   })
 
   it("a change of the base costs the change: its difference is known at once, and many groups keep one entry for it", () => {
@@ -199,7 +200,7 @@ describe("LayeredGroup", () => {
       const steps = LayeredGroup.layering(before, own, next)
       // Not one look at the ten thousand.
       assert.isTrue(steps.next().done)
-      assert.isTrue(ResourceSet.isNear(set(after.seen), set(before.seen).cursor))
+      assert.isTrue(Difference.isNear(set(after.seen), set(before.seen).cursor))
       assert.deepStrictEqual(diff(set(before.seen), set(after.seen)), { changed: ["shared-7"], removed: [] })
       return ResourceSet.changesSince(set(after.seen), set(before.seen).cursor)?.[0]?.before
     })

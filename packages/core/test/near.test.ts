@@ -2,8 +2,9 @@
 import * as Due from "@effect-xds/core/server/Due"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import type * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Round from "@effect-xds/core/server/Round"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Steps from "@effect-xds/core/Steps"
@@ -82,31 +83,31 @@ describe("what changed is near", () => {
   it("where it is of fewer names than others are to have their turn after, in all changes together", () => {
     const before = begin(200)
     const { cursor } = setOf(before)
-    assert.isTrue(ResourceSet.isNear(setOf(before), cursor))
-    assert.isTrue(ResourceSet.isNear(setOf(put(before, resources(most - 1, 1))), cursor))
-    assert.isFalse(ResourceSet.isNear(setOf(put(before, resources(most, 1))), cursor))
+    assert.isTrue(Difference.isNear(setOf(before), cursor))
+    assert.isTrue(Difference.isNear(setOf(put(before, resources(most - 1, 1))), cursor))
+    assert.isFalse(Difference.isNear(setOf(put(before, resources(most, 1))), cursor))
     const several = put(put(before, resources(most - 1, 1)), resources(1, 2))
-    assert.isFalse(ResourceSet.isNear(setOf(several), cursor))
-    assert.isTrue(ResourceSet.isNear(setOf(put(put(before, resources(1, 1)), resources(1, 2))), cursor))
+    assert.isFalse(Difference.isNear(setOf(several), cursor))
+    assert.isTrue(Difference.isNear(setOf(put(put(before, resources(1, 1)), resources(1, 2))), cursor))
   })
 
   it("where somebody asked for it before", () => {
     const before = begin(200)
     const set = setOf(put(before, resources(200, 1)))
-    assert.isFalse(ResourceSet.isNear(set, setOf(before).cursor))
-    ResourceSet.difference(set, setOf(before).cursor)
-    assert.isTrue(ResourceSet.isNear(set, setOf(before).cursor))
+    assert.isFalse(Difference.isNear(set, setOf(before).cursor))
+    Difference.of(set, setOf(before).cursor)
+    assert.isTrue(Difference.isNear(set, setOf(before).cursor))
   })
 
   it("not where the log does not lead to it: of another history, or beyond it", () => {
     const before = begin(200)
     const [one, other] = [put(before, resources(1, 1)), put(before, resources(1, 2))]
-    assert.isFalse(ResourceSet.isNear(setOf(put(one, resources(1, 3))), setOf(other).cursor))
+    assert.isFalse(Difference.isNear(setOf(put(one, resources(1, 3))), setOf(other).cursor))
     let after = before
     for (let round = 1; round <= 1_000; round++) after = put(after, resources(1, round))
-    assert.isFalse(ResourceSet.isNear(setOf(after), setOf(before).cursor))
+    assert.isFalse(Difference.isNear(setOf(after), setOf(before).cursor))
     // What the client had on another stream has no place in it.
-    assert.isFalse(ResourceSet.isNear(setOf(after), { ...setOf(before).cursor, revision: -1, token: {} }))
+    assert.isFalse(Difference.isNear(setOf(after), { ...setOf(before).cursor, revision: -1, digest: undefined }))
   })
 
   it("for a stream where it is for each of its types, in each state that they may be brought to", () => {
@@ -132,7 +133,7 @@ describe("what changed is near", () => {
       [namesPerStep + 1, false]
     ] as const) {
       const after = put(before, resources(changed, 1))
-      ResourceSet.difference(setOf(after), setOf(before).cursor)
+      Difference.of(setOf(after), setOf(before).cursor)
       const { stream, subscription } = Client.upToDate(before, names(2_000))
       assert.strictEqual(Due.areNear(stream.options, [subscription], after, Round.idle), isNear)
     }
@@ -145,7 +146,7 @@ describe("a short step", () => {
     const client = Client.upToDate(before, ["name-1"])
     const after = put(before, resources(1_000, 1))
     assert.isFalse(client.isShort(after))
-    ResourceSet.difference(setOf(after), setOf(before).cursor)
+    Difference.of(setOf(after), setOf(before).cursor)
     assert.isTrue(client.isShort(after))
   })
 
@@ -157,7 +158,7 @@ describe("a short step", () => {
     ] as const) {
       const client = Client.upToDate(before, ["*"])
       const after = put(before, resources(changed, 1))
-      ResourceSet.difference(setOf(after), setOf(before).cursor)
+      Difference.of(setOf(after), setOf(before).cursor)
       assert.strictEqual(client.isShort(after), isShort)
     }
   })

@@ -6,6 +6,7 @@ import * as EdsCluster from "@effect-xds/core/resource/EdsCluster"
 import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Response from "@effect-xds/core/wire/Response"
 import { Slab } from "@effect-xds/core/wire/Wire"
@@ -298,7 +299,7 @@ describe("ResourceSet", () => {
       for (const before of sets) {
         for (const after of sets) {
           const [old, now] = [contents(before), contents(after)]
-          const difference = ResourceSet.difference(after, before.cursor)
+          const difference = Difference.of(after, before.cursor)
           assert.deepStrictEqual(
             difference.changed.map((resource) => resource.name).sort(),
             Array.from(now.keys())
@@ -339,7 +340,7 @@ describe("ResourceSet", () => {
       }
       assert(set.log.length + set.recent.length <= 512)
       assert(set.logged <= 8_192)
-      const difference = ResourceSet.difference(set, start.cursor)
+      const difference = Difference.of(set, start.cursor)
       const isOdd = ResourceSet.get(set, "a")?.fingerprint === spec("a", 1).fingerprint
       assert.deepStrictEqual(difference.changed.map((each) => each.name).sort(), isOdd ? ["a", "d"] : ["d"])
       assert.deepStrictEqual(Array.from(difference.removed.keys()), ["c"])

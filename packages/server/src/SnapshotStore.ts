@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
@@ -170,7 +171,7 @@ const findDifferences = function* (
 ): Steps.Steps<void> {
   for (const [typeUrl, set] of next.sets) {
     const { cursor } = ResourceGroup.set(before, typeUrl)
-    if (!ResourceSet.isNear(set, cursor)) yield* ResourceSet.differing(set, cursor)
+    if (!Difference.isNear(set, cursor)) yield* Difference.inSteps(set, cursor)
   }
 }
 

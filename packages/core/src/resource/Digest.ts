@@ -99,6 +99,13 @@ export const ofParts = (parts: ReadonlyArray<Uint8Array | string>, hashOf?: Sha2
 }
 
 /**
+ * Whether two are the same 64 bits.
+ *
+ * @since 0.1.0
+ */
+export const equals = (one: Digest, other: Digest): boolean => one.low === other.low && one.high === other.high
+
+/**
  * Adds one member's digest to a set's.
  *
  * @since 0.1.0

@@ -101,7 +101,12 @@ export const layering = function* (
   // Whoever has nothing of its own sees the base itself.
   const isBase =
     sets.size === base.sets.size && Array.from(sets).every(([typeUrl, set]) => base.sets.get(typeUrl) === set)
-  return { own, base, seen: isBase ? base : { sets }, drift: drift.size === 0 ? noDrift : drift }
+  return {
+    own,
+    base,
+    seen: isBase ? base : new ResourceGroups.ResourceGroup(sets),
+    drift: drift.size === 0 ? noDrift : drift
+  }
 }
 
 /** The sets of one type. */

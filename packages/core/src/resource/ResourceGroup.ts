@@ -15,8 +15,23 @@ import * as Steps from "../Steps.js"
  *
  * @since 0.1.0
  */
-export interface ResourceGroup {
-  readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>
+export class ResourceGroup {
+  /** Sets of types that the group has nothing of and that somebody asked for. */
+  #empty: Map<string, ResourceSet.ResourceSet> | undefined
+
+  constructor(readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>) {}
+
+  /** The empty set of a type; for a type of the table always the same one, so that what is computed for it is shared. */
+  emptySet(typeUrl: string): ResourceSet.ResourceSet {
+    // Other types are not kept: they come from clients, and the map must not grow with what those invent.
+    if (ResourceType.byTypeUrl(typeUrl) === undefined) return ResourceSet.empty(typeUrl)
+    this.#empty ??= new Map()
+    const known = this.#empty.get(typeUrl)
+    if (known !== undefined) return known
+    const made = ResourceSet.empty(typeUrl)
+    this.#empty.set(typeUrl, made)
+    return made
+  }
 }
 
 /**
@@ -58,9 +73,7 @@ export interface ResourceKey {
  *
  * @since 0.1.0
  */
-export const empty: ResourceGroup = { sets: new Map() }
-
-const emptySets = new Map<string, ResourceSet.ResourceSet>()
+export const empty: ResourceGroup = new ResourceGroup(new Map())
 
 /**
  * The set of a type; an empty one if the group has none of it.
@@ -68,17 +81,7 @@ const emptySets = new Map<string, ResourceSet.ResourceSet>()
  * @since 0.1.0
  */
 export const set = (self: ResourceGroup, typeUrl: string): ResourceSet.ResourceSet =>
-  self.sets.get(typeUrl) ?? emptySet(typeUrl)
-
-/** The same empty set for everyone, so that marks of it are recognised. */
-const emptySet = (typeUrl: string): ResourceSet.ResourceSet => {
-  const known = emptySets.get(typeUrl)
-  if (known !== undefined) return known
-  const made = ResourceSet.empty(typeUrl)
-  // Only for types of the table: the key comes from clients, and the map must not grow with what they invent.
-  if (ResourceType.byTypeUrl(typeUrl) !== undefined) emptySets.set(typeUrl, made)
-  return made
-}
+  self.sets.get(typeUrl) ?? self.emptySet(typeUrl)
 
 /**
  * The resource of that type and very name.
@@ -161,7 +164,7 @@ export const replacing = function* (
     if (Either.isLeft(next)) return Either.left(next.left)
     sets.set(typeUrl, next.right)
   }
-  return Either.right({ sets })
+  return Either.right(new ResourceGroup(sets))
 }
 
 /**
@@ -205,5 +208,5 @@ export const updating = function* (
     changed ||= after.right !== before
     sets.set(typeUrl, after.right)
   }
-  return Either.right(changed ? { sets } : self)
+  return Either.right(changed ? new ResourceGroup(sets) : self)
 }

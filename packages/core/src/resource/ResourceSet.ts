@@ -3,7 +3,7 @@
  *
  * A stream that is caught up is a cursor into that log, its {@link Cursor}; it holds no map of names and versions. The
  * difference between a cursor and a set is computed once and shared by every stream that crosses it. When the log no
- * longer reaches back to a slow stream's mark, the two are compared by content instead.
+ * longer reaches back to a slow stream's cursor, the two are compared by content instead.
  *
  * @since 0.1.0
  */
@@ -13,55 +13,13 @@ import * as Either from "effect/Either"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import { Computed } from "./Computed.js"
+import type { Cursor } from "./Cursor.js"
+import { leadsTo } from "./Cursor.js"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
 import * as Steps from "../Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
-
-/**
- * What a stream remembers of the set it was last brought up to: which contents had which names, but not the contents.
- *
- * @since 0.1.0
- */
-export interface Cursor {
-  /** Counts the changes of a set. */
-  readonly revision: number
-  /** Name → fingerprint of the content. */
-  readonly fingerprints: HashMap.HashMap<string, string>
-  /** Alias → name. */
-  readonly aliases: HashMap.HashMap<string, string>
-  /** Virtual hosts: which names and aliases stand for many hosts. */
-  readonly domains: VirtualHostDiscovery.DomainIndex
-  /** Identity of this revision: revisions of unrelated sets have equal numbers. */
-  readonly token: object
-  /** Whether any of the resources had a TTL. */
-  readonly hasTtls: boolean
-}
-
-/**
- * The name of the resource that a client had under a name or alias; the name itself if it had none.
- *
- * @since 0.1.0
- */
-export const nameAt = (self: Cursor, nameOrAlias: string): string => {
-  const { aliases, domains, fingerprints } = self
-  if ((HashMap.isEmpty(aliases) && HashMap.isEmpty(domains)) || HashMap.has(fingerprints, nameOrAlias)) {
-    return nameOrAlias
-  }
-  return leadsTo(aliases, domains, nameOrAlias, (name) => HashMap.has(fingerprints, name)) ?? nameOrAlias
-}
-
-/** The name of the resource that has an alias, or a domain that matches best. */
-const leadsTo = (
-  aliases: HashMap.HashMap<string, string>,
-  domains: VirtualHostDiscovery.DomainIndex,
-  alias: string,
-  isName: (name: string) => boolean
-): string | undefined =>
-  Option.getOrUndefined(HashMap.get(aliases, alias)) ??
-  VirtualHostDiscovery.best(domains, alias, (domain) =>
-    isName(domain) ? domain : Option.getOrUndefined(HashMap.get(aliases, domain))
-  )
 
 /**
  * Whether, as far as the log goes back, there was a resource of that very name.
@@ -74,53 +32,26 @@ export const hadOwn = ({ log, recent }: ResourceSet, name: string): boolean => {
 }
 
 /**
- * The cursor of a client that was sent some resources ahead of the other changes of a set, or was told that some names do
- * not exist. Without that, a resource that changes back, or goes, before the rest is sent would leave it with the wrong one.
- *
- * @since 0.1.0
- */
-export const ahead = (
-  self: Cursor,
-  sent: Iterable<Resource>,
-  missing: Iterable<string>,
-  /** The aliases by which they were asked for, by name. */
-  asked: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
-): Cursor => {
-  let { aliases, fingerprints } = self
-  for (const resource of sent) {
-    for (const alias of asked.get(resource.name) ?? []) {
-      if (nameAt(self, alias) !== resource.name) aliases = HashMap.set(aliases, alias, resource.name)
-    }
-    if (Option.contains(HashMap.get(fingerprints, resource.name), resource.fingerprint)) continue
-    fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
-    for (const alias of resource.aliases) aliases = HashMap.set(aliases, alias, resource.name)
-  }
-  for (const name of missing) {
-    // Not removed: an alias of it may still have to be told.
-    if (HashMap.has(fingerprints, name)) fingerprints = HashMap.set(fingerprints, name, "")
-  }
-  return fingerprints === self.fingerprints && aliases === self.aliases
-    ? self
-    : { ...self, fingerprints, aliases, token: {} }
-}
-
-/**
  * One change of a set: the names it touched and what was there before.
  *
  * @since 0.1.0
  */
 export interface LogEntry {
-  /** The {@link Cursor.token} of the revision that was changed. */
-  readonly from: object
+  /** Digest of the content that was changed. Its revision follows from the place in the log. */
+  readonly from: Digest.Digest
   readonly before: ReadonlyMap<string, Resource | undefined>
 }
 
 /**
- * All resources of one type in one group.
+ * Whether a change led on from a cursor, if that has the revision of the change.
  *
  * @since 0.1.0
  */
-export interface ResourceSet {
+export const isFrom = ({ from }: LogEntry, { digest }: Cursor): boolean =>
+  digest !== undefined && Digest.equals(from, digest)
+
+/** The fields of a {@link ResourceSet}. */
+interface Fields {
   readonly typeUrl: string
   readonly resources: HashMap.HashMap<string, Resource>
   /** Alias → name. */
@@ -136,8 +67,45 @@ export interface ResourceSet {
   readonly log: ReadonlyArray<LogEntry>
   /** The changes after those, up to this revision. Few, because every change copies them. */
   readonly recent: ReadonlyArray<LogEntry>
-  /** Names in both, for their bound. */
+  /** Number of names in both, for their bound. */
   readonly logged: number
+}
+
+/**
+ * All resources of one type in one group.
+ *
+ * @since 0.1.0
+ */
+export class ResourceSet implements Fields {
+  readonly typeUrl: string
+  readonly resources: HashMap.HashMap<string, Resource>
+  readonly aliases: HashMap.HashMap<string, string>
+  readonly ttls: HashMap.HashMap<string, number>
+  readonly digest: Digest.Digest
+  readonly version: string
+  readonly cursor: Cursor
+  readonly log: ReadonlyArray<LogEntry>
+  readonly recent: ReadonlyArray<LogEntry>
+  readonly logged: number
+  #computed: Computed | undefined
+
+  constructor(fields: Fields) {
+    this.typeUrl = fields.typeUrl
+    this.resources = fields.resources
+    this.aliases = fields.aliases
+    this.ttls = fields.ttls
+    this.digest = fields.digest
+    this.version = fields.version
+    this.cursor = fields.cursor
+    this.log = fields.log
+    this.recent = fields.recent
+    this.logged = fields.logged
+  }
+
+  /** What is computed once for this set. */
+  get computed(): Computed {
+    return (this.#computed ??= new Computed())
+  }
 }
 
 /**
@@ -171,25 +139,26 @@ const maxRecentEntries = 32
  *
  * @since 0.1.0
  */
-export const empty = (typeUrl: string): ResourceSet => ({
-  typeUrl,
-  resources: HashMap.empty(),
-  aliases: HashMap.empty(),
-  ttls: HashMap.empty(),
-  digest: Digest.zero,
-  version: Digest.toHex(Digest.zero),
-  cursor: {
-    revision: 0,
-    fingerprints: HashMap.empty(),
+export const empty = (typeUrl: string): ResourceSet =>
+  new ResourceSet({
+    typeUrl,
+    resources: HashMap.empty(),
     aliases: HashMap.empty(),
-    domains: VirtualHostDiscovery.noDomains,
-    token: {},
-    hasTtls: false
-  },
-  log: [],
-  recent: [],
-  logged: 0
-})
+    ttls: HashMap.empty(),
+    digest: Digest.zero,
+    version: Digest.toHex(Digest.zero),
+    cursor: {
+      revision: 0,
+      digest: Digest.zero,
+      fingerprints: HashMap.empty(),
+      aliases: HashMap.empty(),
+      domains: VirtualHostDiscovery.noDomains,
+      hasTtls: false
+    },
+    log: [],
+    recent: [],
+    logged: 0
+  })
 
 /**
  * The resource of that very name.
@@ -262,16 +231,8 @@ export const versionWith = (self: ResourceSet, others: ReadonlyArray<Resource>):
  */
 export const size = (self: ResourceSet): number => HashMap.size(self.resources)
 
-const listings = new WeakMap<ResourceSet, Steps.Once<ReadonlyArray<Resource>>>()
-
-const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> => {
-  let listing = listings.get(self)
-  if (listing === undefined) {
-    listing = new Steps.Once(() => Steps.filter(HashMap.values(self.resources), () => true))
-    listings.set(self, listing)
-  }
-  return listing
-}
+const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> =>
+  (self.computed.listing ??= new Steps.Once(() => Steps.filter(HashMap.values(self.resources), () => true)))
 
 /**
  * Every resource, in an order that depends on the content alone. The array is made once for a set.
@@ -340,7 +301,7 @@ export const updating = function* (
   const upserts = change.upsert
   let looked = 0
   const before = new Map<string, Resource | undefined>()
-  let relabelled: Array<string> | undefined
+  let labelled: Array<string> | undefined
   let { aliases, digest, ttls } = self
   let { domains } = self.cursor
   const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl
@@ -372,7 +333,7 @@ export const updating = function* (
     if (old !== undefined && old.fingerprint === resource.fingerprint) {
       // Equal content: at most the label is new, and that is no change for anyone who holds the resource.
       if (old.version !== resource.version) {
-        ;(relabelled ??= []).push(name)
+        ;(labelled ??= []).push(name)
         HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
       }
       continue
@@ -403,22 +364,25 @@ export const updating = function* (
   }
 
   const version = change.version ?? Digest.toHex(digest)
-  if (before.size === 0 && relabelled === undefined && version === self.version) return Either.right(self)
-  const { typeUrl } = self
+  if (before.size === 0 && labelled === undefined && version === self.version) return Either.right(self)
   HashMap.endMutation(resources)
-  if (before.size === 0) {
-    const { log, logged, cursor, recent } = self
-    return Either.right({ typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent, logged })
-  }
+  if (before.size === 0) return Either.right(relabelled(self, resources, version))
   // For sets that are made of this one; no difference is found in them.
-  for (const name of relabelled ?? []) before.set(name, get(self, name))
+  for (const name of labelled ?? []) before.set(name, get(self, name))
   HashMap.endMutation(fingerprints)
   return Either.right(changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains))
 }
 
+/** A set with other labels. That is no change for who holds its resources. */
+const relabelled = (
+  { aliases, cursor, digest, log, logged, recent, ttls, typeUrl }: ResourceSet,
+  resources: ResourceSet["resources"],
+  version: string
+): ResourceSet => new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent, logged })
+
 /** A set with its next content, and with a change more in its log. */
 const changed = (
-  { cursor: { revision, token }, log, logged, recent, typeUrl }: ResourceSet,
+  { cursor: { revision }, digest: from, log, logged, recent, typeUrl }: ResourceSet,
   before: LogEntry["before"],
   {
     aliases,
@@ -431,12 +395,14 @@ const changed = (
   domains: Cursor["domains"]
 ): ResourceSet => {
   const hasTtls = HashMap.size(ttls) > 0
-  const cursor: Cursor = { revision: revision + 1, fingerprints, aliases, domains, token: {}, hasTtls }
-  const entries = [...recent, { from: token, before }]
+  const cursor: Cursor = { revision: revision + 1, digest, fingerprints, aliases, domains, hasTtls }
+  const entries = [...recent, { from, before }]
   const names = logged + before.size
-  return entries.length < maxRecentEntries && names <= maxLoggedNames
-    ? { typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent: entries, logged: names }
-    : { typeUrl, resources, aliases, ttls, digest, version, cursor, ...shortened([...log, ...entries], names) }
+  const logs =
+    entries.length < maxRecentEntries && names <= maxLoggedNames
+      ? { log, recent: entries, logged: names }
+      : shortened([...log, ...entries], names)
+  return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, ...logs })
 }
 
 /**
@@ -450,7 +416,7 @@ export const changesSince = (self: ResourceSet, since: Cursor): ReadonlyArray<Lo
   const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
   const start = entries.length - steps
   const first = entries[start]
-  if (first === undefined || first.from !== since.token) return undefined
+  if (first === undefined || !isFrom(first, since)) return undefined
   return start === 0 ? entries : entries.slice(start)
 }
 
@@ -466,12 +432,12 @@ export const withContentOf = (
   before: LogEntry["before"],
   version: string
 ): ResourceSet => {
+  const { aliases, digest, resources, ttls } = content
   if (before.size > 0) {
     const { fingerprints, domains } = content.cursor
-    return changed(self, before, { ...content, version }, fingerprints, domains)
+    return changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains)
   }
-  const { resources } = content
-  return resources === self.resources && version === self.version ? self : { ...self, resources, version }
+  return resources === self.resources && version === self.version ? self : relabelled(self, resources, version)
 }
 
 /** A log within its bounds, with room for what is recent next. The last change stays. */
@@ -513,165 +479,4 @@ export const replacing = function* (
     if (!upsert.has(name)) remove.push(name)
   }
   return yield* updating(self, { upsert, remove, version })
-}
-
-/**
- * What is different in a set since a cursor.
- *
- * @since 0.1.0
- */
-export interface Difference {
-  /** New or with other content, as they are now. */
-  readonly changed: ReadonlyArray<Resource>
-  /** Gone. The value is what was there; `undefined` if the log no longer knows. */
-  readonly removed: ReadonlyMap<string, Resource | undefined>
-  /**
-   * Every name and alias, of before and of now, under which somebody may have asked for one of these, and its hash: it
-   * is looked up in the names of every stream.
-   */
-  readonly touched: ReadonlyMap<string, number>
-  /** Those of them that stand for many hosts: whoever asked for one of those may be concerned, too. */
-  readonly domains: ReadonlyArray<string>
-  /** Of what is gone, what left a name or alias to another; see {@link isReplaced}. */
-  readonly replaced: ReadonlySet<string>
-}
-
-const noDomains: ReadonlyArray<string> = []
-const noAliases: ReadonlyArray<string> = []
-const noneReplaced: ReadonlySet<string> = new Set()
-const none: Difference = {
-  changed: [],
-  removed: new Map(),
-  touched: new Map(),
-  domains: noDomains,
-  replaced: noneReplaced
-}
-
-/**
- * Whether what a client means by a name may be another than before.
- *
- * @since 0.1.0
- */
-export const concerns = ({ domains, touched }: Difference, name: string): boolean =>
-  touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
-
-const differences = new WeakMap<ResourceSet, WeakMap<object, Steps.Once<Difference>>>()
-
-/** Marks with the same have the same difference: all of those who hold nothing any more, and ask for everything again. */
-const keyOf = (since: Cursor): object =>
-  since.revision < 0 && HashMap.isEmpty(since.fingerprints) ? since.aliases : since
-
-/**
- * What changed in a set since a cursor: from the log in time proportional to the changes, or, if the log does not reach
- * back that far, by comparing contents. Computed once for a pair and shared. A resource that changed and changed back is not
- * in it.
- *
- * @since 0.1.0
- */
-export const difference = (self: ResourceSet, since: Cursor): Difference => {
-  if (self.cursor === since) return none
-  const difference = differenceOf(self, since)
-  return difference.value ?? Steps.toEnd(difference.steps())
-}
-
-/**
- * Whether it takes no time to find what changed since a cursor: it is known, or little did.
- *
- * @since 0.1.0
- */
-export const isNear = (self: ResourceSet, since: Cursor): boolean => {
-  if (self.cursor === since) return true
-  const steps = self.cursor.revision - since.revision
-  const { recent } = self
-  const start = recent.length - steps
-  const first = recent[start]
-  if (first !== undefined && first.from === since.token) {
-    let names = 0
-    for (let index = start; index < recent.length; index++) names += recent[index]?.before.size ?? 0
-    if (names < Steps.atOnce) return true
-  }
-  return differences.get(self)?.get(keyOf(since))?.value !== undefined
-}
-
-/**
- * {@link difference} in steps.
- *
- * @since 0.1.0
- */
-export const differing = function* (self: ResourceSet, since: Cursor): Steps.Steps<Difference> {
-  return self.cursor === since ? none : yield* differenceOf(self, since).steps()
-}
-
-const differenceOf = (self: ResourceSet, since: Cursor): Steps.Once<Difference> => {
-  let known = differences.get(self)
-  if (known === undefined) {
-    known = new WeakMap()
-    differences.set(self, known)
-  }
-  const key = keyOf(since)
-  let found = known.get(key)
-  if (found === undefined) {
-    found = new Steps.Once(() => compare(self, since))
-    known.set(key, found)
-  }
-  return found
-}
-
-const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Difference> {
-  let count = 0
-  const changed: Array<Resource> = []
-  const removed = new Map<string, Resource | undefined>()
-  const touched = new Map<string, number>()
-  const touch = (name: string) => void touched.set(name, Hash.string(name))
-  let replaced: Set<string> | undefined
-  const replace = (name: string) => void (replaced ??= new Set()).add(name)
-  const see = (name: string, before: Resource | undefined) => {
-    const hash = Hash.string(name)
-    const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
-    const held = Option.getOrUndefined(HashMap.getHash(since.fingerprints, name, hash))
-    if (now === undefined) {
-      if (held === undefined) return
-      removed.set(name, before)
-      if (isReplaced(self, before ?? { name, aliases: noAliases })) replace(name)
-    } else {
-      if (held === now.fingerprint) return
-      changed.push(now)
-      for (const alias of now.aliases) touch(alias)
-    }
-    touched.set(name, hash)
-    if (before !== undefined) for (const alias of before.aliases) touch(alias)
-  }
-  const entries = changesSince(self, since)
-  if (entries !== undefined) {
-    const oldest = new Map<string, Resource | undefined>()
-    for (const entry of entries) {
-      for (const [name, before] of entry.before) {
-        if (!oldest.has(name)) oldest.set(name, before)
-        if (++count % Steps.atOnce === 0) yield
-      }
-    }
-    for (const [name, before] of oldest) {
-      see(name, before)
-      if (++count % Steps.atOnce === 0) yield
-    }
-  } else {
-    for (const name of HashMap.keys(since.fingerprints)) {
-      if (!HashMap.has(self.resources, name)) see(name, undefined)
-      if (++count % Steps.atOnce === 0) yield
-    }
-    for (const name of HashMap.keys(self.resources)) {
-      see(name, undefined)
-      if (++count % Steps.atOnce === 0) yield
-    }
-    for (const [alias, name] of since.aliases) {
-      if (!touched.has(name)) continue
-      touch(alias)
-      if (removed.has(name) && ownerOf(self, alias) !== undefined) replace(name)
-    }
-  }
-  const domains =
-    self.typeUrl === ResourceType.VirtualHost.typeUrl
-      ? Array.from(touched.keys()).filter(VirtualHostDiscovery.isWildcard)
-      : noDomains
-  return { changed, removed, touched, domains, replaced: replaced ?? noneReplaced }
 }

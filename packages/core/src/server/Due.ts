@@ -6,6 +6,8 @@
 import * as HashSet from "effect/HashSet"
 import * as Heartbeat from "./Heartbeat.js"
 import type { Protocol } from "../wire/Request.js"
+import { isSame } from "../resource/Cursor.js"
+import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -39,7 +41,7 @@ export interface Due {
 const nothing: ReadonlySet<string> = new Set()
 
 /**
- * What changed for subscriptions of many names, as it was found beforehand, in steps.
+ * What changed for subscriptions, as it was found beforehand, in steps.
  *
  * @since 0.1.0
  */
@@ -68,8 +70,8 @@ export const areNear = (
     const { cursor, typeUrl } = subscription
     if (group === undefined || cursor === undefined) return true
     const set = ResourceGroups.set(group, typeUrl)
-    if (subscription.pendingRemovals.size > Steps.atOnce || !ResourceSet.isNear(set, cursor)) return false
-    const { removed } = ResourceSet.difference(set, cursor)
+    if (subscription.pendingRemovals.size > Steps.atOnce || !Difference.isNear(set, cursor)) return false
+    const { removed } = Difference.of(set, cursor)
     return removed.size <= Steps.atOnce && Subscriptions.lookedAt(subscription, set) <= namesPerStep
   }
   const changes = round.changes?.group
@@ -88,7 +90,7 @@ export const areNear = (
  * @since 0.1.0
  */
 export const find = function* (
-  { namesPerStep, protocol }: { readonly namesPerStep: number; readonly protocol: Protocol },
+  { protocol }: { readonly protocol: Protocol },
   subscriptions: ReadonlyArray<Subscription>,
   newest: ResourceGroup,
   round: Round
@@ -101,10 +103,9 @@ export const find = function* (
     for (const group of [newest, round.group, round.changes?.group]) {
       if (group === undefined) continue
       const set = ResourceGroups.set(group, typeUrl)
-      if (set === last || set.cursor === cursor) continue
+      if (set === last || isSame(set.cursor, cursor)) continue
       last = set
-      yield* ResourceSet.differing(set, cursor)
-      if (Subscriptions.lookedAt(subscription, set) <= namesPerStep) continue
+      yield* Difference.inSteps(set, cursor)
       found ??= new Map()
       const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, Subscriptions.Changes>()
       found.set(subscription, ofSets)
@@ -139,7 +140,7 @@ export const isChanged = (
   group: ResourceGroup
 ): boolean => {
   const set = ResourceGroups.set(group, subscription.typeUrl)
-  if (subscription.cursor === undefined || subscription.cursor === set.cursor) return false
+  if (subscription.cursor === undefined || isSame(subscription.cursor, set.cursor)) return false
   const { changed, superseded } = changesOf(found, protocol, subscription, set)
   return changed.length + superseded.size > 0
 }
@@ -176,7 +177,7 @@ export const plan = (
   let changes = Subscriptions.noChanges
   let isAbsorbed = false
   let silent = false
-  if (subscription.cursor !== undefined && subscription.cursor !== set.cursor) {
+  if (subscription.cursor !== undefined && !isSame(subscription.cursor, set.cursor)) {
     changes = changesOf(found, protocol, subscription, set)
     silent = protocol === "StateOfTheWorld" && StateOfTheWorld.deletionsAreSilent(subscription)
     const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined

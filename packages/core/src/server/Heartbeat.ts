@@ -38,16 +38,9 @@ export const isGiven = (mode: Mode, protocol: Protocol, clientFeatures: Readonly
       clientFeatures.includes("xds.config.supports-resource-in-sotw") ||
       clientFeatures.includes("xds.config.resource-in-sotw")))
 
-const periodsOf = new WeakMap<ResourceSet.ResourceSet, ReadonlyArray<number>>()
-
 /** The different heartbeat periods in a set, in milliseconds. */
-const periods = (set: ResourceSet.ResourceSet): ReadonlyArray<number> => {
-  const known = periodsOf.get(set)
-  if (known !== undefined) return known
-  const made = Array.from(new Set(Array.from(HashMap.values(set.ttls), (ttl) => ttl / 2)))
-  periodsOf.set(set, made)
-  return made
-}
+const periods = ({ computed, ttls }: ResourceSet.ResourceSet): ReadonlyArray<number> =>
+  (computed.heartbeatPeriods ??= Array.from(new Set(Array.from(HashMap.values(ttls), (ttl) => ttl / 2))))
 
 const turn = (period: number, at: number): number => Math.floor(at / period)
 

@@ -12,6 +12,7 @@ import * as Heartbeat from "./Heartbeat.js"
 import * as InitialVersions from "../resource/InitialVersions.js"
 import type { IncrementalRequest } from "../wire/Request.js"
 import type { Resource } from "../resource/Resource.js"
+import * as Cursor from "../resource/Cursor.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Response from "../wire/Response.js"
 import * as ResponseParts from "./ResponseParts.js"
@@ -257,7 +258,7 @@ export const flush = function* (
     for (const resource of yield* Steps.filter(resources, isLater)) {
       const isTold = (name: string) =>
         self.cursor !== undefined &&
-        ResourceSet.nameAt(self.cursor, name) === resource.name &&
+        Cursor.nameAt(self.cursor, name) === resource.name &&
         Option.contains(HashMap.get(self.names, name), resource.fingerprint)
       for (const name of [resource.name, ...(aliases.get(resource.name) ?? noNames)]) {
         if (wild || (Subscriptions.hasName(self, name) && !isTold(name)) || removedNames.has(name)) later.add(name)
@@ -296,7 +297,7 @@ export const flush = function* (
     const held = heldOf(self, ResourceSet.find(set, name))
     if (held !== undefined) next.names = HashMap.set(next.names, name, held)
   }
-  next.cursor = advanced ? set.cursor : ResourceSet.ahead(self.cursor, resources, [...missing, ...gone], aliases)
+  next.cursor = advanced ? set.cursor : Cursor.ahead(self.cursor, resources, [...missing, ...gone], aliases)
   next.mustReply = false
   next.resendAll = false
   next.requested = later.size === 0 ? Subscriptions.noNameSet : HashSet.fromIterable(later)
@@ -341,7 +342,7 @@ export const flush = function* (
 const heldOf = ({ cursor, names }: Subscription, resource: Resource | undefined): string | undefined => {
   if (cursor === undefined || resource === undefined) return undefined
   for (const [name, held] of names) {
-    if (held !== "" && ResourceSet.nameAt(cursor, name) === resource.name) return held
+    if (held !== "" && Cursor.nameAt(cursor, name) === resource.name) return held
   }
   return undefined
 }
@@ -501,7 +502,7 @@ const entailed = (self: Subscription, set: ResourceSet.ResourceSet): HashSet.Has
     const sent = new Set(Array.from(requested, (name) => ResourceSet.find(set, name)?.name))
     let next = requested
     for (const name of HashMap.keys(names)) {
-      const own = ResourceSet.nameAt(cursor, name)
+      const own = Cursor.nameAt(cursor, name)
       if (own === name || !sent.has(own) || HashSet.has(requested, name)) continue
       if (ResourceSet.find(set, name)?.name !== own) next = HashSet.add(next, name)
     }
@@ -530,7 +531,7 @@ const answers = function* (
     if (++count % Steps.atOnce === 0) yield
     const resource = ResourceSet.find(set, name)
     // Asked for by an alias: the client may hold it by its own name.
-    const own = cursor === undefined ? name : ResourceSet.nameAt(cursor, name)
+    const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
     const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
     const isOwnLost = () => !HashSet.has(requested, own) && Subscriptions.isLost(self, set, own)
     if (resource === undefined) {

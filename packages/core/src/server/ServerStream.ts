@@ -14,6 +14,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import { isSame } from "../resource/Cursor.js"
 import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
@@ -690,9 +691,9 @@ const isFirstPhase = (subscription: Subscription): boolean =>
 const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup, now: number): void => {
   for (let index = 0; index < self.subscriptions.length; index++) {
     const each = self.subscriptions[index]
-    if (each === undefined || each.cursor !== ResourceGroups.set(before, each.typeUrl).cursor) continue
+    if (each?.cursor === undefined || !isSame(each.cursor, ResourceGroups.set(before, each.typeUrl).cursor)) continue
     const { cursor } = ResourceGroups.set(group, each.typeUrl)
-    if (each.cursor === cursor || !Subscriptions.isIdle(each)) continue
+    if (isSame(each.cursor, cursor) || !Subscriptions.isIdle(each)) continue
     const next = Subscriptions.draft(each)
     next.cursor = cursor
     if (!each.cursor.hasTtls) next.renewedAt = now
@@ -705,7 +706,8 @@ const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
   for (const each of self.subscriptions) {
     const set = ResourceGroups.set(group, each.typeUrl)
     if (
-      each.cursor !== set.cursor ||
+      each.cursor === undefined ||
+      !isSame(each.cursor, set.cursor) ||
       each.mustReply ||
       HashSet.size(each.requested) > 0 ||
       each.pendingRemovals.size > 0

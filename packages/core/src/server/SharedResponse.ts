@@ -3,46 +3,37 @@
  *
  * @since 0.1.0
  */
-import type * as ResourceSet from "../resource/ResourceSet.js"
+import type { Cursor } from "../resource/Cursor.js"
+import { isSame } from "../resource/Cursor.js"
+import type { ResourceSet } from "../resource/ResourceSet.js"
 import type { Response } from "../wire/Response.js"
 import { shared } from "../wire/Response.js"
 import { Once, type Steps } from "../Steps.js"
 
-const responses = new WeakMap<ResourceSet.ResourceSet, WeakMap<object, Map<string, Once<Response>>>>()
+const responsesOf = ({ computed, cursor }: ResourceSet, from: Cursor): Map<string, Once<Response>> | undefined =>
+  isSame(cursor, from) ? computed.full : computed.known(from)?.responses
 
 /**
  * The response that {@link of} gave, if it is made.
  *
  * @since 0.1.0
  */
-export const known = (set: ResourceSet.ResourceSet, from: object, variant: string): Response | undefined =>
-  responses.get(set)?.get(from)?.get(variant)?.value
+export const known = (set: ResourceSet, from: Cursor, variant: string): Response | undefined =>
+  responsesOf(set, from)?.get(variant)?.value
 
 /**
- * The response that leads from a state of the client (`from`: a cursor or whatever stands for the same thing for every stream) to
- * a set, in one `variant`; made once, by all who ask for it meanwhile. It lives as long as the set and `from` do.
+ * The response that leads from a cursor to a set, in one `variant`: from the set's own cursor it has all resources. Made once, by
+ * all who ask for it meanwhile, and kept with the set.
  *
  * @since 0.1.0
  */
-export const of = (
-  set: ResourceSet.ResourceSet,
-  from: object,
-  variant: string,
-  make: () => Steps<Response>
-): Steps<Response> => {
-  let bySet = responses.get(set)
-  if (bySet === undefined) {
-    bySet = new WeakMap()
-    responses.set(set, bySet)
-  }
-  let byFrom = bySet.get(from)
-  if (byFrom === undefined) {
-    byFrom = new Map()
-    bySet.set(from, byFrom)
-  }
-  let known = byFrom.get(variant)
-  if (known === undefined) byFrom.set(variant, (known = new Once(() => sharing(make()))))
-  return known.steps()
+export const of = (set: ResourceSet, from: Cursor, variant: string, make: () => Steps<Response>): Steps<Response> => {
+  const responses = responsesOf(set, from)
+  const known = responses?.get(variant)
+  if (known !== undefined) return known.steps()
+  const made = new Once(() => sharing(make()))
+  responses?.set(variant, made)
+  return made.steps()
 }
 
 const sharing = function* (work: Steps<Response>): Steps<Response> {

@@ -9,6 +9,7 @@ import * as HashSet from "effect/HashSet"
 import * as Heartbeat from "./Heartbeat.js"
 import type { StateOfTheWorldRequest } from "../wire/Request.js"
 import type { Resource } from "../resource/Resource.js"
+import * as Cursor from "../resource/Cursor.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Response from "../wire/Response.js"
 import * as ResponseParts from "./ResponseParts.js"
@@ -335,7 +336,7 @@ const flushByName = function* (
   if (advanced) next.cursor = set.cursor
   else {
     const missing = Array.from(self.requested).filter((name) => ResourceSet.get(set, name) === undefined)
-    next.cursor = ResourceSet.ahead(self.cursor, resources, missing)
+    next.cursor = Cursor.ahead(self.cursor, resources, missing)
   }
   next.mustReply = false
   next.resendAll = false

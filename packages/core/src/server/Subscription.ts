@@ -9,6 +9,8 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Resource } from "../resource/Resource.js"
+import * as Cursor from "../resource/Cursor.js"
+import * as Difference from "../resource/Difference.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import type { Response } from "../wire/Response.js"
 import * as Steps from "../Steps.js"
@@ -105,7 +107,7 @@ export interface Subscription {
   /** State of the world: the list as it came last, to see at a glance that an ACK changes nothing. */
   readonly lastNames: ReadonlyArray<string>
   /** The set that the client was last brought up to; `undefined` before the first answer. */
-  readonly cursor: ResourceSet.Cursor | undefined
+  readonly cursor: Cursor.Cursor | undefined
   /** An answer is owed even if there is nothing to say: the first request. */
   readonly mustReply: boolean
   /** Everything is to be sent again, whatever the client was sent before: it asked for `*`. */
@@ -120,7 +122,7 @@ export interface Subscription {
   readonly pendingRemovals: ReadonlyMap<string, PendingRemoval>
   /** VHDS without a wildcard: route configurations whose listener was opened, and the set they were looked up in. */
   readonly openedRoutes: HashSet.HashSet<string>
-  readonly openedRoutesCursor: ResourceSet.Cursor | undefined
+  readonly openedRoutesCursor: Cursor.Cursor | undefined
   /** When TTLs were last renewed, in milliseconds. */
   readonly renewedAt: number
   /** Names of resources whose heartbeat was rejected: the client may have lost them. */
@@ -331,7 +333,7 @@ export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => 
 export const keepAlias = (self: Draft, alias: string): void => {
   const { cursor, names } = self
   if (cursor === undefined || isWild(self)) return
-  const own = ResourceSet.nameAt(cursor, alias)
+  const own = Cursor.nameAt(cursor, alias)
   const held = Option.getOrElse(HashMap.get(names, alias), () => "")
   if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {
     self.names = HashMap.set(names, own, held)
@@ -343,12 +345,12 @@ export const keepAlias = (self: Draft, alias: string): void => {
  *
  * @since 0.1.0
  */
-export const keepHeld = function* (self: Draft, held: ResourceSet.Cursor, names: Iterable<string>): Steps.Steps<void> {
+export const keepHeld = function* (self: Draft, held: Cursor.Cursor, names: Iterable<string>): Steps.Steps<void> {
   const next = new Changing(self.names)
   let count = 0
   for (const name of names) {
     if (++count % Steps.atOnce === 0) yield
-    const fingerprint = HashMap.get(held.fingerprints, ResourceSet.nameAt(held, name))
+    const fingerprint = HashMap.get(held.fingerprints, Cursor.nameAt(held, name))
     next.set(
       name,
       Option.getOrElse(fingerprint, () => "")
@@ -404,9 +406,9 @@ export const addWildcard = function* (self: Draft): Steps.Steps<void> {
   let count = 0
   for (const [name, fingerprint] of self.names) {
     if (++count % Steps.atOnce === 0) yield
-    if (fingerprint !== "") fingerprints.set(ResourceSet.nameAt(self.cursor, name), fingerprint)
+    if (fingerprint !== "") fingerprints.set(Cursor.nameAt(self.cursor, name), fingerprint)
   }
-  self.cursor = { ...self.cursor, revision: -1, fingerprints: fingerprints.end(), token: {} }
+  self.cursor = Cursor.again(self.cursor, fingerprints.end())
 }
 
 /**
@@ -537,9 +539,9 @@ class Finding {
 
   constructor(
     private readonly self: Subscription,
-    private readonly cursor: ResourceSet.Cursor,
+    private readonly cursor: Cursor.Cursor,
     private readonly set: ResourceSet.ResourceSet,
-    private readonly difference: ResourceSet.Difference,
+    private readonly difference: Difference.Difference,
     private readonly incremental: boolean
   ) {
     this.find = incremental ? ResourceSet.find : ResourceSet.get
@@ -548,7 +550,7 @@ class Finding {
   see(name: string, held: string): void {
     const { difference, incremental, cursor, self, set } = this
     const now = this.find(set, name)
-    const own = held === "" || !incremental ? name : ResourceSet.nameAt(cursor, name)
+    const own = held === "" || !incremental ? name : Cursor.nameAt(cursor, name)
     if (now === undefined) {
       if (held === "") return
       // The client may know it by the name it asked for or by its own: both are told, unless another name leads to it.
@@ -587,8 +589,8 @@ const isBack = ({ pendingRemovals }: Subscription, name: string, { fingerprint }
  */
 export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
   const { cursor, names } = self
-  if (cursor === undefined || cursor === set.cursor) return noChanges
-  const difference = ResourceSet.difference(set, cursor)
+  if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return noChanges
+  const difference = Difference.of(set, cursor)
   if (isWild(self)) {
     if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {
       return Steps.toEnd(changing(self, set, incremental))
@@ -603,7 +605,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
       if (Option.isSome(held)) finding.see(name, held.value)
     }
   } else {
-    for (const [name, held] of names) if (ResourceSet.concerns(difference, name)) finding.see(name, held)
+    for (const [name, held] of names) if (Difference.concerns(difference, name)) finding.see(name, held)
   }
   return finding.end()
 }
@@ -618,9 +620,9 @@ export const changing = function* (
   set: ResourceSet.ResourceSet,
   incremental: boolean
 ): Steps.Steps<Changes> {
-  if (self.cursor === undefined || self.cursor === set.cursor) return noChanges
+  if (self.cursor === undefined || Cursor.isSame(self.cursor, set.cursor)) return noChanges
   const { pendingRemovals, cursor } = self
-  const difference = ResourceSet.difference(set, cursor)
+  const difference = Difference.of(set, cursor)
   if (!isWild(self)) {
     const finding = new Finding(self, cursor, set, difference, incremental)
     yield* seeNames(self, difference, (name, held) => finding.see(name, held))
@@ -639,7 +641,7 @@ export const changing = function* (
     }
     const moved = new Set<Resource>()
     yield* seeNames(self, difference, (name) => {
-      const own = ResourceSet.nameAt(cursor, name)
+      const own = Cursor.nameAt(cursor, name)
       // Beside a wildcard, too, the client may know it by the name it asked for.
       const now = ResourceSet.find(set, name)
       if (now === undefined) {
@@ -669,7 +671,7 @@ export const changing = function* (
 }
 
 /** Whether a difference is looked up among the names that were asked for; else the names in it. */
-const isSmaller = ({ names }: Subscription, difference: ResourceSet.Difference): boolean =>
+const isSmaller = ({ names }: Subscription, difference: Difference.Difference): boolean =>
   difference.domains.length === 0 && difference.touched.size < HashMap.size(names)
 
 /**
@@ -679,11 +681,11 @@ const isSmaller = ({ names }: Subscription, difference: ResourceSet.Difference):
  */
 export const lookedAt = (self: Subscription, set: ResourceSet.ResourceSet): number => {
   const { pendingRemovals, cursor, names } = self
-  if (cursor === undefined || cursor === set.cursor) return 0
+  if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return 0
   // All that a wildcard brought may be back.
   const isMatched = pendingRemovals.size > 0 && isWild(self)
   if (!isMatched && HashMap.isEmpty(names)) return 0
-  const difference = ResourceSet.difference(set, cursor)
+  const difference = Difference.of(set, cursor)
   const named = isSmaller(self, difference) ? difference.touched.size : HashMap.size(names)
   return isMatched ? Math.max(named, difference.changed.length) : named
 }
@@ -691,7 +693,7 @@ export const lookedAt = (self: Subscription, set: ResourceSet.ResourceSet): numb
 /** Visits the names that were asked for and that a difference concerns. */
 const seeNames = function* (
   self: Subscription,
-  difference: ResourceSet.Difference,
+  difference: Difference.Difference,
   see: (name: string, held: string) => void
 ): Steps.Steps<void> {
   const { names } = self
@@ -704,7 +706,7 @@ const seeNames = function* (
     }
   } else {
     for (const [name, held] of names) {
-      if (ResourceSet.concerns(difference, name)) see(name, held)
+      if (Difference.concerns(difference, name)) see(name, held)
       if (++count % Steps.atOnce === 0) yield
     }
   }

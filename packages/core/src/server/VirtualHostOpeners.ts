@@ -9,6 +9,7 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashSet from "effect/HashSet"
+import { isSame } from "../resource/Cursor.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -16,18 +17,11 @@ import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import { openerOf } from "../resource/VirtualHostDiscovery.js"
 
-const namesOf = new WeakMap<ResourceSet.ResourceSet, ReadonlyArray<string>>()
-
 /** The openers that a set of route configurations asks for; computed once for a set. */
-const wanted = (routes: ResourceSet.ResourceSet): ReadonlyArray<string> => {
-  const known = namesOf.get(routes)
-  if (known !== undefined) return known
-  const made = ResourceSet.all(routes)
+const wanted = (routes: ResourceSet.ResourceSet): ReadonlyArray<string> =>
+  (routes.computed.openers ??= ResourceSet.all(routes)
     .filter((resource) => resource.onDemandVirtualHosts)
-    .map((resource) => openerOf(resource.name))
-  namesOf.set(routes, made)
-  return made
-}
+    .map((resource) => openerOf(resource.name)))
 
 const nothing: ReadonlyArray<string> = []
 
@@ -45,7 +39,7 @@ export const due = (
     return [self, nothing]
   }
   const routes = ResourceGroups.set(group, ResourceType.RouteConfiguration.typeUrl)
-  if (self.openedRoutesCursor === routes.cursor) return [self, nothing]
+  if (self.openedRoutesCursor !== undefined && isSame(self.openedRoutesCursor, routes.cursor)) return [self, nothing]
   const names = new Set(wanted(routes))
   const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))
   const openers = Array.from(names).filter((name) => !HashSet.has(opened, name))

@@ -2,9 +2,10 @@
  * Whom a change of a group concerns: the streams by the names and types they ask for. A change of one resource among ten
  * thousand then costs what those streams cost that ask for it, however many others there are.
  */
+import { isSame } from "@effect-xds/core/resource/Cursor"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import type { Interest } from "@effect-xds/core/server/ServerStream"
 import * as HashMap from "effect/HashMap"
 import { NameMap } from "./NameMap.js"
@@ -91,11 +92,11 @@ export class InterestIndex<A> {
 
   /** Visits those whom a change concerns, each once. */
   forEach(before: ResourceGroup, after: ResourceGroup, visit: (item: A) => void): void {
-    const changes: Array<readonly [Listeners<A>, ResourceSet.Difference]> = []
+    const changes: Array<readonly [Listeners<A>, Difference.Difference]> = []
     for (const [typeUrl, listeners] of this.#types) {
       const set = ResourceGroups.set(after, typeUrl)
       const old = ResourceGroups.set(before, typeUrl)
-      if (set.cursor !== old.cursor) changes.push([listeners, ResourceSet.difference(set, old.cursor)])
+      if (!isSame(set.cursor, old.cursor)) changes.push([listeners, Difference.of(set, old.cursor)])
     }
     const [first] = changes
     if (changes.length === 1 && first !== undefined && first[0].named.size === 0) return first[0].all.forEach(visit)
@@ -110,7 +111,7 @@ export class InterestIndex<A> {
       for (const name of difference.touched.keys()) named.get(name)?.forEach(see)
       // A domain like `*.example.com` changed: whoever asks for a host that it stands for is concerned.
       if (difference.domains.length === 0) continue
-      for (const [name, those] of named) if (ResourceSet.concerns(difference, name)) those.forEach(see)
+      for (const [name, those] of named) if (Difference.concerns(difference, name)) those.forEach(see)
     }
   }
 

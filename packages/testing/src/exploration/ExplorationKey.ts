@@ -8,7 +8,7 @@
  *   since.
  * - A time is only ever compared with later ones: here it is its distance from now.
  * - A cursor stands for what the client has, and for which names the log of changes tells from there on. Revisions and
- *   tokens say no more than that; logs do not overflow in a small world.
+ *   digests say no more than that; logs do not overflow in a small world.
  * - Maps and sets are sorted, because their order depends on their content alone.
  *
  * What no step ever reads is left out: when something was sent, what was ACKed and NACKed (for status pages), and what
@@ -24,7 +24,10 @@ import type { ClientSubscription } from "@effect-xds/core/client/ClientSubscript
 import type { ErrorDetail } from "@effect-xds/core/wire/Request"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
-import type { Cursor, ResourceSet } from "@effect-xds/core/resource/ResourceSet"
+import type { Cursor } from "@effect-xds/core/resource/Cursor"
+import { isSame } from "@effect-xds/core/resource/Cursor"
+import type { ResourceSet } from "@effect-xds/core/resource/ResourceSet"
+import { isFrom } from "@effect-xds/core/resource/ResourceSet"
 import type { Response } from "@effect-xds/core/wire/Response"
 import type { Phase, Round } from "@effect-xds/core/server/Round"
 import type { ServerStream } from "@effect-xds/core/server/ServerStream"
@@ -66,11 +69,12 @@ export const ofGroup = (group: ResourceGroup | undefined): string =>
     ? "never set"
     : sorted(ResourceGroups.all(group).map(({ fingerprint, name, typeUrl }) => `${typeUrl} ${name}=${fingerprint}`))
 
-const ofMark = (cursor: Cursor | undefined, set: ResourceSet): string => {
+const ofCursor = (cursor: Cursor | undefined, set: ResourceSet): string => {
   if (cursor === undefined) return "none"
   const log = [...set.log, ...set.recent]
   const start = log.length - (set.cursor.revision - cursor.revision)
-  const isReached = cursor === set.cursor || log[start]?.from === cursor.token
+  const first = log[start]
+  const isReached = isSame(cursor, set.cursor) || (first !== undefined && isFrom(first, cursor))
   // In this order changes will be in a response.
   const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
   const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
@@ -107,7 +111,7 @@ const ofSubscription = (
     // Of so few names none are counted.
     namesChecked: left,
     lastNames: self.lastNames.join(","),
-    cursor: ofMark(self.cursor, set),
+    cursor: ofCursor(self.cursor, set),
     mustReply: self.mustReply,
     resendAll: self.resendAll,
     requested: sorted(self.requested),
@@ -140,7 +144,7 @@ const ofSubscription = (
 
 /** A state of the group, and how far each subscription is from it. */
 const ofState = ({ subscriptions }: ServerStream, group: ResourceGroup): string =>
-  `${ofGroup(group)} ${subscriptions.map(({ cursor, typeUrl }) => ofMark(cursor, ResourceGroups.set(group, typeUrl))).join("|")}`
+  `${ofGroup(group)} ${subscriptions.map(({ cursor, typeUrl }) => ofCursor(cursor, ResourceGroups.set(group, typeUrl))).join("|")}`
 
 const ofPhase = (self: ServerStream, phase: Phase | undefined, now: number): string =>
   phase === undefined

@@ -18,9 +18,10 @@ import type { History, Invariant } from "./stream/StreamInvariant.js"
 import { ttlsAreRenewed } from "./stream/TtlsAreRenewed.js"
 import { typesInOrder } from "./stream/TypesInOrder.js"
 import { type Follower, isFollowing, follow } from "./stream/Walk.js"
+import { isSame } from "@effect-xds/core/resource/Cursor"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
-import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import type { Interest } from "@effect-xds/core/server/ServerStream"
 import * as HashMap from "effect/HashMap"
 
@@ -37,9 +38,9 @@ export const isUnaffected = (
   interests.every(({ everything, names, typeUrl }) => {
     const { cursor } = ResourceGroups.set(before, typeUrl)
     const set = ResourceGroups.set(after, typeUrl)
-    if (cursor === set.cursor) return true
-    const difference = ResourceSet.difference(set, cursor)
-    return !everything && Array.from(HashMap.keys(names)).every((name) => !ResourceSet.concerns(difference, name))
+    if (isSame(cursor, set.cursor)) return true
+    const difference = Difference.of(set, cursor)
+    return !everything && Array.from(HashMap.keys(names)).every((name) => !Difference.concerns(difference, name))
   })
 
 /**
