@@ -68,7 +68,7 @@ export default defineConfig(
   },
   {
     files: ["packages/*/src/**"],
-    ignores: ["packages/testing/**"],
+    ignores: ["packages/testing/**", "docs/api/", "packed/"],
     rules: {
       "no-restricted-syntax": [
         "error",

@@ -501,7 +501,7 @@ export const ofParser = (message: string): string => {
 /**
  * Takes secrets out of a text: every piece of eight characters or more of any of the values, as it is, escaped as in C,
  * the text format, JSON or URLs, in hexadecimal or in base64, across line ends and in any case of letters; and what
- * {@link text} finds. If the values are more than can be looked for (128 KiB), only what cannot be a secret is left ({@link
+ * `Redaction.text` finds. If the values are more than can be looked for (128 KiB), only what cannot be a secret is left ({@link
  * strict}).
  *
  * @since 0.1.0
