@@ -880,8 +880,9 @@ const client = [
   {
     fault: "client: a rejected resource is not used any more",
     file: "client/ClientCache.ts",
-    line: 'changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, drop)',
-    becomes: 'changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, true)'
+    line: 'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)',
+    becomes:
+      'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, true)'
   },
   {
     fault: "client: who watches late is told nothing",
@@ -1089,9 +1090,9 @@ const clientPackage = [
   },
   {
     fault: "client: a watcher that ended holds up the answer",
-    file: "packages/client/src/internal/Driver.ts",
-    line: "    if (!this.watchers.delete(id)) return\n    this.onIdle(id)\n",
-    becomes: "    if (!this.watchers.delete(id)) return\n"
+    file: "client/FlowControl.ts",
+    line: "return then(take(self, input.watcher, now), (next) => pass(next, input, now))",
+    becomes: "return pass(self, input, now)"
   },
   {
     fault: "client: that all is well again is told beside a state that was not taken yet",
@@ -1102,8 +1103,99 @@ const clientPackage = [
   {
     fault: "client: every watch is a request of its own",
     file: "packages/client/src/internal/Driver.ts",
-    line: "        environment.soon(() => {\n          if (open",
-    becomes: "        [0].forEach(() => {\n          if (open"
+    line: "this.unwritten.set(key, open)",
+    becomes: 'this.run({ _tag: "Written", stream: key })'
+  }
+]
+
+/** What is handed in on the client's side, and fails. */
+const clientDefects = [
+  {
+    fault: "client: an event loop that never calls back stops every stream",
+    file: "packages/client/src/internal/Driver.ts",
+    by: "packages/client/test/defects.test.ts",
+    line: "const at = Math.min(FlowControl.deadline(this.state), this.countAt, this.writtenBy)",
+    becomes: "const at = Math.min(FlowControl.deadline(this.state), this.countAt)"
+  },
+  {
+    fault: "client: a random number that is none is believed",
+    file: "packages/client/src/internal/Environment.ts",
+    by: "packages/client/test/defects.test.ts",
+    line: 'if (typeof random === "number" && random >= 0 && random < 1) return random',
+    becomes: 'if (typeof random === "number") return random'
+  },
+  {
+    fault: "client: a tracer that throws at the end of a span stops everything",
+    file: "packages/client/src/internal/Environment.ts",
+    by: "packages/client/test/defects.test.ts",
+    line: "        end = (reason) =>\n          guarded(() => {",
+    becomes: "        end = (reason) =>\n          [0].forEach(() => {"
+  },
+  {
+    fault: "client: what a validator gives is taken for its words",
+    file: "packages/client/src/WatchableType.ts",
+    by: "packages/client/test/defects.test.ts",
+    line: 'return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)',
+    becomes: 'return typeof problem === "string" ? Either.left(problem) : Either.right(value)'
+  },
+  {
+    fault: "client: who watches without any server is told nothing",
+    file: "client/Client.ts",
+    by: "packages/client/test/defects.test.ts",
+    line: "if (this.scopes.get(scopeName)?.servers.length === 0) {",
+    becomes: "if (this.scopes.get(scopeName) === undefined) {"
+  }
+]
+
+/** When a client answers and reads: its watchers, and what it was given. */
+const flowControl = [
+  {
+    fault: "client: a response is answered while watchers are at work on it",
+    file: "client/FlowControl.ts",
+    line: "if (HashSet.size(delivery.watchers) > 0) continue",
+    becomes: ""
+  },
+  {
+    fault: "client: after a response that was not asked for no other one is read",
+    file: "client/FlowControl.ts",
+    line: 'return [next, [...outputs, { _tag: "Read", stream: input.stream }]]',
+    becomes: "return [next, outputs]"
+  },
+  {
+    fault: "client: a watcher that does not come back holds up its stream for ever",
+    file: "client/FlowControl.ts",
+    line: "for (const { until } of self.deliveries) at = Math.min(at, until)",
+    becomes: ""
+  },
+  {
+    fault: "client: a server that does not wait puts off the end of the watcher timeout",
+    file: "client/FlowControl.ts",
+    line: "const until = before?.until ?? now + self.watcherTimeout",
+    becomes: "const until = now + self.watcherTimeout"
+  },
+  {
+    fault: "client: what a stream that ended brought is waited for",
+    file: "client/FlowControl.ts",
+    line: "const deliveries = without(self.deliveries, input.stream)",
+    becomes: "const { deliveries } = self"
+  },
+  {
+    fault: "client: a stream that is closed is read",
+    file: "client/FlowControl.ts",
+    line: 'if (output._tag === "Close") deliveries = without(deliveries, output.stream)',
+    becomes: ""
+  },
+  {
+    fault: "client: watchers of a response before are forgotten with the next one of its type",
+    file: "client/FlowControl.ts",
+    line: "if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)",
+    becomes: ""
+  },
+  {
+    fault: "client: a second decoder of a type takes the place of the first",
+    file: "client/Client.ts",
+    line: "if (known !== undefined) return Either.left(new DecoderConflict({ typeUrl: decoder.typeUrl }))",
+    becomes: ""
   }
 ]
 
@@ -1456,8 +1548,8 @@ const thinParts = [
   {
     fault: "client: a watcher that is gone is kept",
     file: "packages/client/src/internal/Driver.ts",
-    line: "if (!this.watchers.delete(id)) return",
-    becomes: "if (!this.watchers.has(id)) return",
+    line: "if (this.watchers.delete(id)) this.run(",
+    becomes: "if (this.watchers.has(id)) this.run(",
     by: "packages/client/test/growth.test.ts"
   },
   {
@@ -3137,6 +3229,8 @@ export const mutations = [
   ...server,
   ...client,
   ...clientPackage,
+  ...flowControl,
+  ...clientDefects,
   ...clientDetails,
   ...serverPackage,
   ...thinParts,
@@ -3597,8 +3691,8 @@ export const mutations = [
     fault: "client: a transport that throws when it is asked for more stops everything",
     file: "packages/client/src/internal/Driver.ts",
     by: "packages/client/test/defects.test.ts",
-    line: 'this.attempt(key, "Read", () => open.port.next())',
-    becomes: "open.port.next()"
+    line: "for (const output of outputs) this.attempt(output)",
+    becomes: "for (const output of outputs) this.handle(output)"
   },
   {
     fault: "server: whatever authorize fails with is taken for a status",
@@ -4388,8 +4482,8 @@ export const mutations = [
   {
     fault: "endpoints from elsewhere are asked of the client",
     file: "packages/discovery-node/src/ClusterMembers.ts",
-    line: 'if (source._tag === "Client") return client.watch(assignments, name)',
-    becomes: "if (source._tag !== undefined) return client.watch(assignments, name)",
+    line: 'if (source._tag === "Client") return orError(client.watch(assignments, name), name)',
+    becomes: "if (source._tag !== undefined) return orError(client.watch(assignments, name), name)",
     by: "packages/discovery-node/test/endpointSources.test.ts"
   },
   {

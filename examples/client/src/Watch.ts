@@ -19,7 +19,8 @@ export const pictures = (root: Part.Resource): Stream.Stream<string, never, XdsC
       const heard = yield* Queue.bounded<Picture.Heard>(1)
 
       const watch = (resource: Part.Resource) =>
-        Stream.runForEach(client.watch(Part.types[resource.kind], resource.name), (event) =>
+        // One schema for each type: no two decoders that could be in conflict.
+        Stream.runForEach(Stream.orDie(client.watch(Part.types[resource.kind], resource.name)), (event) =>
           Queue.offer(heard, { resource, event })
         )
       const follow = (picture: Picture.Picture) =>

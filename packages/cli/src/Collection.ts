@@ -63,7 +63,7 @@ export const one = (
   watched: WatchableType.WatchableType<Message>,
   name: string
 ): Effect.Effect<Found, CommandFailure> =>
-  client.watch(watched, name).pipe(
+  Stream.orDie(client.watch(watched, name)).pipe(
     Stream.mapEffect((event) => {
       const refusal = refusalOf(address, type, event)
       if (refusal !== undefined) return Effect.fail(refusal)

@@ -69,7 +69,8 @@ export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =
     const client = yield* Target.connect(address, target, false)
     const watched = yield* Collection.watchable(type)
     const events = names.length === 0 ? [client.watchAll(watched)] : names.map((name) => client.watch(watched, name))
-    yield* Stream.runForEach(Stream.mergeAll(events, { concurrency: "unbounded" }), (event) =>
+    const all = Stream.orDie(Stream.mergeAll(events, { concurrency: "unbounded" }))
+    yield* Stream.runForEach(all, (event) =>
       Effect.flatMap(
         Effect.suspend(() => render(output, type, event, new Date(), showSecrets)),
         Console.log

@@ -111,14 +111,16 @@ const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 const watching = (client: XdsClient.Service) => (type: "CDS" | "EDS", name?: string) =>
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
-    const events: Stream.Stream<ResourceEvent.ResourceEvent<Cluster | ClusterLoadAssignment>> =
-      type === "CDS"
-        ? name === undefined
-          ? client.watchAll(clusters)
-          : client.watch(clusters, name)
-        : name === undefined
-          ? client.watchAll(assignments)
-          : client.watch(assignments, name)
+    const events: Stream.Stream<
+      ResourceEvent.ResourceEvent<Cluster | ClusterLoadAssignment>,
+      XdsClient.DecoderConflict
+    > = type === "CDS"
+      ? name === undefined
+        ? client.watchAll(clusters)
+        : client.watch(clusters, name)
+      : name === undefined
+        ? client.watchAll(assignments)
+        : client.watch(assignments, name)
     const heard: Array<string> = []
     yield* Stream.runForEach(events, (event) => Effect.sync(() => heard.push(textOf(event)))).pipe(Effect.forkIn(scope))
     const result: Heard = {

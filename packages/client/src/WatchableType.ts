@@ -120,8 +120,10 @@ export const fromSchema = <Desc extends DescMessage>(
       } catch (cause) {
         return Either.left(`not a ${schema.typeName}: ${Reason.of(cause)}`)
       }
-      const problem = validate?.(value, name)
-      return problem === undefined ? Either.right(value) : Either.left(problem)
+      const problem: unknown = validate?.(value, name)
+      if (problem === undefined) return Either.right(value)
+      // Whatever the types say: a promise is no verdict, and what was not judged is not used.
+      return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)
     },
     ...(isFullState === undefined ? {} : { isFullState }),
     ...(nameOf === undefined ? {} : { nameOf })

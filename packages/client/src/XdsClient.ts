@@ -10,13 +10,13 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { isMessage, toBinary } from "@bufbuild/protobuf"
 import type * as Backoff from "@effect-xds/core/client/Backoff"
 import type { Server as CoreServer } from "@effect-xds/core/client/Client"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
-import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Status from "@effect-xds/transport/Status"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -24,14 +24,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Random from "effect/Random"
-import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Bootstrap, Server } from "./Bootstrap.js"
 import * as ClientConfigs from "./internal/ClientConfig.js"
-import type { ServerLink } from "./internal/Driver.js"
 import { Driver } from "./internal/Driver.js"
+import type { ServerLink } from "./internal/Environment.js"
+import * as Environment from "./internal/Environment.js"
 import type { ResourceEvent } from "./ResourceEvent.js"
 import { WatchableType } from "./WatchableType.js"
 import * as WatchableTypes from "./WatchableType.js"
@@ -93,6 +92,27 @@ export class ResourceUnavailable extends Data.TaggedError("ResourceUnavailable")
   }
 }
 
+/**
+ * A type is watched with another decoder already.
+ *
+ * @since 0.1.0
+ */
+export const DecoderConflict = ResourceDecoder.DecoderConflict
+
+/**
+ * The error of {@link DecoderConflict}.
+ *
+ * @since 0.1.0
+ */
+export type DecoderConflict = ResourceDecoder.DecoderConflict
+
+/**
+ * Why {@link Service.get} has no resource.
+ *
+ * @since 0.1.0
+ */
+export type GetError = ResourceDoesNotExist | ResourceUnavailable | DecoderConflict
+
 /** A type of resources, by its schema or with a decoder. */
 type Type = DescMessage | WatchableType<unknown>
 
@@ -104,16 +124,19 @@ type Type = DescMessage | WatchableType<unknown>
 export interface Service {
   /**
    * What becomes of a resource, from what is known now. Interrupting the stream ends the watch; the last one ends the
-   * subscription. It dies if its type is watched with another decoder already.
+   * subscription. It fails if its type is watched with another decoder already.
    */
   readonly watch: {
-    <Desc extends DescMessage>(type: Desc, name: string): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
-    <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>>
+    <Desc extends DescMessage>(
+      type: Desc,
+      name: string
+    ): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
+    <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>, DecoderConflict>
   }
   /** What becomes of every resource of a type: a wildcard subscription. */
   readonly watchAll: {
-    <Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
-    <A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>>
+    <Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
+    <A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>, DecoderConflict>
   }
   /**
    * A resource as it is now. Waits for servers that cannot be reached until `timeout` (default: 20 seconds), which is
@@ -124,12 +147,8 @@ export interface Service {
       type: Desc,
       name: string,
       options?: GetOptions
-    ): Effect.Effect<MessageShape<Desc>, ResourceDoesNotExist | ResourceUnavailable>
-    <A>(
-      type: WatchableType<A>,
-      name: string,
-      options?: GetOptions
-    ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable>
+    ): Effect.Effect<MessageShape<Desc>, GetError>
+    <A>(type: WatchableType<A>, name: string, options?: GetOptions): Effect.Effect<A, GetError>
   }
   /**
    * Everything that is watched, as CSDS shows it: requested, ACKed, NACKed, not there; version, time and last error. What
@@ -203,36 +222,28 @@ export const make = <E = never, R = never>(
     const backoff = { initial: 1_000, factor: 1.6, max: 30_000, jitter: 0.2, floor: 500, ...options.backoff }
     const driver: Driver = new Driver(
       {
+        ...Environment.fromRuntime(runtime, now, () => clock.unsafeCurrentTimeNanos()),
         servers,
-        now,
-        random: () => Runtime.runSync(runtime)(Random.next),
         alarm: (at) => alarm.set(at),
-        soon,
-        log: LogThrottle.make(runtime, now),
-        span: (attributes) =>
-          Runtime.runSync(runtime)(
-            Effect.makeSpan("xds.client.stream", { attributes, root: true, kind: "client", captureStackTrace: false })
-          ),
-        nanos: () => clock.unsafeCurrentTimeNanos(),
-        watcherTimeout: Duration.toMillis(options.watcherTimeout ?? "10 seconds")
+        soon
       },
       {
         servers: bootstrap.servers.map(coreServer),
         authorities: new Map(
           Array.from(bootstrap.authorities, ([name, authority]) => [name, authority.servers.map(coreServer)])
         ),
-        decoders: [],
         node: toBinary(NodeSchema, bootstrap.node),
         backoff,
+        watcherTimeout: Duration.toMillis(options.watcherTimeout ?? "10 seconds"),
         ...(options.maxResources === undefined ? {} : { maxResources: options.maxResources })
       }
     )
     const alarm = yield* Alarm.make(now, () => driver.onDeadline())
     yield* Effect.addFinalizer(() => Effect.sync(() => driver.close()))
 
-    const begin = <A>(type: WatchableType<A>, name: string) => Effect.sync(() => driver.watch(type, name))
+    const begin = <A>(type: WatchableType<A>, name: string) => Effect.suspend(() => driver.watch(type, name))
     const end = ({ id }: { readonly id: number }) => Effect.sync(() => driver.unwatch(id))
-    const watchType = <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>> =>
+    const watchType = <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>, DecoderConflict> =>
       Stream.unwrapScoped(
         Effect.map(Effect.acquireRelease(begin(type, name), end), ({ pull }) => Stream.repeatEffectChunk(pull))
       )
@@ -248,7 +259,7 @@ export const make = <E = never, R = never>(
     const watchSchema = <Desc extends DescMessage>(
       schema: Desc,
       name: string
-    ): Stream.Stream<ResourceEvent<MessageShape<Desc>>> =>
+    ): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict> =>
       Stream.suspend(() =>
         Stream.filterMap(watchType(typeOf(schema), name), (event): Option.Option<ResourceEvent<MessageShape<Desc>>> => {
           if (event._tag !== "Updated") return Option.some(event)
@@ -258,15 +269,20 @@ export const make = <E = never, R = never>(
       )
 
     // Overloads of functions, because what the parts below give is known to be of the type asked for only one by one.
-    function watch<Desc extends DescMessage>(type: Desc, name: string): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
-    function watch<A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>>
-    function watch(type: Type, name: string): Stream.Stream<ResourceEvent<unknown>> {
+    function watch<Desc extends DescMessage>(
+      type: Desc,
+      name: string
+    ): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
+    function watch<A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>, DecoderConflict>
+    function watch(type: Type, name: string): Stream.Stream<ResourceEvent<unknown>, DecoderConflict> {
       return type instanceof WatchableType ? watchType(type, name) : watchSchema(type, name)
     }
 
-    function watchAll<Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>>
-    function watchAll<A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>>
-    function watchAll(type: Type): Stream.Stream<ResourceEvent<unknown>> {
+    function watchAll<Desc extends DescMessage>(
+      type: Desc
+    ): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
+    function watchAll<A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>, DecoderConflict>
+    function watchAll(type: Type): Stream.Stream<ResourceEvent<unknown>, DecoderConflict> {
       return type instanceof WatchableType ? watchType(type, "*") : watchSchema(type, "*")
     }
 
@@ -274,12 +290,8 @@ export const make = <E = never, R = never>(
       type: Desc,
       name: string,
       options?: GetOptions
-    ): Effect.Effect<MessageShape<Desc>, ResourceDoesNotExist | ResourceUnavailable>
-    function get<A>(
-      type: WatchableType<A>,
-      name: string,
-      options?: GetOptions
-    ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable>
+    ): Effect.Effect<MessageShape<Desc>, GetError>
+    function get<A>(type: WatchableType<A>, name: string, options?: GetOptions): Effect.Effect<A, GetError>
     function get(type: Type, name: string, options: GetOptions = {}): Effect.Effect<unknown, GetError> {
       return Effect.suspend(() => {
         const wanted: WatchableType<unknown> = type instanceof WatchableType ? type : typeOf(type)
@@ -299,18 +311,16 @@ export const make = <E = never, R = never>(
     }
   })
 
-type GetError = ResourceDoesNotExist | ResourceUnavailable
-
 /** The first value that a watch brings. */
 const first = <A>(
   pull: Effect.Effect<Iterable<ResourceEvent<A>>>,
   typeUrl: string,
   name: string,
   options: GetOptions
-): Effect.Effect<A, GetError> => {
+): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable> => {
   const timeout = Duration.decode(options.timeout ?? "20 seconds")
   let last = "no server answered"
-  const next: Effect.Effect<A, GetError> = Effect.flatMap(pull, (events) => {
+  const next: Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable> = Effect.flatMap(pull, (events) => {
     for (const event of events) {
       switch (event._tag) {
         case "Updated":

@@ -13,7 +13,7 @@ import { ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/cs
 import { ScriptedServer } from "@effect-xds/testing"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
+import { Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -485,8 +485,25 @@ describe("XdsClient", () => {
       yield* settle
       expect(lengths).toEqual(["good morning".length])
       const other = WatchableType.make({ typeUrl, decode: () => Either.right(0) })
-      const cause = yield* Effect.flip(Effect.sandbox(Stream.runHead(client.watch(other, "hello"))))
-      expect(Cause.pretty(cause)).toContain("is watched with another decoder already")
+      for (const failed of [Effect.asVoid(Stream.runHead(client.watch(other, "hello"))), client.get(other, "hello")]) {
+        const conflict = yield* Effect.flip<void | number, XdsClient.GetError, never>(failed)
+        expect(conflict).toMatchObject({ _tag: "DecoderConflict", typeUrl })
+        expect(conflict.message).toContain(`${typeUrl} is watched with another decoder already`)
+      }
+      // The first one goes on.
+      stream.respond(
+        Response.make({
+          protocol: "StateOfTheWorld",
+          typeUrl,
+          version: "2",
+          resources: [
+            Either.getOrThrow(Resource.make({ typeUrl, name: "hello", value: new TextEncoder().encode("hello:hi") }))
+          ]
+        }),
+        "n2"
+      )
+      yield* settle
+      expect(lengths).toEqual(["good morning".length, "hi".length])
     }).pipe(Effect.provide(setup()))
   )
 

@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf"
-import { Bootstrap, XdsClient, type ResourceEvent } from "@effect-xds/client"
+import { Bootstrap, WatchableType, XdsClient, type ResourceEvent } from "@effect-xds/client"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Response from "@effect-xds/core/wire/Response"
 import { ResourceType } from "@effect-xds/proto"
@@ -7,7 +7,7 @@ import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/clus
 import { ScriptedServer } from "@effect-xds/testing"
 import { ClientTransport, EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Layer, Logger, Stream, TestClock } from "effect"
+import { Effect, Either, Exit, Fiber, Layer, Logger, Random, Stream, TestClock, Tracer } from "effect"
 
 const { typeUrl } = ResourceType.Cluster
 
@@ -159,4 +159,175 @@ describe("★ A transport or an event loop that throws is the end of one stream:
       expect(good.at(-1)).toMatchObject({ _tag: "Updated", version: "2" })
     }).pipe(Effect.provide(setup([], loop)))
   })
+})
+
+describe("★ what is handed in and fails is named, and everything else goes on", () => {
+  const settled = Effect.repeatN(Effect.yieldNow(), 50)
+
+  it.effect("an event loop that never calls back", () => {
+    const loop: EventLoop.Service = { ...EventLoop.process, soon: () => undefined }
+    return Effect.gen(function* () {
+      lines.length = 0
+      const good = yield* watching("a")
+      yield* serve("good:1", "1", "a")
+      expect(good).toMatchObject([{ _tag: "Updated", version: "1" }])
+      // Nobody said that the first request was written: so there is no ACK, until it must have been.
+      const server = yield* ScriptedServer.ScriptedServer
+      expect(server.open().map(({ requests }) => requests.length)).toEqual([1])
+      yield* TestClock.adjust("1 second")
+      yield* settled
+      expect(lines).toEqual(["the EventLoop did not run what it was given within 1 s; requests go on without it"])
+      expect(server.open().map(({ requests }) => requests.at(-1)?.responseNonce)).toEqual(["1"])
+    }).pipe(Effect.provide(setup([], loop)))
+  })
+
+  const plain = XdsClient.layer({ bootstrap }).pipe(Layer.provideMerge(ScriptedServer.layer), Layer.provide(capture))
+
+  /** A server that is lost, and comes back with another state. */
+  const lostAndFound = Effect.gen(function* () {
+    lines.length = 0
+    const good = yield* watching("a")
+    const [stream] = (yield* ScriptedServer.ScriptedServer).open()
+    stream?.end()
+    yield* TestClock.adjust("5 seconds")
+    yield* serve("good:1", "2", "a")
+    expect(good.at(-1)).toMatchObject({ _tag: "Updated", version: "2" })
+    yield* settled
+  })
+
+  for (const [title, random, words] of [
+    [
+      "throws",
+      () => {
+        throw new Error("no dice")
+      },
+      "Random failed: no dice"
+    ],
+    ["gives what is no number", () => Number.NaN, "is not in [0, 1)"],
+    ["gives too much", () => 7, "Random failed: 7 is not in [0, 1)"]
+  ] satisfies ReadonlyArray<readonly [string, () => number, string]>) {
+    it.effect(`a source of random numbers that ${title}`, () => {
+      const broken: Random.Random = { ...Random.make(1), next: Effect.sync(random) }
+      return lostAndFound.pipe(
+        Effect.provide(plain.pipe(Layer.provide(Layer.setRandom(broken)))),
+        Effect.andThen(Effect.sync(() => expect(lines.join("\n")).toContain(words)))
+      )
+    })
+  }
+
+  for (const at of ["span", "attribute", "end"] as const) {
+    it.effect(`a tracer that throws at ${at}`, () => {
+      const fail = (): void => {
+        throw new Error(`no ${at}`)
+      }
+      const tracer = Tracer.make({
+        span: (name, parent, context, links, startTime, kind) => {
+          if (at === "span") fail()
+          return {
+            _tag: "Span",
+            name,
+            spanId: "s",
+            traceId: "t",
+            parent,
+            context,
+            status: { _tag: "Started", startTime },
+            attributes: new Map(),
+            links,
+            sampled: true,
+            kind,
+            end: () => at === "end" && fail(),
+            attribute: () => at === "attribute" && fail(),
+            event: () => undefined,
+            addLinks: () => undefined
+          }
+        },
+        context: (work) => work()
+      })
+      return lostAndFound.pipe(
+        Effect.provide(plain.pipe(Layer.provide(Layer.setTracer(tracer)))),
+        Effect.andThen(Effect.sync(() => expect(lines.join("\n")).toContain(`the tracer failed: no ${at}`)))
+      )
+    })
+  }
+
+  it.effect("a logger that throws", () =>
+    lostAndFound.pipe(
+      Effect.provide(
+        XdsClient.layer({ bootstrap }).pipe(
+          Layer.provideMerge(ScriptedServer.layer),
+          Layer.provide(
+            Logger.replace(
+              Logger.defaultLogger,
+              Logger.make(() => {
+                throw new Error("no log")
+              })
+            )
+          )
+        )
+      )
+    )
+  )
+
+  it.effect("a watcher that throws ends its own watch: the response is answered, and others are told", () =>
+    Effect.gen(function* () {
+      const client = yield* XdsClient.XdsClient
+      const thrower = yield* Effect.fork(
+        Stream.runForEach(client.watch(ClusterSchema, "a"), () =>
+          Effect.sync(() => {
+            throw new Error("no use")
+          })
+        )
+      )
+      const good = yield* watching("a")
+      yield* serve("good:1", "1", "a")
+      yield* settled
+      expect(Exit.isFailure(yield* Fiber.await(thrower))).toBe(true)
+      expect(good).toHaveLength(1)
+      const [stream] = (yield* ScriptedServer.ScriptedServer).open()
+      expect(stream?.requests.at(-1)).toMatchObject({ responseNonce: "1", versionInfo: "1" })
+      expect(stream?.credit()).toBe(1)
+    }).pipe(Effect.provide(plain))
+  )
+
+  for (const [title, validate, words] of [
+    [
+      "throws",
+      () => {
+        throw new Error("no rules")
+      },
+      "no rules"
+    ],
+    ["gives a promise", () => Promise.resolve("later"), "validate"],
+    ["gives a number", () => 7, "validate"]
+  ] satisfies ReadonlyArray<readonly [string, () => unknown, string]>) {
+    it.effect(`a validator that ${title}: the resource is rejected, and the stream goes on`, () =>
+      Effect.gen(function* () {
+        const client = yield* XdsClient.XdsClient
+        // Whatever the types say.
+        const broken: object = { validate }
+        const type = WatchableType.fromSchema(ClusterSchema, broken)
+        const heard: Array<ResourceEvent.ResourceEvent<Cluster>> = []
+        yield* Effect.fork(Stream.runForEach(client.watch(type, "a"), (event) => Effect.sync(() => heard.push(event))))
+        yield* settled
+        yield* serve("good:1", "1", "a")
+        expect(heard).toMatchObject([{ _tag: "Error", error: { code: 3 } }])
+        expect(JSON.stringify(heard)).toContain(words)
+        const [stream] = (yield* ScriptedServer.ScriptedServer).open()
+        expect(stream?.requests.at(-1)).toMatchObject({ responseNonce: "1", errorDetail: { code: 3 } })
+        expect(stream?.credit()).toBe(1)
+      }).pipe(Effect.provide(plain))
+    )
+  }
+
+  it.effect("a bootstrap without servers: each watch is told so", () =>
+    Effect.gen(function* () {
+      const heard = yield* watching("a")
+      expect(heard).toMatchObject([{ _tag: "Error" }])
+      expect(JSON.stringify(heard)).toContain("the bootstrap names no server")
+    }).pipe(
+      Effect.provide(
+        XdsClient.layer({ bootstrap: { ...bootstrap, servers: [] } }).pipe(Layer.provideMerge(ScriptedServer.layer))
+      )
+    )
+  )
 })

@@ -40,7 +40,7 @@ const listeners = WatchableType.fromSchema(ListenerSchema)
 const textOf = (value: Cluster | Listener): string => ("altStatName" in value ? value.altStatName : value.statPrefix)
 
 /** Writes down what is heard. */
-const hear = <A extends Cluster | Listener>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>>) =>
+const hear = <A extends Cluster | Listener, E>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>, E>) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
     yield* Effect.forkScoped(

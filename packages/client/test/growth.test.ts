@@ -1,6 +1,6 @@
 /** Names, texts and streams that come and go leave nothing in what a client has beside the state of the core. */
 import { create, toBinary } from "@bufbuild/protobuf"
-import { WatchableType } from "@effect-xds/client"
+import { type ResourceEvent, WatchableType } from "@effect-xds/client"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Response from "@effect-xds/core/wire/Response"
@@ -10,6 +10,7 @@ import { type ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either } from "effect"
 import { Driver } from "../src/internal/Driver.js"
+import type { Watcher } from "../src/internal/Watcher.js"
 
 const CDS = ResourceType.Cluster.typeUrl
 const many = 3_000
@@ -92,15 +93,13 @@ const play = (protocol: Request.Protocol) => {
       alarm: (at) => (alarm = at),
       soon: (later) => work.push(later),
       log: () => undefined,
-      span: () => Effect.runSync(Effect.makeSpan("stream")),
-      nanos: () => 0n,
-      watcherTimeout: 10_000
+      span: () => ({ end: () => undefined })
     },
     {
       servers: [server],
       authorities: new Map(),
-      decoders: [],
       node: new Uint8Array(),
+      watcherTimeout: 10_000,
       backoff: { initial: 1_000, factor: 1.6, max: 30_000, jitter: 0, floor: 500 }
     }
   )
@@ -116,9 +115,9 @@ const play = (protocol: Request.Protocol) => {
     counts,
     driver,
     wait,
-    watch: (name: string) => driver.watch(type, name),
+    watch: (name: string) => Either.getOrThrow(driver.watch(type, name)),
     /** The watcher takes what it was told, and is gone. */
-    leave: (watcher: ReturnType<typeof driver.watch<Cluster>>, isTold: boolean) => {
+    leave: (watcher: Watcher<ResourceEvent.ResourceEvent<Cluster>>, isTold: boolean) => {
       if (isTold) counts.told += Effect.runSync(watcher.pull).length
       driver.unwatch(watcher.id)
       flush()

@@ -37,8 +37,8 @@ const serve = (port: number, store: Context.Tag.Service<SnapshotStore.SnapshotSt
   })
 
 /** Writes down all that is heard of a type. */
-const hear = <A extends Cluster | Listener>(
-  events: Stream.Stream<ResourceEvent.ResourceEvent<A>>,
+const hear = <A extends Cluster | Listener, E>(
+  events: Stream.Stream<ResourceEvent.ResourceEvent<A>, E>,
   textOf: (value: A) => string
 ) =>
   Effect.gen(function* () {

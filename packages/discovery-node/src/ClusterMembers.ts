@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import type { ResourceEvent } from "@effect-xds/client/ResourceEvent"
 import type * as XdsClients from "@effect-xds/client/XdsClient"
 import { XdsClient } from "@effect-xds/client/XdsClient"
 import * as WatchableType from "@effect-xds/client/WatchableType"
@@ -12,6 +13,7 @@ import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import type { AssignmentSource, Call, EndpointSource, Pick, Registry } from "@effect-xds/discovery/ClusterType"
 import type * as Outlier from "@effect-xds/discovery/Outlier"
+import { codes } from "@effect-xds/core/protocol/StatusCode"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -168,8 +170,10 @@ export const make = (
     const { sources = () => Effect.fail(new Error("there are no sources")) } = options
     const others = yield* RcMap.make({ lookup: (source: OtherSource) => sources(source) })
     const watchAssignment = ({ name, source }: AssignmentSource) => {
-      if (source._tag === "Client") return client.watch(assignments, name)
-      const watch = Effect.map(RcMap.get(others, keyOf(source)), (other) => other.watch(assignments, name))
+      if (source._tag === "Client") return orError(client.watch(assignments, name), name)
+      const watch = Effect.map(RcMap.get(others, keyOf(source)), (other) =>
+        orError(other.watch(assignments, name), name)
+      )
       return Stream.orDie(Stream.unwrapScoped(watch))
     }
     const open = new Map<string, ClusterActor>()
@@ -177,7 +181,7 @@ export const make = (
       lookup: (name: string) =>
         Effect.gen(function* () {
           const actor: ClusterActor = yield* ClusterActor.make(name, {
-            watchCluster: (cluster) => client.watch(clusters, cluster),
+            watchCluster: (cluster) => orError(client.watch(clusters, cluster), cluster),
             watchAssignment,
             resolver,
             prober,
@@ -257,3 +261,12 @@ const serviceOf = (view: ClusterView): Effect.Effect<Service, never, Scope.Scope
  */
 export const layer = (options: Options = {}): Layer.Layer<ClusterMembers, never, XdsClient | Resolver | Prober> =>
   Layer.scoped(ClusterMembers, make(options))
+
+/** A client that has another decoder of the type cannot give the resource: that is said like any other error of it. */
+const orError = <A>(
+  events: Stream.Stream<ResourceEvent<A>, XdsClients.DecoderConflict>,
+  name: string
+): Stream.Stream<ResourceEvent<A>> =>
+  Stream.catchAll(events, ({ message }) =>
+    Stream.succeed<ResourceEvent<A>>({ _tag: "Error", name, error: { code: codes.FAILED_PRECONDITION, message } })
+  )

@@ -54,7 +54,7 @@ const connect = (
   )
 
 /** Writes down all that is heard; errors with their words. */
-const hear = <A>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>>, textOf: (value: A) => string) =>
+const hear = <A, E>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>, E>, textOf: (value: A) => string) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
     const errors: Array<string> = []

@@ -47,7 +47,7 @@ const connect = (
   )
 
 /** Writes down all that is heard. */
-const hear = <A>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>>, textOf: (value: A) => string) =>
+const hear = <A, E>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>, E>, textOf: (value: A) => string) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
     yield* Effect.forkScoped(

@@ -4,38 +4,21 @@
  * @since 0.1.0
  */
 
+import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
+
 /**
- * The gRPC status codes and their numbers.
+ * The gRPC status codes and their numbers: {@link StatusCode.codes} of core.
  *
- * @see https://grpc.github.io/grpc/core/md_doc_statuscodes.html
  * @since 0.1.0
  */
-export const codes = {
-  OK: 0,
-  CANCELLED: 1,
-  UNKNOWN: 2,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  ALREADY_EXISTS: 6,
-  PERMISSION_DENIED: 7,
-  RESOURCE_EXHAUSTED: 8,
-  FAILED_PRECONDITION: 9,
-  ABORTED: 10,
-  OUT_OF_RANGE: 11,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-  DATA_LOSS: 15,
-  UNAUTHENTICATED: 16
-} as const
+export const codes = StatusCode.codes
 
 /**
  * The name of a status code.
  *
  * @since 0.1.0
  */
-export type Code = keyof typeof codes
+export type Code = StatusCode.Code
 
 /**
  * A status: its code and words for the person who reads the client's log.

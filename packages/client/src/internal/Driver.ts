@@ -1,7 +1,10 @@
 /**
- * The driver of a client: feeds the reducer and does what that says, synchronously. It owns the streams and the watchers.
+ * The driver of a client: gives the core its inputs and does what the outputs say, synchronously. It holds the sockets and
+ * the watchers, counts and logs; what is said to whom and when is the core's to decide.
  */
-import * as Client from "@effect-xds/core/client/Client"
+import type * as Client from "@effect-xds/core/client/Client"
+import * as FlowControl from "@effect-xds/core/client/FlowControl"
+import type { DecoderConflict } from "@effect-xds/core/client/ResourceDecoder"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import type { ErrorDetail, Protocol } from "@effect-xds/core/wire/Request"
@@ -10,72 +13,37 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
-import type { LogThrottle } from "@effect-xds/transport-node/LogThrottle"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as LogLevel from "effect/LogLevel"
-import type * as Tracer from "effect/Tracer"
 import type { ResourceEvent } from "../ResourceEvent.js"
 import type { WatchableType } from "../WatchableType.js"
+import type { Environment, ServerLink, StreamSpan } from "./Environment.js"
 import { Observations } from "./Observations.js"
 import { Watcher, type Bearing } from "./Watcher.js"
 
-/** A server: how the core knows it, how it is called in words, and the way to it. */
-export interface ServerLink {
-  readonly server: Client.Server
-  readonly address: string
-  readonly channel: ClientTransport.Channel
-}
-
-export interface Environment {
-  /** By the id of the server. */
-  readonly servers: ReadonlyMap<string, ServerLink>
-  /** Milliseconds that never go back. */
-  readonly now: () => number
-  readonly random: () => number
-  readonly alarm: (at: number) => void
-  /** Does work when what runs now is done. */
-  readonly soon: (work: () => void) => void
-  readonly log: LogThrottle
-  readonly span: (attributes: Record<string, unknown>) => Tracer.Span
-  readonly nanos: () => bigint
-  /** Milliseconds that watchers have to take what a response brought before reading goes on without them. */
-  readonly watcherTimeout: number
-}
+type Output<Tag extends FlowControl.Output["_tag"]> = FlowControl.Output & { readonly _tag: Tag }
 
 /** A stream that is opening or open. */
 interface OpenStream {
   readonly link: ServerLink
   readonly port: ClientTransport.ClientStream
+  /** In state of the world every ACK repeats the list of names: it is encoded once. */
   readonly encoder: ClientRequest.Encoder
-  readonly span: Tracer.Span
-}
-
-/** A response that is not answered yet, because watchers are at work on it. */
-interface Unanswered {
-  readonly open: OpenStream
-  readonly typeUrl: string
-  readonly nonce: string
-  readonly until: number
-  readonly watchers: Set<number>
-}
-
-/** A watcher, and how it is told of values of its type. */
-interface Registered {
-  readonly typeUrl: string
-  readonly name: string
-  readonly tell: (name: string, result: Client.Output & { readonly _tag: "Notify" }) => boolean
+  readonly span: StreamSpan
 }
 
 const never = Number.POSITIVE_INFINITY
 
-/** Resources that are looked into when a server says something; more would take too long, and only patterns are left. */
+/** With more resources than this, only what looks like a secret is redacted in what a server says: all would take too long. */
 const maxQuoted = 2_000
 
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
+
+/** Milliseconds that the event loop has to run what it was given. */
+const loopTimeout = 1_000
 
 /** Why a stream ended. An orderly end is none of the server's failures, but who waits for a resource has no server now. */
 const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
@@ -84,87 +52,64 @@ const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
     : { code: Status.codes[code], message: message === "" ? `the server ended the stream with ${code}` : message }
 
 export class Driver {
-  private state: Client.Client
-  private readonly inputs: Array<Client.Input> = []
+  private state: FlowControl.FlowControl
+  private readonly inputs: Array<FlowControl.Input> = []
   private stepping = false
   private closed = false
-  private readonly types = new Map<string, WatchableType<unknown>>()
-  private readonly watchers = new Map<number, Registered>()
+  /** By its number: tells a watcher of a resource of its type. */
+  private readonly watchers = new Map<number, (output: Output<"Notify">) => void>()
   private lastWatcher = 0
   private readonly streams = new Map<string, OpenStream>()
-  private readonly unanswered = new Map<string, Unanswered>()
+  /** Streams with a request that was sent just now. */
+  private unwritten = new Map<string, OpenStream>()
+  /** When the event loop must have come back for {@link unwritten}. */
+  private writtenBy = never
   private readonly observations = new Observations()
   private countAt = never
-  /** Watchers that were told something in the present step. */
-  private told = new Set<number>()
 
   constructor(
     private readonly environment: Environment,
-    options: Parameters<typeof Client.make>[0]
+    options: Parameters<typeof FlowControl.make>[0]
   ) {
-    this.state = Client.make(options)
-  }
-
-  /** Brings the metric of resources up to date: all are looked at, so not at every change. */
-  private count(): void {
-    this.countAt = never
-    this.observations.resources(this.dump())
+    this.state = FlowControl.make(options)
   }
 
   /** What is known of every resource. */
   dump(): ReadonlyArray<Client.ResourceStatus> {
-    return Client.dump(this.state)
+    return FlowControl.dump(this.state)
   }
 
-  /** Begins a watch; `*`: of everything. Throws for a type that is known with another decoder. */
-  watch<A>(type: WatchableType<A>, name: string): Watcher<ResourceEvent<A>> {
-    this.learn(type)
-    const id = ++this.lastWatcher
-    const watcher = new Watcher<ResourceEvent<A>>(id, () => this.onIdle(id))
-    const tell = (at: string, { result }: Client.Output & { readonly _tag: "Notify" }): boolean => {
-      const [bearing, event] = eventOf(type, at, result)
-      if (event === undefined) return false
-      watcher.offer(at, bearing, event)
-      return true
-    }
-    this.watchers.set(id, { typeUrl: type.typeUrl, name, tell })
-    this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
-    return watcher
+  /** Begins a watch; `*`: of everything. */
+  watch<A>(type: WatchableType<A>, name: string): Either.Either<Watcher<ResourceEvent<A>>, DecoderConflict> {
+    return Either.map(FlowControl.withDecoder(this.state, type.decoder), (state) => {
+      this.state = state
+      const id = ++this.lastWatcher
+      const watcher = new Watcher<ResourceEvent<A>>(id, () => this.run({ _tag: "Taken", watcher: id }))
+      this.watchers.set(id, ({ name: at, result }) => {
+        const [bearing, event] = eventOf(type, at, result)
+        if (event !== undefined) watcher.offer(at, bearing, event)
+      })
+      this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
+      return watcher
+    })
   }
 
   unwatch(id: number): void {
-    if (!this.watchers.delete(id)) return
-    this.onIdle(id)
-    this.run({ _tag: "Unwatch", watcher: id })
-  }
-
-  private learn<A>(type: WatchableType<A>): void {
-    const known = this.types.get(type.typeUrl)
-    if (known === type) return
-    if (known !== undefined) {
-      throw new Error(`${type.typeUrl} is watched with another decoder already; make one WatchableType and keep it`)
-    }
-    this.types.set(type.typeUrl, type)
-    this.state = Client.withDecoder(this.state, type.decoder)
+    if (this.watchers.delete(id)) this.run({ _tag: "Unwatch", watcher: id })
   }
 
   /** The deadline has come. */
   onDeadline(): void {
     const now = this.environment.now()
-    for (const [key, { typeUrl, until, watchers }] of Array.from(this.unanswered)) {
-      if (until > now) continue
-      const names = Array.from(watchers, (id) => JSON.stringify(this.watchers.get(id)?.name ?? "")).slice(0, 3)
-      const seconds = this.environment.watcherTimeout / 1000
-      this.environment.log(
-        LogLevel.Warning,
-        `stuck ${typeUrl}`,
-        `a watcher of ${ResourceType.shortNameOf(typeUrl)} ${names.join(", ")} did not come back within ${seconds} s; ` +
-          `reading goes on without it, and it will be told the last state only`
-      )
-      this.observations.stuck(typeUrl, watchers.size)
-      this.answer(key)
+    if (now >= this.writtenBy) {
+      const message = `the EventLoop did not run what it was given within ${loopTimeout / 1_000} s`
+      this.environment.log(LogLevel.Error, "defect EventLoop", `${message}; requests go on without it`)
+      this.onWritten()
     }
-    if (now >= this.countAt) this.count()
+    if (now >= this.countAt) {
+      this.countAt = never
+      this.observations.resources(this.dump())
+    }
     this.run({ _tag: "Deadline" })
   }
 
@@ -174,109 +119,104 @@ export class Driver {
     for (const key of Array.from(this.streams.keys())) this.forget(key, "the client ends", true)
   }
 
-  /** Feeds the reducer until there is nothing left. */
-  private run(first: Client.Input): void {
+  /** Gives inputs to the core until there are none left. */
+  private run(first: FlowControl.Input): void {
     this.inputs.push(first)
     if (this.stepping || this.closed) return
     this.stepping = true
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
       const now = this.environment.now()
-      const [state, outputs] = Client.step(this.state, input, now)
+      const [state, outputs] = FlowControl.step(this.state, input, now)
       this.state = state
-      if (this.countAt === never && (input._tag !== "Deadline" || outputs.length > 0)) this.countAt = now + countDelay
-      this.told = new Set()
-      for (const output of outputs) {
-        this.attempt("stream" in output ? output.stream : undefined, output._tag, () => this.handle(output))
-      }
-      // What is not answered, since it was not asked for, must not keep the next one from being read.
-      if (input._tag === "Response" && !outputs.some(({ _tag }) => _tag === "Received")) this.next(input.stream)
+      // All resources are looked at, so not at every change.
+      if (this.countAt === never && outputs.length > 0) this.countAt = now + countDelay
+      for (const output of outputs) this.attempt(output)
     }
     this.stepping = false
     this.setAlarm()
   }
 
-  /**
-   * Does what may call a transport or the event loop, which are anybody's. What throws is the end of its stream: the others
-   * go on, and the reducer is told, so that it tries again.
-   */
-  private attempt(key: string | undefined, what: string, work: () => void): void {
-    try {
-      work()
-    } catch (cause) {
-      const address = key === undefined ? "the client" : this.addressOf(key)
-      const message = `${what} failed in the transport or the event loop: ${Reason.of(cause)}`
-      this.environment.log(LogLevel.Error, `defect ${address} ${what}`, `${address}: ${message}`, Cause.die(cause))
-      if (key === undefined) return
-      this.ended(key, { code: Status.codes.INTERNAL, message }, true)
-    }
-  }
-
-  /** The next response of a stream may come. */
-  private next(key: string): void {
-    const open = this.streams.get(key)
-    if (open !== undefined) this.attempt(key, "Read", () => open.port.next())
-  }
-
   private setAlarm(): void {
-    let at = Math.min(Client.deadline(this.state), this.countAt)
-    for (const { until } of this.unanswered.values()) at = Math.min(at, until)
+    const at = Math.min(FlowControl.deadline(this.state), this.countAt, this.writtenBy)
     this.environment.alarm(this.closed ? never : at)
   }
 
-  private handle(output: Client.Output): void {
-    const { environment } = this
+  /**
+   * Does what an output says. It may call a transport or the event loop, which are anybody's. What throws is the end of its
+   * stream: the others go on, and the core is told, so that it tries again.
+   */
+  private attempt(output: FlowControl.Output): void {
+    try {
+      this.handle(output)
+    } catch (cause) {
+      const key = "stream" in output ? output.stream : undefined
+      const message = this.blame(key, output._tag, cause)
+      if (key !== undefined) this.ended(key, { code: Status.codes.INTERNAL, message }, true)
+    }
+  }
+
+  private blame(key: string | undefined, what: string, cause: unknown): string {
+    const address = key === undefined ? "the client" : this.addressOf(key)
+    const message = `${what} failed in the transport or the event loop: ${Reason.of(cause)}`
+    this.environment.log(LogLevel.Error, `defect ${address} ${what}`, `${address}: ${message}`, Cause.die(cause))
+    return message
+  }
+
+  private handle(output: FlowControl.Output): void {
+    const { environment, observations } = this
+    const warn = (subject: string, message: string) => environment.log(LogLevel.Warning, subject, message)
     switch (output._tag) {
       case "Connect":
         return this.connect(output)
       case "Close":
         return this.forget(output.stream, "not needed any more", true)
-      case "Send": {
-        const open = this.streams.get(output.stream)
-        open?.port.send(open.encoder.encode(output.request))
-        // A moment later: ten thousand watches that begin together are then two requests, not ten thousand with ever
-        // longer lists.
-        environment.soon(() => {
-          if (open !== undefined && this.streams.get(output.stream) === open) {
-            this.run({ _tag: "Written", stream: output.stream })
-          }
-        })
+      case "Send":
+        return this.send(output)
+      case "Read":
+        return this.streams.get(output.stream)?.port.next()
+      case "Notify":
+        for (const id of output.watchers) this.watchers.get(id)?.(output)
         return
+      case "Received": {
+        const { error, stream, typeUrl, validation, version } = output
+        const address = this.addressOf(stream)
+        observations.received(address, typeUrl, validation)
+        if (error === undefined) return
+        const what = `${ResourceType.shortNameOf(typeUrl)} version ${JSON.stringify(version)} from ${address}`
+        return warn(`NACK ${address} ${typeUrl} ${error.message}`, `${what} is rejected: ${error.message}`)
       }
-      case "Notify": {
-        for (const id of output.watchers)
-          if (this.watchers.get(id)?.tell(output.name, output) === true) this.told.add(id)
-        return
+      case "Stuck": {
+        const { names, typeUrl } = output
+        observations.stuck(typeUrl, names.length)
+        const quoted = names.slice(0, 3).map((name) => JSON.stringify(name))
+        return warn(
+          `stuck ${typeUrl}`,
+          `a watcher of ${ResourceType.shortNameOf(typeUrl)} ${quoted.join(", ")} did not come back within ` +
+            `${this.state.watcherTimeout / 1_000} s; reading goes on without it, and it will be told the last state only`
+        )
       }
-      case "Received":
-        return this.onReceived(output)
       case "Responsive":
-        this.observations.answered(this.addressOf(output.stream))
-        return
+        return observations.answered(this.addressOf(output.stream))
       case "Failed": {
         const address = this.addressOf(output.stream)
-        this.observations.failed(address)
-        const seconds = Math.max(0, output.retryAt - environment.now()) / 1000
+        observations.failed(address)
+        const seconds = Math.max(0, output.retryAt - environment.now()) / 1_000
         const { message } = output.error
-        environment.log(
-          LogLevel.Warning,
+        return warn(
           `failed ${address} ${message}`,
           `no xDS from ${address}: ${message}; the next try is in ${seconds.toFixed(1)} s`
         )
-        return
       }
       case "Switched": {
         const address = environment.servers.get(output.server.id)?.address ?? output.server.id
         const what = output.authority === undefined ? "resources" : `resources of ${JSON.stringify(output.authority)}`
-        environment.log(LogLevel.Warning, `switched ${address}`, `${what} are asked of ${address} now`)
-        return
+        return warn(`switched ${address}`, `${what} are asked of ${address} now`)
       }
       case "Violation":
-        environment.log(
-          LogLevel.Warning,
+        return warn(
           `violation ${output.stream} ${output.reason}`,
           `${this.addressOf(output.stream)} breaks the protocol: ${output.message}`
         )
-        return
     }
   }
 
@@ -288,7 +228,7 @@ export class Driver {
 
   // Streams.
 
-  private connect({ server, stream: key, typeUrl }: Client.Output & { readonly _tag: "Connect" }): void {
+  private connect({ server, stream: key, typeUrl }: Output<"Connect">): void {
     const link = this.environment.servers.get(server.id)
     if (link === undefined) return
     const { protocol } = server
@@ -317,16 +257,40 @@ export class Driver {
     this.streams.set(key, open)
   }
 
+  /**
+   * Sends a request, and says a moment later that it was written: ten thousand watches that begin together are then two
+   * requests, not ten thousand with ever longer lists.
+   */
+  private send({ request, stream: key }: Output<"Send">): void {
+    const open = this.streams.get(key)
+    if (open === undefined) return
+    open.port.send(open.encoder.encode(request))
+    if (this.unwritten.size === 0) {
+      this.environment.soon(() => this.onWritten())
+      this.writtenBy = this.environment.now() + loopTimeout
+    }
+    this.unwritten.set(key, open)
+  }
+
+  private onWritten(): void {
+    const { unwritten } = this
+    this.unwritten = new Map()
+    this.writtenBy = never
+    for (const [key, open] of unwritten) {
+      if (this.streams.get(key) === open) this.run({ _tag: "Written", stream: key })
+    }
+  }
+
   private onMessage(key: string, protocol: Protocol, message: Uint8Array): void {
     const decoded = ClientResponse.decode(protocol, message)
+    const address = this.addressOf(key)
     if (Either.isRight(decoded)) {
-      this.observations.answered(this.addressOf(key))
+      this.observations.answered(address)
       const { right: response } = decoded
       const errors = response.errors.map(({ error, name }) => ({ name, error: this.withoutSecrets(error) }))
       const said = errors.length === 0 ? response : { ...response, errors }
       return this.run({ _tag: "Response", stream: key, response: said })
     }
-    const address = this.addressOf(key)
     this.environment.log(LogLevel.Warning, `malformed ${address}`, `${address}: ${decoded.left.message}; stream ended`)
     this.ended(key, { code: Status.codes.INTERNAL, message: decoded.left.message }, true)
   }
@@ -354,56 +318,19 @@ export class Driver {
     const open = this.streams.get(key)
     if (open === undefined) return
     this.streams.delete(key)
-    this.unanswered.delete(key)
-    if (end) this.attempt(undefined, "End", () => open.port.end())
-    open.span.attribute("xds.end", reason)
-    open.span.end(this.environment.nanos(), Exit.void)
-  }
-
-  // Answers: a response is answered, and the next one read, when the watchers are done with it.
-
-  private onReceived(output: Client.Output & { readonly _tag: "Received" }): void {
-    const { error, nonce, stream: key, typeUrl, validation } = output
-    const open = this.streams.get(key)
-    if (open === undefined) return
-    const address = open.link.address
-    this.observations.received(address, typeUrl, validation)
-    if (error !== undefined) {
-      const type = ResourceType.shortNameOf(typeUrl)
-      const text = `${type} version ${JSON.stringify(output.version)} from ${address} is rejected: ${error.message}`
-      this.environment.log(LogLevel.Warning, `NACK ${address} ${typeUrl} ${error.message}`, text)
+    try {
+      if (end) open.port.end()
+    } catch (cause) {
+      this.blame(key, "End", cause)
     }
-    const watchers = this.told
-    this.told = new Set()
-    this.unanswered.set(key, {
-      open,
-      typeUrl,
-      nonce,
-      until: this.environment.now() + this.environment.watcherTimeout,
-      watchers
-    })
-    if (watchers.size === 0) this.answer(key)
-  }
-
-  private onIdle(id: number): void {
-    for (const [key, { watchers }] of Array.from(this.unanswered)) {
-      if (watchers.delete(id) && watchers.size === 0) this.answer(key)
-    }
-  }
-
-  private answer(key: string): void {
-    const waiting = this.unanswered.get(key)
-    if (waiting === undefined) return
-    this.unanswered.delete(key)
-    this.run({ _tag: "Processed", stream: key, typeUrl: waiting.typeUrl, nonce: waiting.nonce })
-    if (this.streams.get(key) === waiting.open) this.next(key)
+    open.span.end(reason)
   }
 }
 
 const eventOf = <A>(
   type: WatchableType<A>,
   name: string,
-  result: (Client.Output & { readonly _tag: "Notify" })["result"]
+  result: Output<"Notify">["result"]
 ): readonly [Bearing, ResourceEvent<A> | undefined] => {
   switch (result._tag) {
     case "Updated": {

@@ -17,6 +17,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
+import * as StatusCode from "../protocol/StatusCode.js"
 import * as Backoff from "./Backoff.js"
 import type { Entry, Notice } from "./ClientCache.js"
 import * as ClientCache from "./ClientCache.js"
@@ -26,6 +27,7 @@ import type { ClientSubscription } from "./ClientSubscription.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
 import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
+import { DecoderConflict } from "./ResourceDecoder.js"
 import * as Validation from "./Validation.js"
 
 /**
@@ -189,8 +191,7 @@ export type ViolationReason = "TypeNotAskedFor" | "NonceMissing" | "VersionMissi
 /** Milliseconds after a request during which a response may have crossed it. */
 const crossing = 15_000
 
-const INVALID_ARGUMENT = 3
-const RESOURCE_EXHAUSTED = 8
+const { FAILED_PRECONDITION, INVALID_ARGUMENT, RESOURCE_EXHAUSTED } = StatusCode.codes
 
 /**
  * A client that watches nothing: it connects to nobody.
@@ -214,13 +215,16 @@ export const make = (options: Pick<Options, "servers" | "decoders"> & Partial<Op
 })
 
 /**
- * The client with one more type that can be watched; a decoder that it has for that type is exchanged.
+ * The client with one more type that can be watched. Left: it has another decoder for that type.
  *
  * @since 0.1.0
  */
-export const withDecoder = (self: Client, decoder: ResourceDecoder): Client => {
-  const others = self.options.decoders.filter(({ typeUrl }) => typeUrl !== decoder.typeUrl)
-  return { ...self, options: { ...self.options, decoders: [...others, decoder] } }
+export const withDecoder = (self: Client, decoder: ResourceDecoder): Either.Either<Client, DecoderConflict> => {
+  const { decoders } = self.options
+  const known = decoders.find(({ typeUrl }) => typeUrl === decoder.typeUrl)
+  if (known === decoder) return Either.right(self)
+  if (known !== undefined) return Either.left(new DecoderConflict({ typeUrl: decoder.typeUrl }))
+  return Either.right({ ...self, options: { ...self.options, decoders: [...decoders, decoder] } })
 }
 
 /**
@@ -419,6 +423,9 @@ class StepDraft {
     const scopeName = this.scopeOf(Authority.ofName(name), typeUrl)
     if (scopeName === undefined) {
       return refuse(INVALID_ARGUMENT, `the authority of ${name} is not one of those in the bootstrap`)
+    }
+    if (this.scopes.get(scopeName)?.servers.length === 0) {
+      return refuse(FAILED_PRECONDITION, `${name} cannot be watched: the bootstrap names no server`)
     }
     this.reviveOrDrop(scopeName, typeUrl, name)
     const before = ClientCache.get(this.cache, typeUrl, name)

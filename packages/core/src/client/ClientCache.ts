@@ -13,6 +13,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
+import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { InUse, Placed, Validation, View } from "./Validation.js"
 import * as Validations from "./Validation.js"
@@ -143,9 +144,7 @@ type Step = readonly [ClientCache, ReadonlyArray<Notice>]
 const never = Number.POSITIVE_INFINITY
 /** Names of a type that linger at most: those of a client that asks for ever new ones are not all kept. */
 const maxRetained = 10_000
-const NOT_FOUND = 5
-const PERMISSION_DENIED = 7
-const UNAVAILABLE = 14
+const { INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE } = StatusCode.codes
 
 /**
  * The version of what a client holds under a wildcard and cannot vouch for, because it came from another server or there
@@ -674,7 +673,7 @@ export const apply = (
     // Of what was never there and nobody named, nothing is kept: that it was told is not known otherwise.
     if (known === undefined && policy.isRepeat) continue
     const entry = known ?? requested
-    changes.fail(name, entry, "Nacked", { error: { code: 3, message: reason }, version, at: now }, drop)
+    changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)
   }
   for (const name of validation.removed) {
     const entry = changes.get(name)

@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as HashSet from "effect/HashSet"
+import * as StatusCode from "../protocol/StatusCode.js"
 import * as Backoff from "./Backoff.js"
 import type { ClientSubscription } from "./ClientSubscription.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
@@ -114,7 +115,7 @@ export type Output =
 
 const never = Number.POSITIVE_INFINITY
 const none: ReadonlyArray<Output> = []
-const closed: ErrorDetail = { code: 0, message: "" }
+const closed: ErrorDetail = { code: StatusCode.codes.OK, message: "" }
 
 /**
  * Nothing is wanted of the server yet.

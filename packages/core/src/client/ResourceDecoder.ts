@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Data from "effect/Data"
 import type * as Either from "effect/Either"
 
 /**
@@ -36,3 +37,17 @@ export const make = <A>(
   nameOf: ResourceType.nameOfBytes,
   ...options
 })
+
+/**
+ * A type is watched with another decoder already: what that one decoded would be taken for what this one decodes. Make one
+ * decoder for each type and keep it.
+ *
+ * @since 0.1.0
+ */
+export class DecoderConflict extends Data.TaggedError("DecoderConflict")<{
+  readonly typeUrl: string
+}> {
+  override get message(): string {
+    return `${this.typeUrl} is watched with another decoder already; make one decoder of the type and keep it`
+  }
+}

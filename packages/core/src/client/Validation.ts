@@ -10,6 +10,7 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
+import * as StatusCode from "../protocol/StatusCode.js"
 import type { ClientResponse, ReceivedResource, ResourceError } from "../wire/ClientResponse.js"
 import * as ClientResponses from "../wire/ClientResponse.js"
 import type { ErrorDetail } from "../wire/Request.js"
@@ -136,8 +137,7 @@ export interface Validation {
   readonly problems: ReadonlyArray<string>
 }
 
-const INVALID_ARGUMENT = 3
-const NOT_FOUND = 5
+const { INVALID_ARGUMENT, NOT_FOUND } = StatusCode.codes
 
 /** Bytes of one resource's reason, so that a long one does not hide the other resources. */
 const maxReason = 1_024

@@ -1,9 +1,10 @@
 /**
  * A client against two servers of this package, which have resources of their own; it falls back to the second one.
  * Messages go through their bytes and are delivered in order, but when is the script's choice. While it runs, every
- * watcher must have been told what the client holds; at its end, when all is quiet, what the first server has.
+ * watcher must have been told what the client holds, and no response is answered, nor the next one read, before its
+ * watchers took it or their time was over; at its end, when all is quiet, watchers know what the first server has.
  */
-import * as Client from "@effect-xds/core/client/Client"
+import * as FlowControl from "@effect-xds/core/client/FlowControl"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as Request from "@effect-xds/core/wire/Request"
@@ -27,6 +28,10 @@ export type Operation =
   | { readonly _tag: "Remove"; readonly on: Id; readonly typeUrl: string; readonly name: string }
   /** A server cannot give a resource any more, or with `*` the type, and says so with its next response. */
   | { readonly _tag: "Fail"; readonly on: Id; readonly typeUrl: string; readonly name: string; readonly code: number }
+  /** One of those that watch does not come back any more for what it is told, until `Take`. */
+  | { readonly _tag: "Slow"; readonly index: number }
+  /** All come back. */
+  | { readonly _tag: "Take" }
   /** Messages of one direction arrive. */
   | { readonly _tag: "Deliver"; readonly to: "client" | "server"; readonly count: number }
   | { readonly _tag: "Wait"; readonly milliseconds: number }
@@ -78,6 +83,8 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
         count: fc.integer({ min: 1, max: 4 })
       })
     },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Slow" as const), index: fc.nat(50) }) },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Take" as const) }) },
     { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Wait" as const), milliseconds: fc.nat(20_000) }) },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Disconnect" as const) }) },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Outage" as const), isOver: fc.boolean() }) }
@@ -86,6 +93,8 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
 )
 
 const CONTENT = 1000
+
+const watcherTimeout = 10_000
 
 const contentOf = (bytes: Uint8Array): string => {
   let content = ""
@@ -112,6 +121,8 @@ interface Watcher {
   readonly name: string
   /** By name: what it was told to use. */
   readonly view: Map<string, unknown>
+  /** Whether it leaves what it is told. */
+  isSlow: boolean
 }
 
 /** Runs a script; the problems found. */
@@ -122,13 +133,14 @@ export const run = (
 ): ReadonlyArray<string> => {
   const problems: Array<string> = []
   const watchers = new Map<number, Watcher>()
-  let client = Client.make({
+  let client = FlowControl.make({
     servers: [
       { id: "p", protocol, isAggregated, failOnDataErrors: true },
       { id: "f", protocol, isAggregated, failOnDataErrors: true }
     ],
     decoders,
-    node: Uint8Array.of(1)
+    node: Uint8Array.of(1),
+    watcherTimeout
   })
   const groups = { p: ResourceGroup.empty, f: ResourceGroup.empty }
   /** What a server cannot give: code by type and name. */
@@ -149,6 +161,10 @@ export const run = (
     server: ServerStream.ServerStream
     toServer: Array<Uint8Array>
     toClient: Array<Uint8Array>
+    /** Whether the client reads. */
+    isRead: boolean
+    /** The response that was read last, and who is at work on it until when. */
+    last: { readonly nonce: string; readonly watchers: Set<number>; readonly until: number } | undefined
   }
   const connections = new Map<string, Connection>()
 
@@ -186,7 +202,7 @@ export const run = (
 
   const check = (): void => {
     const held = new Map<string, unknown>()
-    for (const each of Client.dump(client)) {
+    for (const each of FlowControl.dump(client)) {
       if (each.held !== undefined) held.set(`${each.typeUrl} ${each.name}`, each.held.value)
     }
     for (const [id, watcher] of watchers) {
@@ -198,13 +214,28 @@ export const run = (
     }
   }
 
-  const step = (input: Client.Input): void => {
-    const [next, outputs] = Client.step(client, input, now)
+  /** A watcher is done with what it was told. */
+  const take = (watcher: number): void => {
+    for (const { last } of connections.values()) last?.watchers.delete(watcher)
+  }
+
+  /** A response is not answered before it was taken. */
+  const answered = (stream: string, nonce: string): void => {
+    const last = connections.get(stream)?.last
+    if (last === undefined || nonce !== last.nonce || now >= last.until || last.watchers.size === 0) return
+    problems.push(`response ${nonce} is answered before watchers ${Array.from(last.watchers).join(" ")} took it`)
+  }
+
+  const step = (input: FlowControl.Input): void => {
+    if (input._tag === "Taken" || input._tag === "Unwatch") take(input.watcher)
+    const [next, outputs] = FlowControl.step(client, input, now)
     client = next
+    const told = new Set<number>()
     for (const output of outputs) {
       switch (output._tag) {
         case "Notify":
           for (const id of output.watchers) {
+            told.add(id)
             const view = watchers.get(id)?.view
             if (view === undefined) problems.push(`watcher ${id} is told though it left`)
             if (output.result._tag === "Updated") view?.set(output.name, output.result.value)
@@ -218,7 +249,15 @@ export const run = (
             break
           }
           const server = ServerStream.make({ protocol, typeUrl: output.typeUrl, makeBeforeBreak: false })
-          const connection: Connection = { id, said: new Set(), server, toServer: [], toClient: [] }
+          const connection: Connection = {
+            id,
+            said: new Set(),
+            server,
+            toServer: [],
+            toClient: [],
+            isRead: true,
+            last: undefined
+          }
           connections.set(output.stream, connection)
           serve(connection, { _tag: "Changed", group: groups[id] })
           serve(connection, { _tag: "Writable" })
@@ -229,17 +268,38 @@ export const run = (
           connections.delete(output.stream)
           break
         case "Send":
+          answered(output.stream, output.request.responseNonce)
           connections.get(output.stream)?.toServer.push(ClientRequest.encode(output.request))
           step({ _tag: "Written", stream: output.stream })
           break
-        case "Received":
-          step({ _tag: "Processed", stream: output.stream, typeUrl: output.typeUrl, nonce: output.nonce })
+        case "Received": {
+          const connection = connections.get(output.stream)
+          if (connection === undefined) break
+          connection.last = { nonce: output.nonce, watchers: new Set(told), until: now + watcherTimeout }
           break
+        }
+        case "Read": {
+          const connection = connections.get(output.stream)
+          if (connection === undefined || connection.isRead) problems.push(`${output.stream} is read twice`)
+          else if (connection.last !== undefined && connection.last.watchers.size > 0 && now < connection.last.until) {
+            problems.push(`${output.stream} is read before watchers took the last response`)
+          } else connection.isRead = true
+          break
+        }
         case "Violation":
           problems.push(`violation: ${output.message}`)
           break
         default:
       }
+    }
+    for (const id of told) if (watchers.get(id)?.isSlow === false) step({ _tag: "Taken", watcher: id })
+  }
+
+  const takeAll = (): void => {
+    for (const [id, watcher] of watchers) {
+      if (!watcher.isSlow) continue
+      watcher.isSlow = false
+      step({ _tag: "Taken", watcher: id })
     }
   }
 
@@ -252,8 +312,10 @@ export const run = (
           if (bytes === undefined) break
           serve(connection, { _tag: "Request", request: Either.getOrThrow(Request.decode(protocol, bytes)) })
         } else {
+          if (!connection.isRead) break
           const bytes = connection.toClient.shift()
           if (bytes === undefined) break
+          connection.isRead = false
           const response = Either.getOrThrow(ClientResponse.decode(protocol, bytes))
           step({ _tag: "Response", stream, response })
         }
@@ -267,7 +329,7 @@ export const run = (
     const end = now + milliseconds
     for (let turns = 0; turns < 1_000; turns++) {
       const at = Math.min(
-        Client.deadline(client),
+        FlowControl.deadline(client),
         ...Array.from(connections.values(), ({ server }) => ServerStream.deadline(server))
       )
       if (at > end) break
@@ -310,6 +372,7 @@ export const run = (
   }
 
   const settle = () => {
+    takeAll()
     for (let turns = 0; deliver("server", 1) || deliver("client", 1); turns++) {
       if (turns > 500) return void problems.push("it never becomes quiet")
     }
@@ -322,7 +385,7 @@ export const run = (
         // A response that was under way when the last `*` was given up cannot be told from one to the next `*`.
         if (protocol === "Incremental" && name === "*") settle()
         const watcher = nextWatcher++
-        watchers.set(watcher, { typeUrl, name, view: new Map() })
+        watchers.set(watcher, { typeUrl, name, view: new Map(), isSlow: false })
         return step({ _tag: "Watch", watcher, typeUrl, name })
       }
       case "Unwatch": {
@@ -331,6 +394,13 @@ export const run = (
         watchers.delete(watcher)
         return step({ _tag: "Unwatch", watcher })
       }
+      case "Slow": {
+        const watcher = Array.from(watchers.values())[operation.index]
+        if (watcher !== undefined) watcher.isSlow = true
+        return
+      }
+      case "Take":
+        return takeAll()
       case "Put":
         return put(operation.on, operation.typeUrl, operation.name, operation.content)
       case "Remove":

@@ -331,7 +331,7 @@ interface RunningClient {
   readonly typeOf: (typeUrl: string) => WatchableType.WatchableType<string>
   /** What it watches, or will watch when it is up again. */
   readonly watched: Map<string, { readonly typeUrl: string; readonly name: string }>
-  readonly watches: Map<string, Fiber.Fiber<void>>
+  readonly watches: Map<string, Fiber.Fiber<void, XdsClient.DecoderConflict>>
   readonly told: Map<string, Told>
 }
 

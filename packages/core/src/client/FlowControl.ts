@@ -1,0 +1,236 @@
+/**
+ * A client with flow control: a response is answered, and the next one of its stream read, when its watchers are done with
+ * it. Whoever drives it holds sockets and watchers, and decides nothing.
+ *
+ * A watcher is done with a response when it comes back for more, or when its watch ends. One that does not come back
+ * delays a stream by {@link Options.watcherTimeout} at most.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "ACK/NACK and resource type instance version"
+ * @since 0.1.0
+ */
+import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import * as Client from "./Client.js"
+import type { DecoderConflict, ResourceDecoder } from "./ResourceDecoder.js"
+
+/**
+ * The options of the client, and how long it waits for watchers.
+ *
+ * @since 0.1.0
+ */
+export interface Options extends Client.Options {
+  /** Milliseconds that watchers have for one response. Default: 10 000. */
+  readonly watcherTimeout: number
+}
+
+/**
+ * A response that is not answered yet, because watchers are at work on it.
+ *
+ * @since 0.1.0
+ */
+export interface Delivery {
+  readonly stream: string
+  readonly typeUrl: string
+  readonly nonce: string
+  /** Watchers that were told of it and did not come back. */
+  readonly watchers: HashSet.HashSet<number>
+  /** When it is answered without them, in milliseconds. */
+  readonly until: number
+}
+
+/**
+ * The state. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ *
+ * @since 0.1.0
+ */
+export interface FlowControl {
+  readonly client: Client.Client
+  readonly watcherTimeout: number
+  /** At most one of each type on a stream. */
+  readonly deliveries: ReadonlyArray<Delivery>
+}
+
+/**
+ * What happens. Instead of `Processed`, which is found here, watchers come back.
+ *
+ * @since 0.1.0
+ */
+export type Input =
+  | Exclude<Client.Input, { readonly _tag: "Processed" }>
+  /** A watcher is done with all that it was told, and waits for more. */
+  | { readonly _tag: "Taken"; readonly watcher: number }
+
+/**
+ * What is to be done, or known.
+ *
+ * @since 0.1.0
+ */
+export type Output =
+  | Client.Output
+  /** The next response of the stream may be read. A stream begins with credit for its first one. */
+  | { readonly _tag: "Read"; readonly stream: string }
+  /** A response is answered although watchers did not come back in time. */
+  | {
+      readonly _tag: "Stuck"
+      readonly stream: string
+      readonly typeUrl: string
+      /** What they watch: a name each. */
+      readonly names: ReadonlyArray<string>
+    }
+
+type Step = readonly [FlowControl, ReadonlyArray<Output>]
+
+const nothing: ReadonlyArray<Output> = []
+
+/**
+ * A client that watches nothing.
+ *
+ * @since 0.1.0
+ */
+export const make = ({
+  watcherTimeout = 10_000,
+  ...options
+}: Pick<Options, "servers"> & Partial<Options>): FlowControl => ({
+  client: Client.make({ decoders: [], ...options }),
+  watcherTimeout,
+  deliveries: []
+})
+
+/**
+ * The client with one more type that can be watched. Left: it has another decoder for that type.
+ *
+ * @since 0.1.0
+ */
+export const withDecoder = (self: FlowControl, decoder: ResourceDecoder): Either.Either<FlowControl, DecoderConflict> =>
+  Either.map(Client.withDecoder(self.client, decoder), (client) =>
+    client === self.client ? self : { ...self, client }
+  )
+
+/**
+ * When a `Deadline` input is due, in milliseconds; Infinity if never. There may be nothing to do then.
+ *
+ * @since 0.1.0
+ */
+export const deadline = (self: FlowControl): number => {
+  let at = Client.deadline(self.client)
+  for (const { until } of self.deliveries) at = Math.min(at, until)
+  return at
+}
+
+/**
+ * Every resource that is watched or that a wildcard brought.
+ *
+ * @since 0.1.0
+ */
+export const dump = (self: FlowControl): ReadonlyArray<Client.ResourceStatus> => Client.dump(self.client)
+
+/**
+ * Takes one input. Total, like {@link Client.step}.
+ *
+ * @param now milliseconds, never less than in the step before
+ * @since 0.1.0
+ */
+export const step = (self: FlowControl, input: Input, now: number): Step => {
+  switch (input._tag) {
+    case "Taken":
+      return take(self, input.watcher, now)
+    case "Unwatch":
+      // What was told is answered as it was asked for; then the name is given up.
+      return then(take(self, input.watcher, now), (next) => pass(next, input, now))
+    case "Deadline":
+      return then(giveUp(self, now), (next) => pass(next, input, now))
+    case "Response":
+      return deliver(self, input, now)
+    case "Ended": {
+      const deliveries = without(self.deliveries, input.stream)
+      return pass(deliveries === self.deliveries ? self : { ...self, deliveries }, input, now)
+    }
+    default:
+      return pass(self, input, now)
+  }
+}
+
+const then = ([self, outputs]: Step, next: (self: FlowControl) => Step): Step => {
+  const [after, more] = next(self)
+  return outputs.length === 0 ? [after, more] : [after, [...outputs, ...more]]
+}
+
+/** A step of the client. */
+const pass = (self: FlowControl, input: Client.Input, now: number): Step => {
+  const [client, outputs] = Client.step(self.client, input, now)
+  let { deliveries } = self
+  for (const output of outputs) if (output._tag === "Close") deliveries = without(deliveries, output.stream)
+  return [{ ...self, client, deliveries }, outputs]
+}
+
+const without = (deliveries: ReadonlyArray<Delivery>, stream: string): ReadonlyArray<Delivery> =>
+  deliveries.some((each) => each.stream === stream) ? deliveries.filter((each) => each.stream !== stream) : deliveries
+
+/** A response: it is answered at once if no watcher was told of it. */
+const deliver = (self: FlowControl, input: Client.Input & { readonly _tag: "Response" }, now: number): Step => {
+  const [next, outputs] = pass(self, input, now)
+  const told = new Set<number>()
+  let received: (Client.Output & { readonly _tag: "Received" }) | undefined
+  let isClosed = false
+  for (const output of outputs) {
+    if (output._tag === "Notify") for (const watcher of output.watchers) told.add(watcher)
+    else if (output._tag === "Received") received = output
+    else if (output._tag === "Close") isClosed ||= output.stream === input.stream
+  }
+  if (isClosed) return [next, outputs]
+  // ★ What is not answered, since it was not asked for, must not keep the next one from being read.
+  if (received === undefined) return [next, [...outputs, { _tag: "Read", stream: input.stream }]]
+  const { nonce, stream, typeUrl } = received
+  const isSame = (each: Delivery) => each.stream === stream && each.typeUrl === typeUrl
+  // Only a server that is not waited for sends another one before: the answer to that answers both.
+  const before = self.deliveries.find(isSame)
+  if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)
+  const until = before?.until ?? now + self.watcherTimeout
+  const delivery: Delivery = { stream, typeUrl, nonce, watchers: HashSet.fromIterable(told), until }
+  const deliveries = [...next.deliveries.filter((each) => !isSame(each)), delivery]
+  return then([{ ...next, deliveries }, outputs], (after) => answer(after, [delivery], now))
+}
+
+/** A watcher is done with what it was told. */
+const take = (self: FlowControl, watcher: number, now: number): Step => {
+  if (!self.deliveries.some(({ watchers }) => HashSet.has(watchers, watcher))) return [self, nothing]
+  const deliveries = self.deliveries.map((each) =>
+    HashSet.has(each.watchers, watcher) ? { ...each, watchers: HashSet.remove(each.watchers, watcher) } : each
+  )
+  return answer({ ...self, deliveries }, deliveries, now)
+}
+
+/** The time of watchers is over. */
+const giveUp = (self: FlowControl, now: number): Step => {
+  if (self.deliveries.every(({ until }) => now < until)) return [self, nothing]
+  const outputs: Array<Output> = []
+  const deliveries = self.deliveries.map((each) => {
+    if (now < each.until) return each
+    const names = Array.from(each.watchers, (watcher) =>
+      Option.match(HashMap.get(self.client.watches, watcher), { onNone: () => "", onSome: ({ name }) => name })
+    )
+    outputs.push({ _tag: "Stuck", stream: each.stream, typeUrl: each.typeUrl, names })
+    return { ...each, watchers: HashSet.empty<number>() }
+  })
+  return then([{ ...self, deliveries }, outputs], (next) => answer(next, deliveries, now))
+}
+
+/** Answers those of the deliveries that all watchers have taken, and reads on. */
+const answer = (self: FlowControl, deliveries: ReadonlyArray<Delivery>, now: number): Step => {
+  let result: Step = [self, nothing]
+  for (const delivery of deliveries) {
+    const { nonce, stream, typeUrl } = delivery
+    if (HashSet.size(delivery.watchers) > 0) continue
+    result = then(result, (next) => {
+      const left = next.deliveries.filter((each) => each !== delivery)
+      return pass({ ...next, deliveries: left }, { _tag: "Processed", stream, typeUrl, nonce }, now)
+    })
+    // An answer never closes a stream.
+    if (!result[0].deliveries.some((each) => each.stream === stream)) {
+      result = [result[0], [...result[1], { _tag: "Read", stream }]]
+    }
+  }
+  return result
+}
