@@ -68,7 +68,7 @@ export default defineConfig(
   },
   {
     files: ["packages/*/src/**"],
-    ignores: ["packages/testing/**", "docs/api/", "packed/"],
+    ignores: ["packages/testing/**"],
     rules: {
       "no-restricted-syntax": [
         "error",

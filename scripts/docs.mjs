@@ -55,7 +55,7 @@ const brokenLinks = (path) =>
 const pages = pagesBelow(home, 3)
 const broken = pages.flatMap(brokenLinks)
 
-const typedoc = join(home, "node_modules", "typedoc", "bin", "typedoc")
+const typedoc = fileURLToPath(import.meta.resolve("typedoc/package.json")).replace("package.json", "bin/typedoc")
 const made = spawnSync(process.execPath, [typedoc, ...(check ? ["--emit", "none"] : [])], {
   cwd: home,
   encoding: "utf8",
