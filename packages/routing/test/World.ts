@@ -6,6 +6,8 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
+import { StatefulSessionSchema } from "@effect-xds/proto/envoy/extensions/filters/http/stateful_session/v3/stateful_session"
+import { CookieBasedSessionStateSchema } from "@effect-xds/proto/envoy/extensions/http/stateful_session/cookie/v3/cookie"
 import type { HttpFilterSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import * as Assignment from "@effect-xds/routing/Assignment"
@@ -23,6 +25,26 @@ import type { RouteInit } from "./Routes.js"
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 
 type Filter = MessageInitShape<typeof HttpFilterSchema>
+
+/** Sessions by the cookie `host`. */
+export const sessions: Filter = {
+  name: "sessions",
+  configType: {
+    case: "typedConfig",
+    value: anyPack(
+      StatefulSessionSchema,
+      create(StatefulSessionSchema, {
+        sessionState: {
+          name: "cookie",
+          typedConfig: anyPack(
+            CookieBasedSessionStateSchema,
+            create(CookieBasedSessionStateSchema, { cookie: { name: "host" } })
+          )
+        }
+      })
+    )
+  }
+}
 
 /** @param filters come before the router */
 export const listenerOf = (routes: string, filters: ReadonlyArray<Filter> = []) =>
@@ -107,12 +129,46 @@ export const random = (seed: number): (() => number) => {
   }
 }
 
-/** A channel among endpoints that can be reached or not, in a time of its own. */
+/** What a world needs of time: `SimulatedTime` is such a one. */
+export interface Time {
+  /** Milliseconds. */
+  readonly now: () => number
+  /** Does something after so many milliseconds. The result takes it back. */
+  readonly schedule: (milliseconds: number, task: () => void) => () => void
+}
+
+/** Time that goes on when a test says so. */
+class OwnTime implements Time {
+  private time = 0
+  private events: Array<{ readonly at: number; readonly task: () => void }> = []
+
+  readonly now = (): number => this.time
+
+  readonly schedule = (milliseconds: number, task: () => void): (() => void) => {
+    const event = { at: this.time + milliseconds, task }
+    this.events.push(event)
+    return () => {
+      this.events = this.events.filter((each) => each !== event)
+    }
+  }
+
+  until(end: number): void {
+    for (;;) {
+      this.events.sort((a, b) => a.at - b.at)
+      const [next] = this.events
+      if (next === undefined || next.at > end) break
+      this.events.shift()
+      this.time = Math.max(this.time, next.at)
+      next.task()
+    }
+    this.time = end
+  }
+}
+
+/** A channel among endpoints that can be reached or not. */
 export class World {
   readonly counters = new CallCounters()
   channel = Channel.make("shop", "shop", 1n)
-  now = 0
-  private readonly events: Array<{ readonly at: number; readonly run: () => void }> = []
   /** Connections that the channel wants, and whether they are there. */
   readonly connections = new Map<string, "connecting" | "ready" | "failed">()
   readonly down = new Set<string>()
@@ -131,8 +187,13 @@ export class World {
     readonly callTime: () => number = () => 10,
     /** Addresses that calls may be sent to now. */
     public allowed?: (cluster: string, address: string) => boolean,
-    private readonly rings = new RingStore()
+    private readonly rings = new RingStore(),
+    private readonly time: Time = new OwnTime()
   ) {}
+
+  get now(): number {
+    return this.time.now()
+  }
 
   get waiting(): number {
     return this.ids - this.over
@@ -145,6 +206,22 @@ export class World {
     const [next, outputs] = Channel.step(this.channel, input, context, this.counters)
     this.channel = next
     for (const output of outputs) this.handle(output)
+    this.setTimer()
+  }
+
+  private due = Number.POSITIVE_INFINITY
+  private stopTimer = (): void => undefined
+
+  private setTimer(): void {
+    const due = Channel.deadline(this.channel)
+    if (due === this.due) return
+    this.stopTimer()
+    this.due = due
+    if (due === Number.POSITIVE_INFINITY) return
+    this.stopTimer = this.time.schedule(due - this.now, () => {
+      this.due = Number.POSITIVE_INFINITY
+      this.give({ _tag: "Deadline" })
+    })
   }
 
   xds(input: XdsConfig.Input): void {
@@ -165,7 +242,7 @@ export class World {
   }
 
   private after(delay: number, run: () => void): void {
-    this.events.push({ at: this.now + delay, run })
+    this.time.schedule(delay, run)
   }
 
   private handle(output: Channel.Output): void {
@@ -222,16 +299,7 @@ export class World {
 
   /** Time goes on until then, event by event. */
   until(end: number): void {
-    for (;;) {
-      const deadline = Channel.deadline(this.channel)
-      this.events.sort((a, b) => a.at - b.at)
-      const next = this.events[0]?.at ?? Number.POSITIVE_INFINITY
-      const at = Math.min(deadline, next)
-      if (at > end) break
-      this.now = Math.max(this.now, at)
-      if (deadline <= next) this.give({ _tag: "Deadline" })
-      else this.events.shift()?.run()
-    }
-    this.now = end
+    if (!(this.time instanceof OwnTime)) throw new Error("this world's time goes on with the clock of the test")
+    this.time.until(end)
   }
 }
