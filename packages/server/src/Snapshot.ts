@@ -1,7 +1,7 @@
 /**
  * What a user puts into a store: the resources that a group of nodes is to be served, as plain protobuf-es messages,
- * `google.protobuf.Any`s or encoded bytes. A snapshot is only a list; its resources are encoded and checked when it
- * enters a store.
+ * `google.protobuf.Any`s or encoded bytes. A snapshot is a plain object; its resources are encoded and checked when it
+ * enters a store, and messages must not be changed until then.
  *
  * @since 0.1.0
  */
@@ -111,7 +111,7 @@ const slotTypes = {
 } as const
 
 /**
- * The properties of an {@link Input} that hold resources of one type.
+ * The properties of {@link Resources} that hold resources of one type.
  *
  * @since 0.1.0
  */
@@ -140,11 +140,11 @@ export type Versions = { readonly [S in Slot]?: string | undefined } & {
 }
 
 /**
- * The resources of a group.
+ * Resources by type.
  *
  * @since 0.1.0
  */
-export interface Input {
+export interface Resources {
   /** CDS */
   readonly clusters?: Iterable<Item<Cluster>> | undefined
   /** EDS */
@@ -165,29 +165,43 @@ export interface Input {
   readonly extensionConfigs?: Iterable<Item<TypedExtensionConfig>> | undefined
   /** Resources of any type of the Envoy API, mixed. */
   readonly resources?: Iterable<Item> | undefined
-  readonly versions?: Versions | undefined
 }
 
 /**
- * Names of resources by slot, as {@link Input} holds the resources.
+ * What a group is to be served: a plain object. Its iterables are gone through once by whoever takes it.
+ *
+ * @example
+ * import { create } from "@bufbuild/protobuf"
+ * import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+ * import type { Snapshot } from "@effect-xds/server"
+ *
+ * const cluster = create(ClusterSchema, {
+ *   name: "backend",
+ *   clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS }
+ * })
+ *
+ * export const snapshot: Snapshot.Snapshot = { clusters: [cluster], versions: { clusters: "release-7" } }
+ *
+ * @since 0.1.0
+ */
+export interface Snapshot extends Resources {
+  readonly versions?: Versions | undefined
+  /**
+   * The group whose resources are seen below these, without a copy: a resource that is in both is seen as it is here, and as it is
+   * there when it is removed here. Until that group is set, the clients of this one wait. Types that have resources here are
+   * versioned by what is seen, whatever `versions` says. Default: none.
+   */
+  readonly over?: string | undefined
+}
+
+/**
+ * Names of resources by slot, as {@link Resources} holds the resources.
  *
  * @since 0.1.0
  */
 export type Names = { readonly [S in Slot]?: Iterable<string> | undefined } & {
   /** Resources of any type, mixed. */
   readonly resources?: Iterable<ResourceGroup.ResourceKey> | undefined
-}
-
-/**
- * What a group is to be served.
- *
- * @since 0.1.0
- */
-export interface Snapshot {
-  /** Each with the type its slot wants, if it has one. */
-  readonly entries: ReadonlyArray<Entry & { readonly expected: ResourceType.ResourceType | undefined }>
-  /** By type URL. */
-  readonly versions: Readonly<Record<string, string>>
 }
 
 /**
@@ -218,11 +232,16 @@ export class SnapshotError extends Data.TaggedError("SnapshotError")<{
   }
 }
 
+/** A resource with the type its slot wants, if it has one. */
+interface Slotted extends Entry {
+  readonly expected: ResourceType.ResourceType | undefined
+}
+
 const isEntry = (item: Item): item is Entry => "_tag" in item
 
 const noOptions: ResourceOptions = {}
 
-const entryOf = (item: Item, expected: ResourceType.ResourceType | undefined): Snapshot["entries"][number] =>
+const entryOf = (item: Item, expected: ResourceType.ResourceType | undefined): Slotted =>
   isEntry(item)
     ? { _tag: "Entry", source: item.source, options: item.options, expected }
     : { _tag: "Entry", source: item, options: noOptions, expected }
@@ -239,8 +258,6 @@ const typeUrlOfSlot = (key: string): string =>
   key === "extensionConfigs"
     ? slotTypes[key].typeUrl
     : key
-
-const noVersions: Readonly<Record<string, string>> = {}
 
 /**
  * Version labels by type URL.
@@ -268,30 +285,13 @@ export const keys = (names: Names): ReadonlyArray<ResourceGroup.ResourceKey> => 
   return found
 }
 
-/**
- * A snapshot. Nothing is checked or encoded yet; messages must not be changed until the store has taken it.
- *
- * @example
- * import { create } from "@bufbuild/protobuf"
- * import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
- * import { Snapshot } from "@effect-xds/server"
- *
- * const cluster = create(ClusterSchema, {
- *   name: "backend",
- *   clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS }
- * })
- *
- * const snapshot = Snapshot.make({ clusters: [cluster], versions: { clusters: "release-7" } })
- *
- * @since 0.1.0
- */
-export const make = (input: Input): Snapshot => {
-  const entries: Array<Snapshot["entries"][number]> = []
+const entriesOf = (resources: Resources): ReadonlyArray<Slotted> => {
+  const entries: Array<Slotted> = []
   for (const slot of slots) {
-    for (const item of input[slot] ?? []) entries.push(entryOf(item, slotTypes[slot]))
+    for (const item of resources[slot] ?? []) entries.push(entryOf(item, slotTypes[slot]))
   }
-  for (const item of input.resources ?? []) entries.push(entryOf(item, undefined))
-  return { entries, versions: input.versions === undefined ? noVersions : versionsByTypeUrl(input.versions) }
+  for (const item of resources.resources ?? []) entries.push(entryOf(item, undefined))
+  return entries
 }
 
 /**
@@ -304,7 +304,7 @@ export const make = (input: Input): Snapshot => {
  *
  * const assignment = create(ClusterLoadAssignmentSchema, { clusterName: "backend" })
  *
- * const snapshot = Snapshot.make({ endpoints: [Snapshot.resource(assignment, { ttl: "30 seconds" })] })
+ * const snapshot = { endpoints: [Snapshot.resource(assignment, { ttl: "30 seconds" })] }
  *
  * @since 0.1.0
  */
@@ -394,9 +394,9 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
 const schemas = new Map<string, DescMessage>()
 
 /** Loads what is missing; `undefined` if nothing is, which is so for all but the first resources of a type. */
-const loadSchemas = (snapshot: Snapshot): Effect.Effect<void> | undefined => {
+const loadSchemas = (entries: ReadonlyArray<Slotted>): Effect.Effect<void> | undefined => {
   let missing: Set<string> | undefined
-  for (const { source } of snapshot.entries) {
+  for (const { source } of entries) {
     const typeUrl = typeUrlOf(source)
     if (!schemas.has(typeUrl)) (missing ??= new Set()).add(typeUrl)
   }
@@ -426,7 +426,7 @@ const sha256 = (bytes: Uint8Array): string => hash("sha256", bytes)
 
 /** The error is a value here: this runs for every resource of every snapshot. */
 const encodeEntry = (
-  entry: Snapshot["entries"][number],
+  entry: Slotted,
   held: ResourceGroup.ResourceGroup
 ): Resource.Resource | SnapshotError => {
   const { expected, options, source } = entry
@@ -508,14 +508,15 @@ const encodeSource = (
  * @since 0.1.0
  */
 export const encode = (
-  self: Snapshot,
+  self: Resources,
   held: ResourceGroup.ResourceGroup = ResourceGroup.empty
 ): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> =>
   Effect.flatMap(EventLoop, (loop) => {
+    const entries = entriesOf(self)
     const resources: Array<Resource.Resource> = []
     const go = (): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> => {
       const slice = Slice.slice(loop)
-      for (let entry = self.entries[resources.length]; entry !== undefined; entry = self.entries[resources.length]) {
+      for (let entry = entries[resources.length]; entry !== undefined; entry = entries[resources.length]) {
         const resource = encodeEntry(entry, held)
         if (resource instanceof SnapshotError) return Exit.fail(resource)
         resources.push(resource)
@@ -523,7 +524,7 @@ export const encode = (
       }
       return Exit.succeed(resources)
     }
-    const loading = loadSchemas(self)
+    const loading = loadSchemas(entries)
     return loading === undefined ? go() : Effect.flatMap(loading, go)
   })
 
@@ -547,12 +548,13 @@ export interface DanglingReference {
  *
  * @since 0.1.0
  */
-export const check = (self: Snapshot): Effect.Effect<ReadonlyArray<DanglingReference>> =>
+export const check = (self: Resources): Effect.Effect<ReadonlyArray<DanglingReference>> =>
   Effect.gen(function* () {
-    yield* loadSchemas(self) ?? Effect.void
+    const entries = entriesOf(self)
+    yield* loadSchemas(entries) ?? Effect.void
     const present = new Set<string>()
     const messages: Array<References.Named> = []
-    for (const entry of self.entries) {
+    for (const entry of entries) {
       const typeUrl = typeUrlOf(entry.source)
       const name = Either.getOrUndefined(resolveName(entry, typeUrl))
       if (name === undefined) continue

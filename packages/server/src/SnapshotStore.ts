@@ -1,29 +1,27 @@
 /**
- * What every group of nodes is served. A store keeps one {@link ResourceGroup.ResourceGroup} per group and tells
- * servers when one changes. The one in memory is enough for most control planes; the interface can be implemented over
- * something else.
+ * What every group of nodes is served. Programs write to a store; servers read it by its port, `GroupSource`. The one in
+ * memory is enough for most control planes; others keep the groups in something that outlives the process.
  *
  * @since 0.1.0
  */
 import type { Resource } from "@effect-xds/core/resource/Resource"
-import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
+import type * as EventLoops from "@effect-xds/transport/EventLoop"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
-import * as Cause from "effect/Cause"
-import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Runtime from "effect/Runtime"
-import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
+import { GroupSource } from "./GroupSource.js"
+import type * as GroupSources from "./GroupSource.js"
+import * as HeldGroups from "./HeldGroups.js"
 import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
+import * as StoreError from "./StoreError.js"
 
 /**
  * A change of a group in one step: every client sees all of it or nothing. A resource that is both put in and removed
@@ -32,8 +30,8 @@ import * as Snapshot from "./Snapshot.js"
  * @since 0.1.0
  */
 export interface Change {
-  /** Put in or replaced, with its version labels. */
-  readonly upsert?: Snapshot.Snapshot | undefined
+  /** Put in or replaced. */
+  readonly upsert?: Snapshot.Resources | undefined
   /** Taken out. Names that are not there are passed over. */
   readonly remove?: Snapshot.Names | undefined
   /** Labels for whole types. A type that changes without one is labelled by its content. */
@@ -41,97 +39,55 @@ export interface Change {
 }
 
 /**
- * A group as it is now.
+ * What a write may depend on.
  *
  * @since 0.1.0
  */
-export interface GroupChange {
-  readonly group: string
-  /** `None`: the group was cleared. */
-  readonly resources: Option.Option<ResourceGroup.ResourceGroup>
+export interface WriteOptions {
+  /**
+   * Compare and set: the `revision` that the group must be at, as `get` gave it; 0: it must not be set. Otherwise the write fails
+   * with `Conflict` and changes nothing. Default: whatever it is at.
+   */
+  readonly ifRevision?: number | undefined
 }
 
 /**
- * A bound of the store was reached. The group is as it was.
+ * A store of snapshots, as programs write to it.
  *
- * @since 0.1.0
- */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
-  readonly limit: "maxGroups" | "maxResourcesPerGroup"
-  readonly group: string
-  /** What it would have become. */
-  readonly size: number
-  readonly maximum: number
-}> {
-  override get message(): string {
-    const what = this.limit === "maxGroups" ? "groups in the store" : "resources in the group"
-    return (
-      `group ${JSON.stringify(this.group)}: ${this.size} ${what}, the limit is ${this.maximum}; ` +
-      (this.limit === "maxGroups" ? "clear groups that have no clients" : "split the group")
-    )
-  }
-}
-
-/**
- * An update of a group that was never set. To apply it would serve clients a part of their configuration, and they
- * would delete the rest.
- *
- * @since 0.1.0
- */
-export class GroupNotSet extends Data.TaggedError("GroupNotSet")<{ readonly group: string }> {
-  override get message(): string {
-    return (
-      `group ${JSON.stringify(this.group)} was never set: clients would delete what the update does not name; ` +
-      `set the whole group first, with Snapshot.make({}) if it begins empty`
-    )
-  }
-}
-
-/**
- * Why a store refused a set or update. The group is as it was.
- *
- * @since 0.1.0
- */
-export type SetError = Snapshot.SnapshotError | ResourceGroup.ChangeError | LimitExceeded
-
-/**
- * A store of snapshots.
- *
- * Whoever implements it over something else keeps these promises: `set` and `update` of one group take effect in the
- * order they were called, each in one step; a refused one changes nothing; a change goes through
- * `ResourceGroup.replace` or `ResourceGroup.update` on what is held, so that clients are sent only what is different;
- * listeners are called synchronously, after `unsafeGet` gives the new state.
+ * Every store keeps these promises, and `StoreConformance` of `@effect-xds/testing` checks them: `set`, `update` and `clear` of
+ * one group take effect in the order they were called, each in one step; a refused or interrupted one changes nothing; the call
+ * returns when the servers of this process have the change, for the group and for those that are over it.
  *
  * @since 0.1.0
  */
 export interface Service {
-  /** Makes a group hold exactly this. The first time it answers every client that waits for the group. */
-  readonly set: (group: string, snapshot: Snapshot.Snapshot) => Effect.Effect<ResourceGroup.ResourceGroup, SetError>
-  /** Changes a part of a group. Costs as much as the change, not as the group. */
-  readonly update: (group: string, change: Change) => Effect.Effect<ResourceGroup.ResourceGroup, SetError | GroupNotSet>
-  /** What a group holds: list it with `ResourceGroup.all`. `None`: it was never set, or it was cleared. */
-  readonly get: (group: string) => Effect.Effect<Option.Option<ResourceGroup.ResourceGroup>>
+  /**
+   * Makes a group hold exactly this, over the group that the snapshot names, if any. The first time it answers every client
+   * that waits for the group.
+   */
+  readonly set: (
+    group: string,
+    snapshot: Snapshot.Snapshot,
+    options?: WriteOptions
+  ) => Effect.Effect<HeldGroups.Stored, StoreError.SetError>
+  /** Changes a part of what a group holds. Costs as much as the change, not as the group. */
+  readonly update: (
+    group: string,
+    change: Change,
+    options?: WriteOptions
+  ) => Effect.Effect<HeldGroups.Stored, StoreError.UpdateError>
   /** Makes a group as if it was never set. Connected clients keep what they have and are sent nothing. */
-  readonly clear: (group: string) => Effect.Effect<void>
+  readonly clear: (group: string, options?: WriteOptions) => Effect.Effect<void, StoreError.ClearError>
+  /** What a group holds. `None`: it was never set, or it was cleared. */
+  readonly get: (group: string) => Effect.Effect<Option.Option<HeldGroups.Stored>>
   /** The names of the groups that are set. */
   readonly groups: Effect.Effect<ReadonlyArray<string>>
   /**
-   * Every group that is set, then every one that changes, always as it is when it is taken: a slow subscriber misses
+   * Every group that is served, then every one that changes, always as it is when it is taken: a slow subscriber misses
    * states in between, and holds one element per group, not a queue.
    */
-  readonly changes: Stream.Stream<GroupChange>
-  /** What a group holds, at once. For servers. */
-  readonly unsafeGet: (group: string) => ResourceGroup.ResourceGroup | undefined
-  /** Calls a function for every change, at once, until the scope closes. It must not throw. For servers. */
-  readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
+  readonly changes: Stream.Stream<HeldGroups.GroupChange>
 }
-
-/**
- * Hears of changes. `undefined`: the group was cleared.
- *
- * @since 0.1.0
- */
-export type Listener = (group: string, resources: ResourceGroup.ResourceGroup | undefined) => void
 
 /**
  * The tag of the store.
@@ -148,12 +104,14 @@ export class SnapshotStore extends Context.Tag("@effect-xds/server/SnapshotStore
 export interface Options {
   /** Default: 100 000. */
   readonly maxGroups?: number | undefined
-  /** Resources of all types together. Default: 1 000 000. */
+  /** Resources of all types that are put into a group, together. Default: 1 000 000. */
   readonly maxResourcesPerGroup?: number | undefined
 }
 
 /** One call of set, update or clear, in the order of the calls. */
 interface Turn {
+  /** The group has changed; it is over when those over the group have it. */
+  isApplied: boolean
   /** Goes on when it is the first; `undefined`: it does not wait. */
   begin: (() => void) | undefined
 }
@@ -164,48 +122,42 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
   return size
 }
 
-/** What is different, which listeners ask for: where that takes long it is found in steps, before they do. */
-const findDifferences = function* (
-  before: ResourceGroup.ResourceGroup,
-  next: ResourceGroup.ResourceGroup
-): Steps.Steps<void> {
-  for (const [typeUrl, set] of next.sets) {
-    const { cursor } = ResourceGroup.set(before, typeUrl)
-    if (!Difference.isNear(set, cursor)) yield* Difference.inSteps(set, cursor)
-  }
+const noOptions: WriteOptions = {}
+
+/** What is to become of a group. */
+interface Next {
+  readonly own: ResourceGroup.ResourceGroup
+  readonly over: string | undefined
 }
 
-/** Sets that did not change are the same objects. */
-const isSame = (before: ResourceGroup.ResourceGroup, next: ResourceGroup.ResourceGroup): boolean => {
-  if (before === next) return true
-  for (const [typeUrl, set] of next.sets) if (ResourceGroup.set(before, typeUrl) !== set) return false
-  return true
+/** What came of a change, and what is left to do until those over the group have it, too. */
+interface Changed<A> {
+  readonly result: () => A
+  readonly rest: Steps.Steps<object> | undefined
+}
+
+type Applied<A, E> = Either.Either<Changed<A>, E>
+
+/** Does what is left in slices, whatever becomes of who asked for it. `true`: it was done at once. */
+const finish = (loop: EventLoops.Service, rest: Steps.Steps<object>, onEnd: () => void): boolean => {
+  if (Slice.some(loop, rest) !== undefined) return true
+  loop.later(() => {
+    if (finish(loop, rest, onEnd)) onEnd()
+  })
+  return false
 }
 
 /**
- * A store in memory.
+ * A store in memory: what programs write to, and the port for servers.
  *
  * @since 0.1.0
  */
-export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
-  Effect.map(Effect.runtime(), (runtime) => {
+export const makeMemory = (options: Options = {}): Effect.Effect<Service & GroupSources.Service> =>
+  Effect.map(HeldGroups.make, (held) => {
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
-    const held = new Map<string, ResourceGroup.ResourceGroup>()
-    const listeners = new Set<Listener>()
     const turns = new Map<string, Array<Turn>>()
-
-    const tell: Listener = (group, next) => {
-      for (const listener of listeners) {
-        try {
-          listener(group, next)
-        } catch (cause) {
-          // The state is set, and the others are to know it.
-          const message = `a listener of the SnapshotStore failed at a change of group ${JSON.stringify(group)}`
-          Runtime.runFork(runtime)(Effect.logError(message, Cause.die(cause)))
-        }
-      }
-    }
+    let revision = 0
 
     /** Ends a turn; the next one may begin. */
     const leave = (group: string, turn: Turn): void => {
@@ -217,37 +169,42 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
       if (place === 0) queue[0]?.begin?.()
     }
 
-    const put = (
+    const commit = (
       group: string,
-      next: ResourceGroup.ResourceGroup
-    ): Either.Either<ResourceGroup.ResourceGroup, LimitExceeded> => {
-      const before = held.get(group)
-      if (before !== undefined && isSame(before, next)) return Either.right(before)
-      if (before === undefined && held.size >= maxGroups) {
-        const size = held.size + 1
-        return Either.left(new LimitExceeded({ limit: "maxGroups", group, size, maximum: maxGroups }))
+      { over, own }: Next
+    ): Applied<HeldGroups.Stored, StoreError.LimitExceeded | StoreError.LayerCycle> => {
+      const before = held.stored(group)
+      if (before !== undefined && before.over === over && HeldGroups.isSame(before.own, own)) {
+        return Either.right({ result: () => before, rest: undefined })
       }
-      const size = sizeOf(next)
+      const cycle = held.cycleOf(group, over)
+      if (cycle !== undefined) return Either.left(cycle)
+      if (before === undefined && held.size() >= maxGroups) {
+        const size = held.size() + 1
+        return Either.left(new StoreError.LimitExceeded({ limit: "maxGroups", group, size, maximum: maxGroups }))
+      }
+      const size = sizeOf(own)
       if (size > maxResourcesPerGroup) {
         const maximum = maxResourcesPerGroup
-        return Either.left(new LimitExceeded({ limit: "maxResourcesPerGroup", group, size, maximum }))
+        return Either.left(new StoreError.LimitExceeded({ limit: "maxResourcesPerGroup", group, size, maximum }))
       }
-      held.set(group, next)
-      tell(group, next)
-      return Either.right(next)
+      const stored = { group, revision: ++revision, own, over, seen: undefined }
+      const rest = held.put(stored)
+      return Either.right({ result: () => held.stored(group) ?? stored, rest })
     }
 
     /** A change that may take long. */
     const changing = function* (
       group: string,
+      over: string | undefined,
       before: ResourceGroup.ResourceGroup,
       work: Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, ResourceGroup.ChangeError>>
-    ): Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, ResourceGroup.ChangeError | LimitExceeded>> {
+    ): Steps.Steps<Either.Either<Next, StoreError.SetError>> {
       const next = yield* work
       if (Either.isLeft(next)) return Either.left(next.left)
       // Of a group that is set for the first time all is new.
-      if (held.has(group)) yield* findDifferences(before, next.right)
-      return put(group, next.right)
+      if (held.stored(group) !== undefined) yield* HeldGroups.findDifferences(before, next.right)
+      return Either.right({ own: next.right, over })
     }
 
     /** Waits until those that were called before are applied, or gave up. */
@@ -264,121 +221,121 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service> =>
 
     /**
      * Takes a turn now, prepares, and applies when the turn has come: at once, or in steps, while the group is as it was for everybody
-     * and no other change of it begins. A call that fails or is interrupted gives its turn up.
+     * and no other change of it begins. Then it is the group's. A call that fails or is interrupted before gives its turn up.
      */
-    const inTurn = <P, A, E>(
+    const inTurn = <P, N, A, E>(
       group: string,
+      { ifRevision }: WriteOptions,
       prepare: Effect.Effect<P, E>,
-      apply: (prepared: P) => Either.Either<A, E> | Steps.Steps<Either.Either<A, E>>
-    ): Effect.Effect<A, E> =>
+      apply: (prepared: P) => Either.Either<N, E> | Steps.Steps<Either.Either<N, E>>,
+      commit: (next: N) => Applied<A, E>
+    ): Effect.Effect<A, E | StoreError.Conflict> =>
       Effect.flatMap(EventLoop, (loop) => {
-        const turn: Turn = { begin: undefined }
+        const turn: Turn = { isApplied: false, begin: undefined }
         const queue = turns.get(group)
         if (queue === undefined) turns.set(group, [turn])
         else queue.push(turn)
-        const end = (applied: Either.Either<A, E>) => {
-          leave(group, turn)
-          return applied
+        const end = (next: Either.Either<N, E>): Effect.Effect<A, E> => {
+          const applied = Either.flatMap(next, commit)
+          if (Either.isLeft(applied)) {
+            leave(group, turn)
+            return Either.left(applied.left)
+          }
+          const { rest, result } = applied.right
+          turn.isApplied = true
+          let resume: (() => void) | undefined
+          const onEnd = (): void => {
+            leave(group, turn)
+            resume?.()
+          }
+          if (rest === undefined || finish(loop, rest, onEnd)) {
+            leave(group, turn)
+            return Effect.sync(result)
+          }
+          return Effect.async((done) => {
+            resume = () => done(Effect.sync(result))
+          })
         }
-        const applying = (prepared: P) => {
+        const applying = (prepared: P): Effect.Effect<A, E | StoreError.Conflict> => {
+          const actual = held.stored(group)?.revision ?? 0
+          if (ifRevision !== undefined && ifRevision !== actual) {
+            leave(group, turn)
+            return Either.left(new StoreError.Conflict({ group, expected: ifRevision, actual }))
+          }
           const applied = apply(prepared)
           return Either.isEither(applied) ? end(applied) : Effect.flatMap(Slice.steps(loop, applied), end)
         }
+        const giveUp = Effect.sync(() => {
+          if (!turn.isApplied) leave(group, turn)
+        })
         return Effect.flatMap(prepare, (prepared) =>
           // Most are the first in the queue, and there is nothing to wait for.
           turns.get(group)?.[0] === turn
             ? applying(prepared)
             : Effect.flatMap(awaitTurn(turn), () => applying(prepared))
-        ).pipe(Effect.onError(() => Effect.sync(() => leave(group, turn))))
+        ).pipe(Effect.onError(() => giveUp))
       })
-
-    const listen = (listener: Listener) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => listeners.add(listener)),
-          () => Effect.sync(() => listeners.delete(listener))
-        )
-      )
-
-    const changes = Stream.unwrapScoped(
-      Effect.gen(function* () {
-        const pending = new Map<string, ResourceGroup.ResourceGroup | undefined>(held)
-        const told = new Set<string>()
-        const latch = yield* Effect.makeLatch(pending.size > 0)
-        yield* listen((group, resources) => {
-          // A group that came and went unseen is nothing to tell; so what is pending is bounded by the groups.
-          if (resources === undefined && !told.has(group)) pending.delete(group)
-          else pending.set(group, resources)
-          latch.unsafeOpen()
-        })
-        const take = Effect.map(latch.await, () => {
-          const taken: Array<GroupChange> = []
-          for (const [group, resources] of pending) {
-            if (resources === undefined) told.delete(group)
-            else told.add(group)
-            taken.push({ group, resources: Option.fromNullable(resources) })
-          }
-          pending.clear()
-          // Here, and not in an effect of its own: a change in between would be missed.
-          latch.unsafeClose()
-          return Chunk.unsafeFromArray(taken)
-        })
-        return Stream.repeatEffectChunk(take)
-      })
-    )
 
     return {
-      set: (group, snapshot) =>
-        inTurn<ReadonlyArray<Resource>, ResourceGroup.ResourceGroup, SetError>(
+      set: (group, snapshot, write = noOptions) =>
+        inTurn<ReadonlyArray<Resource>, Next, HeldGroups.Stored, StoreError.SetError>(
           group,
-          Effect.suspend(() => Snapshot.encode(snapshot, held.get(group))),
+          write,
+          Effect.suspend(() => Snapshot.encode(snapshot, held.stored(group)?.own)),
           (resources) => {
-            const before = held.get(group) ?? ResourceGroup.empty
-            return changing(group, before, ResourceGroup.replacing(before, resources, snapshot.versions))
-          }
+            const before = held.stored(group)?.own ?? ResourceGroup.empty
+            const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {})
+            return changing(group, snapshot.over, before, ResourceGroup.replacing(before, resources, versions))
+          },
+          (next) => commit(group, next)
         ),
-      update: (group, { remove, upsert, versions }) =>
-        inTurn<ReadonlyArray<Resource>, ResourceGroup.ResourceGroup, SetError | GroupNotSet>(
+      update: (group, { remove, upsert, versions }, write = noOptions) =>
+        inTurn<ReadonlyArray<Resource>, Next, HeldGroups.Stored, StoreError.UpdateError>(
           group,
-          Effect.suspend(() => (upsert === undefined ? Effect.succeed([]) : Snapshot.encode(upsert, held.get(group)))),
+          write,
+          Effect.suspend(() =>
+            upsert === undefined ? Effect.succeed([]) : Snapshot.encode(upsert, held.stored(group)?.own)
+          ),
           (resources) => {
-            const before = held.get(group)
-            if (before === undefined) return Either.left(new GroupNotSet({ group }))
+            const before = held.stored(group)
+            if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
+            const { over, own } = before
             const removed = remove === undefined ? undefined : Snapshot.keys(remove)
-            const change = {
-              upsert: resources,
-              remove: removed,
-              versions: { ...upsert?.versions, ...Snapshot.versionsByTypeUrl(versions ?? {}) }
-            }
+            const change = { upsert: resources, remove: removed, versions: Snapshot.versionsByTypeUrl(versions ?? {}) }
             return resources.length + (removed?.length ?? 0) < Steps.atOnce
-              ? Either.flatMap(ResourceGroup.update(before, change), (next) => put(group, next))
-              : changing(group, before, ResourceGroup.updating(before, change))
-          }
+              ? Either.map(ResourceGroup.update(own, change), (next) => ({ own: next, over }))
+              : changing(group, over, own, ResourceGroup.updating(own, change))
+          },
+          (next) => commit(group, next)
         ),
-      get: (group) => Effect.sync(() => Option.fromNullable(held.get(group))),
-      clear: (group) =>
-        inTurn(group, Effect.void, () => {
-          if (held.delete(group)) tell(group, undefined)
-          return Either.void
-        }),
-      groups: Effect.sync(() => Array.from(held.keys())),
-      changes,
-      unsafeGet: (group) => held.get(group),
-      listen
-    } satisfies Service
+      clear: (group, write = noOptions) =>
+        inTurn<void, void, void, never>(
+          group,
+          write,
+          Effect.void,
+          () => Either.void,
+          () => Either.right({ result: () => undefined, rest: held.clear(group) })
+        ),
+      get: (group) => Effect.sync(() => Option.fromNullable(held.stored(group))),
+      groups: Effect.sync(held.names),
+      changes: held.changes,
+      unsafeGet: held.unsafeGet,
+      listen: held.listen
+    } satisfies Service & GroupSources.Service
   })
 
 /**
- * A store in memory with the default bounds.
+ * Gives a store to programs and servers.
  *
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<SnapshotStore> = Layer.effect(SnapshotStore, makeMemory())
+export const layerOf = (store: Service & GroupSources.Service): Layer.Layer<SnapshotStore | GroupSource> =>
+  Layer.succeedContext(Context.empty().pipe(Context.add(SnapshotStore, store), Context.add(GroupSource, store)))
 
 /**
- * A store in memory.
+ * A store in memory, for programs and servers.
  *
  * @since 0.1.0
  */
-export const layerMemoryWith = (options: Options): Layer.Layer<SnapshotStore> =>
-  Layer.effect(SnapshotStore, makeMemory(options))
+export const layerMemory = (options: Options = {}): Layer.Layer<SnapshotStore | GroupSource> =>
+  Layer.unwrapEffect(Effect.map(makeMemory(options), layerOf))

@@ -34,7 +34,7 @@ import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Subscribers from "./internal/Subscribers.js"
 import type { ServerEvent } from "./ServerEvent.js"
-import * as SnapshotStore from "./SnapshotStore.js"
+import * as GroupSource from "./GroupSource.js"
 import * as XdsServerMetrics from "./XdsServerMetrics.js"
 
 /**
@@ -221,10 +221,10 @@ export const make = <R = never>(
 ): Effect.Effect<
   Service,
   ServerTransport.ServerTransportError,
-  SnapshotStore.SnapshotStore | ServerTransport.ServerTransport | Scope.Scope | R
+  GroupSource.GroupSource | ServerTransport.ServerTransport | Scope.Scope | R
 > =>
   Effect.gen(function* () {
-    const store = yield* SnapshotStore.SnapshotStore
+    const source = yield* GroupSource.GroupSource
     const transport = yield* ServerTransport.ServerTransport
     const runtime = yield* Effect.runtime<R>()
     const clock = yield* Effect.clock
@@ -283,7 +283,7 @@ export const make = <R = never>(
         if (group === undefined) {
           group = {
             name,
-            resources: store.unsafeGet(name),
+            resources: source.unsafeGet(name),
             connections: new Set(),
             changes: new ChangeTimes(),
             interests: new InterestIndex()
@@ -377,7 +377,7 @@ export const make = <R = never>(
         full.set(false)
       })
     )
-    yield* store.listen((name, resources) => {
+    yield* source.listen((name, resources) => {
       const group = groups.get(name)
       if (group === undefined) return
       const before = group.resources
@@ -428,5 +428,5 @@ export const layer = <R = never>(
 ): Layer.Layer<
   XdsServer,
   ServerTransport.ServerTransportError,
-  SnapshotStore.SnapshotStore | ServerTransport.ServerTransport | R
+  GroupSource.GroupSource | ServerTransport.ServerTransport | R
 > => Layer.scoped(XdsServer, make(options))

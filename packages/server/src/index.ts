@@ -4,8 +4,11 @@
  * @since 0.1.0
  */
 export * as Client from "./ConnectedClient.js"
+export * as GroupSource from "./GroupSource.js"
+export * as HeldGroups from "./HeldGroups.js"
 export * as ServerEvent from "./ServerEvent.js"
 export * as Snapshot from "./Snapshot.js"
 export * as SnapshotStore from "./SnapshotStore.js"
+export * as StoreError from "./StoreError.js"
 export * as XdsServer from "./XdsServer.js"
 export * as XdsServerMetrics from "./XdsServerMetrics.js"

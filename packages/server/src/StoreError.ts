@@ -1,0 +1,137 @@
+/**
+ * Why a store refused a change. The group is as it was. All are plain data beside their words: they can be encoded as JSON.
+ *
+ * A store in memory fails with the first four. The others are for stores over something else, such as a database that several
+ * processes write to.
+ *
+ * @since 0.1.0
+ */
+import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Data from "effect/Data"
+import type { SnapshotError } from "./Snapshot.js"
+
+const quote = (group: string): string => `group ${JSON.stringify(group)}`
+
+/**
+ * A bound of the store was reached.
+ *
+ * @since 0.1.0
+ */
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
+  readonly limit: "maxGroups" | "maxResourcesPerGroup"
+  readonly group: string
+  /** What it would have become. */
+  readonly size: number
+  readonly maximum: number
+}> {
+  override get message(): string {
+    const what = this.limit === "maxGroups" ? "groups in the store" : "resources in the group"
+    return (
+      `${quote(this.group)}: ${this.size} ${what}, the limit is ${this.maximum}; ` +
+      (this.limit === "maxGroups" ? "clear groups that have no clients" : "split the group")
+    )
+  }
+}
+
+/**
+ * An update of a group that was never set. To apply it would serve clients a part of their configuration, and they
+ * would delete the rest.
+ *
+ * @since 0.1.0
+ */
+export class GroupNotSet extends Data.TaggedError("GroupNotSet")<{ readonly group: string }> {
+  override get message(): string {
+    return (
+      `${quote(this.group)} was never set: clients would delete what the update does not name; ` +
+      `set the whole group first, with {} if it begins empty`
+    )
+  }
+}
+
+/**
+ * A group that would be over itself, by way of others.
+ *
+ * @since 0.1.0
+ */
+export class LayerCycle extends Data.TaggedError("LayerCycle")<{
+  readonly group: string
+  /** From the group that it is over to the group itself. */
+  readonly path: ReadonlyArray<string>
+}> {
+  override get message(): string {
+    const names = [this.group, ...this.path].map((name) => JSON.stringify(name))
+    return `${quote(this.group)} would be over itself: ${names.join(" over ")}; set one of them without \`over\``
+  }
+}
+
+/**
+ * The group is not at the revision that the caller based its change on: somebody else changed it.
+ *
+ * @since 0.1.0
+ */
+export class Conflict extends Data.TaggedError("Conflict")<{
+  readonly group: string
+  /** What the caller gave as `ifRevision`; 0: that the group is not set. */
+  readonly expected: number
+  /** What it is; 0: the group is not set. */
+  readonly actual: number
+}> {
+  override get message(): string {
+    const words = (revision: number): string => (revision === 0 ? "not set" : `at revision ${revision}`)
+    return (
+      `${quote(this.group)} is ${words(this.actual)}, and was expected to be ${words(this.expected)}: somebody else ` +
+      `changed it; get it, make the change again from that, and try once more`
+    )
+  }
+}
+
+/**
+ * This process may not write any more: another one took over. To try again does not help.
+ *
+ * @since 0.1.0
+ */
+export class Fenced extends Data.TaggedError("Fenced")<{
+  readonly group: string
+  /** Who took over, and what to do. */
+  readonly detail: string
+}> {
+  override get message(): string {
+    return `${quote(this.group)} was not changed: this process may not write any more: ${this.detail}`
+  }
+}
+
+/**
+ * What the store keeps its groups in cannot be reached, or failed. What was read before is served all the same.
+ *
+ * @since 0.1.0
+ */
+export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
+  readonly group: string
+  /** What failed, and what to do. */
+  readonly detail: string
+}> {
+  override get message(): string {
+    return `${quote(this.group)} was not changed: the store is not available: ${this.detail}`
+  }
+}
+
+/**
+ * Why a group was not cleared.
+ *
+ * @since 0.1.0
+ */
+export type ClearError = Conflict | Fenced | StoreUnavailable
+
+/**
+ * Why a group was not set.
+ *
+ * @since 0.1.0
+ */
+export type SetError = SnapshotError | ResourceGroup.ChangeError | LimitExceeded | LayerCycle | ClearError
+
+/**
+ * Why a group was not updated.
+ *
+ * @since 0.1.0
+ */
+export type UpdateError = SetError | GroupNotSet
