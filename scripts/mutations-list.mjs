@@ -3456,8 +3456,8 @@ export const mutations = [
     fault: "the store may have any number of groups",
     file: "packages/server/src/SnapshotStore.ts",
     by: "packages/server/test/SnapshotStore.test.ts",
-    line: "if (before === undefined && held.size >= maxGroups) {",
-    becomes: "if (before === undefined && held.size > maxGroups) {"
+    line: "if (before === undefined && held.size() >= maxGroups) {",
+    becomes: "if (before === undefined && held.size() > maxGroups) {"
   },
   {
     fault: "a group may have any number of resources",
@@ -3724,7 +3724,7 @@ export const mutations = [
   },
   {
     fault: "server: a listener of the store that throws keeps the others from being told",
-    file: "packages/server/src/SnapshotStore.ts",
+    file: "packages/server/src/HeldGroups.ts",
     by: "packages/server/test/functions.test.ts",
     line: "const message = `a listener of the SnapshotStore failed",
     becomes: "throw cause; const message = `a listener of the SnapshotStore failed"

@@ -2,7 +2,8 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { fixtures, serve } from "./Commands.js"
@@ -11,7 +12,7 @@ const group = "bench"
 
 const runtime = ManagedRuntime.make(
   XdsServer.layer({ group: (node) => node.cluster }).pipe(
-    Layer.provideMerge(SnapshotStore.layerMemory),
+    Layer.provideMerge(SnapshotStore.layerMemory()),
     Layer.provide(ConnectServer.layer()),
     // Standard output belongs to the harness.
     Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
@@ -28,7 +29,7 @@ serve({
     return runtime.runPromise(
       Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore
-        yield* store.set(group, Snapshot.make({ resources }))
+        yield* store.set(group, { resources })
         return (yield* XdsServer.XdsServer).address
       })
     )
@@ -42,7 +43,7 @@ serve({
     return () =>
       runtime.runPromise(
         Effect.flatMap(SnapshotStore.SnapshotStore, (store) =>
-          Effect.asVoid(store.update(group, { upsert: Snapshot.make({ resources: messages }) }))
+          Effect.asVoid(store.update(group, { upsert: { resources: messages } }))
         )
       )
   }

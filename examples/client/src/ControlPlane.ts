@@ -39,7 +39,7 @@ const serve = Effect.gen(function* () {
 
 const layer = XdsServer.layer({ group: (node) => node.cluster }).pipe(
   Layer.provide(ConnectServer.layer({ port: Number(port) })),
-  Layer.provideMerge(SnapshotStore.layerMemory),
+  Layer.provideMerge(SnapshotStore.layerMemory()),
   Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),
   Layer.provide(Logger.minimumLogLevel(LogLevel.Error))
 )

@@ -6,7 +6,7 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { Snapshot } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
 import * as Schema from "effect/Schema"
 
 /** Cluster → its share of the requests and its endpoints; without these it is a cluster that waits for them. */
@@ -78,12 +78,11 @@ const endpoint = (hostAndPort: string) =>
 const assignment = (clusterName: string, addresses: ReadonlyArray<string>) =>
   create(ClusterLoadAssignmentSchema, { clusterName, endpoints: [{ lbEndpoints: addresses.map(endpoint) }] })
 
-export const toSnapshot = (edge: Edge): Snapshot.Snapshot =>
-  Snapshot.make({
-    listeners: [listener],
-    routes: [route(edge)],
-    clusters: Object.keys(edge).map(cluster),
-    endpoints: Object.entries(edge).flatMap(([name, { endpoints }]) =>
-      endpoints === undefined ? [] : [assignment(name, endpoints)]
-    )
-  })
+export const toSnapshot = (edge: Edge): Snapshot.Snapshot => ({
+  listeners: [listener],
+  routes: [route(edge)],
+  clusters: Object.keys(edge).map(cluster),
+  endpoints: Object.entries(edge).flatMap(([name, { endpoints }]) =>
+    endpoints === undefined ? [] : [assignment(name, endpoints)]
+  )
+})

@@ -73,7 +73,7 @@ const Print = Layer.scopedDiscard(
 Print.pipe(
   Layer.provide(XdsServer.layer({ group: (node) => node.cluster })),
   Layer.merge(Publish),
-  Layer.provide(SnapshotStore.layerMemory),
+  Layer.provide(SnapshotStore.layerMemory()),
   Layer.provide(ConnectServer.layer({ port: Number(port) })),
   Layer.provide(NodeFileSystem.layer),
   Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),

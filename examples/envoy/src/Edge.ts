@@ -1,5 +1,5 @@
 /** What an edge is to do, as people say it, and the resources that say it to an Envoy. */
-import { Snapshot } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
 import * as Schema from "effect/Schema"
 import type * as Bootstrap from "./Bootstrap.js"
 import * as Resources from "./Resources.js"
@@ -27,5 +27,4 @@ export const resources = (variant: Bootstrap.Variant, { clusters, weights }: Edg
   endpoints: Object.entries(clusters).map(([name, addresses]) => Resources.assignment(name, addresses))
 })
 
-export const toSnapshot = (variant: Bootstrap.Variant, edge: Edge): Snapshot.Snapshot =>
-  Snapshot.make(resources(variant, edge))
+export const toSnapshot = (variant: Bootstrap.Variant, edge: Edge): Snapshot.Snapshot => resources(variant, edge)

@@ -8,7 +8,7 @@ export const serve = (options: Partial<XdsServer.Options> = {}) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(
       XdsServer.layer({ group: (node) => node.cluster, ...options }).pipe(
-        Layer.provideMerge(SnapshotStore.layerMemory),
+        Layer.provideMerge(SnapshotStore.layerMemory()),
         Layer.provide(ConnectServer.layer())
       )
     )

@@ -138,7 +138,7 @@ const running = (variant: Bootstrap.Variant, options?: Parameters<typeof Control
     const two = yield* Http.upstream("two")
     const plane = yield* ControlPlane.serve(options)
     const input = edge(variant, { one: 1 }, { one: [one], two: [two] })
-    yield* plane.store.set("edge", Snapshot.make(input))
+    yield* plane.store.set("edge", input)
     const envoy = yield* startEnvoy(variant, plane.address)
     const port = yield* envoy.listenerPort("ingress")
     const url = `http://127.0.0.1:${port}/`
@@ -159,12 +159,12 @@ describe.each(Bootstrap.variants)("Envoy, $name", (variant) => {
       const requests = yield* Http.requests({ url })
       yield* onlyFrom(requests, ["one"])
 
-      yield* plane.store.update("edge", { upsert: Snapshot.make({ routes: [Resources.route("main", { two: 1 })] }) })
+      yield* plane.store.update("edge", { upsert: { routes: [Resources.route("main", { two: 1 })] } })
       yield* onlyFrom(requests, ["two"])
 
       const three = yield* Http.upstream("three")
       yield* plane.store.update("edge", {
-        upsert: Snapshot.make({ endpoints: [Resources.assignment("two", [two, three])] })
+        upsert: { endpoints: [Resources.assignment("two", [two, three])] }
       })
       yield* Wait.until({
         what: "three to answer",
@@ -172,7 +172,7 @@ describe.each(Bootstrap.variants)("Envoy, $name", (variant) => {
         seen: Effect.sync(() => requests.describe())
       })
       yield* plane.store.update("edge", {
-        upsert: Snapshot.make({ endpoints: [Resources.assignment("two", [three])] })
+        upsert: { endpoints: [Resources.assignment("two", [three])] }
       })
       yield* onlyFrom(requests, ["three"])
       expect(requests.failed, requests.describe()).toBe(0)
@@ -190,7 +190,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const requests = yield* Http.requests({ url })
       const nameless = create(HttpConnectionManagerSchema, { ...Resources.manager(variant, "main"), statPrefix: "" })
       yield* plane.store.update("edge", {
-        upsert: Snapshot.make({ listeners: [Resources.listener("ingress", nameless)] })
+        upsert: { listeners: [Resources.listener("ingress", nameless)] }
       })
       const nacked = yield* heard(plane.events, "Nacked", ResourceType.Listener)
       expect(nacked.error.message).toContain("StatPrefix")
@@ -203,10 +203,10 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       // And what is accepted afterwards takes effect.
       const from = plane.events.length
       yield* plane.store.update("edge", {
-        upsert: Snapshot.make({
+        upsert: {
           listeners: [Resources.listener("ingress", Resources.manager(variant, "main"))],
           routes: [Resources.route("main", { two: 1 })]
-        })
+        }
       })
       yield* onlyFrom(requests, ["two"])
       yield* heard(plane.events, "Acked", ResourceType.Listener, from)
@@ -223,7 +223,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const change = (name: string, cluster: Cluster, shows: string) =>
         Effect.gen(function* () {
           const start = performance.now()
-          yield* plane.store.update("edge", { upsert: Snapshot.make({ clusters: [cluster] }) })
+          yield* plane.store.update("edge", { upsert: { clusters: [cluster] } })
           yield* Wait.until({
             what: `the cluster with ${name} to be active`,
             check: Effect.map(envoy.admin("/config_dump?resource=dynamic_active_clusters"), (dump) =>
@@ -267,7 +267,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       while (!isEnough(count()) && moved < 100) {
         moved++
         const name = `generation-${moved}`
-        yield* plane.store.set("edge", Snapshot.make(edge(variant, { [name]: 1 }, { [name]: [one] })))
+        yield* plane.store.set("edge", edge(variant, { [name]: 1 }, { [name]: [one] }))
         const target = count().total + 60
         yield* Wait.until({
           what: "60 more requests",
@@ -303,15 +303,12 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const requests = yield* Http.requests({ url })
       yield* more(requests, 50)
       const from = plane.events.length
-      yield* plane.store.set(
-        "edge",
-        Snapshot.make({
-          ...input,
-          routes: [Resources.route("main", { new: 1 })],
-          clusters: [Resources.cluster(variant, "new")],
-          endpoints: [Resources.assignment("new", [two])]
-        })
-      )
+      yield* plane.store.set("edge", {
+        ...input,
+        routes: [Resources.route("main", { new: 1 })],
+        clusters: [Resources.cluster(variant, "new")],
+        endpoints: [Resources.assignment("new", [two])]
+      })
       yield* onlyFrom(requests, ["two"])
       yield* Wait.until({
         what: "the old clusters to go",
@@ -386,14 +383,11 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
         }
       })
       const plane = yield* ControlPlane.serve()
-      yield* plane.store.set(
-        "edge",
-        Snapshot.make({
-          listeners: [Resources.listener("ingress", manager)],
-          scopedRoutes: [scope("a", "first"), scope("b", "second"), scope("c", "third")],
-          routes: ["first", "second", "third", "fourth"].map(answers)
-        })
-      )
+      yield* plane.store.set("edge", {
+        listeners: [Resources.listener("ingress", manager)],
+        scopedRoutes: [scope("a", "first"), scope("b", "second"), scope("c", "third")],
+        routes: ["first", "second", "third", "fourth"].map(answers)
+      })
       const envoy = yield* startEnvoy(variant, plane.address)
       const url = `http://127.0.0.1:${yield* envoy.listenerPort("ingress")}/`
       const ask = (name: string, body: string) => answered({ url, headers: { "x-scope": name } }, is(body))
@@ -402,7 +396,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       yield* ask("c", "third")
       const a = yield* Http.requests({ url, headers: { "x-scope": "a" }, interval: 10 })
       const c = yield* Http.requests({ url, headers: { "x-scope": "c" }, interval: 10 })
-      yield* plane.store.update("edge", { upsert: Snapshot.make({ scopedRoutes: [scope("b", "fourth")] }) })
+      yield* plane.store.update("edge", { upsert: { scopedRoutes: [scope("b", "fourth")] } })
       yield* ask("b", "fourth")
       yield* more(a, 30)
       yield* more(c, 30)
@@ -424,13 +418,13 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const input = edge(variant, { one: 1 }, { one: [one] })
       const bad = Resources.cluster(variant, "bad")
       bad.lbPolicy = Cluster_LbPolicy.CLUSTER_PROVIDED
-      yield* plane.store.set("edge", Snapshot.make({ ...input, clusters: [bad] }))
+      yield* plane.store.set("edge", { ...input, clusters: [bad] })
       const envoy = yield* startEnvoy(variant, plane.address)
       yield* heard(plane.events, "Nacked", ResourceType.Cluster)
       yield* heard(plane.events, "Acked", ResourceType.Listener)
       // Time for a second one: another exchange, from the store to Envoy and back.
       const from = plane.events.length
-      yield* plane.store.update("edge", { upsert: Snapshot.make({ routes: [Resources.route("main", { one: 2 })] }) })
+      yield* plane.store.update("edge", { upsert: { routes: [Resources.route("main", { one: 2 })] } })
       yield* heard(plane.events, "Acked", ResourceType.RouteConfiguration, from)
       const sent = plane.events.filter(
         (event) => event._tag === "Sent" && event.typeUrl === ResourceType.Cluster.typeUrl
@@ -438,7 +432,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       expect(sent).toHaveLength(1)
       expect(yield* envoy.stat("cluster_manager.cds.update_rejected")).toBe(1)
       // Corrected, it is sent and accepted.
-      yield* plane.store.set("edge", Snapshot.make(input))
+      yield* plane.store.set("edge", input)
       const port = yield* envoy.listenerPort("ingress")
       yield* answered({ url: `http://127.0.0.1:${port}/` }, is("one"))
     })
@@ -451,7 +445,7 @@ describe("Envoy, incremental", () => {
     Effect.gen(function* () {
       const variant = Bootstrap.incremental
       const plane = yield* ControlPlane.serve()
-      yield* plane.store.set("edge", Snapshot.make({ ...edge(variant, { one: 1 }, { one: [] }), endpoints: [] }))
+      yield* plane.store.set("edge", { ...edge(variant, { one: 1 }, { one: [] }), endpoints: [] })
       const envoy = yield* startEnvoy(variant, plane.address)
       const port = yield* envoy.listenerPort("ingress")
       yield* answered(
@@ -463,7 +457,7 @@ describe("Envoy, incremental", () => {
       expect(took).toBeLessThan(soon)
       // They come later.
       const one = yield* Http.upstream("one")
-      yield* plane.store.update("edge", { upsert: Snapshot.make({ endpoints: [Resources.assignment("one", [one])] }) })
+      yield* plane.store.update("edge", { upsert: { endpoints: [Resources.assignment("one", [one])] } })
       yield* answered({ url: `http://127.0.0.1:${port}/` }, is("one"))
     })
   )
@@ -522,10 +516,10 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const three = yield* Http.upstream("three")
       const from = plane.events.length
       yield* plane.store.update("edge", {
-        upsert: Snapshot.make({
+        upsert: {
           clusters: [Resources.cluster(variant, "three")],
           routes: [Resources.route("main", { three: 1 })]
-        })
+        }
       })
       const isSecond = ({ client }: { readonly client: { readonly node: { readonly id: string } | undefined } }) =>
         client.node?.id === "ingress-2"
@@ -544,7 +538,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       expect(yield* streams).toEqual(["ingress-1"])
 
       yield* plane.store.update("edge", {
-        upsert: Snapshot.make({ endpoints: [Resources.assignment("three", [three])] })
+        upsert: { endpoints: [Resources.assignment("three", [three])] }
       })
       yield* answered({ url }, is("three"))
       const again = yield* start
@@ -569,17 +563,12 @@ describe("Envoy, VHDS", () => {
         name: "on_demand",
         configType: { case: "typedConfig", value: anyPack(OnDemandSchema, create(OnDemandSchema)) }
       } as const
-      yield* plane.store.set(
-        "edge",
-        Snapshot.make({
-          ...edge(variant, { one: 1 }, { one: [one] }),
-          listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [onDemand]))],
-          routes: [
-            create(RouteConfigurationSchema, { name: "main", vhds: { configSource: Resources.source(variant) } })
-          ],
-          virtualHosts: [host("known.example"), host("other.example")]
-        })
-      )
+      yield* plane.store.set("edge", {
+        ...edge(variant, { one: 1 }, { one: [one] }),
+        listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [onDemand]))],
+        routes: [create(RouteConfigurationSchema, { name: "main", vhds: { configSource: Resources.source(variant) } })],
+        virtualHosts: [host("known.example"), host("other.example")]
+      })
       const envoy = yield* startEnvoy(variant, plane.address)
       const port = yield* envoy.listenerPort("ingress")
       const opened = performance.now() - envoy.startedAt
@@ -610,7 +599,7 @@ describe("Envoy, VHDS", () => {
       expect(missing.took).toBeLessThan(soon)
 
       // Asked for and not there, then made, then removed.
-      yield* plane.store.update("edge", { upsert: Snapshot.make({ virtualHosts: [host("missing.example")] }) })
+      yield* plane.store.update("edge", { upsert: { virtualHosts: [host("missing.example")] } })
       yield* answered({ url, headers: { host: "missing.example" } }, is("one"))
       yield* plane.store.update("edge", { remove: { virtualHosts: ["main/missing.example"] } })
       yield* answered({ url, headers: { host: "missing.example" } }, ({ status }) => status === 404)

@@ -3,7 +3,8 @@ import { NodeContext } from "@effect/platform-node"
 import { it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
-import { Snapshot, SnapshotStore } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { SnapshotStore } from "@effect-xds/server"
 import { Peer } from "@effect-xds/testing"
 import { type FileFormat, ResponseDirectory, ResponseFile } from "@effect-xds/transport-filesystem"
 import { Effect, Logger, LogLevel, Stream } from "effect"
@@ -40,7 +41,7 @@ const edge = (
   clusters: Readonly<Record<string, ReadonlyArray<string>>>
 ): Snapshot.Snapshot => {
   const manager = Resources.manager(Bootstrap.stateOfTheWorld, "main")
-  return Snapshot.make({
+  return {
     listeners: [
       Resources.listener("ingress", {
         ...manager,
@@ -64,7 +65,7 @@ const edge = (
       }
     })),
     endpoints: Object.entries(clusters).map(([name, addresses]) => Resources.assignment(name, addresses))
-  })
+  }
 }
 
 const bootstrap = ({ path }: ReturnType<typeof files>) => {
@@ -93,7 +94,8 @@ describe.each(formats)("Envoy, files in %s", (format) => {
 
         const store = yield* SnapshotStore.makeMemory()
         const out = yield* ResponseDirectory.make(directory, { format })
-        yield* out.write(yield* store.set("edge", edge(where, { one: 1 }, { one: [one], two: [two] })))
+        const { own } = yield* store.set("edge", edge(where, { one: 1 }, { one: [one], two: [two] }))
+        yield* out.write(own)
         yield* out.follow(Stream.filterMap(store.changes, ({ resources }) => resources)).pipe(Effect.forkScoped)
         const clusters = yield* ResponseFile.make(where.path(ResourceType.Cluster))
 
@@ -124,10 +126,10 @@ describe.each(formats)("Envoy, files in %s", (format) => {
         yield* answers("one")
 
         // A route, then endpoints, then a cluster that was not there with all that leads to it.
-        yield* store.update("edge", { upsert: Snapshot.make({ routes: [Resources.route("main", { two: 1 })] }) })
+        yield* store.update("edge", { upsert: { routes: [Resources.route("main", { two: 1 })] } })
         const route = yield* answers("two")
         yield* store.update("edge", {
-          upsert: Snapshot.make({ endpoints: [Resources.assignment("two", [one])] })
+          upsert: { endpoints: [Resources.assignment("two", [one])] }
         })
         const endpoint = yield* answers("one")
         yield* store.set("edge", edge(where, { three: 1 }, { one: [one], three: [three] }))

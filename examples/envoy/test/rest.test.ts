@@ -1,7 +1,7 @@
 import { NodeContext } from "@effect/platform-node"
 import { it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
-import { Snapshot, SnapshotStore, XdsServer, type ServerEvent } from "@effect-xds/server"
+import { SnapshotStore, XdsServer, type ServerEvent } from "@effect-xds/server"
 import { Peer } from "@effect-xds/testing"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
 import { Context, Effect, Exit, Layer, Logger, LogLevel, Metric, Scope, Stream } from "effect"
@@ -30,7 +30,7 @@ const serve = (options: RestServer.ListenOptions) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(
       XdsServer.layer({ group: (node) => node.cluster }).pipe(
-        Layer.provideMerge(SnapshotStore.layerMemory),
+        Layer.provideMerge(SnapshotStore.layerMemory()),
         Layer.provide(RestServer.layer(options))
       )
     )
@@ -76,7 +76,7 @@ const running = ({ options, variant }: How, scope?: Scope.Scope) =>
     const plane = yield* scope === undefined ? serve(options) : Scope.extend(serve(options), scope)
     yield* plane.store.set(
       "edge",
-      Snapshot.make(Edge.resources(variant, { weights: { one: 1 }, clusters: { one: [one], two: [two] } }))
+      Edge.resources(variant, { weights: { one: 1 }, clusters: { one: [one], two: [two] } })
     )
     const path = peer._tag === "Present" ? peer.path : ""
     const envoy = yield* Envoy.start({ path, variant, node, address: plane.address })
@@ -131,14 +131,14 @@ describe.each(hows)("Envoy, REST, $name", (how) => {
         for (const name of ["two", "one"]) {
           // LDS, CDS, RDS, and EDS for each of two clusters; without that the pause between two polls is added.
           if (how.options.wait !== undefined) yield* held(5)
-          const upsert = Snapshot.make({ routes: [Resources.route("main", { [name]: 1 })] })
+          const upsert = { routes: [Resources.route("main", { [name]: 1 })] }
           took.push(yield* timed(name, plane.store.update("edge", { upsert })))
         }
       }
-      const upsert = Snapshot.make({
+      const upsert = {
         endpoints: [Resources.assignment("two", [two, three])],
         routes: [Resources.route("main", { two: 1 })]
-      })
+      }
       yield* timed("three", plane.store.update("edge", { upsert }))
       console.log(`${how.name}: changes of routes took ${took.map((each) => each.toFixed(0)).join(", ")} ms`)
       expect(Math.max(...took)).toBeLessThan(soon)
@@ -167,7 +167,7 @@ describe.each(hows)("Envoy, REST, $name", (how) => {
       yield* timed("one", Effect.void)
       const again = yield* serve({ ...how.options, port: Number(plane.address.split(":")[1]) })
       const resources = (name: string) =>
-        Snapshot.make(Edge.resources(how.variant, { weights: { [name]: 1 }, clusters: { one: [one], two: [two] } }))
+        Edge.resources(how.variant, { weights: { [name]: 1 }, clusters: { one: [one], two: [two] } })
       yield* again.store.set("edge", resources("one"))
       yield* Wait.until({
         what: "Envoy to poll again",
@@ -192,7 +192,7 @@ describe("Envoy, REST, long polling", () => {
       const { variant } = how
       const good = Resources.manager(variant, "main")
       const publish = (manager: typeof good) =>
-        plane.store.update("edge", { upsert: Snapshot.make({ listeners: [Resources.listener("ingress", manager)] }) })
+        plane.store.update("edge", { upsert: { listeners: [Resources.listener("ingress", manager)] } })
       yield* publish({ ...good, statPrefix: "" })
       const rejected = envoy.stat("listener_manager.lds.update_rejected")
       // With the change, and once more for it may have been lost.

@@ -15,7 +15,8 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -103,12 +104,12 @@ const assignment = (clusterName: string, endpoints: ReadonlyArray<string>) =>
 
 const toSnapshot = (catalog: Catalog.Catalog): Snapshot.Snapshot => {
   const versions = Object.entries(catalog.versions)
-  return Snapshot.make({
+  return {
     listeners: [listener],
     routes: [route(catalog)],
     clusters: versions.map(([name]) => cluster(name)),
     endpoints: versions.map(([name, { endpoints }]) => assignment(name, endpoints))
-  })
+  }
 }
 
 // Every state of the catalog as a whole: the store finds out what is different, and clients are sent only that.
@@ -161,7 +162,7 @@ const Print = Layer.scopedDiscard(
 Print.pipe(
   Layer.provide(XdsServer.layer({ group: (node) => node.cluster })),
   Layer.merge(Publish),
-  Layer.provide(SnapshotStore.layerMemory),
+  Layer.provide(SnapshotStore.layerMemory()),
   Layer.provide(ConnectServer.layer({ port: Number(port) })),
   Layer.provide(NodeFileSystem.layer),
   Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))),

@@ -14,7 +14,7 @@ import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v
 import type { HeaderMatcherSchema, RouteSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { StringMatcherSchema } from "@effect-xds/proto/envoy/type/matcher/v3/string"
 import { Assignment, Cluster, Listener, RouteTable, type XdsConfig } from "@effect-xds/routing"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Either, Exit, Layer, Logger, LogLevel, Scope } from "effect"
 import * as Asked from "../src/replacements/Asked.js"
@@ -272,7 +272,7 @@ const world = Effect.gen(function* () {
     Effect.suspend(() => {
       const resources = resourcesOf(at, priorities)
       ours.publish(resources)
-      return Effect.orDie(store.set(Fleet.group, Snapshot.make(resources)))
+      return Effect.orDie(store.set(Fleet.group, resources))
     })
   yield* publish([closed])
   const clients = yield* Effect.forEach(

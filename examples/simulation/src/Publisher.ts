@@ -11,27 +11,26 @@ export interface Config {
   readonly routeTo: string
 }
 
-const snapshotOf = ({ clusters, routeTo }: Config): Snapshot.Snapshot =>
-  Snapshot.make({
-    clusters: clusters.map((name) => create(ClusterSchema, { name })),
-    routes: [
-      create(RouteConfigurationSchema, {
-        name: "main",
-        virtualHosts: [
-          {
-            name: "all",
-            domains: ["*"],
-            routes: [
-              {
-                match: { pathSpecifier: { case: "prefix", value: "/" } },
-                action: { case: "route", value: { clusterSpecifier: { case: "cluster", value: routeTo } } }
-              }
-            ]
-          }
-        ]
-      })
-    ]
-  })
+const snapshotOf = ({ clusters, routeTo }: Config): Snapshot.Snapshot => ({
+  clusters: clusters.map((name) => create(ClusterSchema, { name })),
+  routes: [
+    create(RouteConfigurationSchema, {
+      name: "main",
+      virtualHosts: [
+        {
+          name: "all",
+          domains: ["*"],
+          routes: [
+            {
+              match: { pathSpecifier: { case: "prefix", value: "/" } },
+              action: { case: "route", value: { clusterSpecifier: { case: "cluster", value: routeTo } } }
+            }
+          ]
+        }
+      ]
+    })
+  ]
+})
 
 /** Publishes one configuration after another. One that refers to what it does not have is refused, and the last stays. */
 export const publish = (group: string, configs: Stream.Stream<Config>) =>

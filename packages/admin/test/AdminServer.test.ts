@@ -21,7 +21,7 @@ const hidden = { inline_string: "hidden-key" }
 const hiddenBytes = Buffer.from("hidden-key").toString("base64")
 
 const environment = XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
-  Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)),
+  Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
   Layer.provideMerge(Logger.minimumLogLevel(LogLevel.None))
 )
 
@@ -189,13 +189,13 @@ describe("AdminServer", () => {
   it.scopedLive("shows each client: sent, accepted, rejected, waiting", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")] }))
+      yield* store.set("edge", { clusters: [cluster("a")] })
       const { get, json } = yield* serve({ details: Effect.succeed({ mine: 1 }) })
       const client = yield* MemoryClient.open({ method: { protocol: "Incremental", typeUrl: undefined, unary: false } })
       client.send(ask("edge"))
       const first = yield* client.receive
       client.send(Request.incremental({ typeUrl: CDS, responseNonce: first.nonce }))
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b")] }) })
+      yield* store.update("edge", { upsert: { clusters: [cluster("b")] } })
       const second = yield* client.receive
       const errorDetail = { code: 13, message: "no, thanks" }
       client.send(Request.incremental({ typeUrl: CDS, responseNonce: second.nonce, errorDetail }))
@@ -265,9 +265,9 @@ describe("AdminServer", () => {
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       const names = Array.from("abcdefghijkl")
-      yield* store.set("one", Snapshot.make({ clusters: names.toReversed().map(cluster) }))
-      yield* store.set("two", Snapshot.make({ clusters: [Snapshot.resource(cluster("c"), { ttl: 5000 })] }))
-      yield* store.set("none", Snapshot.make({}))
+      yield* store.set("one", { clusters: names.toReversed().map(cluster) })
+      yield* store.set("two", { clusters: [Snapshot.resource(cluster("c"), { ttl: 5000 })] })
+      yield* store.set("none", {})
       const { json } = yield* serve()
       const shown = (name: string) => ({ name, resource: { "@type": CDS, name } })
       expect(yield* json("/config_dump")).toMatchObject({
@@ -298,17 +298,14 @@ describe("AdminServer", () => {
         }
       }
       const registry = yield* Effect.promise(() => TypeRegistry.forJson(transportSocket))
-      yield* store.set(
-        "edge",
-        Snapshot.make({
-          clusters: [fromJson(ClusterSchema, { name: "a", transport_socket: transportSocket }, { registry })],
-          secrets: [
-            secret({ name: "certificate", tls_certificate: tlsCertificate }),
-            secret({ name: "tickets", session_ticket_keys: { keys: [{ inline_bytes: hiddenBytes }] } }),
-            secret({ name: "generic", generic_secret: { secret: hidden } })
-          ]
-        })
-      )
+      yield* store.set("edge", {
+        clusters: [fromJson(ClusterSchema, { name: "a", transport_socket: transportSocket }, { registry })],
+        secrets: [
+          secret({ name: "certificate", tls_certificate: tlsCertificate }),
+          secret({ name: "tickets", session_ticket_keys: { keys: [{ inline_bytes: hiddenBytes }] } }),
+          secret({ name: "generic", generic_secret: { secret: hidden } })
+        ]
+      })
       const { get } = yield* serve()
       const { body } = yield* get("/config_dump")
       expect(body).not.toContain("hidden")
@@ -341,7 +338,7 @@ describe("AdminServer", () => {
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       const clusters = Array.from({ length: 5_000 }, (_, index) => cluster(`${index}`.padStart(1_000, "x")))
-      yield* store.set("edge", Snapshot.make({ clusters }))
+      yield* store.set("edge", { clusters })
       for (const idleTimeout of [30_000, 1_000]) {
         const { get, open } = yield* serve({ maxRequests: 1, idleTimeout })
         const abort = yield* open("/config_dump")

@@ -44,14 +44,13 @@ const maxReasons = 5
 /** The bytes were made for them, and for nothing else. */
 const plain: Snapshot.ResourceOptions = { keepBytes: true }
 
-const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot =>
-  Snapshot.make({
-    resources: resources.map((resource) => {
-      const { aliases, ttl, version } = resource
-      const isPlain = version === undefined && ttl === undefined && aliases.length === 0
-      return Snapshot.resource(resource, isPlain ? plain : { version, ttl, aliases, keepBytes: true })
-    })
+const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot => ({
+  resources: resources.map((resource) => {
+    const { aliases, ttl, version } = resource
+    const isPlain = version === undefined && ttl === undefined && aliases.length === 0
+    return Snapshot.resource(resource, isPlain ? plain : { version, ttl, aliases, keepBytes: true })
   })
+})
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 

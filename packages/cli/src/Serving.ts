@@ -299,7 +299,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       // Envoy honours TTLs but does not say so, and who writes one wants it.
       ttl: "always"
     }).pipe(
-      Effect.provideService(SnapshotStore.SnapshotStore, store),
+      Effect.provide(SnapshotStore.layerOf(store)),
       Effect.provideService(ServerTransport.ServerTransport, Transports.merge(transports)),
       asFailure
     )
@@ -314,7 +314,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
           details: filesOf(feed)
         }).pipe(
           Effect.provideService(XdsServer.XdsServer, server),
-          Effect.provideService(SnapshotStore.SnapshotStore, store),
+          Effect.provide(SnapshotStore.layerOf(store)),
           asFailure
         )
     if (files !== undefined) yield* Effect.forkScoped(FilesOut.follow(files, store))

@@ -41,7 +41,7 @@ const dangling = (
   resources: ReadonlyArray<ResourceFile.FileResource>
 ): Effect.Effect<ReadonlyArray<Mistake>> => {
   const places = new Map(resources.map((each) => [`${each.typeUrl} ${each.name}`, each]))
-  return Effect.map(Snapshot.check(Snapshot.make({ resources })), (found) =>
+  return Effect.map(Snapshot.check({ resources }), (found) =>
     found.map(({ from, message }) => {
       const resource = places.get(`${from.typeUrl} ${from.name}`)
       const place = resource === undefined ? `group ${group}` : LocalResources.placeOf(resource)

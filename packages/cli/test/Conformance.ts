@@ -10,7 +10,7 @@ import {
   type ClusterLoadAssignment,
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ClientTransport, ServerTransport } from "@effect-xds/transport"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { FileClient, ResponseDirectory } from "@effect-xds/transport-filesystem"
@@ -95,8 +95,10 @@ const assignmentOf = (text: string): ClusterLoadAssignment => {
   return create(ClusterLoadAssignmentSchema, { clusterName, endpoints: [{ locality: { zone } }] })
 }
 
-const snapshotOf = ({ CDS = [], EDS = [] }: Content) =>
-  Snapshot.make({ clusters: CDS.map(clusterOf), endpoints: EDS.map(assignmentOf) })
+const snapshotOf = ({ CDS = [], EDS = [] }: Content) => ({
+  clusters: CDS.map(clusterOf),
+  endpoints: EDS.map(assignmentOf)
+})
 
 const textOf = (event: ResourceEvent.ResourceEvent<Cluster | ClusterLoadAssignment>): string => {
   if (event._tag !== "Updated") return `${event.name} ${event._tag}`
@@ -165,7 +167,7 @@ const overNetwork = (
     const store = yield* SnapshotStore.makeMemory()
     const serve = (port: number) =>
       XdsServer.make({ group: (node) => node.cluster }).pipe(
-        Effect.provideService(SnapshotStore.SnapshotStore, store),
+        Effect.provide(SnapshotStore.layerOf(store)),
         Effect.provideService(ServerTransport.ServerTransport, listen(port)),
         Effect.provide(silent),
         Effect.orDie

@@ -15,7 +15,8 @@ import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { CallHeaders, Decoder, RouteTable, XdsConfig } from "@effect-xds/routing"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Stream } from "effect"
@@ -117,7 +118,7 @@ const setup = (snapshot: Snapshot.Snapshot, protocol: "StateOfTheWorld" | "Incre
     const server = Context.get(
       yield* Layer.build(
         XdsServer.layer({ group: (node) => node.cluster }).pipe(
-          Layer.provide(Layer.succeed(SnapshotStore.SnapshotStore, store)),
+          Layer.provide(SnapshotStore.layerOf(store)),
           Layer.provide(ConnectServer.layer({ port: 0, shutdownGrace: 10 })),
           Layer.provide(silent)
         )
@@ -142,7 +143,7 @@ describe.each(["StateOfTheWorld", "Incremental"] as const)("what gRPC clients re
   it.scopedLive("RouteConfigurations: one is bad, two are used; a bad update leaves the last good one", () =>
     Effect.gen(function* () {
       const { client, nacks, store } = yield* setup(
-        Snapshot.make({ routes: [routes("good-1", "a"), routes("bad", "b", "("), routes("good-2", "c")] }),
+        { routes: [routes("good-1", "a"), routes("bad", "b", "("), routes("good-2", "c")] },
         protocol
       )
       const heard = yield* hear(client, Decoder.routeConfiguration(), ["good-1", "bad", "good-2"], clusterOfCall)
@@ -152,11 +153,11 @@ describe.each(["StateOfTheWorld", "Incremental"] as const)("what gRPC clients re
         'virtual_hosts[0].routes[0].match.safe_regex.regex: "(" is not a regular expression of RE2: '
       )
       yield* store.update("edge", {
-        upsert: Snapshot.make({ routes: [routes("good-1", "", "a.*"), routes("good-2", "d")] })
+        upsert: { routes: [routes("good-1", "", "a.*"), routes("good-2", "d")] }
       })
       yield* eventually(() => expect(heard.slice(3).toSorted()).toEqual(["good-1: as it was", "good-2: d"]))
       yield* nacked(nacks, "virtual_hosts[0].routes[0].route.cluster: the cluster's name is empty; name a cluster")
-      yield* store.update("edge", { upsert: Snapshot.make({ routes: [routes("bad", "e"), routes("good-1", "f")] }) })
+      yield* store.update("edge", { upsert: { routes: [routes("bad", "e"), routes("good-1", "f")] } })
       yield* eventually(() => expect(heard.slice(5).toSorted()).toEqual(["bad: e", "good-1: f"]))
     })
   )
@@ -164,11 +165,11 @@ describe.each(["StateOfTheWorld", "Incremental"] as const)("what gRPC clients re
   it.scopedLive("Listeners, Clusters and ClusterLoadAssignments: one is bad, two are used", () =>
     Effect.gen(function* () {
       const { client, nacks } = yield* setup(
-        Snapshot.make({
+        {
           listeners: [listener("l-1", "r"), create(ListenerSchema, { name: "l-bad" }), listener("l-2", "s")],
           clusters: [cluster("c-1"), cluster("c-bad", DiscoveryType.STRICT_DNS), cluster("c-2")],
           endpoints: [assignment("e-1"), assignment("e-bad", 1), assignment("e-2")]
-        }),
+        },
         protocol
       )
       const listeners = yield* hear(client, Decoder.listener(), ["l-1", "l-bad", "l-2"], ({ routes }) =>

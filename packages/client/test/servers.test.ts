@@ -6,7 +6,7 @@ import { Bootstrap, WatchableType, XdsClient, type ResourceEvent } from "@effect
 import { ResourceType } from "@effect-xds/proto"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type Listener, ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Logger, Scope, Stream } from "effect"
@@ -23,11 +23,11 @@ const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name
 const listener = (name: string, statPrefix = "") => create(ListenerSchema, { name, statPrefix })
 
 /** Serves what is in the store until the scope closes. */
-const serve = (port: number, store: Context.Tag.Service<SnapshotStore.SnapshotStore>) =>
+const serve = (port: number, store: SnapshotStore.Store) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(
       XdsServer.layer({ group: (node) => node.cluster }).pipe(
-        Layer.provide(Layer.succeed(SnapshotStore.SnapshotStore, store)),
+        Layer.provide(SnapshotStore.layerOf(store)),
         Layer.provide(ConnectServer.layer({ port, shutdownGrace: 10 })),
         Layer.provide(silent)
       )
@@ -67,10 +67,7 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
     () =>
       Effect.gen(function* () {
         const store = yield* SnapshotStore.makeMemory()
-        yield* store.set(
-          "edge",
-          Snapshot.make({ clusters: [cluster("a", "1"), cluster("b", "1")], listeners: [listener("l", "1")] })
-        )
+        yield* store.set("edge", { clusters: [cluster("a", "1"), cluster("b", "1")], listeners: [listener("l", "1")] })
         const first = yield* Scope.make()
         const { port, status } = yield* Scope.extend(serve(0, store), first)
         const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
@@ -95,11 +92,11 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
         yield* eventually(() => expect(one).toEqual(["l=1"]))
 
         // Update, and what is not changed is not told.
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "2")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "2")] } })
         yield* eventually(() => expect(all.slice(2)).toEqual(["b=2"]))
 
         // Reject.
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "bad")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "bad")] } })
         yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
         let nack: string | undefined
         yield* Effect.promise(() =>
@@ -109,7 +106,7 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
             expect(nack).toContain("no bad names here")
           }, patience)
         )
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "3")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "3")] } })
         yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))
 
         // Delete.
@@ -118,7 +115,7 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
 
         // The server goes and comes back; in between the timers of resources pass, and nothing is told.
         yield* Scope.close(first, Exit.void)
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "4"), cluster("c", "4")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "4"), cluster("c", "4")] } })
         yield* eventually(() => expect(all.slice(6)).toEqual(["b AmbientError"]))
         // On a stream of its own it may be tried again at another time.
         yield* eventually(() => expect(one).toEqual(["l=1", "l AmbientError"]))
@@ -129,7 +126,7 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
         // A name that is not there: in incremental the server says so, else the timer does.
         const missing = yield* hear(client.watch(ListenerSchema, "none"), (value) => value.statPrefix)
         yield* eventually(() => expect(missing).toEqual(["none DoesNotExist"]))
-        yield* store.update("edge", { upsert: Snapshot.make({ listeners: [listener("none", "late")] }) })
+        yield* store.update("edge", { upsert: { listeners: [listener("none", "late")] } })
         yield* eventually(() => expect(missing).toEqual(["none DoesNotExist", "none=late"]))
       }),
     120_000
@@ -143,7 +140,7 @@ describe("XdsClient over gRPC", () => {
       Effect.gen(function* () {
         const store = yield* SnapshotStore.makeMemory()
         const many = Array.from({ length: 3_000 }, (_, index) => listener(`listener-${index}`, "here"))
-        yield* store.set("edge", Snapshot.make({ listeners: many }))
+        yield* store.set("edge", { listeners: many })
         const { events, port } = yield* serve(0, store)
         let requests = 0
         yield* Effect.forkScoped(
@@ -174,7 +171,7 @@ describe("XdsClient over gRPC", () => {
       Effect.gen(function* () {
         const store = yield* SnapshotStore.makeMemory()
         const many = Array.from({ length: 10_000 }, (_, index) => cluster(`cluster-${index}`, "x".repeat(500)))
-        yield* store.set("edge", Snapshot.make({ clusters: many }))
+        yield* store.set("edge", { clusters: many })
         const { port } = yield* serve(0, store)
         const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
         const context = yield* Layer.build(
@@ -183,7 +180,7 @@ describe("XdsClient over gRPC", () => {
         const client = Context.get(context, XdsClient.XdsClient)
         const all = yield* hear(client.watchAll(ClusterSchema), (value) => value.altStatName.slice(0, 3))
         yield* eventually(() => expect(all).toHaveLength(10_000))
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("cluster-77", "new")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("cluster-77", "new")] } })
         yield* eventually(() => expect(all.slice(10_000)).toEqual(["cluster-77=new"]))
       }),
     120_000

@@ -6,7 +6,7 @@ import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
 import * as Resolver from "@effect-xds/discovery-node/Resolver"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -42,9 +42,9 @@ export const start = (program: string): Effect.Effect<EnvoyWorld, never, Scope.S
       (server) => Effect.sync(() => server.close())
     )
     const store = yield* SnapshotStore.makeMemory()
-    yield* Effect.orDie(store.set(group, Snapshot.make({})))
+    yield* Effect.orDie(store.set(group, {}))
     const server = yield* XdsServer.make({ group: (node) => node.cluster }).pipe(
-      Effect.provideService(SnapshotStore.SnapshotStore, store),
+      Effect.provide(SnapshotStore.layerOf(store)),
       Effect.provide(ConnectServer.layer({ shutdownGrace: 10 })),
       Effect.provide(silent),
       Effect.orDie
@@ -87,9 +87,7 @@ export const start = (program: string): Effect.Effect<EnvoyWorld, never, Scope.S
           ? {}
           : { endpoints: endpoints.map((json) => fromJson(ClusterLoadAssignmentSchema, json)) })
       }
-      return Effect.runPromise(
-        Effect.orDie(Effect.asVoid(store.update(group, { upsert: Snapshot.make(upsert), remove })))
-      )
+      return Effect.runPromise(Effect.orDie(Effect.asVoid(store.update(group, { upsert: upsert, remove }))))
     }
     return { names, envoy, nextLook, of, update }
   })

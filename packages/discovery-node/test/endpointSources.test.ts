@@ -5,7 +5,8 @@ import { ClusterMembers, NodeProber, Resolver } from "@effect-xds/discovery-node
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import type { ServerTransport } from "@effect-xds/transport"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { FileClient } from "@effect-xds/transport-filesystem"
@@ -32,7 +33,7 @@ const serve = <E>(
     }
     const server = XdsServer.layer({ group }).pipe(
       Layer.provide(transport),
-      Layer.provideMerge(SnapshotStore.layerMemory),
+      Layer.provideMerge(SnapshotStore.layerMemory()),
       Layer.provide(silent)
     )
     const context = yield* Layer.build(server)
@@ -119,7 +120,7 @@ it.scopedLive("endpoints come from a file, and change with it; a file that goes 
       source._tag === "File"
         ? Effect.provide(clientOf(`path:${source.path}`), [FileClient.layer(), silent])
         : Effect.fail(new Error("a file was asked for"))
-    const cluster = yield* membersOf(Snapshot.make({ clusters: [edsOf({ pathConfigSource: { path } })] }), sources)
+    const cluster = yield* membersOf({ clusters: [edsOf({ pathConfigSource: { path } })] }, sources)
     yield* become(cluster, "10.0.0.1", "10.0.0.2")
     yield* write("{")
     yield* put("10.0.0.3")
@@ -131,10 +132,7 @@ it.scopedLive("endpoints come over REST from servers of their own, as often as t
   Effect.gen(function* () {
     const rest = yield* serve(RestServer.layer({ shutdownGrace: 10 }))
     const put = (...addresses: ReadonlyArray<string>) =>
-      rest.store.set(
-        "edge",
-        Snapshot.make({ endpoints: [fromJson(ClusterLoadAssignmentSchema, assignmentOf(...addresses))] })
-      )
+      rest.store.set("edge", { endpoints: [fromJson(ClusterLoadAssignmentSchema, assignmentOf(...addresses))] })
     yield* put("10.0.0.1")
     const asked: Array<ClusterMembers.OtherSource> = []
     const sources: ClusterMembers.Sources = (source) => {
@@ -145,7 +143,7 @@ it.scopedLive("endpoints come over REST from servers of their own, as often as t
       return Effect.provide(clientOf(rest.address), [transport, silent])
     }
     const apiConfigSource = { apiType: "REST", clusterNames: ["xds"], refreshDelay: "0.02s" }
-    const cluster = yield* membersOf(Snapshot.make({ clusters: [edsOf({ apiConfigSource })] }), sources)
+    const cluster = yield* membersOf({ clusters: [edsOf({ apiConfigSource })] }, sources)
     yield* become(cluster, "10.0.0.1")
     yield* put("10.0.0.1", "10.0.0.2")
     yield* become(cluster, "10.0.0.1", "10.0.0.2")
@@ -171,17 +169,14 @@ it.scopedLive.each(overGrpc)(
       const asked: Array<string> = []
       const other = yield* serve(ConnectServer.layer({ shutdownGrace: 10 }), (method) => asked.push(method))
       const put = (...addresses: ReadonlyArray<string>) =>
-        other.store.set(
-          "edge",
-          Snapshot.make({ endpoints: [fromJson(ClusterLoadAssignmentSchema, assignmentOf(...addresses))] })
-        )
+        other.store.set("edge", { endpoints: [fromJson(ClusterLoadAssignmentSchema, assignmentOf(...addresses))] })
       yield* put("10.0.0.1")
       const sources: ClusterMembers.Sources = (source) => {
         const isIt = source._tag === "Api" && source.kind === kind && source.servers[0] === "endpoints:18000"
         if (!isIt) return Effect.fail(new Error(`${kind} was asked for`))
         return Effect.provide(clientOf(other.address, protocol), [ConnectClient.layer(), silent])
       }
-      const cluster = yield* membersOf(Snapshot.make({ clusters: [edsOf({ apiConfigSource })] }), sources)
+      const cluster = yield* membersOf({ clusters: [edsOf({ apiConfigSource })] }, sources)
       yield* become(cluster, "10.0.0.1")
       yield* put("10.0.0.1", "10.0.0.2")
       yield* become(cluster, "10.0.0.1", "10.0.0.2")
@@ -192,7 +187,7 @@ it.scopedLive.each(overGrpc)(
 
 it.scopedLive("a source that cannot be had is told, and who has none says so", () =>
   Effect.gen(function* () {
-    const clusters = Snapshot.make({ clusters: [edsOf({ pathConfigSource: { path: "/e.json" } })] })
+    const clusters = { clusters: [edsOf({ pathConfigSource: { path: "/e.json" } })] }
     const none = yield* membersOf(clusters, undefined)
     const { message, state } = yield* none.settled
     expect([state, message]).toEqual(["Failed", expect.stringContaining("there is no client of a file here")])

@@ -425,10 +425,7 @@ const noAliases: ReadonlyArray<string> = []
 const sha256 = (bytes: Uint8Array): string => hash("sha256", bytes)
 
 /** The error is a value here: this runs for every resource of every snapshot. */
-const encodeEntry = (
-  entry: Slotted,
-  held: ResourceGroup.ResourceGroup
-): Resource.Resource | SnapshotError => {
+const encodeEntry = (entry: Slotted, held: ResourceGroup.ResourceGroup): Resource.Resource | SnapshotError => {
   const { expected, options, source } = entry
   const typeUrl = typeUrlOf(source)
   const fail = (reason: SnapshotError["reason"], name: string, detail: string) =>

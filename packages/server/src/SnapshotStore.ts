@@ -90,6 +90,13 @@ export interface Service {
 }
 
 /**
+ * A store as it is made: what programs write to, and the port for servers. {@link layerOf} gives it to both.
+ *
+ * @since 0.1.0
+ */
+export interface Store extends Service, GroupSources.Service {}
+
+/**
  * The tag of the store.
  *
  * @since 0.1.0
@@ -152,7 +159,7 @@ const finish = (loop: EventLoops.Service, rest: Steps.Steps<object>, onEnd: () =
  *
  * @since 0.1.0
  */
-export const makeMemory = (options: Options = {}): Effect.Effect<Service & GroupSources.Service> =>
+export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
   Effect.map(HeldGroups.make, (held) => {
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
@@ -321,7 +328,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service & Group
       changes: held.changes,
       unsafeGet: held.unsafeGet,
       listen: held.listen
-    } satisfies Service & GroupSources.Service
+    } satisfies Store
   })
 
 /**
@@ -329,7 +336,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Service & Group
  *
  * @since 0.1.0
  */
-export const layerOf = (store: Service & GroupSources.Service): Layer.Layer<SnapshotStore | GroupSource> =>
+export const layerOf = (store: Store): Layer.Layer<SnapshotStore | GroupSource> =>
   Layer.succeedContext(Context.empty().pipe(Context.add(SnapshotStore, store), Context.add(GroupSource, store)))
 
 /**

@@ -21,8 +21,8 @@ const cluster = create(ClusterSchema, { name: "a" })
 const clusterBytes = toBinary(ClusterSchema, cluster)
 const virtualHost = create(VirtualHostSchema, { name: "web", domains: ["web", "web.example", "*.web.example"] })
 
-const encodeOne = (input: Snapshot.Input) =>
-  Effect.map(Snapshot.encode(Snapshot.make(input)), ([resource]) => {
+const encodeOne = (input: Snapshot.Snapshot) =>
+  Effect.map(Snapshot.encode(input), ([resource]) => {
     if (resource === undefined) throw new Error("nothing was encoded")
     return resource
   })
@@ -87,11 +87,11 @@ describe("Snapshot.encode", () => {
     Effect.gen(function* () {
       const resource = yield* encodeOne({ clusters: [cluster] })
       const held = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, [resource]))
-      const again = yield* Snapshot.encode(Snapshot.make({ clusters: [cluster] }), held)
+      const again = yield* Snapshot.encode({ clusters: [cluster] }, held)
       expect(again[0]).toBe(resource)
       for (const options of [{ ttl: "1 minute" }, { version: "1" }, { aliases: ["b"] }] as const) {
         const entry = Snapshot.resource(cluster, options)
-        const other = yield* Snapshot.encode(Snapshot.make({ clusters: [entry] }), held)
+        const other = yield* Snapshot.encode({ clusters: [entry] }, held)
         expect(other[0]).not.toBe(resource)
         expect(other[0]).not.toEqual(resource)
       }
@@ -141,10 +141,10 @@ describe("Snapshot.encode", () => {
 
   const bytes = (typeUrl: string, name: string, value: Uint8Array) => ({ resources: [{ typeUrl, name, value }] })
   // As a caller without types might give it.
-  const misplaced: Snapshot.Input = {}
+  const misplaced: Snapshot.Snapshot = {}
   Reflect.set(misplaced, "clusters", [create(ListenerSchema, { name: "l" })])
 
-  const cases: ReadonlyArray<readonly [string, Snapshot.Input, string, string]> = [
+  const cases: ReadonlyArray<readonly [string, Snapshot.Snapshot, string, string]> = [
     [
       "an unknown type",
       bytes("type.googleapis.com/acme.Thing", "x", clusterBytes),
@@ -203,7 +203,7 @@ describe("Snapshot.encode", () => {
   for (const [what, input, reason, message] of cases) {
     it.effect(`refuses ${what}`, () =>
       Effect.gen(function* () {
-        const error = yield* Effect.flip(Snapshot.encode(Snapshot.make(input)))
+        const error = yield* Effect.flip(Snapshot.encode(input))
         expect(error.message).toContain(message)
         expect(error.reason).toBe(reason)
       })
@@ -233,8 +233,8 @@ describe("Snapshot.check", () => {
   const route = (clusterName: string) => ({
     action: { case: "route" as const, value: { clusterSpecifier: { case: "cluster" as const, value: clusterName } } }
   })
-  const messages = (input: Snapshot.Input) =>
-    Effect.map(Snapshot.check(Snapshot.make(input)), (found) => found.map(({ message }) => message))
+  const messages = (input: Snapshot.Snapshot) =>
+    Effect.map(Snapshot.check(input), (found) => found.map(({ message }) => message))
 
   it.effect("follows listener → route → cluster → endpoints", () =>
     Effect.gen(function* () {
@@ -242,7 +242,7 @@ describe("Snapshot.check", () => {
         case: "weightedClusters" as const,
         value: { clusters: [{ name: "a" }, { name: "gone" }] }
       }
-      const input: Snapshot.Input = {
+      const input: Snapshot.Snapshot = {
         listeners: [
           listenerWith("ingress", rds("r1")),
           create(ListenerSchema, { name: "grpc", apiListener: { apiListener: rds("r2") } }),

@@ -1,13 +1,14 @@
 import { create } from "@bufbuild/protobuf"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { Snapshot, SnapshotStore } from "@effect-xds/server"
+import type { HeldGroups } from "@effect-xds/server"
+import { GroupSource, Snapshot, SnapshotStore } from "@effect-xds/server"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Effect, Fiber, Option, Stream, TestClock } from "effect"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
-const clusters = (...names: ReadonlyArray<string>) => Snapshot.make({ clusters: names.map((name) => cluster(name)) })
+const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 const namesOf = (group: ResourceGroup.ResourceGroup) =>
   ResourceGroup.all(group)
     .map(({ name }) => name)
@@ -20,13 +21,14 @@ const counting = () => {
 const held = (group: string) =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
-    return Option.map(yield* store.get(group), namesOf)
+    return Option.map(yield* store.get(group), ({ own }) => namesOf(own))
   })
 
 describe("SnapshotStore.layerMemory", () => {
   it.effect("sets, updates, gets, lists and clears", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
+      const source = yield* GroupSource.GroupSource
       expect(yield* held("edge")).toEqual(Option.none())
       yield* store.set("edge", clusters("a", "b"))
       yield* store.set("core", clusters())
@@ -37,51 +39,53 @@ describe("SnapshotStore.layerMemory", () => {
       yield* store.clear("edge")
       yield* store.clear("edge")
       expect(yield* store.groups).toEqual(["core"])
-      expect(store.unsafeGet("edge")).toBeUndefined()
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+      expect(source.unsafeGet("edge")).toBeUndefined()
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("labels versions, and forgets a label when the content changes without one", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      const version = (group: ResourceGroup.ResourceGroup) =>
-        ResourceGroup.set(group, "type.googleapis.com/envoy.config.cluster.v3.Cluster").version
-      const first = yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], versions: { clusters: "v1" } }))
+      const version = ({ own }: HeldGroups.Stored) =>
+        ResourceGroup.set(own, "type.googleapis.com/envoy.config.cluster.v3.Cluster").version
+      const first = yield* store.set("edge", { clusters: [cluster("a")], versions: { clusters: "v1" } })
       expect(version(first)).toBe("v1")
       const second = yield* store.update("edge", { upsert: clusters("b"), versions: { clusters: "v2" } })
       expect(version(second)).toBe("v2")
       expect(version(yield* store.set("edge", clusters("a")))).toMatch(/^[0-9a-f]{16}$/)
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("tells nobody of a set that changes nothing", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
+      const source = yield* GroupSource.GroupSource
       const seen: Array<string> = []
-      yield* store.listen((group) => void seen.push(group))
+      yield* source.listen((group) => void seen.push(group))
       const first = yield* store.set("edge", clusters("a"))
       const second = yield* store.set("edge", clusters("a"))
       expect(second).toBe(first)
       expect(seen).toEqual(["edge"])
-    }).pipe(Effect.scoped, Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.scoped, Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("a refused set or update leaves the group as it was", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
+      const source = yield* GroupSource.GroupSource
       const before = yield* store.set("edge", clusters("a"))
       const duplicate = yield* Effect.flip(store.set("edge", clusters("b", "b")))
       expect(duplicate.message).toBe('CDS: the name "b" is given twice; a client would reject the whole response')
       const conflict = yield* Effect.flip(
         store.update("edge", {
-          upsert: Snapshot.make({ clusters: [Snapshot.resource(cluster("b"), { aliases: ["a"] })] })
+          upsert: { clusters: [Snapshot.resource(cluster("b"), { aliases: ["a"] })] }
         })
       )
       expect(conflict).toMatchObject({ _tag: "AliasConflict", alias: "a", name: "b", other: "a" })
       const empty = yield* Effect.flip(store.update("edge", { upsert: clusters("") }))
       expect(empty._tag).toBe("SnapshotError")
-      expect(store.unsafeGet("edge")).toBe(before)
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+      expect(source.unsafeGet("edge")).toBe(before.own)
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("an update of a group that was never set is refused: it would delete the rest", () =>
@@ -90,7 +94,7 @@ describe("SnapshotStore.layerMemory", () => {
       const error = yield* Effect.flip(store.update("edge", { upsert: clusters("a") }))
       expect(error).toMatchObject({ _tag: "GroupNotSet", group: "edge" })
       expect(yield* store.groups).toEqual([])
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("keeps its bounds", () =>
@@ -102,7 +106,7 @@ describe("SnapshotStore.layerMemory", () => {
       expect(yield* held("edge")).toEqual(Option.some(["a", "b"]))
       const many = yield* Effect.flip(store.set("core", clusters()))
       expect(many).toMatchObject({ _tag: "LimitExceeded", limit: "maxGroups", group: "core" })
-    }).pipe(Effect.provide(SnapshotStore.layerMemoryWith({ maxGroups: 1, maxResourcesPerGroup: 2 })))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory({ maxGroups: 1, maxResourcesPerGroup: 2 })))
   )
 
   it.effect("calls take effect in their order, however long each takes to encode", () =>
@@ -121,20 +125,21 @@ describe("SnapshotStore.layerMemory", () => {
         { concurrency: 1 }
       )
       const second = yield* Fiber.join(calls[1])
-      expect(namesOf(second)).toHaveLength(5_001)
+      expect(namesOf(second.own)).toHaveLength(5_001)
       yield* Fiber.join(calls[4])
       expect(yield* held("edge")).toEqual(Option.some(["a"]))
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("applies a large change in slices: nobody sees a part of it, and what is called meanwhile waits", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
+      const source = yield* GroupSource.GroupSource
       const names = Array.from({ length: 4_096 }, (_, index) => `large-${index}`)
       yield* store.set("edge", clusters(...names))
       const seen: Array<number> = []
       const sizeNow = () => {
-        const group = store.unsafeGet("edge")
+        const group = source.unsafeGet("edge")
         return group === undefined ? 0 : ResourceGroup.all(group).length
       }
       const loop: EventLoop.Service = {
@@ -152,17 +157,18 @@ describe("SnapshotStore.layerMemory", () => {
       )
       yield* Effect.yieldNow()
       const next = yield* Effect.fork(store.update("edge", { upsert: clusters("a") }))
-      expect(namesOf(yield* Fiber.join(change))).toEqual([])
-      expect(namesOf(yield* Fiber.join(next))).toEqual(["a"])
+      expect(namesOf((yield* Fiber.join(change)).own)).toEqual([])
+      expect(namesOf((yield* Fiber.join(next)).own)).toEqual(["a"])
       // It looks at each name three times, at 64 before others may run.
       expect(seen.length).toBeGreaterThanOrEqual(32)
       expect(new Set(seen)).toEqual(new Set([4_096]))
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("a large change that is interrupted while it is applied changes nothing", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
+      const source = yield* GroupSource.GroupSource
       const names = Array.from({ length: 2_000 }, (_, index) => `large-${index}`)
       const before = yield* store.set("edge", clusters(...names))
       // Its next slice never comes.
@@ -173,10 +179,10 @@ describe("SnapshotStore.layerMemory", () => {
       yield* Effect.yieldNow()
       const next = yield* Effect.fork(store.update("edge", { upsert: clusters("a") }))
       yield* Effect.yieldNow()
-      expect(store.unsafeGet("edge")).toBe(before)
+      expect(source.unsafeGet("edge")).toBe(before.own)
       yield* Fiber.interrupt(change)
-      expect(namesOf(yield* Fiber.join(next))).toHaveLength(2_001)
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+      expect(namesOf((yield* Fiber.join(next)).own)).toHaveLength(2_001)
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("an interrupted call gives its turn up", () =>
@@ -190,7 +196,7 @@ describe("SnapshotStore.layerMemory", () => {
       yield* Fiber.interrupt(first)
       yield* Fiber.join(second)
       expect(yield* held("edge")).toEqual(Option.some(["a"]))
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("changes gives every group as it is now, one element for each however many changes it missed", () =>
@@ -226,7 +232,7 @@ describe("SnapshotStore.layerMemory", () => {
         ],
         [["edge", undefined]]
       ])
-    }).pipe(Effect.provide(SnapshotStore.layerMemory))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("stores do not share anything", () =>

@@ -21,7 +21,7 @@ const edsCluster = (name: string) =>
   create(ClusterSchema, { name, clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS } })
 const assignment = (clusterName: string) => create(ClusterLoadAssignmentSchema, { clusterName })
 const listener = (name: string) => create(ListenerSchema, { name })
-const clusters = (...names: ReadonlyArray<string>) => Snapshot.make({ clusters: names.map((name) => cluster(name)) })
+const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 
 const node = (group: string, id = "n1") =>
   toBinary(
@@ -52,7 +52,7 @@ const linesWith = (words: string) => logs.filter(({ text }) => text.includes(wor
 
 const setup = <R = never>(options: Partial<XdsServer.Options<R>> = {}) =>
   XdsServer.layer<R>({ group: ({ cluster }) => cluster, ...options }).pipe(
-    Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)),
+    Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
     Layer.provide(capture)
   )
 
@@ -69,12 +69,12 @@ describe("XdsServer", () => {
       const Publish = Layer.effectDiscard(
         Effect.gen(function* () {
           const store = yield* SnapshotStore.SnapshotStore
-          yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], listeners: [listener("ingress")] }))
+          yield* store.set("edge", { clusters: [cluster("a")], listeners: [listener("ingress")] })
         })
       )
       const Program = XdsServer.layer({ group: (node) => node.cluster }).pipe(
         Layer.merge(Publish),
-        Layer.provide(SnapshotStore.layerMemory),
+        Layer.provide(SnapshotStore.layerMemory()),
         Layer.provideMerge(MemoryTransport.layer),
         Layer.provide(capture)
       )
@@ -134,9 +134,9 @@ describe("XdsServer", () => {
       other.send(first(CDS, "other"))
       for (const client of [all, onlyB, other]) client.send(ack(yield* client.receive))
 
-      yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", "changed")] }) })
+      yield* store.update("edge", { upsert: { clusters: [cluster("a", "changed")] } })
       expect((yield* all.receive).names).toEqual(["a"])
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "changed"), cluster("b")] }))
+      yield* store.set("edge", { clusters: [cluster("a", "changed"), cluster("b")] })
       expect([all.unread(), onlyB.unread(), other.unread()]).toEqual([0, 0, 0])
 
       yield* store.update("edge", { remove: { clusters: ["b"] } })
@@ -158,7 +158,7 @@ describe("XdsServer", () => {
       ])
       const change = (name: string, zone: string) =>
         store.update("edge", {
-          upsert: Snapshot.make({
+          upsert: {
             endpoints: [
               create(ClusterLoadAssignmentSchema, {
                 clusterName: name,
@@ -166,9 +166,9 @@ describe("XdsServer", () => {
                 endpoints: [{ locality: { zone } }]
               })
             ]
-          })
+          }
         })
-      yield* store.set("edge", Snapshot.make({ endpoints: [assignment("a"), assignment("b")] }))
+      yield* store.set("edge", { endpoints: [assignment("a"), assignment("b")] })
       const client = yield* open({ credit: 1 })
       client.send(first(EDS, "edge", ["a"]))
       yield* TestClock.adjust("1 second")
@@ -226,7 +226,7 @@ describe("XdsServer", () => {
       client.send(ack(yield* client.receive))
       const conflated = (yield* Metric.value(XdsServerMetrics.conflations)).count
       for (let count = 0; count < 50; count++) {
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", `change ${count}`)] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("a", `change ${count}`)] } })
       }
       expect(client.unread()).toBe(0)
       client.grant(10)
@@ -290,7 +290,7 @@ describe("XdsServer", () => {
     }).pipe(
       Effect.provide(
         XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
-          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, Transport)),
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), Transport)),
           Layer.provide(capture)
         )
       )
@@ -377,7 +377,7 @@ describe("XdsServer", () => {
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       const endpoints = [Snapshot.resource(assignment("a"), { ttl: "10 seconds" })]
-      yield* store.set("edge", Snapshot.make({ endpoints }))
+      yield* store.set("edge", { endpoints })
       const client = yield* open()
       client.send(first(EDS, "edge", ["a"]))
       client.send(ack(yield* client.receive))
@@ -396,7 +396,7 @@ describe("XdsServer", () => {
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       const endpoints = [Snapshot.resource(assignment("a"), { ttl: "10 seconds" })]
-      yield* store.set("edge", Snapshot.make({ endpoints }))
+      yield* store.set("edge", { endpoints })
       const client = yield* open()
       client.send(first(EDS, "edge", ["a"]))
       yield* client.receive
@@ -414,7 +414,7 @@ describe("XdsServer", () => {
       const before = yield* streams
       const deadlines = Effect.map(Metric.value(XdsServerMetrics.deadlines), ({ value }) => value)
       const waitingFor = Metric.value(Metric.tagged(XdsServerMetrics.waiting, "group", "never"))
-      yield* store.set("edge", Snapshot.make({ endpoints: [Snapshot.resource(assignment("a"), { ttl: "1 second" })] }))
+      yield* store.set("edge", { endpoints: [Snapshot.resource(assignment("a"), { ttl: "1 second" })] })
       const client = yield* open()
       client.send(first(EDS, "edge", ["a"]))
       const waiting = yield* open()
@@ -447,14 +447,14 @@ describe("XdsServer", () => {
         ["edge", [CDS]],
         ["fast", [CDS, LDS]]
       ] as const) {
-        yield* store.set(group, Snapshot.make({ clusters: [cluster("a")], listeners: [listener("ingress")] }))
+        yield* store.set(group, { clusters: [cluster("a")], listeners: [listener("ingress")] })
         const client = yield* open()
         for (const typeUrl of [CDS, LDS]) {
           client.send(first(typeUrl, group))
           client.send(ack(yield* client.receive))
         }
         const next = { clusters: [cluster("a", "next")], listeners: [create(ListenerSchema, { name: "second" })] }
-        yield* store.update(group, { upsert: Snapshot.make(next) })
+        yield* store.update(group, { upsert: next })
         const sent: Array<MemoryClient.Received> = []
         while (client.unread() > 0) sent.push(yield* client.receive)
         // With phases the listener waits for the ACK of the cluster.
@@ -469,13 +469,13 @@ describe("XdsServer", () => {
   it.effect("a stream that changes did not concern knows of them when it next asks", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", Snapshot.make({ endpoints: [assignment("a"), assignment("b")] }))
+      yield* store.set("edge", { endpoints: [assignment("a"), assignment("b")] })
       const client = yield* open()
       client.send(first(EDS, "edge", ["a"]))
       client.send(ack(yield* client.receive))
       for (const name of ["b", "c", "d"]) {
         yield* store.update("edge", {
-          upsert: Snapshot.make({ endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: name, policy: {} })] })
+          upsert: { endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: name, policy: {} })] }
         })
       }
       expect(client.unread()).toBe(0)
@@ -485,7 +485,7 @@ describe("XdsServer", () => {
       expect(received.removed).toEqual(["e"])
       client.send(ack(received))
       yield* store.update("edge", {
-        upsert: Snapshot.make({ endpoints: [assignment("e")] }),
+        upsert: { endpoints: [assignment("e")] },
         remove: { endpoints: ["c"] }
       })
       const next = yield* client.receive
@@ -634,7 +634,7 @@ describe("XdsServer", () => {
       client.send(first(CDS))
       client.send(nack(yield* client.receive, "no such field"))
       for (let count = 0; count < 100; count++) {
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", `change ${count}`)] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("a", `change ${count}`)] } })
       }
       yield* Deferred.succeed(gate, undefined)
       while (seen.length < 33) yield* turn
@@ -660,11 +660,11 @@ describe("XdsServer", () => {
       logs.length = 0
       const store = yield* SnapshotStore.SnapshotStore
       const server = yield* XdsServer.XdsServer
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], versions: { clusters: "v1" } }))
+      yield* store.set("edge", { clusters: [cluster("a")], versions: { clusters: "v1" } })
       const client = yield* open({ peer: { address: "10.0.0.1:4000" } })
       client.send(first(CDS))
       client.send(ack(yield* client.receive))
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("b")], versions: { clusters: "v2" } }))
+      yield* store.set("edge", { clusters: [cluster("b")], versions: { clusters: "v2" } })
       client.send(nack(yield* client.receive, "b is\nbad"))
       const [status] = yield* server.status
       expect(status).toMatchObject({
@@ -717,7 +717,7 @@ describe("XdsServer", () => {
         ;(yield* open()).end("warm-up")
         yield* turn
       }
-      yield* store.set("cleared", Snapshot.make({ endpoints: [assignment("a")] }))
+      yield* store.set("cleared", { endpoints: [assignment("a")] })
       const client = yield* open()
       client.send(first(EDS, "cleared", ["a"]))
       client.send(ack(yield* client.receive))
@@ -734,7 +734,7 @@ describe("XdsServer", () => {
       expect(yield* waiting).toBe(0)
       client.send(Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: ["c"] }))
       expect(yield* waiting).toBe(1)
-      yield* store.set("cleared", Snapshot.make({ endpoints: [assignment("a"), assignment("c")] }))
+      yield* store.set("cleared", { endpoints: [assignment("a"), assignment("c")] })
       expect((yield* client.receive).names).toEqual(["c"])
       expect(yield* waiting).toBe(0)
       expect(yield* server.status).toMatchObject([{ waiting: false, types: [{ waiting: false }] }])
@@ -793,7 +793,7 @@ describe("XdsServer", () => {
       yield* client.receive
       expect(yield* server.status).toMatchObject([{ oversized: new Map() }])
       for (const content of ["x", "y"]) {
-        yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", content.repeat(1_000))] }))
+        yield* store.set("edge", { clusters: [cluster("a", content.repeat(1_000))] })
         expect((yield* client.receive).names).toEqual(["a"])
       }
       expect((yield* told) - before).toBe(2)
@@ -942,7 +942,7 @@ describe("XdsServer", () => {
   it.effect("names itself where it is told to, and wildcards can be switched off", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", Snapshot.make({ clusters: [edsCluster("a")], endpoints: [assignment("a")] }))
+      yield* store.set("edge", { clusters: [edsCluster("a")], endpoints: [assignment("a")] })
       const client = yield* open()
       client.send(first(CDS))
       const { message } = yield* client.receive
@@ -1043,7 +1043,7 @@ describe("XdsServer", () => {
         client.send(ack(yield* client.receive))
       }
       const change = (name: string, content: string) =>
-        store.update("edge", { upsert: Snapshot.make({ clusters: [cluster(name, content)] }) })
+        store.update("edge", { upsert: { clusters: [cluster(name, content)] } })
       yield* change("c", "1")
       yield* change("a", "1")
       yield* change("c", "2")
@@ -1085,7 +1085,7 @@ describe("XdsServer", () => {
             client.send(request)
             for (let count = 0; count < turns; count++) yield* turn
             const early = client.unread()
-            yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster(changed, "new")] }) })
+            yield* store.update("edge", { upsert: { clusters: [cluster(changed, "new")] } })
             const contents = ({ message }: MemoryClient.Received) =>
               message.resources.flatMap((each) => ("version" in each ? [[each.name, each.version] as const] : []))
             const got = new Map<string, string>()

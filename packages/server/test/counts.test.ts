@@ -11,7 +11,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { type Clock, Effect, Either, Layer, Logger } from "effect"
@@ -115,14 +115,14 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
       yield* Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore
         const all = Array.from({ length: 100 }, (_, index) => cluster(`c${index}`, "0"))
-        yield* store.set("edge", Snapshot.make({ clusters: all }))
+        yield* store.set("edge", { clusters: all })
         for (const handler of handlers) handler.onRequest(request(protocol))
         expect(writes.length).toBe(streams)
         expect(new Set(writes.map(({ body }) => body)).size).toBe(1)
         ack()
         expect(writes.length).toBe(0)
 
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("c7", "1")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("c7", "1")] } })
         yield* until(() => writes.length >= streams)
         expect(writes.length).toBe(streams)
         expect(new Set(writes.map(({ stream }) => stream)).size).toBe(streams)
@@ -135,7 +135,7 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
         expect(readings).toBe(streams)
       }).pipe(
         Effect.provide(
-          XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(Layer.provideMerge(SnapshotStore.layerMemory))
+          XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(Layer.provideMerge(SnapshotStore.layerMemory()))
         ),
         Effect.provide(layer),
         Effect.withClock(counting),
@@ -277,8 +277,9 @@ describe("an answer of 5 000 resources that must be whole", () => {
     })
     return Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      const clusters = (version: string) =>
-        Snapshot.make({ clusters: Array.from({ length: 5_000 }, (_, at) => cluster(`cluster ${at}`, version)) })
+      const clusters = (version: string) => ({
+        clusters: Array.from({ length: 5_000 }, (_, at) => cluster(`cluster ${at}`, version))
+      })
       yield* store.set("edge", clusters("1"))
       const answered = (count: number) => until(() => written.length === count && reading.at(-1) === true)
       handler?.onRequest(request("StateOfTheWorld"))
@@ -293,7 +294,7 @@ describe("an answer of 5 000 resources that must be whole", () => {
     }).pipe(
       Effect.provide(
         XdsServer.layer({ group: () => "edge" }).pipe(
-          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, layer)),
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), layer)),
           Layer.provide(silent)
         )
       )
@@ -330,7 +331,7 @@ describe("a request with 20 000 names", () => {
     })
     return Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "")] }))
+      yield* store.set("edge", { clusters: [cluster("a", "")] })
       const [large, small] = handlers
       const typeUrl = ResourceType.ClusterLoadAssignment.typeUrl
       const names = Array.from({ length: 20_000 }, (_, at) => `assignment-${at}`)
@@ -353,7 +354,7 @@ describe("a request with 20 000 names", () => {
       large?.onRequest(Request.incremental({ typeUrl: CDS }))
       expect(writes[0]?.length).toBe(21)
       yield* store.update("edge", {
-        upsert: Snapshot.make({ endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "assignment-7" })] })
+        upsert: { endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "assignment-7" })] }
       })
       expect(writes[0]?.length).toBe(21)
       yield* until(() => writes[0]?.length === 22)
@@ -366,7 +367,7 @@ describe("a request with 20 000 names", () => {
     }).pipe(
       Effect.provide(
         XdsServer.layer({ group: () => "edge" }).pipe(
-          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, layer)),
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), layer)),
           Layer.provide(silent)
         )
       )

@@ -3,14 +3,15 @@ import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { GroupSource, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Logger, Queue, Stream, TestClock } from "effect"
 
-const clusters = (...names: ReadonlyArray<string>) =>
-  Snapshot.make({ clusters: names.map((name) => create(ClusterSchema, { name })) })
+const clusters = (...names: ReadonlyArray<string>) => ({
+  clusters: names.map((name) => create(ClusterSchema, { name }))
+})
 
 const ask = (group: string) =>
   Request.incremental({
@@ -50,13 +51,14 @@ const beside = <A, E>(options: Readonly<Record<string, unknown>>, during: Effect
     Effect.provide(
       // Whatever the types say.
       XdsServer.layer(Object.assign({ group: ({ cluster }: { readonly cluster: string }) => cluster }, options)).pipe(
-        Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)),
+        Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
         Layer.provide(capture)
       )
     )
   )
 }
-type Services = XdsServer.XdsServer | SnapshotStore.SnapshotStore | MemoryTransport.MemoryTransport
+type Services =
+  XdsServer.XdsServer | SnapshotStore.SnapshotStore | GroupSource.GroupSource | MemoryTransport.MemoryTransport
 
 const badEndsWith = (code: Status.Code) =>
   Effect.gen(function* () {
@@ -185,12 +187,13 @@ describe("★ A function of the application that is wrong is the end of the stre
         {},
         Effect.gen(function* () {
           const store = yield* SnapshotStore.SnapshotStore
+          const source = yield* GroupSource.GroupSource
           yield* Effect.scoped(
             Effect.gen(function* () {
-              yield* store.listen(() => {
+              yield* source.listen(() => {
                 throw new Error("listener")
               })
-              yield* store.listen((group) => void seen.push(group))
+              yield* source.listen((group) => void seen.push(group))
               yield* store.set("bad", clusters("c"))
               yield* store.clear("bad")
             })

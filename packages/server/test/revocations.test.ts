@@ -3,7 +3,7 @@ import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
@@ -15,8 +15,9 @@ const node = (group: string) => toBinary(NodeSchema, create(NodeSchema, { id: "n
 
 const ask = (group: string) => Request.incremental({ typeUrl: CDS, node: node(group), resourceNamesSubscribe: ["*"] })
 
-const clusters = (...names: ReadonlyArray<string>) =>
-  Snapshot.make({ clusters: names.map((name) => create(ClusterSchema, { name })) })
+const clusters = (...names: ReadonlyArray<string>) => ({
+  clusters: names.map((name) => create(ClusterSchema, { name }))
+})
 
 const denied = (address: string) => Status.make("PERMISSION_DENIED", `${address} may not go on`)
 
@@ -39,7 +40,7 @@ const run = <A, E>(
   effect.pipe(
     Effect.provide(
       XdsServer.layer({ group: ({ cluster }) => cluster, ...options }).pipe(
-        Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer))
+        Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer))
       )
     ),
     Effect.provide(Logger.remove(Logger.defaultLogger))

@@ -6,7 +6,7 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Inspectable, Layer, Logger, Metric, Stream, Tracer } from "effect"
@@ -45,33 +45,32 @@ const certificate = (key: string) =>
     type: { case: "tlsCertificate", value: { privateKey: inline(key) } }
   })
 
-const resources = (key: string) =>
-  Snapshot.make({
-    clusters: [
-      create(ClusterSchema, {
-        name: "backend",
-        transportSocket: {
-          name: "tls",
-          configType: {
-            case: "typedConfig",
-            value: anyPack(
-              UpstreamTlsContextSchema,
-              create(UpstreamTlsContextSchema, {
-                commonTlsContext: { tlsCertificates: [{ password: inline(planted.password) }] }
-              })
-            )
-          }
+const resources = (key: string) => ({
+  clusters: [
+    create(ClusterSchema, {
+      name: "backend",
+      transportSocket: {
+        name: "tls",
+        configType: {
+          case: "typedConfig",
+          value: anyPack(
+            UpstreamTlsContextSchema,
+            create(UpstreamTlsContextSchema, {
+              commonTlsContext: { tlsCertificates: [{ password: inline(planted.password) }] }
+            })
+          )
         }
-      })
-    ],
-    secrets: [
-      certificate(key),
-      create(SecretSchema, {
-        name: "tickets",
-        type: { case: "sessionTicketKeys", value: { keys: [inline(planted.ticketKey)] } }
-      })
-    ]
-  })
+      }
+    })
+  ],
+  secrets: [
+    certificate(key),
+    create(SecretSchema, {
+      name: "tickets",
+      type: { case: "sessionTicketKeys", value: { keys: [inline(planted.ticketKey)] } }
+    })
+  ]
+})
 
 const node = (group: string, id = "envoy-1") => toBinary(NodeSchema, create(NodeSchema, { id, cluster: group }))
 
@@ -196,7 +195,7 @@ describe("what a server tells", () => {
               if (cluster === "throws") throw new Error(`no group for ${JSON.stringify(headers)}`)
               return cluster
             }
-          }).pipe(Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer)))
+          }).pipe(Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)))
         ),
         Effect.provide(layer)
       )
@@ -236,7 +235,7 @@ describe("what a server tells", () => {
         }).pipe(
           Effect.provide(
             XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
-              Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, MemoryTransport.layer))
+              Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer))
             )
           ),
           Effect.provide(layer)

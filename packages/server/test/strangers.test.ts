@@ -7,7 +7,7 @@ import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ServerTransport, Status } from "@effect-xds/transport"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
@@ -181,7 +181,7 @@ describe("a server", () => {
         yield* Effect.gen(function* () {
           const store = yield* SnapshotStore.SnapshotStore
           const server = yield* XdsServer.XdsServer
-          yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", ""), cluster("b", "")] }))
+          yield* store.set("edge", { clusters: [cluster("a", ""), cluster("b", "")] })
           const resident = open("Incremental")
           resident.handler.onRequest(Request.incremental({ typeUrl: CDS, node: nodeOf("resident", "edge") }))
 
@@ -197,7 +197,7 @@ describe("a server", () => {
               // Some of what they ask for changes while they are there, and somebody listens.
               const listener = yield* Effect.fork(Stream.runDrain(server.events))
               yield* turn
-              yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("a", `${round}`)] }) })
+              yield* store.update("edge", { upsert: { clusters: [cluster("a", `${round}`)] } })
               yield* turn
               for (const each of opened.splice(0)) each.end()
               yield* listener.interruptAsFork(listener.id())
@@ -217,7 +217,7 @@ describe("a server", () => {
                   : group === "slow"
                     ? Effect.never
                     : Effect.succeed(group)
-            }).pipe(Layer.provideMerge(SnapshotStore.layerMemory), Layer.provide(layer))
+            }).pipe(Layer.provideMerge(SnapshotStore.layerMemory()), Layer.provide(layer))
           ),
           Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none))
         )
@@ -239,9 +239,7 @@ const withServer = <A, E>(
     const { layer, open } = transport()
     return Effect.provide(
       Effect.zipRight(
-        Effect.flatMap(SnapshotStore.SnapshotStore, (store) =>
-          store.set("edge", Snapshot.make({ clusters: [cluster("a", "")] }))
-        ),
+        Effect.flatMap(SnapshotStore.SnapshotStore, (store) => store.set("edge", { clusters: [cluster("a", "")] })),
         then(open)
       ),
       XdsServer.layer({
@@ -249,7 +247,7 @@ const withServer = <A, E>(
         authorize: (_node, _origin, group) => (group === "slow" ? Effect.never : Effect.succeed(group)),
         ...options
       }).pipe(
-        Layer.provideMerge(SnapshotStore.layerMemory),
+        Layer.provideMerge(SnapshotStore.layerMemory()),
         Layer.provide(layer),
         Layer.provide(Logger.replace(Logger.defaultLogger, Logger.none))
       )
@@ -392,7 +390,7 @@ describe("a store", () => {
           Effect.gen(function* () {
             for (let index = 0; index < strangers; index++) {
               const group = `group ${round} ${index}`
-              yield* store.set(group, Snapshot.make({ clusters: [cluster("a", group)] }))
+              yield* store.set(group, { clusters: [cluster("a", group)] })
               yield* store.clear(group)
             }
             yield* turn

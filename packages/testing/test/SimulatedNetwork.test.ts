@@ -2,7 +2,7 @@
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as SimulatedNetwork from "@effect-xds/testing/network/SimulatedNetwork"
 import * as SimulatedTime from "@effect-xds/testing/simulation/SimulatedTime"
 import type { Step } from "@effect-xds/testing/simulation/Script"
@@ -59,7 +59,7 @@ describe("SimulatedNetwork", () => {
   it.live("joins a server and a client, as layers", () => {
     const program = Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", Snapshot.make({ clusters: [create(ClusterSchema, { name: "web" })] }))
+      yield* store.set("edge", { clusters: [create(ClusterSchema, { name: "web" })] })
       const client = yield* XdsClient.XdsClient
       assert.strictEqual((yield* client.get(ClusterSchema, "web")).name, "web")
       const network = yield* SimulatedNetwork.SimulatedNetwork
@@ -67,7 +67,7 @@ describe("SimulatedNetwork", () => {
     })
     const bootstrap = Bootstrap.make({ servers: ["server"], node: { id: "app", cluster: "edge" } })
     const layer = Layer.merge(XdsServer.layer({ group: (node) => node.cluster }), XdsClient.layer({ bootstrap })).pipe(
-      Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, SimulatedNetwork.layer()))
+      Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), SimulatedNetwork.layer()))
     )
     return SimulatedTime.run()(Effect.provide(program, layer))
   })

@@ -3,7 +3,6 @@ import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import * as Trace from "@effect-xds/testing/invariants/Trace"
 import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as Snapshot from "@effect-xds/server/Snapshot"
 import { SnapshotStore } from "@effect-xds/server/SnapshotStore"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { assert, describe, it } from "@effect/vitest"
@@ -131,7 +130,7 @@ describe("Simulation", () => {
       const publisher = Effect.gen(function* () {
         const store = yield* SnapshotStore
         for (const name of ["a", "b"]) {
-          yield* store.set("group", Snapshot.make({ clusters: [create(ClusterSchema, { name })] }))
+          yield* store.set("group", { clusters: [create(ClusterSchema, { name })] })
           yield* Effect.sleep("1 minute")
         }
       })

@@ -42,7 +42,7 @@ import * as ValueBounds from "./internal/ValueBounds.js"
 import * as YamlText from "./internal/YamlText.js"
 
 /**
- * A resource of a file, encoded. `@effect-xds/server` takes it as it is: `Snapshot.make({ resources })`; the version,
+ * A resource of a file, encoded. A store of `@effect-xds/server` takes it as it is: `store.set(group, { resources })`; the version,
  * TTL and aliases go into the options of `Snapshot.resource`.
  *
  * @since 0.1.0

@@ -416,12 +416,11 @@ describe("a directory of resources", () => {
       directory.write("edge/b.yaml", `${host}---\n${wrapped}`)
       const source = yield* reading(directory)
       const store = yield* SnapshotStore.makeMemory()
-      const toSnapshot = (resources: ResourceDirectory.GroupChange["resources"]) =>
-        Snapshot.make({
-          resources: resources.map((resource) =>
-            Snapshot.resource(resource, { version: resource.version, ttl: resource.ttl, aliases: resource.aliases })
-          )
-        })
+      const toSnapshot = (resources: ResourceDirectory.GroupChange["resources"]) => ({
+        resources: resources.map((resource) =>
+          Snapshot.resource(resource, { version: resource.version, ttl: resource.ttl, aliases: resource.aliases })
+        )
+      })
       yield* source.changes.pipe(
         Stream.runForEach(({ group, isFirst, removed, resources, upserted }) =>
           isFirst
@@ -439,7 +438,7 @@ describe("a directory of resources", () => {
               .sort()
       }
       yield* Wait.until("the store", () => names().length === 3, names)
-      const held = Option.getOrThrow(yield* store.get("edge"))
+      const { own: held } = Option.getOrThrow(yield* store.get("edge"))
       const get = (typeUrl: string, name: string) => ResourceGroup.get(held, { typeUrl, name })
       expect(get(ResourceType.VirtualHost.typeUrl, "main/h")?.aliases).toEqual(["main/i"])
       expect(get(ResourceType.Cluster.typeUrl, "t")).toMatchObject({ ttl: 5_000, version: "v1" })

@@ -4,7 +4,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { type ServerEvent, Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { type ServerEvent, SnapshotStore, XdsServer } from "@effect-xds/server"
 import type { ServerTransport } from "@effect-xds/transport"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
 import { Context, Effect, Layer, Logger, Metric, Stream } from "effect"
@@ -33,7 +33,7 @@ export const serveOn = <R = never, RIn = never>(
     })
     const context = yield* Layer.build(
       XdsServer.layer<R>({ group: (node) => node.cluster, ...options }).pipe(
-        Layer.provideMerge(SnapshotStore.layerMemory),
+        Layer.provideMerge(SnapshotStore.layerMemory()),
         Layer.provide(transport),
         Layer.provide(Logger.replace(Logger.defaultLogger, logger))
       )
@@ -73,8 +73,7 @@ export const serve = <R = never>(
 /** A cluster with something in it that may change. */
 export const cluster = (name: string, content = "") => create(ClusterSchema, { name, altStatName: content })
 
-export const clusters = (...names: ReadonlyArray<string>) =>
-  Snapshot.make({ clusters: names.map((name) => cluster(name)) })
+export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 
 export const assignment = (clusterName: string, content = 0) =>
   create(ClusterLoadAssignmentSchema, { clusterName, policy: { overprovisioningFactor: content } })

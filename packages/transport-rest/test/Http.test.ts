@@ -3,7 +3,6 @@ import { describe, expect, it } from "@effect/vitest"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { Snapshot } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
 import { Cause, Effect, Exit, Metric, Scope } from "effect"
@@ -355,7 +354,7 @@ describe("Bodies", { timeout: 120_000 }, () => {
           json: { node: node() }
         })
       expect((yield* get("gzip")).headers["content-encoding"]).toBe(undefined)
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "x".repeat(5000))] }))
+      yield* store.set("edge", { clusters: [cluster("a", "x".repeat(5000))] })
       const plain = yield* get()
       expect(plain.body.length).toBeGreaterThan(5000)
       for (const encoding of ["gzip", "br, gzip;q=0.5", "*"]) {
@@ -386,19 +385,16 @@ describe("Bodies", { timeout: 120_000 }, () => {
     Effect.gen(function* () {
       const { logs, port, store } = yield* serving()
       const typeUrl = "type.googleapis.com/example.Unheard"
-      yield* store.set(
-        "edge",
-        Snapshot.make({
-          clusters: [
-            create(ClusterSchema, {
-              name: "a",
-              typedExtensionProtocolOptions: {
-                x: { $typeName: "google.protobuf.Any", typeUrl, value: new Uint8Array() }
-              }
-            })
-          ]
-        })
-      )
+      yield* store.set("edge", {
+        clusters: [
+          create(ClusterSchema, {
+            name: "a",
+            typedExtensionProtocolOptions: {
+              x: { $typeName: "google.protobuf.Any", typeUrl, value: new Uint8Array() }
+            }
+          })
+        ]
+      })
       const reply = yield* send(port, { json: { node: node() } })
       expect(reply.status).toBe(500)
       expect(reasonOf(reply)).toMatch(/cannot be written as JSON: .*example\.Unheard/)

@@ -1,6 +1,5 @@
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { describe, expect, it } from "@effect/vitest"
-import { Snapshot } from "@effect-xds/server"
 import type { RestServer } from "@effect-xds/transport-rest"
 import { RestServerMetrics } from "@effect-xds/transport-rest"
 import * as RestApp from "@effect-xds/transport-rest/RestApp"
@@ -57,10 +56,7 @@ describe("A long poll", { timeout: 120_000 }, () => {
   it.scopedLive("is held until something changes", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve({ wait: 30_000 })
-      yield* store.set(
-        "edge",
-        Snapshot.make({ clusters: [cluster("a")], endpoints: [assignment("a"), assignment("b")] })
-      )
+      yield* store.set("edge", { clusters: [cluster("a")], endpoints: [assignment("a"), assignment("b")] })
       for (const [index, options] of [
         { expected: ["a", "new"], path: "/v3/discovery:clusters" },
         { expected: ["a", "b"], path: "/v3/discovery:endpoints", names: ["a", "b"] },
@@ -72,10 +68,10 @@ describe("A long poll", { timeout: 120_000 }, () => {
         yield* held(1)
         const start = performance.now()
         yield* store.update("edge", {
-          upsert: Snapshot.make({
+          upsert: {
             clusters: [cluster("new", options.path)],
             endpoints: [assignment("new"), assignment("a", 100 + index)]
-          })
+          }
         })
         const reply = yield* poll
         // Not at the end of the wait.

@@ -5,7 +5,6 @@ import { ResourceType } from "@effect-xds/proto"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { Snapshot } from "@effect-xds/server"
 import { Status } from "@effect-xds/transport"
 import { Effect } from "effect"
 import {
@@ -69,11 +68,11 @@ describe("A poll", { timeout: 120_000 }, () => {
     Effect.gen(function* () {
       const { port, store } = yield* serve({ maxJsonValues: 100_000 }, { maxResponseBytes: 10_000 })
       const names = Array.from({ length: 2_000 }, (_, at) => `cluster-${at}`)
-      yield* store.set("edge", Snapshot.make({ endpoints: names.map((name) => assignment(name)) }))
+      yield* store.set("edge", { endpoints: names.map((name) => assignment(name)) })
       const polling = client(port, { path: endpoints, names: [...names, "nobody"] })
       expect(contentOf(yield* polling.poll()).names).toEqual(names.toSorted())
       expect((yield* polling.poll()).status).toBe(304)
-      yield* store.set("edge", Snapshot.make({ endpoints: names.map((name) => assignment(name, 1)) }))
+      yield* store.set("edge", { endpoints: names.map((name) => assignment(name, 1)) })
       expect(contentOf(yield* polling.poll()).names).toEqual(names.toSorted())
     })
   )
@@ -81,7 +80,7 @@ describe("A poll", { timeout: 120_000 }, () => {
   it.scopedLive("is answered in canonical JSON, with the types of Any at any depth", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve({}, { controlPlane: "cp-1" })
-      yield* store.set("edge", Snapshot.make({ listeners: [listener("l")], endpoints: [assignment("c", 140)] }))
+      yield* store.set("edge", { listeners: [listener("l")], endpoints: [assignment("c", 140)] })
       const { json } = yield* client(port, { path: "/v3/discovery:listeners" }).poll()
       const manager = {
         "@type": `type.googleapis.com/${HttpConnectionManagerSchema.typeName}`,
@@ -127,7 +126,7 @@ describe("A poll", { timeout: 120_000 }, () => {
   it.scopedLive("is given the newest state, however much changed since the last one", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")], endpoints: [assignment("a")] }))
+      yield* store.set("edge", { clusters: [cluster("a")], endpoints: [assignment("a")] })
       const cds = client(port)
       const eds = client(port, { path: endpoints, names: ["a"] })
       for (const poll of [cds.poll, eds.poll]) {
@@ -136,7 +135,7 @@ describe("A poll", { timeout: 120_000 }, () => {
       }
       for (let change = 1; change <= 20; change++) {
         yield* store.update("edge", {
-          upsert: Snapshot.make({ clusters: [cluster("a", `${change}`)], endpoints: [assignment("a", change)] })
+          upsert: { clusters: [cluster("a", `${change}`)], endpoints: [assignment("a", change)] }
         })
       }
       expect((yield* cds.poll()).json).toMatchObject({ resources: [{ altStatName: "20" }] })
@@ -176,7 +175,7 @@ describe("A poll", { timeout: 120_000 }, () => {
   it.scopedLive("is given a change under a version that stayed equal", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      const labelled = (name: string) => Snapshot.make({ clusters: [cluster(name)], versions: { clusters: "one" } })
+      const labelled = (name: string) => ({ clusters: [cluster(name)], versions: { clusters: "one" } })
       yield* store.set("edge", labelled("a"))
       const envoy = client(port)
       expect(contentOf(yield* envoy.poll())).toMatchObject({ version: "one", names: ["a"] })
@@ -191,11 +190,11 @@ describe("A poll", { timeout: 120_000 }, () => {
 describe("A poll by name", { timeout: 120_000 }, () => {
   const serveEndpoints = Effect.gen(function* () {
     const plane = yield* serve()
-    yield* plane.store.set("edge", Snapshot.make({ endpoints: [assignment("a"), assignment("b"), assignment("c")] }))
+    yield* plane.store.set("edge", { endpoints: [assignment("a"), assignment("b"), assignment("c")] })
     return plane
   })
   const change = (name: string, content: number) => ({
-    upsert: Snapshot.make({ endpoints: [assignment(name, content)] })
+    upsert: { endpoints: [assignment(name, content)] }
   })
 
   it.scopedLive("is given all that it names whenever one changes, and 304 when another one does", () =>

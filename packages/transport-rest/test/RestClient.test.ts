@@ -8,7 +8,6 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { Snapshot } from "@effect-xds/server"
 import { ClientTransport } from "@effect-xds/transport"
 import { RestClient, RestClientMetrics } from "@effect-xds/transport-rest"
 import { describe, expect, it } from "@effect/vitest"
@@ -79,10 +78,7 @@ describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport })
       Effect.gen(function* () {
         const first = yield* Scope.make()
         const { port, status, store } = yield* Scope.extend(serve({ shutdownGrace: 10 }), first)
-        yield* store.set(
-          "edge",
-          Snapshot.make({ clusters: [cluster("a", "1"), cluster("b", "1")], endpoints: [assignment("e", 1)] })
-        )
+        yield* store.set("edge", { clusters: [cluster("a", "1"), cluster("b", "1")], endpoints: [assignment("e", 1)] })
         const client = yield* connect(`127.0.0.1:${port}`, transport)
         const all = yield* hearClusters(client)
         const one = yield* hear(client.watch(ClusterLoadAssignmentSchema, "e"), factor)
@@ -92,18 +88,18 @@ describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport })
         yield* eventually(() => expect(one).toEqual(["e=1"]))
 
         // Update, and what is not changed is not told.
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "2")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "2")] } })
         yield* eventually(() => expect(all.slice(2)).toEqual(["b=2"]))
 
         // Reject: the server is told by the next poll.
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "bad")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "bad")] } })
         yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
         yield* eventually(async () => {
           const types = (await Effect.runPromise(status)).flatMap((each) => each.types)
           const cds = types.find(({ typeUrl }) => typeUrl === ResourceType.Cluster.typeUrl)
           expect(cds?.nacked?.error.message).toContain("no bad names here")
         })
-        yield* store.update("edge", { upsert: Snapshot.make({ clusters: [cluster("b", "3")] }) })
+        yield* store.update("edge", { upsert: { clusters: [cluster("b", "3")] } })
         yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))
 
         // Delete.
@@ -113,7 +109,7 @@ describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport })
         // A name that is not there, and comes later; the other one goes on.
         const missing = yield* hear(client.watch(ClusterLoadAssignmentSchema, "none"), () => "here")
         yield* eventually(() => expect(missing).toEqual(["none DoesNotExist"]))
-        yield* store.update("edge", { upsert: Snapshot.make({ endpoints: [assignment("none"), assignment("e", 2)] }) })
+        yield* store.update("edge", { upsert: { endpoints: [assignment("none"), assignment("e", 2)] } })
         yield* eventually(() => expect(missing).toEqual(["none DoesNotExist", "none=here"]))
         yield* eventually(() => expect(one).toEqual(["e=1", "e=2"]))
 
@@ -122,10 +118,10 @@ describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport })
         yield* eventually(() => expect(all.slice(6)).toEqual(["b AmbientError"]))
         yield* eventually(() => expect(one.slice(2)).toEqual(["e AmbientError"]))
         const again = yield* serve({ port })
-        yield* again.store.set(
-          "edge",
-          Snapshot.make({ clusters: [cluster("b", "4"), cluster("c", "4")], endpoints: [assignment("e", 2)] })
-        )
+        yield* again.store.set("edge", {
+          clusters: [cluster("b", "4"), cluster("c", "4")],
+          endpoints: [assignment("e", 2)]
+        })
         yield* eventually(() => expect(all.slice(7).toSorted()).toEqual(["b=4", "c=4"]))
         yield* eventually(() => expect(one.slice(2)).toEqual(["e AmbientError", "e Recovered"]))
       }),
@@ -137,7 +133,7 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
   it.scopedLive("an unchanged version is answered with 304, and tells nothing", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "1")] }))
+      yield* store.set("edge", { clusters: [cluster("a", "1")] })
       const [changed, unchanged] = [yield* polls("changed"), yield* polls("unchanged")]
       const all = yield* hearClusters(yield* connect(`127.0.0.1:${port}`))
       yield* eventually(async () => expect(await Effect.runPromise(polls("unchanged"))).toBeGreaterThan(unchanged + 3))
@@ -149,7 +145,7 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
   it.scopedLive("a long poll is held, and given up when another name is asked for", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      yield* store.set("edge", Snapshot.make({ endpoints: [assignment("a", 1), assignment("b", 2)] }))
+      yield* store.set("edge", { endpoints: [assignment("a", 1), assignment("b", 2)] })
       const client = yield* connect(`127.0.0.1:${port}`, { wait: 30_000 })
       const a = yield* hear(client.watch(ClusterLoadAssignmentSchema, "a"), factor)
       yield* held(1)
@@ -162,7 +158,7 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
   it.scopedLive("a client that ends lets its polls go", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a")] }))
+      yield* store.set("edge", { clusters: [cluster("a")] })
       const scope = yield* Scope.make()
       const client = yield* Scope.extend(connect(`127.0.0.1:${port}`, { wait: 30_000 }), scope)
       yield* Scope.extend(hearClusters(client), scope)
@@ -195,7 +191,7 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
             })
         }
       )
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "1")] }))
+      yield* store.set("edge", { clusters: [cluster("a", "1")] })
       let tokens = 0
       const client = yield* connect(`127.0.0.1:${port}`, {
         headers: () =>
@@ -223,7 +219,7 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
           requireClientCertificate: true
         }
       })
-      yield* store.set("edge", Snapshot.make({ clusters: [cluster("a", "1")] }))
+      yield* store.set("edge", { clusters: [cluster("a", "1")] })
       const tls = { _tag: "Tls", ca: authority.cert, cert: certificate.cert, key } as const
       const client = yield* connect({ address: `https://127.0.0.1:${port}`, credentials: tls })
       expect((yield* client.get(clusters, "a")).altStatName).toBe("1")

@@ -9,7 +9,8 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { type ServerEvent, Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { type ServerEvent, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -99,17 +100,16 @@ export interface State {
   readonly sparse?: ReadonlyArray<string>
 }
 
-const toSnapshot = ({ clusters, sparse = [], to, unsupported = [] }: State): Snapshot.Snapshot =>
-  Snapshot.make({
-    listeners: [listener],
-    routes: [route(to)],
-    clusters: Object.keys(clusters).map((name) =>
-      cluster(name, unsupported.includes(name) ? Cluster_DiscoveryType.STATIC : Cluster_DiscoveryType.EDS)
-    ),
-    endpoints: Object.entries(clusters).map(([name, endpoint]) =>
-      assignment(name, endpoint, sparse.includes(name) ? 1 : 0)
-    )
-  })
+const toSnapshot = ({ clusters, sparse = [], to, unsupported = [] }: State): Snapshot.Snapshot => ({
+  listeners: [listener],
+  routes: [route(to)],
+  clusters: Object.keys(clusters).map((name) =>
+    cluster(name, unsupported.includes(name) ? Cluster_DiscoveryType.STATIC : Cluster_DiscoveryType.EDS)
+  ),
+  endpoints: Object.entries(clusters).map(([name, endpoint]) =>
+    assignment(name, endpoint, sparse.includes(name) ? 1 : 0)
+  )
+})
 
 export interface Fleet {
   /** The addresses of the backends, which answer with their names. */
@@ -128,7 +128,7 @@ export type Failure = Wait.TimedOut | ChildProcess.Crashed | PlatformError.Platf
 export const serve = (phaseDeadline: Duration.DurationInput) =>
   Layer.build(
     XdsServer.layer({ group: (node) => node.cluster, phaseDeadline }).pipe(
-      Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory, ConnectServer.layer({ port: 0 })))
+      Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), ConnectServer.layer({ port: 0 })))
     )
   ).pipe(Effect.orDie)
 

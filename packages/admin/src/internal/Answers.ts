@@ -8,6 +8,7 @@ import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { setImmediate } from "node:timers/promises"
 import * as PrometheusText from "../PrometheusText.js"
@@ -64,16 +65,21 @@ const json = (parts: AsyncIterable<string> | Iterable<string>): Answer => ({
   body: inPieces(parts)
 })
 
-const groupsOf = (store: SnapshotStore.Service, names: ReadonlyArray<string>): ReadonlyArray<GroupStatus> =>
-  names.map((group) => ({
-    group,
-    resources: Object.fromEntries(
-      Array.from(store.unsafeGet(group)?.sets ?? [], ([typeUrl, set]) => [
-        ResourceType.shortNameOf(typeUrl),
-        ResourceSet.size(set)
-      ])
-    )
-  }))
+const groupsOf = (
+  store: SnapshotStore.Service,
+  names: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<GroupStatus>> =>
+  Effect.forEach(names, (group) =>
+    Effect.map(store.get(group), (stored) => ({
+      group,
+      resources: Object.fromEntries(
+        Array.from(Option.getOrUndefined(stored)?.seen?.sets ?? [], ([typeUrl, set]) => [
+          ResourceType.shortNameOf(typeUrl),
+          ResourceSet.size(set)
+        ])
+      )
+    }))
+  )
 
 /** The limits of transports that are reached, so that newcomers are refused. */
 const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot, (pairs) =>
@@ -125,7 +131,7 @@ export const make = (
         if (format === "text") {
           return text(200, StatusTable.lines({ at, not_ready: reasons, clients: clients.map(ofClient) }).join("\n"))
         }
-        const groups = groupsOf(store, group === undefined ? names : names.filter((name) => name === group))
+        const groups = yield* groupsOf(store, group === undefined ? names : names.filter((name) => name === group))
         const head = JSON.stringify({ ...extra, at, not_ready: reasons, groups }).slice(0, -1)
         function* parts(): Generator<string> {
           yield `${head},"clients":[`

@@ -8,6 +8,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { SnapshotStore } from "@effect-xds/server"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 
 /** What to leave out: `undefined` takes everything. */
 export interface Filter {
@@ -54,7 +55,7 @@ export async function* dump(store: SnapshotStore.Service, filter: Filter): Async
   yield '{"groups":['
   let groupComma = ""
   for (const group of Array.from(await Effect.runPromise(store.groups)).sort()) {
-    const resources = store.unsafeGet(group)
+    const resources = Option.getOrUndefined(await Effect.runPromise(store.get(group)))?.seen
     if (resources === undefined || (filter.group !== undefined && filter.group !== group)) continue
     yield `${groupComma}\n{"group":${JSON.stringify(group)},"types":[`
     groupComma = ","

@@ -285,7 +285,7 @@ const keyOf = (typeUrl: string, name: string): string => `${typeUrl} ${name}`
 
 /** The schemas of all types, so that nobody has to wait for a module once time runs. */
 const loadTypes = Effect.flatMap(
-  Effect.sync(() => Snapshot.make({ resources: ResourceType.all.map(({ typeUrl }) => toResourceOf(typeUrl)) })),
+  Effect.sync(() => ({ resources: ResourceType.all.map(({ typeUrl }) => toResourceOf(typeUrl)) })),
   (snapshot) => Effect.zipRight(Effect.ignore(Snapshot.encode(snapshot)), Snapshot.check(snapshot))
 )
 
@@ -316,7 +316,7 @@ const watchableTypes = (): ((typeUrl: string) => WatchableType.WatchableType<str
 interface RunningServer {
   readonly plan: ServerPlan
   readonly clock: SimulatedTime.HostClock
-  store: SnapshotStore.Service
+  store: SnapshotStore.Store
   service: XdsServer.Service | undefined
   /** `undefined`: it is down. */
   scope: Scope.CloseableScope | undefined
@@ -385,8 +385,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const publishAll = (server: RunningServer) =>
       Effect.forEach(
         published,
-        ([group, specs]) =>
-          Effect.ignore(server.store.set(group, Snapshot.make({ resources: Array.from(specs.values(), toEntry) }))),
+        ([group, specs]) => Effect.ignore(server.store.set(group, { resources: Array.from(specs.values(), toEntry) })),
         { discard: true }
       )
 
@@ -410,12 +409,12 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
           // Before the server hears of a change, so that the trace has the cause first.
           yield* store.listen(see)
           server.service = yield* XdsServer.make({ group: (node) => node.cluster, ...own.options }).pipe(
-            Effect.provideService(SnapshotStore.SnapshotStore, store),
+            Effect.provide(SnapshotStore.layerOf(store)),
             Effect.provideService(ServerTransport, network.serverAt(own.name))
           )
           for (const group of yield* store.groups) see(group, store.unsafeGet(group))
           if (own.publisher !== undefined) {
-            const publisher = Effect.provideService(own.publisher, SnapshotStore.SnapshotStore, store).pipe(
+            const publisher = Effect.provide(own.publisher, SnapshotStore.layerOf(store)).pipe(
               Effect.onExit((exit) =>
                 Effect.sync(() => {
                   if (Exit.isFailure(exit) && !Cause.isInterruptedOnly(exit.cause)) {
@@ -556,12 +555,12 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
             specs.clear()
             for (const [key, spec] of after) specs.set(key, spec)
             const change = {
-              upsert: Snapshot.make({ resources: upsert.map(toEntry) }),
+              upsert: { resources: upsert.map(toEntry) },
               remove: { resources: remove }
             }
             for (const server of servers.values()) {
               if (!isUp(server)) continue
-              const whole = Snapshot.make({ resources: Array.from(specs.values(), toEntry) })
+              const whole = { resources: Array.from(specs.values(), toEntry) }
               yield* server.store.update(action.group, change).pipe(
                 Effect.catchTag("GroupNotSet", () => server.store.set(action.group, whole)),
                 Effect.ignore
@@ -572,7 +571,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
           case "Clear": {
             published.delete(action.group)
             for (const server of servers.values()) {
-              if (isUp(server)) yield* server.store.clear(action.group)
+              if (isUp(server)) yield* Effect.orDie(server.store.clear(action.group))
             }
             return
           }

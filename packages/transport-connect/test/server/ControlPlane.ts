@@ -5,7 +5,8 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { type ServerEvent, Snapshot, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
+import type { Snapshot } from "@effect-xds/server"
+import { type ServerEvent, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
 import { ConnectServer, ConnectServerMetrics } from "@effect-xds/transport-connect"
 import { Context, Effect, Layer, Logger, Metric, Stream } from "effect"
 import { expect, vi } from "vitest"
@@ -49,7 +50,7 @@ export const serve = <R = never>(options: Partial<XdsServer.Options<R>> = {}, tr
     const { violations } = yield* figures
     const context = yield* Layer.build(
       XdsServer.layer<R>({ group: (node) => node.cluster, eventCapacity: 100_000, ...options }).pipe(
-        Layer.provideMerge(SnapshotStore.layerMemory),
+        Layer.provideMerge(SnapshotStore.layerMemory()),
         Layer.provide(ConnectServer.layer(transport)),
         Layer.provide(Logger.replace(Logger.defaultLogger, logger))
       )
@@ -79,14 +80,12 @@ export const serve = <R = never>(options: Partial<XdsServer.Options<R>> = {}, tr
 /** A cluster with something in it that may change. */
 export const cluster = (name: string, content = "") => create(ClusterSchema, { name, altStatName: content })
 
-export const clusters = (...names: ReadonlyArray<string>) =>
-  Snapshot.make({ clusters: names.map((name) => cluster(name)) })
+export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 
 export const assignment = (clusterName: string, content = 0) =>
   create(ClusterLoadAssignmentSchema, { clusterName, policy: { overprovisioningFactor: content } })
 
-export const endpoints = (...names: ReadonlyArray<string>) =>
-  Snapshot.make({ endpoints: names.map((name) => assignment(name)) })
+export const endpoints = (...names: ReadonlyArray<string>) => ({ endpoints: names.map((name) => assignment(name)) })
 
 /** A cluster of about so many bytes, encoded. */
 export const largeCluster = (name: string, bytes: number, content: number): Snapshot.Encoded => ({

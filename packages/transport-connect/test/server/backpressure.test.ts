@@ -1,6 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { Snapshot } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as V8 from "node:v8"
@@ -35,7 +34,7 @@ describe.each(protocols)("a client that does not read, %s", (protocol) => {
         const names = ["a", "b", "c", "d", "e", "f", "g", "h"]
         const bytes = 20_000
         const { events, figures, port, store } = yield* serve()
-        yield* store.set(group, Snapshot.make({ resources: names.map((name) => largeCluster(name, bytes, 0)) }))
+        yield* store.set(group, { resources: names.map((name) => largeCluster(name, bytes, 0)) })
         const client = new XdsClient(yield* Http2Client.connect(port), protocol, { read: false })
         client.subscribe(CDS)
         yield* eventually(() => expect(events.at(-1)?._tag).toBe("Sent"))
@@ -45,7 +44,7 @@ describe.each(protocols)("a client that does not read, %s", (protocol) => {
             for (let count = from; count <= to; count++) {
               const name = names[count % names.length] ?? ""
               yield* store.update(group, {
-                upsert: Snapshot.make({ resources: [largeCluster(name, bytes, count)] })
+                upsert: { resources: [largeCluster(name, bytes, count)] }
               })
             }
           })

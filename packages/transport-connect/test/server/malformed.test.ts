@@ -4,7 +4,6 @@ import {
   DeltaDiscoveryRequestSchema,
   DiscoveryRequestSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { Snapshot } from "@effect-xds/server"
 import { ConnectServerMetrics } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
@@ -56,7 +55,7 @@ const surrounded = Effect.gen(function* () {
     session,
     /** Both are sent the next change, and nothing else. */
     areServed: Effect.gen(function* () {
-      yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", String(++changes))] }) })
+      yield* store.update(group, { upsert: { clusters: [cluster("a", String(++changes))] } })
       for (const client of [beside, elsewhere]) {
         const update = yield* client.receive
         expect(update).toMatchObject({ typeUrl: CDS, names: ["a"] })

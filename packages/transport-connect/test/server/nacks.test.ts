@@ -1,4 +1,3 @@
-import { Snapshot } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as Http2Client from "../Http2Client.js"
@@ -6,8 +5,8 @@ import { assignment, CDS, cluster, EDS, eventually, group, serve } from "./Contr
 import { protocols, XdsClient } from "./XdsClient.js"
 
 const types = [
-  { type: "CDS", typeUrl: CDS, change: (count: number) => Snapshot.make({ clusters: [cluster("a", String(count))] }) },
-  { type: "EDS", typeUrl: EDS, change: (count: number) => Snapshot.make({ endpoints: [assignment("a", count)] }) }
+  { type: "CDS", typeUrl: CDS, change: (count: number) => ({ clusters: [cluster("a", String(count))] }) },
+  { type: "EDS", typeUrl: EDS, change: (count: number) => ({ endpoints: [assignment("a", count)] }) }
 ]
 
 describe.each(protocols)("a client that rejects everything, %s", (protocol) => {
@@ -47,7 +46,7 @@ describe.each(protocols)("a client that rejects everything, %s", (protocol) => {
       expect(sent() - before - 2).toBe(responses.length)
       expect(responses.length).toBeGreaterThan(0)
       expect(responses.length).toBeLessThanOrEqual(changes)
-      const last = Option.getOrThrow(yield* store.get(group)).sets.get(typeUrl)?.version
+      const last = Option.getOrThrow(yield* store.get(group)).own.sets.get(typeUrl)?.version
       expect(responses.at(-1)?.version).toBe(last)
     })
   )

@@ -1,4 +1,3 @@
-import { Snapshot } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Http2Client from "../Http2Client.js"
@@ -70,7 +69,7 @@ describe.each(protocols)("many names, %s", (protocol) => {
         const { clients, port, store } = yield* serve({ maxNames }, { maxRequestBytes: 8_000_000 })
         const names = numbered(maxNames, 98)
         const [present = ""] = names
-        yield* store.set(group, Snapshot.make({ clusters: [cluster("a")], endpoints: [assignment(present)] }))
+        yield* store.set(group, { clusters: [cluster("a")], endpoints: [assignment(present)] })
         const isServed = yield* neighbour(port, store)
         const many = yield* connected(port, protocol, "many")
         many.subscribe(EDS, names)
@@ -99,19 +98,16 @@ describe.each(protocols)("many names, %s", (protocol) => {
       Effect.gen(function* () {
         const { events, port, store } = yield* serve()
         const names = numbered(10_000)
-        yield* store.set(
-          group,
-          Snapshot.make({
-            clusters: names.map((name) => cluster(name)),
-            endpoints: names.map((name) => assignment(name))
-          })
-        )
+        yield* store.set(group, {
+          clusters: names.map((name) => cluster(name)),
+          endpoints: names.map((name) => assignment(name))
+        })
         const client = yield* connected(port, protocol)
         const acked = (nonce: string) =>
           eventually(() => expect(events).toContainEqual(expect.objectContaining({ _tag: "Acked", nonce })))
         for (const [typeUrl, change] of [
-          [EDS, Snapshot.make({ endpoints: [assignment("005000", 1)] })],
-          [CDS, Snapshot.make({ clusters: [cluster("005000", "changed")] })]
+          [EDS, { endpoints: [assignment("005000", 1)] }],
+          [CDS, { clusters: [cluster("005000", "changed")] }]
         ] as const) {
           client.subscribe(typeUrl, names)
           const first = yield* answered(client, names.length)
@@ -133,8 +129,8 @@ describe.each(protocols)("many names, %s", (protocol) => {
             wildcard: false,
             names: 0
           })
-          yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("007000", typeUrl)] }) })
-          yield* store.update(group, { upsert: Snapshot.make({ endpoints: [assignment("007000", typeUrl.length)] }) })
+          yield* store.update(group, { upsert: { clusters: [cluster("007000", typeUrl)] } })
+          yield* store.update(group, { upsert: { endpoints: [assignment("007000", typeUrl.length)] } })
           expect(yield* client.settle).toEqual([])
         }
       }),
@@ -146,13 +142,13 @@ describe.each(protocols)("two requests before the first response, %s", (protocol
   it.scopedLive("are both answered", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      yield* store.set(group, Snapshot.make({ endpoints: [assignment("a"), assignment("b")] }))
+      yield* store.set(group, { endpoints: [assignment("a"), assignment("b")] })
       const client = yield* connected(port, protocol)
       client.write(client.subscription(EDS, ["a"]), client.subscription(EDS, ["b"]))
       const responses = [yield* client.receive, ...(yield* client.settle)]
       expect(responses.map(({ names }) => names)).toEqual([["a"], ["b"]])
       for (const response of responses) client.ack(response)
-      yield* store.update(group, { upsert: Snapshot.make({ endpoints: [assignment("a", 1), assignment("b", 1)] }) })
+      yield* store.update(group, { upsert: { endpoints: [assignment("a", 1), assignment("b", 1)] } })
       expect((yield* client.receive).names).toEqual(["a", "b"])
       expect(yield* client.settle).toEqual([])
     })
@@ -180,7 +176,7 @@ describe.each(protocols)("two requests before the first response, %s", (protocol
       client.subscribe(EDS, ["b"])
       const responses = yield* client.settle
       expect(responses.at(-1)?.names).toEqual(["b"])
-      yield* store.update(group, { upsert: Snapshot.make({ endpoints: [assignment("a", 1), assignment("b", 1)] }) })
+      yield* store.update(group, { upsert: { endpoints: [assignment("a", 1), assignment("b", 1)] } })
       expect((yield* client.receive).names).toEqual(["b"])
       expect(yield* client.settle).toEqual([])
     })
@@ -203,7 +199,7 @@ describe("what was never subscribed to", () => {
       expect((yield* wild.receive).names).toEqual(["a", "b"])
       wild.unsubscribe(CDS, ["*", "a", "phantom"])
       expect(yield* wild.settle).toEqual([])
-      yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", "2"), cluster("b", "2")] }) })
+      yield* store.update(group, { upsert: { clusters: [cluster("a", "2"), cluster("b", "2")] } })
       expect((yield* named.receive).names).toEqual(["a"])
       expect((yield* wild.receive).names).toEqual(["a", "b"])
       expect(yield* named.settle).toEqual([])
@@ -225,7 +221,7 @@ describe("what was never subscribed to", () => {
       expect(yield* client.settle).toEqual([])
       client.subscribe(EDS, ["b"])
       expect((yield* client.receive).names).toEqual(["b"])
-      yield* store.update(group, { upsert: Snapshot.make({ endpoints: [assignment("a", 1), assignment("b", 1)] }) })
+      yield* store.update(group, { upsert: { endpoints: [assignment("a", 1), assignment("b", 1)] } })
       expect((yield* client.receive).names).toEqual(["b"])
       expect(yield* client.settle).toEqual([])
     })

@@ -15,7 +15,7 @@ type Server = Effect.Effect.Success<ReturnType<typeof serve>>
 const set = ({ store }: Server, clusterNames: ReadonlyArray<string> = names) =>
   Effect.map(
     store.set(group, clusters(...clusterNames)),
-    (held) => new Map(ResourceGroup.all(held).map(({ name, version }) => [name, version]))
+    ({ own }) => new Map(ResourceGroup.all(own).map(({ name, version }) => [name, version]))
   )
 
 /** Clients of one connection, of which each says that it holds everything but one cluster, each another one. */

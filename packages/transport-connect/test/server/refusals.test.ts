@@ -63,7 +63,7 @@ describe.each(protocols)("a request, %s", (protocol) => {
       })
       client.subscribe(CDS)
       expect((yield* client.receive).names).toEqual(["a"])
-      yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", "changed")] }) })
+      yield* store.update(group, { upsert: { clusters: [cluster("a", "changed")] } })
       expect((yield* client.receive).names).toEqual(["a"])
       expect((yield* figures).violations).toBe(0)
     })
@@ -132,7 +132,7 @@ describe.each(protocols)("a request, %s", (protocol) => {
         message: "the group function failed in the control plane; its log says why"
       })
       expect(logs).toContainEqual(expect.stringContaining("no group"))
-      yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", "changed")] }) })
+      yield* store.update(group, { upsert: { clusters: [cluster("a", "changed")] } })
       expect((yield* good.receive).names).toEqual(["a"])
       expect(yield* clients).toEqual(["good"])
     })
@@ -177,17 +177,17 @@ describe.each(protocols)("a request, %s", (protocol) => {
   it.scopedLive("is answered from the last state that was accepted, whatever was refused since", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
-      yield* store.set(group, Snapshot.make({ clusters: [cluster("a", "accepted")], endpoints: [] }))
+      yield* store.set(group, { clusters: [cluster("a", "accepted")], endpoints: [] })
       const client = yield* connect(port)
       client.subscribe(CDS)
       client.ack(yield* client.receive)
       for (const bad of [
-        Snapshot.make({ clusters: [cluster("b"), cluster("b", "twice")] }),
-        Snapshot.make({ clusters: [cluster("")] }),
-        Snapshot.make({ clusters: [Snapshot.resource(cluster("b"), { ttl: "1 millis" })] }),
-        Snapshot.make({ clusters: ["b", "c"].map((name) => Snapshot.resource(cluster(name), { aliases: ["d"] })) }),
-        Snapshot.make({ resources: [{ typeUrl: CDS, name: "other", value: new Uint8Array([0x0a, 1, 0x62]) }] }),
-        Snapshot.make({ resources: [{ typeUrl: CDS, name: "b", value: new Uint8Array([0x0a, 99]) }] })
+        { clusters: [cluster("b"), cluster("b", "twice")] },
+        { clusters: [cluster("")] },
+        { clusters: [Snapshot.resource(cluster("b"), { ttl: "1 millis" })] },
+        { clusters: ["b", "c"].map((name) => Snapshot.resource(cluster(name), { aliases: ["d"] })) },
+        { resources: [{ typeUrl: CDS, name: "other", value: new Uint8Array([0x0a, 1, 0x62]) }] },
+        { resources: [{ typeUrl: CDS, name: "b", value: new Uint8Array([0x0a, 99]) }] }
       ]) {
         expect(Either.isLeft(yield* Effect.either(store.set(group, bad)))).toBe(true)
         expect(Either.isLeft(yield* Effect.either(store.update(group, { upsert: bad })))).toBe(true)
@@ -196,7 +196,7 @@ describe.each(protocols)("a request, %s", (protocol) => {
       const late = yield* connect(port)
       late.subscribe(CDS)
       expect((yield* late.receive).names).toEqual(["a"])
-      yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", "next")] }) })
+      yield* store.update(group, { upsert: { clusters: [cluster("a", "next")] } })
       expect((yield* client.receive).names).toEqual(["a"])
       expect((yield* late.receive).names).toEqual(["a"])
     })
@@ -227,7 +227,7 @@ describe("a connection", () => {
         expect(ended).toMatchObject({ client: { node: { id: "silent" } }, reason: "the connection was lost" })
       })
       expect(yield* clients).toEqual(["alive"])
-      yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", "changed")] }) })
+      yield* store.update(group, { upsert: { clusters: [cluster("a", "changed")] } })
       expect((yield* alive.receive).names).toEqual(["a"])
       yield* eventually(async () =>
         expect(await Effect.runPromise(figures)).toMatchObject({ connections: 1, calls: 1, streams: 1, deadlines: 0 })

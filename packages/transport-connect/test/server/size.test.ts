@@ -1,7 +1,6 @@
 // Clients of gRPC take messages of 4 MB, unless they are told to take more.
 import { create } from "@bufbuild/protobuf"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { Snapshot } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as GrpcClient from "../GrpcClient.js"
@@ -16,18 +15,16 @@ const count = 20_000
 
 const names = Array.from({ length: count }, (_, index) => `name-${String(index).padStart(20, "0")}`)
 
-const clusters = (content: number) =>
-  Snapshot.make({ resources: names.map((name) => largeCluster(name, 300, content)) })
+const clusters = (content: number) => ({ resources: names.map((name) => largeCluster(name, 300, content)) })
 
-const assignments = (content: number) =>
-  Snapshot.make({
-    endpoints: names.map((clusterName) =>
-      create(ClusterLoadAssignmentSchema, {
-        clusterName,
-        endpoints: [{ locality: { region: String(content).padEnd(300, ".") } }]
-      })
-    )
-  })
+const assignments = (content: number) => ({
+  endpoints: names.map((clusterName) =>
+    create(ClusterLoadAssignmentSchema, {
+      clusterName,
+      endpoints: [{ locality: { region: String(content).padEnd(300, ".") } }]
+    })
+  )
+})
 
 /** grpc-js as it is by default; it ACKs what comes. */
 const subscribed = (

@@ -1,4 +1,3 @@
-import { Snapshot } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Scope } from "effect"
 import * as Http2Client from "../Http2Client.js"
@@ -47,7 +46,7 @@ describe("streams", () => {
             client.ack(first)
           }
           expect(yield* figures).toMatchObject({ connections: 220, calls: 2_200, streams: 2_200 })
-          yield* store.update(group, { upsert: Snapshot.make({ clusters: [cluster("a", "changed")] }) })
+          yield* store.update(group, { upsert: { clusters: [cluster("a", "changed")] } })
           for (const client of clients) client.ack(yield* client.receive)
           expect(new Set((yield* status).map(({ node }) => node?.id)).size).toBe(2_200)
           // Half of them end themselves, half are cut off with their connections.
@@ -65,7 +64,7 @@ describe("streams", () => {
       const before = sockets()
       const scope = yield* Scope.make()
       const { figures, port, store } = yield* Scope.extend(serve({}, { shutdownGrace: 50_000 }), scope)
-      yield* store.set(group, Snapshot.make({ resources: [largeCluster("a", 50_000, 0)] }))
+      yield* store.set(group, { resources: [largeCluster("a", 50_000, 0)] })
       const clients: Array<XdsClient> = []
       const open = Effect.gen(function* () {
         for (let connection = 0; connection < 10; connection++) {
@@ -80,7 +79,7 @@ describe("streams", () => {
       const ending = yield* Deferred.make<void>()
       const changes = Effect.gen(function* () {
         for (let count = 1; ; count++) {
-          yield* store.update(group, { upsert: Snapshot.make({ resources: [largeCluster("a", 50_000, count)] }) })
+          yield* store.update(group, { upsert: { resources: [largeCluster("a", 50_000, count)] } })
           if (count === 10) yield* Deferred.succeed(ending, undefined)
           yield* turn
         }
