@@ -3502,25 +3502,67 @@ export const mutations = [
     becomes: "(this.#perHost.get(host) ?? 0) > maxStreamsPerPeer"
   },
   {
+    fault: "an interceptor that hangs holds a call for ever",
+    file: "packages/transport-connect/src/server/Interception.ts",
+    by: "packages/transport-connect/test/FurtherServices.test.ts",
+    line: "Effect.interruptible",
+    becomes: "Effect.uninterruptible"
+  },
+  {
+    fault: "a call that an interceptor refuses is served",
+    file: "packages/transport-connect/src/server/ConnectStream.ts",
+    by: "packages/transport-connect/test/FurtherServices.test.ts",
+    line: "call.refusal === undefined",
+    becomes: "call.refusal !== null"
+  },
+  {
+    fault: "the scope of an interceptor stays open when its call has ended",
+    file: "packages/transport-connect/src/server/Application.ts",
+    by: "packages/transport-connect/test/FurtherServices.test.ts",
+    line: "calls.delete(waiting)\n      end()",
+    becomes: "calls.delete(waiting)"
+  },
+  {
+    fault: "calls of a further service are in no count",
+    file: "packages/transport-connect/src/server/FurtherServices.ts",
+    by: "packages/transport-connect/test/FurtherServices.test.ts",
+    line: "interceptors: [counted(shared)]",
+    becomes: "interceptors: []"
+  },
+  {
+    fault: "an HTTP server of one's own loses its handlers for good",
+    file: "packages/transport-connect/src/server/Mounting.ts",
+    by: "packages/transport-connect/test/FurtherServices.test.ts",
+    line: "isMounted && taken(",
+    becomes: "taken("
+  },
+  {
+    fault: "a Unix socket that another server listens on is taken away",
+    file: "packages/transport-node/src/ListenAddress.ts",
+    by: "packages/transport-connect/test/FurtherServices.test.ts",
+    line: "isLeft ? again : Effect.fail(cause)",
+    becomes: "again"
+  },
+  {
     fault: "one address may have any number of connections",
-    file: "packages/transport-connect/src/ConnectServer.ts",
+    file: "packages/transport-connect/src/server/Connections.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "ofHost >= this.#maxConnectionsPerPeer",
-    becomes: "ofHost > this.#maxConnectionsPerPeer"
+    line: "ofHost >= this.limits.maxConnectionsPerPeer",
+    becomes: "ofHost > this.limits.maxConnectionsPerPeer"
   },
   {
     fault: "a server may have any number of connections",
-    file: "packages/transport-connect/src/ConnectServer.ts",
+    file: "packages/transport-connect/src/server/Connections.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "if (size < this.#maxConnections || this.#closeIdle(undefined)) return undefined",
-    becomes: "if (size <= this.#maxConnections || this.#closeIdle(undefined)) return undefined"
+    line: "if (size < this.limits.maxConnections || this.#closeIdle(undefined)) return undefined",
+    becomes: "if (size <= this.limits.maxConnections || this.#closeIdle(undefined)) return undefined"
   },
   {
     fault: "no idle connection gives way to a newcomer",
-    file: "packages/transport-connect/src/ConnectServer.ts",
+    file: "packages/transport-connect/src/server/Connections.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "if (size < this.#maxConnections || this.#closeIdle(undefined)) return undefined",
-    becomes: "if (size < this.#maxConnections) return undefined"
+    line: "if (size < this.limits.maxConnections || this.#closeIdle(undefined)) return undefined",
+    becomes: "if (size < this.limits.maxConnections) return undefined"
   },
   {
     fault: "a gRPC request may have any size",
@@ -3531,10 +3573,10 @@ export const mutations = [
   },
   {
     fault: "a gRPC request may inflate to any size",
-    file: "packages/transport-connect/src/ConnectServer.ts",
+    file: "packages/transport-connect/src/server/Application.ts",
     by: "packages/transport-connect/test",
-    line: "inflater: new Inflater(maxRequestBytes)",
-    becomes: "inflater: new Inflater(maxRequestBytes * 1_000)"
+    line: "inflater: new Inflater(settings.maxRequestBytes)",
+    becomes: "inflater: new Inflater(settings.maxRequestBytes * 1_000)"
   },
   {
     fault: "a Connect request may be as large as one of gRPC",
@@ -3783,9 +3825,9 @@ export const mutations = [
   },
   {
     fault: "accepting a session takes none of a turn's time",
-    file: "packages/transport-connect/src/ConnectServer.ts",
-    line: "this.#shared.slices.begin()\n    const socket",
-    becomes: "const socket",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    line: "this.application.beginTurn()\n    const peer",
+    becomes: "const peer",
     by: "packages/transport-connect/test/wholeRequests"
   },
   {

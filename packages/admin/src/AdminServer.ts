@@ -20,8 +20,10 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import type { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -36,11 +38,7 @@ export type { Options } from "./internal/Answers.js"
  *
  * @since 0.1.0
  */
-export interface ListenOptions extends Answers.Options {
-  /** Default `127.0.0.1`. */
-  readonly host?: string | undefined
-  /** Default 0: any free one. */
-  readonly port?: number | undefined
+export interface ListenOptions extends Answers.Options, ListenAddress.Options {
   /**
    * Names by which clients may ask for this port beside `localhost`, `host` and the address that they reach, such as the
    * name of a service. Requests with another `Host` are refused with 421.
@@ -50,10 +48,10 @@ export interface ListenOptions extends Answers.Options {
   readonly allowedHostsName?: string | undefined
   /** Connections at a time; more are closed at once. Default 256. */
   readonly maxConnections?: number | undefined
-  /** Milliseconds without a byte read or written after which a connection is closed. Default 30 000. */
-  readonly idleTimeout?: number | undefined
-  /** Milliseconds that clients have to read their answers when the server shuts down. Default 1000. */
-  readonly shutdownGrace?: number | undefined
+  /** How long without a byte read or written until a connection is closed. Default: 30 seconds. */
+  readonly idleTimeout?: Duration.DurationInput | undefined
+  /** How long clients have to read their answers when the server shuts down. Default: 1 second. */
+  readonly shutdownGrace?: Duration.DurationInput | undefined
 }
 
 /**
@@ -125,23 +123,29 @@ export const make = (
   XdsServer.XdsServer | SnapshotStore.SnapshotStore | Scope.Scope
 > =>
   Effect.gen(function* () {
-    const { host = "127.0.0.1", idleTimeout = 30_000, maxConnections = 256, port = 0, shutdownGrace = 1000 } = options
+    const { maxConnections = 256 } = options
+    const listen = ListenAddress.of(options)
+    // A Unix socket no browser can reach.
+    const host = listen.path === undefined ? listen.host : undefined
     yield* EventLoopDelay.measure
-    const given = [...(options.allowedHosts ?? []), ...(host === "0.0.0.0" || host === "::" ? [] : [host])]
+    const given = [
+      ...(options.allowedHosts ?? []),
+      ...(host === undefined || host === "0.0.0.0" || host === "::" ? [] : [host])
+    ]
     const names = new Set(given.map(hostnameOf))
     const respond = yield* Answers.make(options)
-    if (!isLoopback(host)) {
+    if (host !== undefined && !isLoopback(host)) {
       const who = `everyone who reaches ${host} can read all that is served, without a password`
       yield* Effect.logWarning(`the admin port listens on ${host}: ${who}; keep the network away from it`)
     }
     const node = Http.createServer({ headersTimeout: 10_000, requestTimeout: 10_000 })
     node.maxConnections = maxConnections
-    node.setTimeout(idleTimeout)
+    node.setTimeout(Milliseconds.of(options.idleTimeout, "30 seconds"))
     const bound = yield* Effect.mapError(
-      HttpListener.listen(node, { host, port }),
+      HttpListener.listen(node, listen),
       (cause) =>
         new AdminServerError({
-          address: ListenAddress.format(host, port),
+          address: ListenAddress.show(listen),
           reason: ListenAddress.reasonOf(cause),
           cause
         })
@@ -149,17 +153,19 @@ export const make = (
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         node.closeIdleConnections()
-        const timer = setTimeout(() => node.closeAllConnections(), shutdownGrace)
+        const grace = Milliseconds.of(options.shutdownGrace, "1 second")
+        const timer = setTimeout(() => node.closeAllConnections(), grace)
         node.once("close", () => clearTimeout(timer))
       })
     )
     yield* HttpListener.answer(node, (request) => {
-      const refusal = refusalOf(request, names, options.allowedHostsName ?? "allowedHosts")
+      const refusal =
+        host === undefined ? undefined : refusalOf(request, names, options.allowedHostsName ?? "allowedHosts")
       return refusal === undefined
         ? respond({ method: request.method ?? "", url: request.url ?? "" })
         : Effect.succeed(refusal)
     })
-    return { address: ListenAddress.format(host, bound) }
+    return { address: ListenAddress.show(bound) }
   })
 
 /**

@@ -9,7 +9,9 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -19,6 +21,7 @@ import * as Http2 from "node:http2"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
 import { GrpcClientStream } from "./client/GrpcClientStream.js"
+import * as Keepalive from "./grpc/Keepalive.js"
 import * as MethodTable from "./grpc/MethodTable.js"
 import * as ServerAddress from "./client/ServerAddress.js"
 
@@ -28,10 +31,10 @@ import * as ServerAddress from "./client/ServerAddress.js"
  * @since 0.1.0
  */
 export interface KeepaliveOptions {
-  /** Milliseconds between pings. Default 300 000: servers on grpc-go end connections that ping more often. */
-  readonly interval?: number
-  /** Milliseconds until an unanswered ping ends the connection. Default 20 000. */
-  readonly timeout?: number
+  /** Between pings. Default: 5 minutes; servers on grpc-go end connections that ping more often. */
+  readonly interval?: Duration.DurationInput | undefined
+  /** Until an unanswered ping ends the connection. Default: 20 seconds. */
+  readonly timeout?: Duration.DurationInput | undefined
 }
 
 /**
@@ -41,16 +44,17 @@ export interface KeepaliveOptions {
  */
 export interface Options {
   /** The largest response in bytes, also after decompression. Default 67 108 864 (64 MiB). */
-  readonly maxResponseBytes?: number
-  /** Milliseconds for a connection and its TLS handshake. Default 20 000. */
-  readonly connectTimeout?: number
-  readonly keepalive?: KeepaliveOptions
+  readonly maxResponseBytes?: number | undefined
+  /** For a connection and its TLS handshake. Default: 20 seconds. */
+  readonly connectTimeout?: Duration.DurationInput | undefined
+  readonly keepalive?: KeepaliveOptions | undefined
   /**
    * Call credentials: headers for each new stream (`authorization`), asked for each time, so that a token may be
    * refreshed. If it fails, the stream ends with UNAUTHENTICATED; if it takes longer than `connectTimeout`, with
    * UNAVAILABLE.
    */
-  readonly headers?: (server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>
+  readonly headers?:
+    ((server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>) | undefined
 }
 
 /**
@@ -90,7 +94,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
  * @example
  * import { ConnectClient } from "@effect-xds/transport-connect"
  *
- * const transport = ConnectClient.layer({ keepalive: { interval: 60_000 } })
+ * const transport = ConnectClient.layer({ keepalive: { interval: "1 minute" } })
  *
  * @since 0.1.0
  */
@@ -106,8 +110,6 @@ class Channel implements ClientTransport.Channel {
   readonly #streams = new Set<GrpcClientStream>()
   readonly #maxResponseBytes: number
   readonly #connectTimeout: number
-  readonly #pingInterval: number
-  readonly #pingTimeout: number
   #closed = false
   #session: Http2.ClientHttp2Session | undefined
   /** What waits for the connection that is being made, by stream; `undefined`: none is being made. */
@@ -123,9 +125,7 @@ class Channel implements ClientTransport.Channel {
     private readonly runtime: Runtime.Runtime<never>
   ) {
     this.#maxResponseBytes = options.maxResponseBytes ?? 64 * 1024 * 1024
-    this.#connectTimeout = options.connectTimeout ?? 20_000
-    this.#pingInterval = options.keepalive?.interval ?? 300_000
-    this.#pingTimeout = options.keepalive?.timeout ?? 20_000
+    this.#connectTimeout = Milliseconds.of(options.connectTimeout, "20 seconds")
   }
 
   readonly open = (
@@ -297,32 +297,18 @@ class Channel implements ClientTransport.Channel {
     this.#session = session
     // Errors of a session end its streams, which tell.
     session.on("error", () => undefined)
-    const stopPings = this.#keepAlive(session)
+    const { keepalive } = this.options
+    const stopPings = Keepalive.start(session, {
+      interval: Milliseconds.of(keepalive?.interval, "5 minutes"),
+      timeout: Milliseconds.of(keepalive?.timeout, "20 seconds"),
+      isWanted: () => this.#streams.size > 0,
+      onLost: (reason) => this.#warn(`${reason}, the connection is given up`)
+    })
     session.once("close", () => {
       stopPings()
       if (this.#session === session) this.#session = undefined
     })
     return session
-  }
-
-  /** Pings while streams are open, and destroys a session that does not answer. */
-  #keepAlive(session: Http2.ClientHttp2Session): () => void {
-    let timeout: NodeJS.Timeout | undefined
-    const interval = setInterval(() => {
-      if (timeout !== undefined || session.destroyed || this.#streams.size === 0) return
-      timeout = setTimeout(() => {
-        this.#warn(`no answer to a ping in ${this.#pingTimeout} ms, the connection is given up`)
-        session.destroy()
-      }, this.#pingTimeout)
-      session.ping(() => {
-        clearTimeout(timeout)
-        timeout = undefined
-      })
-    }, this.#pingInterval)
-    return () => {
-      clearInterval(interval)
-      clearTimeout(timeout)
-    }
   }
 
   #warn(message: string): void {

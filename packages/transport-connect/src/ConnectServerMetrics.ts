@@ -86,6 +86,7 @@ export type RefusalReason =
   | "malformed message"
   | "request timeout"
   | "too many unread bytes"
+  | "refused by an interceptor"
 
 const refusals = Metric.counter("xds_connect_refused_streams_total", {
   description: "Streams refused, or ended for what their client sent",

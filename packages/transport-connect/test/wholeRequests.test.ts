@@ -157,7 +157,7 @@ describe("a request in protobuf", () => {
         frame(request("x".repeat(300))),
         end
       ])
-      const reading = { isBare: false, isCompressed: false, isJson: false, maxBytes: 1000 }
+      const reading = { isWrapped: true, isBare: false, isCompressed: false, isJson: false, maxBytes: 1000 }
       for (let size = 1; size < 40; size++) {
         const chunks = Array.from({ length: Math.ceil(body.length / size) }, (_, at) =>
           body.subarray(at * size, (at + 1) * size)

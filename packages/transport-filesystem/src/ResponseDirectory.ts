@@ -55,10 +55,10 @@ export interface Options {
    */
   readonly mode?: number | undefined
   /**
-   * Milliseconds between new clusters and routes or listeners that may lead to them, and between those and the removal of
-   * clusters. Default 500. Only a write with clusters that are new or removed, and others that change, waits.
+   * The time between new clusters and routes or listeners that may lead to them, and between those and the removal of
+   * clusters. Default: half a second. Only a write with clusters that are new or removed, and others that change, waits.
    */
-  readonly stepDelay?: number | undefined
+  readonly stepDelay?: Duration.DurationInput | undefined
 }
 
 /**
@@ -258,7 +258,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<ResponseDirectory, ResponseDirectoryError> =>
   Effect.gen(function* () {
-    const { format = "json", mode = 0o600, stepDelay = 500 } = options
+    const { format = "json", mode = 0o600, stepDelay = "500 millis" } = options
     const directoryMode = mode | ((mode & 0o444) >> 2)
     const folders = order.filter(({ family }) => family !== "full-state").map((type) => join(directory, folderOf(type)))
     const extension = `.${FileFormat.extensionOf(format)}`

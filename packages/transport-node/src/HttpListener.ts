@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { Buffer } from "node:buffer"
 import type * as Http from "node:http"
+import * as ListenAddress from "./ListenAddress.js"
 
 /**
  * An answer to a request.
@@ -36,14 +37,14 @@ export interface WholeAnswer extends Answer {
 }
 
 /**
- * Listens until the scope closes, which waits for connections to end. Gives the port; fails with what Node says.
+ * Listens until the scope closes, which waits for connections to end. Gives where; fails with what Node says.
  *
  * @since 0.1.0
  */
 export const listen = (
   server: Http.Server,
-  options: { readonly host: string; readonly port: number }
-): Effect.Effect<number, unknown, Scope.Scope> =>
+  address: ListenAddress.ListenAddress
+): Effect.Effect<ListenAddress.ListenAddress, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     yield* Effect.addFinalizer(() =>
       Effect.async<void>((resume) => {
@@ -51,18 +52,10 @@ export const listen = (
         server.close(() => resume(Effect.void))
       })
     )
-    yield* Effect.async<void, unknown>((resume) => {
-      const onError = (cause: Error): void => resume(Effect.fail(cause))
-      server.once("error", onError)
-      server.listen(options, () => {
-        server.off("error", onError)
-        resume(Effect.void)
-      })
-    })
+    const bound = yield* ListenAddress.listen(server, address)
     // Errors from here on are of single connections that could not be accepted.
     server.on("error", () => undefined)
-    const address = server.address()
-    return typeof address === "object" && address !== null ? address.port : options.port
+    return bound
   })
 
 const parentOf = (header: string | ReadonlyArray<string> | undefined): Tracer.ExternalSpan | undefined => {

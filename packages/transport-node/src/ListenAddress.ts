@@ -1,8 +1,47 @@
 /**
- * Where a server listens, in words, and why it cannot. For servers on Node.
+ * Where a server listens: how it begins to, what it is called in words, and why it cannot. For servers on Node.
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import { lstatSync, unlinkSync } from "node:fs"
+import * as Net from "node:net"
+
+/**
+ * A host and a port, or a Unix socket.
+ *
+ * @since 0.1.0
+ */
+export type ListenAddress =
+  { readonly host: string; readonly port: number; readonly path?: undefined } | { readonly path: string }
+
+/**
+ * What servers are told of where to listen.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * The address to listen on. Default `127.0.0.1`: what is served may hold secrets, and without TLS everyone who
+   * reaches the port can read it. `0.0.0.0` or `::` for every interface.
+   */
+  readonly host?: string | undefined
+  /** The port. Default 0: any free one. */
+  readonly port?: number | undefined
+  /**
+   * A Unix socket to listen on in place of host and port: `/run/xds.sock`. Who may connect is who may write to it, and to its
+   * folder. A socket that a server left behind which ended without a word is replaced.
+   */
+  readonly path?: string | undefined
+}
+
+/**
+ * Where to listen, with the defaults.
+ *
+ * @since 0.1.0
+ */
+export const of = ({ host, path, port }: Options): ListenAddress =>
+  path === undefined ? { host: host ?? "127.0.0.1", port: port ?? 0 } : { path }
 
 /**
  * An address with its port, as people write it: `127.0.0.1:18000`, `[::1]:18000`.
@@ -13,22 +52,88 @@ export const format = (host: string, port: number): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
 /**
+ * The same of wherever a server listens: `unix:/run/xds.sock`.
+ *
+ * @since 0.1.0
+ */
+export const show = (address: ListenAddress): string =>
+  address.path === undefined ? format(address.host, address.port) : `unix:${address.path}`
+
+/**
  * What an error of `listen` means, and what to do.
  *
  * @since 0.1.0
  */
 export const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
+  // Of a Unix socket Node names the path alone.
+  const isPath = (Reflect.get(cause, "port") ?? -1) === -1 && Reflect.get(cause, "address") !== undefined
   switch (Reflect.get(cause, "code")) {
     case "EADDRINUSE":
-      return "the port is in use by another server; choose another one or end that server"
+      return isPath
+        ? "there is a file, or a socket that another server listens on; choose another path or end that server"
+        : "the port is in use by another server; choose another one or end that server"
     case "EADDRNOTAVAIL":
       return "this machine has no such address"
     case "EACCES":
-      return "this user may not listen on that port"
+      // Node says the same where there is no folder.
+      return isPath
+        ? "its folder is not there, or this user may not write to it"
+        : "this user may not listen on that port"
     case "ENOTFOUND":
       return "the host name is not known"
     default:
       return cause.message
   }
+}
+
+const begin = (server: Net.Server, address: ListenAddress): Effect.Effect<void, unknown> =>
+  Effect.async((resume) => {
+    const onError = (cause: Error): void => resume(Effect.fail(cause))
+    server.once("error", onError)
+    const onListening = (): void => {
+      server.off("error", onError)
+      resume(Effect.void)
+    }
+    if (address.path === undefined) server.listen({ host: address.host, port: address.port }, onListening)
+    else server.listen({ path: address.path }, onListening)
+  })
+
+/** Whether there is a socket that nobody listens on. */
+const isLeftBehind = (path: string): Effect.Effect<boolean> =>
+  Effect.async((resume) => {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return resume(Effect.succeed(false))
+    const socket = Net.connect({ path })
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(false))
+    })
+    socket.once("error", (cause) => resume(Effect.succeed(Reflect.get(cause, "code") === "ECONNREFUSED")))
+  })
+
+/**
+ * Begins to listen; gives where, with the port that was found. Fails with what Node says.
+ *
+ * @since 0.1.0
+ */
+export const listen = (server: Net.Server, address: ListenAddress): Effect.Effect<ListenAddress, unknown> => {
+  if (address.path === undefined) {
+    return Effect.map(begin(server, address), () => {
+      const bound = server.address()
+      return { host: address.host, port: typeof bound === "object" && bound !== null ? bound.port : address.port }
+    })
+  }
+  const { path } = address
+  const again = Effect.zipRight(
+    Effect.try({ try: () => unlinkSync(path), catch: (cause) => cause }),
+    begin(server, address)
+  )
+  return begin(server, address).pipe(
+    Effect.catchAll((cause) =>
+      cause instanceof Error && Reflect.get(cause, "code") === "EADDRINUSE"
+        ? Effect.flatMap(isLeftBehind(path), (isLeft) => (isLeft ? again : Effect.fail(cause)))
+        : Effect.fail(cause)
+    ),
+    Effect.as(address)
+  )
 }

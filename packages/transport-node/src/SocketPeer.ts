@@ -47,9 +47,13 @@ const identityOf = (socket: TLSSocket): ServerTransport.Identity | undefined => 
 /**
  * The peer of a connected socket. Only a certificate that verified gives an identity.
  *
+ * @param path the Unix socket that the connection came to, if it did: then nobody knows more of the peer
  * @since 0.1.0
  */
-export const ofSocket = (socket: Socket): ServerTransport.Peer => ({
-  address: ListenAddress.format(socket.remoteAddress ?? "unknown", socket.remotePort ?? 0),
+export const ofSocket = (socket: Socket, path?: string): ServerTransport.Peer => ({
+  address:
+    path === undefined
+      ? ListenAddress.format(socket.remoteAddress ?? "unknown", socket.remotePort ?? 0)
+      : `unix:${path}`,
   identity: socket instanceof TLSSocket ? identityOf(socket) : undefined
 })

@@ -1,4 +1,5 @@
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Logger, Option, Scope, Tracer } from "effect"
 import { once } from "node:events"
@@ -7,10 +8,10 @@ import * as Http from "node:http"
 const listen = (respond: (request: Http.IncomingMessage) => Effect.Effect<HttpListener.Answer, never, Scope.Scope>) =>
   Effect.gen(function* () {
     const server = Http.createServer()
-    const port = yield* HttpListener.listen(server, { host: "127.0.0.1", port: 0 })
+    const address = yield* HttpListener.listen(server, { host: "127.0.0.1", port: 0 })
     yield* HttpListener.answer(server, respond)
     yield* Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
-    return { server, url: `http://127.0.0.1:${port}/x?secret=1` }
+    return { server, url: `http://${ListenAddress.show(address)}/x?secret=1` }
   }).pipe(Effect.orDie)
 
 const plain = (body: HttpListener.Answer["body"]): HttpListener.Answer => ({ status: 200, headers: {}, body })

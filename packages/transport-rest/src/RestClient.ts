@@ -12,8 +12,10 @@ import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -37,25 +39,25 @@ import * as RestClientMetrics from "./RestClientMetrics.js"
  */
 export interface Options {
   /**
-   * Milliseconds from the end of a poll to the next one for the same type. Default 1000. What is asked for anew is
+   * From the end of a poll to the next one for the same type. Default: 1 second. What is asked for anew is
    * polled for at once.
    */
-  readonly refreshDelay?: number | undefined
+  readonly refreshDelay?: Duration.DurationInput | undefined
   /**
    * The part of `refreshDelay` that is added to it at most, so that many clients do not come together: from 0 to 1.
    * How much it is decides the `Random` service of where the transport is used. Default 0.2.
    */
   readonly jitter?: number | undefined
   /**
-   * Milliseconds that the server is asked to hold a poll while nothing changed (long polling), with the header
-   * `Prefer: wait=…`. A server that does not know it answers at once. Default 0: the server is not asked.
+   * How long the server is asked to hold a poll while nothing changed (long polling), with the header
+   * `Prefer: wait=…`. A server that does not know it answers at once. Default: 0, the server is not asked.
    */
-  readonly wait?: number | undefined
+  readonly wait?: Duration.DurationInput | undefined
   /**
-   * Milliseconds for an answer, beyond `wait`. Then the stream ends with UNAVAILABLE. The server is told of it with
-   * `x-envoy-expected-rq-timeout-ms`, as Envoy does. Default 10 000: less than a resource may take to be told missing.
+   * For an answer, beyond `wait`. Then the stream ends with UNAVAILABLE. The server is told of it with
+   * `x-envoy-expected-rq-timeout-ms`, as Envoy does. Default: 10 seconds, less than a resource may take to be told missing.
    */
-  readonly requestTimeout?: number | undefined
+  readonly requestTimeout?: Duration.DurationInput | undefined
   /** What bodies are: JSON is what every server takes, protobuf costs less with a {@link RestServer}. Default `json`. */
   readonly format?: "json" | "protobuf" | undefined
   /** The largest answer in bytes, also after decompression. Default 67 108 864 (64 MiB). */
@@ -128,7 +130,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
  *
  * const bootstrap = Bootstrap.make({ servers: ["http://127.0.0.1:18001"], node: { id: "app-1", cluster: "edge" } })
  * const layer = XdsClient.layer({ bootstrap, aggregated: false }).pipe(
- *   Layer.provide(RestClient.layer({ wait: 30_000, refreshDelay: 100 }))
+ *   Layer.provide(RestClient.layer({ wait: "30 seconds", refreshDelay: "100 millis" }))
  * )
  *
  * @since 0.1.0
@@ -169,9 +171,10 @@ class Channel implements ClientTransport.Channel {
     handler: ClientTransport.StreamHandler
   ): ClientTransport.ClientStream => {
     const path = typeUrl === undefined ? undefined : ResourceTypes.byTypeUrl(typeUrl)?.restPath
-    const { jitter = 0.2, refreshDelay = 1000 } = this.options
+    const { jitter = 0.2 } = this.options
+    const refreshDelay = Milliseconds.of(this.options.refreshDelay, "1 second")
     const environment: Environment = {
-      loop: { refreshDelay: Math.max(0, refreshDelay), jitter: Math.min(1, Math.max(0, jitter)) },
+      loop: { refreshDelay, jitter: Math.min(1, Math.max(0, jitter)) },
       poll: (request, fresh) => this.#poll(path ?? "", typeUrl ?? "", request, fresh),
       now: this.now,
       random: () => Runtime.runSync(this.runtime)(Random.next),
@@ -213,7 +216,8 @@ class Channel implements ClientTransport.Channel {
 
   #headers(fresh: boolean, timeout: number): Effect.Effect<Record<string, string>, Status.Status> {
     const type = this.options.format === "protobuf" ? "application/x-protobuf" : "application/json"
-    const { headers: credentials, wait = 0 } = this.options
+    const { headers: credentials } = this.options
+    const wait = Milliseconds.of(this.options.wait, 0)
     const headers = {
       "content-type": type,
       accept: type,
@@ -238,8 +242,9 @@ class Channel implements ClientTransport.Channel {
     fresh: boolean
   ): ReturnType<Environment["poll"]> {
     const { address, agent, options, server } = this
-    const { maxResponseBytes = 64 * 1024 * 1024, requestTimeout = 10_000, wait = 0 } = options
-    const timeout = requestTimeout + (fresh ? 0 : wait)
+    const { maxResponseBytes = 64 * 1024 * 1024 } = options
+    const requestTimeout = Milliseconds.of(options.requestTimeout, "10 seconds")
+    const timeout = requestTimeout + (fresh ? 0 : Milliseconds.of(options.wait, 0))
     const target = `${address.prefix}${path}`
     const exchange = Effect.gen(this, function* () {
       const headers = yield* this.#headers(fresh, timeout)

@@ -8,8 +8,10 @@
  */
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as ServerTls from "@effect-xds/transport-node/ServerTls"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
@@ -27,22 +29,15 @@ export type { Options } from "./internal/Settings.js"
  *
  * @since 0.1.0
  */
-export interface ListenOptions extends Settings.Options {
-  /**
-   * The address to listen on. Default `127.0.0.1`: what is served may hold secrets, and without TLS everyone who
-   * reaches the port can read it. `0.0.0.0` or `::` for every interface.
-   */
-  readonly host?: string | undefined
-  /** The port. Default 0: any free one. */
-  readonly port?: number | undefined
+export interface ListenOptions extends Settings.Options, ListenAddress.Options {
   /** Serves HTTPS. Default: in the clear. */
   readonly tls?: ServerTls.TlsOptions | undefined
   /** Connections at a time; more are closed at once. Default 10 000. */
   readonly maxConnections?: number | undefined
-  /** Milliseconds that a connection is kept open between requests. Default 65 000. */
-  readonly keepAliveTimeout?: number | undefined
-  /** Milliseconds that clients have to read their answers when the server shuts down. Default 5000. */
-  readonly shutdownGrace?: number | undefined
+  /** How long a connection is kept open between requests. Default: 65 seconds. */
+  readonly keepAliveTimeout?: Duration.DurationInput | undefined
+  /** How long clients have to read their answers when the server shuts down. Default: 5 seconds. */
+  readonly shutdownGrace?: Duration.DurationInput | undefined
 }
 
 const createServer = (
@@ -51,7 +46,7 @@ const createServer = (
   bodyTimeout: number
 ): Http.Server => {
   const timeouts = {
-    keepAliveTimeout: keepAliveTimeout ?? 65_000,
+    keepAliveTimeout: Milliseconds.of(keepAliveTimeout, "65 seconds"),
     headersTimeout: bodyTimeout,
     // A body that is too slow is answered before that; this is for what is read only to be dropped.
     requestTimeout: 2 * bodyTimeout,
@@ -84,9 +79,10 @@ const createServer = (
 export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
   serve: (accept) =>
     Effect.gen(function* () {
-      const { host = "127.0.0.1", port = 0, shutdownGrace = 5000 } = options
+      const shutdownGrace = Milliseconds.of(options.shutdownGrace, "5 seconds")
       const settings = Settings.of(options)
-      const wanted = ListenAddress.format(host, port)
+      const listen = ListenAddress.of(options)
+      const wanted = ListenAddress.show(listen)
       const fail = (cause: unknown): ServerTransport.ServerTransportError =>
         new ServerTransport.ServerTransportError({ address: wanted, reason: ListenAddress.reasonOf(cause), cause })
       const credentials =
@@ -97,7 +93,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
               ({ cause, reason }) => new ServerTransport.ServerTransportError({ address: wanted, reason, cause })
             )
       const node = createServer(options, credentials, settings.bodyTimeout)
-      const bound = yield* Effect.mapError(HttpListener.listen(node, { host, port }), fail)
+      const bound = yield* Effect.mapError(HttpListener.listen(node, listen), fail)
       if (options.tls !== undefined && credentials !== undefined && node instanceof Https.Server) {
         const fork = Runtime.runFork(yield* Effect.runtime())
         const reload: ServerTls.Reload = {
@@ -120,8 +116,8 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
         })
       )
       const respond = yield* DiscoveryApp.make(settings, accept)
-      yield* HttpListener.answer(node, (request) => respond(HttpRequest.ofNode(request)))
-      return ListenAddress.format(host, bound)
+      yield* HttpListener.answer(node, (request) => respond(HttpRequest.ofNode(request, listen.path)))
+      return ListenAddress.show(bound)
     })
 })
 

@@ -1,8 +1,8 @@
 /**
- * A call of one of gRPC's own services. It counts as a call of the server like any other: towards its bounds, and in that
+ * A call of one of gRPC's own services, or of a further one. It counts as a call of the server like any other: towards its bounds, and in that
  * it is ended when the server shuts down.
  */
-import { toError } from "../server/ConnectStream.js"
+import { admit, toError } from "../server/ConnectStream.js"
 import type { Call } from "../server/ConnectStream.js"
 import type { Shared } from "../server/GrpcStream.js"
 
@@ -16,18 +16,16 @@ export interface BuiltInCall {
 
 /** Throws the error to answer with if there is no room for it. */
 export const open = (shared: Shared, call: Call, signal: AbortSignal): BuiltInCall => {
-  call.onStart()
-  const refusal = shared.calls.refusal(call.peer)
-  if (refusal !== undefined) {
-    shared.onRefused(call.path, call.peer, refusal.reason, refusal.status.message)
-    throw toError(refusal.status)
-  }
+  admit(shared, call)
   const stopped = new AbortController()
   let error: Error | undefined
   const entry = {
     shutdown: (status: Parameters<typeof toError>[0]) => {
       error = toError(status)
       stopped.abort()
+      call.abort?.(error)
+      // Whatever its code does then, it does not last.
+      call.onEnd()
     }
   }
   shared.calls.add(entry, call.peer)
@@ -38,6 +36,18 @@ export const open = (shared: Shared, call: Call, signal: AbortSignal): BuiltInCa
       shared.calls.delete(entry)
       call.onEnd()
     }
+  }
+}
+
+/** The responses of an application's own code, until the call is over; then the code is told, and the call is closed. */
+export async function* closing<A>(responses: AsyncIterable<A>, call: BuiltInCall): AsyncGenerator<A> {
+  const iterator = responses[Symbol.asyncIterator]()
+  try {
+    yield* until({ [Symbol.asyncIterator]: () => iterator }, call)
+  } finally {
+    call.close()
+    // Where it waits for something, it hears of it after that.
+    iterator.return?.().catch(() => undefined)
   }
 }
 

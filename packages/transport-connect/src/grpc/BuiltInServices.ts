@@ -26,10 +26,10 @@ const reflection: ReadonlySet<string> = new Set([
 export const isUnary = (path: string, hasReflection: boolean): boolean | undefined =>
   health.get(path) ?? (hasReflection && reflection.has(path) ? false : undefined)
 
-/** `open` begins a call, and throws if there is no room for it. */
+/** `others`: what else is served. `open` begins a call, and throws if there is no room for it. */
 export const add = async (
   router: ConnectRouter,
-  discovery: ReadonlyArray<DescService>,
+  others: ReadonlyArray<DescService>,
   hasReflection: boolean,
   open: (context: HandlerContext) => BuiltInCall
 ): Promise<void> => {
@@ -38,7 +38,7 @@ export const add = async (
     import("@effect-xds/proto/grpc/reflection/v1/reflection"),
     import("@effect-xds/proto/grpc/reflection/v1alpha/reflection")
   ])
-  const services = [...discovery, Health, ...(hasReflection ? [v1.ServerReflection, v1alpha.ServerReflection] : [])]
+  const services = [...others, Health, ...(hasReflection ? [v1.ServerReflection, v1alpha.ServerReflection] : [])]
   const names = new Set(["", ...services.map(({ typeName }) => typeName)])
 
   router.service(Health, {

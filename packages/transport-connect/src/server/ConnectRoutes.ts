@@ -26,8 +26,10 @@ import type * as Http1 from "node:http"
 import * as Http2 from "node:http2"
 import * as BuiltInCall from "../grpc/BuiltInCall.js"
 import * as BuiltInServices from "../grpc/BuiltInServices.js"
+import * as CallContext from "./CallContext.js"
 import type { Call } from "./ConnectStream.js"
 import { ConnectStream, toError } from "./ConnectStream.js"
+import type { FurtherServices } from "./FurtherServices.js"
 import type { Shared } from "./GrpcStream.js"
 import { closeSoon } from "./GrpcStream.js"
 import * as WholeRequests from "./WholeRequests.js"
@@ -38,22 +40,13 @@ export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
 
 type Handlers = ReadonlyMap<string, UniversalHandler>
 
-const callKey = createContextKey<Call | undefined>(undefined)
 /** Of calls that are answered in JSON. */
 const jsonKey = createContextKey<WrittenJson.WrittenJson | undefined>(undefined)
 
-// Every request is given a call below, and those of xDS a method.
-const missing = (): Error => toError(Status.make("INTERNAL", "internal error"))
-
-const callOf = (context: HandlerContext): Call => {
-  const call = context.values.get(callKey)
-  if (call === undefined) throw missing()
-  return call
-}
-
 const discoveryCallOf = (context: HandlerContext): Call & { readonly method: ServerTransport.Method } => {
-  const { method, ...call } = callOf(context)
-  if (method === undefined) throw missing()
+  const { method, ...call } = CallContext.callOf(context.values)
+  // Those of xDS have one.
+  if (method === undefined) throw toError(Status.make("INTERNAL", "internal error"))
   return { ...call, method }
 }
 
@@ -180,6 +173,9 @@ const addUnary = (
 /** Bytes of a request of one of gRPC's own services. */
 const maxBuiltInBytes = 65_536
 
+/** Bytes of a request in JSON to a further service: Connect parses it in one go. */
+const maxJsonBytes = 65_536
+
 const maxBytesOf = ({ maxRequestBytes, maxWholeRequestBytes }: Shared): number =>
   Math.min(maxRequestBytes, maxWholeRequestBytes)
 
@@ -206,10 +202,11 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   return handlersOf(router)
 }
 
-const loadBuiltIns = async (shared: Shared): Promise<Handlers> => {
+const loadBuiltIns = async (shared: Shared, further: FurtherServices): Promise<Handlers> => {
   const router = createConnectRouter({ readMaxBytes: maxBuiltInBytes, acceptCompression: [compressionGzip] })
-  const open = (context: HandlerContext) => BuiltInCall.open(shared, callOf(context), context.signal)
-  await BuiltInServices.add(router, await loadServices(shared.slices), shared.reflection, open)
+  const open = (context: HandlerContext) => BuiltInCall.open(shared, CallContext.callOf(context.values), context.signal)
+  const services = [...(await loadServices(shared.slices)), ...further.services]
+  await BuiltInServices.add(router, services, shared.reflection, open)
   return handlersOf(router)
 }
 
@@ -269,6 +266,8 @@ interface Incoming {
   readonly unary: boolean | undefined
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
+  /** The status that an interceptor ended it with. */
+  readonly refusal: Status.Status | undefined
 }
 
 /** Serves a request, whatever it is. Never throws. */
@@ -296,13 +295,13 @@ const lifetime = (
   return { onEnd, destroy }
 }
 
-export const make = (shared: Shared): Serve => {
+export const make = (shared: Shared, further: FurtherServices): Serve => {
   const loaded = new Map<string, Promise<Handlers>>()
   const handlersFor = (method: ServerTransport.Method | undefined, contentType: string): Promise<Handlers> => {
     const kind = method === undefined ? "built-in" : isJson(contentType) ? "JSON" : "protobuf"
     let handlers = loaded.get(kind)
     if (handlers === undefined) {
-      handlers = method === undefined ? loadBuiltIns(shared) : load(shared, kind === "JSON")
+      handlers = method === undefined ? loadBuiltIns(shared, further) : load(shared, kind === "JSON")
       loaded.set(kind, handlers)
     }
     return handlers
@@ -311,24 +310,27 @@ export const make = (shared: Shared): Serve => {
   /** The request as Connect is to see it, and what it holds. */
   const prepared = (
     universal: UniversalServerRequest,
-    method: ServerTransport.Method | undefined,
+    { method, path }: Incoming,
     onHeld: (bytes: number) => void
   ): UniversalServerRequest => {
     const { body, header } = universal
     const contentType = header.get("content-type") ?? ""
+    const isFurther = further.handlers.has(path)
     // Those of gRPC's own services are small.
-    if (method === undefined || !isBytes(body)) return universal
+    if ((method === undefined && !isFurther) || !isBytes(body)) return universal
     const bare = isBare(contentType)
     const encoding = header.get("content-encoding") ?? "identity"
+    const json = isJson(contentType)
     const reading = {
+      isWrapped: !isFurther,
       isBare: bare,
-      isJson: isJson(contentType),
+      isJson: json,
       isCompressed: bare && encoding !== "identity",
-      maxBytes: maxBytesOf(shared),
+      maxBytes: isFurther && json ? Math.min(maxJsonBytes, maxBytesOf(shared)) : maxBytesOf(shared),
       onHeld
     }
     // It is another one where a message is wrapped.
-    if (bare) header.delete("content-length")
+    if (bare && !isFurther) header.delete("content-length")
     return { ...universal, body: WholeRequests.read(body, reading) }
   }
 
@@ -340,7 +342,7 @@ export const make = (shared: Shared): Serve => {
   ): Promise<void> => {
     const { method, path, peer, unary } = incoming
     const contentType = universal.header.get("content-type") ?? ""
-    const handler = (await handlersFor(method, contentType)).get(path)
+    const handler = further.handlers.get(path) ?? (await handlersFor(method, contentType)).get(path)
     if (handler?.supportedContentType(contentType) !== true || /^application\/grpc-web-text/.test(contentType)) {
       const reason = `${path} is not served with content type ${contentType === "" ? "(none)" : contentType}`
       shared.onRefused(path, peer, "unsupported content type", reason)
@@ -371,7 +373,7 @@ export const make = (shared: Shared): Serve => {
     // What happens to a connection is seen by the abort signal.
     request.on("error", ignore)
     response.on("error", ignore)
-    const { method, path, peer, headers, unary } = incoming
+    const { method, path, peer, headers, refusal, unary } = incoming
     if (unary === undefined) {
       const reason = `${path} is not a method of this server`
       shared.onRefused(path, peer, "unknown method", reason)
@@ -396,7 +398,18 @@ export const make = (shared: Shared): Serve => {
       started = true
       clearTimeout(timer)
     }
-    const values = createContextValues().set(callKey, { path, method, peer, headers, onStart, onEnd })
+    const stop = further.handlers.has(path) ? new AbortController() : undefined
+    const abort = stop && ((reason: Error) => stop.abort(reason))
+    const values = createContextValues().set(CallContext.callKey, {
+      path,
+      method,
+      peer,
+      headers,
+      refusal,
+      abort,
+      onStart,
+      onEnd
+    })
     let universal: UniversalServerRequest
     try {
       universal = universalRequestFromNodeRequest(request, response, undefined, values)
@@ -417,7 +430,8 @@ export const make = (shared: Shared): Serve => {
       over = true
       shared.held.delete(holder)
     })
-    const prepare = prepared(universal, method, (bytes) => {
+    if (stop !== undefined) universal = { ...universal, signal: AbortSignal.any([universal.signal, stop.signal]) }
+    const prepare = prepared(universal, incoming, (bytes) => {
       if (!over) shared.held.set(holder, bytes)
     })
     call(incoming, prepare, response, () => started).catch((cause: unknown) => {

@@ -9,6 +9,7 @@ import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
 import * as Struct from "effect/Struct"
 import type * as ConnectServerMetrics from "../ConnectServerMetrics.js"
+import type { Refusal } from "./Calls.js"
 import { type Shared, streamWindow } from "./GrpcStream.js"
 
 /** Which HTTP request a call is. */
@@ -18,6 +19,10 @@ export interface Call {
   readonly method: ServerTransport.Method | undefined
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
+  /** The status that an interceptor ended it with. */
+  readonly refusal: Status.Status | undefined
+  /** Of a call of the application's own code: aborts what it does. */
+  readonly abort?: ((reason: Error) => void) | undefined
   /** Called when the call begins: for a unary one, when its request could be read. */
   readonly onStart: () => void
   /** Called when the call has ended, though perhaps not everything was read. */
@@ -57,6 +62,18 @@ const fromError = (cause: unknown): Status.Status => {
   return Status.make(codeOf(error.code), error.rawMessage)
 }
 
+/** A call begins. Throws the error to answer with if it was refused, or there is no room for it. */
+export const admit = ({ calls, onRefused }: Shared, call: Call): void => {
+  call.onStart()
+  const refusal: Refusal | undefined =
+    call.refusal === undefined
+      ? calls.refusal(call.peer)
+      : { reason: "refused by an interceptor", status: call.refusal }
+  if (refusal === undefined) return
+  onRefused(call.path, call.peer, refusal.reason, refusal.status.message)
+  throw toError(refusal.status)
+}
+
 /** Fields that are read at a time. */
 const fieldsAtATime = 2048
 
@@ -85,12 +102,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
 
   /** Hands the call to the server. Throws the error to answer with if there is no room for it. */
   start(): void {
-    this.call.onStart()
-    const refusal = this.shared.calls.refusal(this.peer)
-    if (refusal !== undefined) {
-      this.shared.onRefused(this.call.path, this.peer, refusal.reason, refusal.status.message)
-      throw toError(refusal.status)
-    }
+    admit(this.shared, this.call)
     this.shared.calls.add(this, this.peer)
     // The signal is the only word of a client that went away while nothing was being written.
     this.signal.addEventListener("abort", this.#onAbort)

@@ -85,6 +85,8 @@ export function* unwrap(schema: DescMessage, wrapped: Message, limits: JsonLimit
 
 /** What a body holds, and who is told of it. */
 export interface Reading extends Form {
+  /** `false`: Connect is to read the messages as they are; what they hold is counted all the same. */
+  readonly isWrapped: boolean
   /** The bytes come as one message; else each message has a prefix. */
   readonly isBare: boolean
   /** The whole message is compressed, and so is dealt with when it is inflated. */
@@ -98,7 +100,7 @@ export const read = (body: AsyncIterable<Uint8Array>, reading: Reading): AsyncIt
   reading.isBare ? bare(body, reading) : enveloped(body, reading)
 
 async function* bare(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<Uint8Array> {
-  const { isCompressed, isJson, maxBytes, onHeld } = reading
+  const { isCompressed, isJson, isWrapped, maxBytes, onHeld } = reading
   const chunks: Array<Uint8Array> = []
   let size = 0
   for await (const chunk of body) {
@@ -106,13 +108,13 @@ async function* bare(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGe
     onHeld(size)
     const isTooLarge = size > maxBytes
     if (isTooLarge && isJson && !isCompressed) throw tooLarge(maxBytes)
-    if (isCompressed || isTooLarge) {
+    if (isCompressed || isTooLarge || !isWrapped) {
       // What is too large Connect refuses by itself.
       for (const before of chunks.splice(0)) yield before
       yield chunk
     } else chunks.push(chunk)
   }
-  if (isCompressed || size > maxBytes || size === 0) return
+  if (isCompressed || !isWrapped || size > maxBytes || size === 0) return
   if (isJson) yield quoted(Buffer.concat(chunks))
   else {
     yield headOf(size)
@@ -121,7 +123,7 @@ async function* bare(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGe
 }
 
 async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<Uint8Array> {
-  const { isJson, maxBytes, onHeld } = reading
+  const { isJson, isWrapped, maxBytes, onHeld } = reading
   const prefix = Buffer.alloc(prefixBytes)
   let prefixed = 0
   let left = 0
@@ -138,8 +140,8 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
         // Other flags are of compressed messages, and of the ends of streams, which are not requests.
         const isPlain = prefix[0] === 0 && left > 0
         if (isPlain && isJson && left > maxBytes) throw tooLarge(maxBytes)
-        text = isPlain && isJson ? [] : undefined
-        const head = isPlain && !isJson && left <= maxBytes ? headOf(left) : undefined
+        text = isPlain && isJson && isWrapped ? [] : undefined
+        const head = isPlain && !isJson && isWrapped && left <= maxBytes ? headOf(left) : undefined
         const envelope = Buffer.from(prefix)
         if (head !== undefined) envelope.writeUInt32BE(left + head.length, 1)
         if (text === undefined) yield head === undefined ? envelope : Buffer.concat([envelope, head])

@@ -24,11 +24,14 @@ const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string
   return given
 }
 
-/** As Node's HTTP server gives it. */
-export const ofNode = (source: IncomingMessage): HttpRequest => ({
+/** As Node's HTTP server gives it. `path`: of the Unix socket that it came to, if it did. */
+export const ofNode = (source: IncomingMessage, path: string | undefined): HttpRequest => ({
   method: source.method ?? "",
   url: source.url ?? "",
   headers: headersOf(source),
-  peer: () => Peers.ofSocket(source.socket, source.socket.remoteAddress),
+  peer: () =>
+    path === undefined
+      ? Peers.ofSocket(source.socket, source.socket.remoteAddress)
+      : { address: `unix:${path}`, identity: undefined },
   body: (limits, onSize) => RequestBody.ofNode(source, limits, onSize)
 })

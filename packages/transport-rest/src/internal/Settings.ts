@@ -1,5 +1,7 @@
 /** What the options of a server say, with defaults filled in. */
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import type * as Duration from "effect/Duration"
 import type * as DiscoveryRequest from "./DiscoveryRequest.js"
 import type * as RequestBody from "./RequestBody.js"
 import type * as Sessions from "./Sessions.js"
@@ -11,24 +13,24 @@ import type * as Sessions from "./Sessions.js"
  */
 export interface Options {
   /**
-   * Milliseconds that every poll is held while nothing changed, before it is answered with 304 (long polling). Default
-   * 0: it is answered at once. A request may ask for another time: with the query `?wait=30` or the header
+   * How long every poll is held while nothing changed, before it is answered with 304 (long polling). Default: 0, it
+   * is answered at once. A request may ask for another time: with the query `?wait=30` or the header
    * `Prefer: wait=30`, in seconds. However long, it is three quarters of `x-envoy-expected-rq-timeout-ms` at most, so
    * that the answer reaches an Envoy in time.
    */
-  readonly wait?: number | undefined
-  /** Longest that a poll is held, in milliseconds, whoever asks for it. Default 60 000. */
-  readonly maxWait?: number | undefined
+  readonly wait?: Duration.DurationInput | undefined
+  /** Longest that a poll is held, whoever asks for it. Default: 1 minute. */
+  readonly maxWait?: Duration.DurationInput | undefined
   /**
-   * Milliseconds that the first poll of a client waits for the server: while it is authorized, and while its group is
-   * not set. Then it is answered with 503. Default 5000.
+   * How long the first poll of a client waits for the server: while it is authorized, and while its group is
+   * not set. Then it is answered with 503. Default: 5 seconds.
    */
-  readonly answerTimeout?: number | undefined
+  readonly answerTimeout?: Duration.DurationInput | undefined
   /**
-   * Milliseconds after its last poll until a client is forgotten; if it polls later it is sent everything, whatever
-   * version it quotes. To be longer than the slowest client's `refresh_delay`. Default 600 000.
+   * How long after its last poll a client is forgotten; if it polls later it is sent everything, whatever
+   * version it quotes. To be longer than the slowest client's `refresh_delay`. Default: 10 minutes.
    */
-  readonly idleTimeout?: number | undefined
+  readonly idleTimeout?: Duration.DurationInput | undefined
   /**
    * Sessions: one for each client, type and list of names. More end those that were not polled for the longest time;
    * if none can be ended, polls are answered with 503. Default 50 000.
@@ -53,8 +55,8 @@ export interface Options {
    * none is idle the oldest. Default 268 435 456.
    */
   readonly maxClientBytes?: number | undefined
-  /** Milliseconds that a body may take to come; then it is answered with 408. Default 10 000. */
-  readonly bodyTimeout?: number | undefined
+  /** How long a body may take to come; then it is answered with 408. Default: 10 seconds. */
+  readonly bodyTimeout?: Duration.DurationInput | undefined
   /** Bytes from which on a response is compressed where the client accepts gzip. Default 1024. */
   readonly compressFrom?: number | undefined
   /**
@@ -83,10 +85,10 @@ export interface Settings extends Sessions.Limits, RequestBody.Limits, Discovery
 
 /** With the defaults. */
 export const of = (options: Options): Settings => ({
-  wait: options.wait ?? 0,
-  maxWait: options.maxWait ?? 60_000,
-  answerTimeout: options.answerTimeout ?? 5_000,
-  idleTimeout: options.idleTimeout ?? 600_000,
+  wait: Milliseconds.of(options.wait, 0),
+  maxWait: Milliseconds.of(options.maxWait, "1 minute"),
+  answerTimeout: Milliseconds.of(options.answerTimeout, "5 seconds"),
+  idleTimeout: Milliseconds.of(options.idleTimeout, "10 minutes"),
   maxSessions: options.maxSessions ?? 50_000,
   maxHeld: options.maxHeld ?? 20_000,
   maxRequests: options.maxRequests ?? 30_000,
@@ -95,7 +97,7 @@ export const of = (options: Options): Settings => ({
   maxNames: options.maxNames ?? 100_000,
   rememberedBytes: 16 * 1024 * 1024,
   maxClientBytes: options.maxClientBytes ?? ByteBudget.defaultLimit,
-  bodyTimeout: options.bodyTimeout ?? 10_000,
+  bodyTimeout: Milliseconds.of(options.bodyTimeout, "10 seconds"),
   compressFrom: options.compressFrom ?? 1024,
   ignoreUnknownFields: options.ignoreUnknownFields ?? false,
   identityHeaders: options.identityHeaders ?? [

@@ -1,0 +1,230 @@
+/**
+ * The calls of one server, whoever took their connections: which of them are its own, what stands before them, and how all of
+ * them end.
+ */
+import type { ServerTransport } from "@effect-xds/transport"
+import { Status } from "@effect-xds/transport"
+import { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
+import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
+import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
+import * as Either from "effect/Either"
+import type * as Runtime from "effect/Runtime"
+import * as Http2 from "node:http2"
+import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
+import * as BuiltInServices from "../grpc/BuiltInServices.js"
+import * as MethodTable from "../grpc/MethodTable.js"
+import { Calls, type Call } from "./Calls.js"
+import * as ConnectRoutes from "./ConnectRoutes.js"
+import * as FurtherServices from "./FurtherServices.js"
+import { GrpcStream, refuse, type Shared } from "./GrpcStream.js"
+import { Inflater } from "./Inflater.js"
+import { Intake } from "./Intake.js"
+import * as Interception from "./Interception.js"
+import { KnownVersions } from "./KnownVersions.js"
+import type { PeerLog } from "./PeerLog.js"
+import * as RequestHeaders from "./RequestHeaders.js"
+import type { Settings } from "./Settings.js"
+
+const isGrpc = (contentType: string | undefined): boolean =>
+  contentType !== undefined && /^application\/grpc(?:\+proto)?(?:;|$)/.test(contentType)
+
+/** What is known of an HTTP/2 connection for all of its streams. */
+interface Connection {
+  readonly peer: ServerTransport.Peer
+  readonly intake: Intake
+}
+
+const unknownPeer: ServerTransport.Peer = { address: "unknown:0", identity: undefined }
+
+export class Application {
+  readonly #shared: Shared
+  readonly #connect: ConnectRoutes.Serve
+  readonly #further: FurtherServices.FurtherServices
+  readonly #intercept: Interception.Intercept | undefined
+  readonly #connections = new WeakMap<Http2.Http2Session, Connection>()
+
+  /** `path`: of the Unix socket that connections come to. Throws what `services` throws. */
+  constructor(
+    settings: Settings,
+    accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler,
+    runtime: Runtime.Runtime<never>,
+    private readonly log: PeerLog,
+    private readonly path: string | undefined
+  ) {
+    this.#shared = {
+      calls: new Calls(settings),
+      known: new KnownVersions(settings.knownVersionsBytes),
+      slices: new TimeSlices(),
+      inflater: new Inflater(settings.maxRequestBytes),
+      held: new ByteBudget(settings.maxClientBytes, "unread requests"),
+      maxRequestBytes: settings.maxRequestBytes,
+      maxWholeRequestBytes: settings.maxWholeRequestBytes,
+      maxJsonValues: settings.maxJsonValues,
+      writeBufferBytes: settings.writeBufferBytes,
+      requestTimeout: settings.requestTimeout,
+      reflection: settings.reflection,
+      shutdownGrace: settings.shutdownGrace,
+      accept,
+      onRefused: this.#onRefused,
+      onDefect: this.#onDefect
+    }
+    this.#further = FurtherServices.make(this.#shared, settings.services)
+    this.#connect = ConnectRoutes.make(this.#shared, this.#further)
+    this.#intercept =
+      settings.interceptors.length === 0
+        ? undefined
+        : Interception.make(settings.interceptors, settings.interceptTimeout, runtime, ({ path, peer }, defect) =>
+            this.log.defect("an interceptor failed", defect, { method: path, peer: peer.address })
+          )
+    // With the first of these Node loads its fetch, and that takes longer than a turn may: so not when a client asks.
+    new Headers()
+  }
+
+  /** Whether a call of this path is one of this server. */
+  has(path: string): boolean {
+    return MethodTable.find(path) !== undefined || this.#isUnary(path) !== undefined
+  }
+
+  /** What is read in this turn comes on top of what was done in it before. */
+  beginTurn(): void {
+    this.#shared.slices.begin()
+  }
+
+  /** Ends every call, and admits none from now on. */
+  shutdown(): void {
+    this.#shared.calls.shutdown()
+  }
+
+  /** Lets go of what no call needs any more. */
+  clear(): void {
+    this.#shared.known.clear()
+  }
+
+  /** Who is at the other end of a connection. */
+  peerOf(session: Http2.Http2Session): ServerTransport.Peer {
+    return this.#connectionOf(session).peer
+  }
+
+  /** Serves a stream, whatever it is. Never throws. */
+  onStream(
+    stream: Http2.ServerHttp2Stream,
+    headers: Http2.IncomingHttpHeaders,
+    rawHeaders: ReadonlyArray<string>
+  ): void {
+    const session = stream.session
+    // Reset by the client before we came to it.
+    if (stream.destroyed || stream.closed || session === undefined) return
+    const path = headers[":path"] ?? ""
+    const connection = this.#connectionOf(session)
+    const method = MethodTable.find(path)
+    const isOther = method?.unary === true || this.#isUnary(path) !== undefined
+    if (headers[":method"] === "POST" && isGrpc(headers["content-type"]) && !isOther)
+      this.#acceptGrpc(stream, headers, path, method, connection)
+    else
+      this.onRequest(
+        new Http2.Http2ServerRequest(stream, headers, {}, rawHeaders),
+        new Http2.Http2ServerResponse(stream),
+        connection.peer
+      )
+  }
+
+  /** Serves a request, whatever it is. Never throws. */
+  onRequest(
+    request: ConnectRoutes.HttpRequest,
+    response: ConnectRoutes.HttpResponse,
+    peer: ServerTransport.Peer
+  ): void {
+    const path = (request.url ?? "").split("?", 1)[0] ?? ""
+    const method = MethodTable.find(path)
+    const unary = method?.unary ?? this.#isUnary(path)
+    const headers = RequestHeaders.plain(request.headers)
+    const intercept = this.#intercept
+    if (intercept === undefined || unary === undefined) {
+      return this.#connect({ path, method, unary, peer, headers, refusal: undefined }, request, response)
+    }
+    const onOutcome = (outcome: Interception.Outcome): void => {
+      const call = Either.isRight(outcome) ? outcome.right : { headers, peer }
+      const refusal = Either.isLeft(outcome) ? outcome.left : undefined
+      this.#connect({ path, method, unary, peer: call.peer, headers: call.headers, refusal }, request, response)
+    }
+    // It is in no count of calls yet, and must not wait without bound: the interceptors have a time limit.
+    const end = intercept({ path, headers, peer }, onOutcome)
+    response.once("close", end)
+  }
+
+  #acceptGrpc(
+    stream: Http2.ServerHttp2Stream,
+    headers: Http2.IncomingHttpHeaders,
+    path: string,
+    method: ServerTransport.Method | undefined,
+    { intake, peer }: Connection
+  ): void {
+    const refused = (reason: ConnectServerMetrics.RefusalReason, status: Status.Status): void => {
+      this.#onRefused(path, peer, reason, status.message)
+      refuse(stream, status)
+    }
+    if (method === undefined)
+      return refused("unknown method", Status.make("UNIMPLEMENTED", `${path} is not a method of this server`))
+    const encoding = RequestHeaders.only(headers["grpc-encoding"])
+    if (encoding !== undefined && encoding !== "gzip" && encoding !== "identity")
+      return refused(
+        "unsupported encoding",
+        Status.make("UNIMPLEMENTED", `grpc-encoding ${encoding} is not supported; identity and gzip are`)
+      )
+    const { calls } = this.#shared
+    const refusal = calls.refusal(peer)
+    if (refusal !== undefined) return refused(refusal.reason, refusal.status)
+    // Those of Node take four times as much, for as long as the stream is open.
+    const plain = RequestHeaders.plain(headers)
+    const intercept = this.#intercept
+    if (intercept === undefined) {
+      return new GrpcStream(this.#shared, stream, path, encoding, method, peer, intake, plain).start()
+    }
+    // While it is looked at it counts, and what it brings waits within the window of the stream.
+    const waiting: Call = {
+      shutdown: (status) => {
+        calls.delete(waiting)
+        end()
+        refuse(stream, status)
+      }
+    }
+    calls.add(waiting, peer)
+    const end = intercept({ path, headers: plain, peer }, (outcome) => {
+      calls.delete(waiting)
+      if (stream.destroyed || stream.closed) return
+      if (Either.isLeft(outcome)) return refused("refused by an interceptor", outcome.left)
+      const call = outcome.right
+      new GrpcStream(this.#shared, stream, path, encoding, method, call.peer, intake, call.headers).start()
+    })
+    stream.on("error", () => undefined)
+    stream.once("close", () => {
+      calls.delete(waiting)
+      end()
+    })
+  }
+
+  #connectionOf(session: Http2.Http2Session): Connection {
+    let connection = this.#connections.get(session)
+    if (connection === undefined) {
+      // One that is destroyed has no socket any more.
+      const peer = session.destroyed ? unknownPeer : SocketPeer.ofSocket(session.socket, this.path)
+      connection = { peer, intake: new Intake(session) }
+      this.#connections.set(session, connection)
+    }
+    return connection
+  }
+
+  /** Whether the method is unary; `undefined` if it is none of gRPC's own or of the further services. */
+  #isUnary(path: string): boolean | undefined {
+    return BuiltInServices.isUnary(path, this.#shared.reflection) ?? this.#further.isUnary(path)
+  }
+
+  readonly #onRefused: Shared["onRefused"] = (method, peer, reason, message) => {
+    ConnectServerMetrics.refusedStreams(reason).unsafeUpdate(1, [])
+    this.log.warn("stream refused", { method, peer: peer.address, reason, message })
+  }
+
+  readonly #onDefect: Shared["onDefect"] = (method, peer, defect) => {
+    this.log.defect("server failed on a stream", defect, { method, peer: peer.address })
+  }
+}

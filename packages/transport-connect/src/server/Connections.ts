@@ -1,0 +1,362 @@
+/**
+ * The port of a server: connections, in the clear or with TLS, of HTTP/2 and of HTTP/1.1, their number and their bounds. Which
+ * protocol a cleartext connection speaks is seen from its first bytes.
+ */
+import type { ServerTransport } from "@effect-xds/transport"
+import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import type * as ServerTls from "@effect-xds/transport-node/ServerTls"
+import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
+import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
+import * as Effect from "effect/Effect"
+import * as Http1 from "node:http"
+import * as Http2 from "node:http2"
+import * as Net from "node:net"
+import * as Tls from "node:tls"
+import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
+import * as Keepalive from "../grpc/Keepalive.js"
+import type { Application } from "./Application.js"
+import { streamWindow } from "./GrpcStream.js"
+import { IdleConnections } from "./IdleConnections.js"
+import type { PeerLog } from "./PeerLog.js"
+
+/** Bounds of connections; durations in milliseconds. */
+export interface Limits {
+  readonly maxConnections: number
+  readonly maxConnectionsPerPeer: number
+  readonly maxConnectionStreams: number
+  readonly idleTimeout: number
+  readonly handshakeTimeout: number
+  readonly shutdownGrace: number
+  readonly keepalive: { readonly interval: number; readonly timeout: number }
+}
+
+/**
+ * Bytes that a client may send on a connection before it is told that they were read; Node says so as soon as they have come. With
+ * what HTTP/2 begins with, 64 KB, streams would wait for one another. With many times as much, what waits in the socket has left
+ * the processor's cache before it is read.
+ */
+const connectionWindow = 1024 * 1024
+/** Bytes of a frame: with what HTTP/2 begins with, 16 KB, a window would be sixteen pieces of work. */
+const maxFrameSize = streamWindow
+
+/** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
+const preface = Buffer.from("PRI")
+
+/** The other end of a connection, which a TLS socket and the one below it have in common. */
+const endOf = ({ remoteAddress, remotePort }: Net.Socket): string => `${remoteAddress ?? ""} ${remotePort ?? 0}`
+
+interface Http1Connection {
+  readonly peer: ServerTransport.Peer
+  readonly onRequest: (request: Http1.IncomingMessage, response: Http1.ServerResponse) => void
+}
+
+export class Connections {
+  /** Those that are open, and their addresses. */
+  readonly #sockets = new Map<Net.Socket, string>()
+  /** Of TLS, by the other end: says that the handshake is over. */
+  readonly #handshakes = new Map<string, () => void>()
+  /** Sockets that nothing is under way on: before their first bytes, and HTTP/1.1 between requests. Oldest first. */
+  readonly #idle = new Set<Net.Socket>()
+  readonly #sessions = new Set<Http2.Http2Session>()
+  readonly #idleSessions: IdleConnections<Http2.Http2Session>
+  /** Connections of each address. */
+  readonly #hosts = new Map<string, number>()
+  readonly #refusing = new TransportMetrics.Refusing("maxConnections")
+  /** Open streams of each session. */
+  readonly #open = new WeakMap<Http2.Http2Session, number>()
+  readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
+  #closing = false
+  readonly #listener: Net.Server
+  readonly #http2: Http2.Http2Server
+  readonly #http1: Http1.Server
+
+  constructor(
+    private readonly limits: Limits,
+    credentials: Tls.TlsOptions | undefined,
+    private readonly address: ListenAddress.ListenAddress,
+    private readonly application: Application,
+    private readonly log: PeerLog
+  ) {
+    this.#idleSessions = new IdleConnections(limits.idleTimeout)
+    this.#http2 = Http2.createServer({
+      settings: {
+        maxConcurrentStreams: limits.maxConnectionStreams,
+        initialWindowSize: streamWindow,
+        maxFrameSize
+      },
+      // Node counts a shared response once for each stream and refuses streams above 10 MB. What is queued is bounded
+      // by the credit of each stream already.
+      maxSessionMemory: 64 * 1024
+    })
+    this.#http2.on("session", this.#onSession)
+    const onStream = (
+      stream: Http2.ServerHttp2Stream,
+      headers: Http2.IncomingHttpHeaders,
+      _flags: number,
+      rawHeaders: ReadonlyArray<string>
+    ): void => {
+      // Reset by the client before we came to it.
+      if (stream.destroyed || stream.closed || stream.session === undefined) return
+      this.#noteStream(stream.session, stream)
+      application.onStream(stream, headers, rawHeaders)
+    }
+    this.#http2.on("stream", onStream)
+    // Sessions with an error are closed by Node; the error itself is only worth a line.
+    this.#http2.on("sessionError", (error, session) => {
+      log.debug("connection failed", { peer: application.peerOf(session).address, reason: error.message })
+    })
+    this.#http1 = Http1.createServer({ keepAliveTimeout: limits.handshakeTimeout })
+    this.#http1.on("request", this.#onHttp1Request)
+    if (credentials === undefined) {
+      this.#listener = Net.createServer({ noDelay: true })
+      this.#listener.on("connection", this.#onCleartext)
+    } else {
+      const listener = Tls.createServer({
+        ...credentials,
+        ALPNProtocols: ["h2", "http/1.1"],
+        handshakeTimeout: limits.handshakeTimeout
+      })
+      listener.on("connection", (socket: Net.Socket) => {
+        socket.setNoDelay(true)
+        if (!this.#admit(socket)) return
+        // It has that long for its handshake, and is idle until it is over.
+        const key = endOf(socket)
+        this.#handshakes.set(key, this.#expectBytes(socket))
+        socket.once("close", () => this.#handshakes.delete(key))
+      })
+      listener.on("secureConnection", this.#onSecure)
+      listener.on("tlsClientError", (error, socket) => {
+        log.warn("TLS handshake failed", { peer: this.#peerOf(socket).address, reason: error.message })
+      })
+      this.#listener = listener
+    }
+  }
+
+  /** New credentials for new connections. */
+  readonly reload: ServerTls.Reload = {
+    onChange: ({ ca, cert, ciphers, key, minVersion }) => {
+      if (!(this.#listener instanceof Tls.Server)) return
+      this.#listener.setSecureContext({ key, cert, ca, ciphers, minVersion })
+      ConnectServerMetrics.tlsReloads.unsafeUpdate(1, [])
+      this.log.info("TLS files changed and are in use")
+    },
+    onUnusable: ({ reason }) => this.log.warn("TLS files changed and cannot be used; the old ones stay", { reason })
+  }
+
+  /** Begins to listen, and gives where. */
+  listen(): Effect.Effect<ListenAddress.ListenAddress, unknown> {
+    return Effect.tap(ListenAddress.listen(this.#listener, this.address), () =>
+      Effect.sync(() => {
+        // Errors from here on are of single connections that could not be accepted.
+        this.#listener.on("error", (error) => this.log.warn("connection not accepted", { reason: error.message }))
+      })
+    )
+  }
+
+  /** Resolves when nothing is left: no socket, no timer. Never rejects. */
+  async close(): Promise<void> {
+    this.#closing = true
+    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()))
+    this.application.shutdown()
+    for (const session of this.#sessions) session.close()
+    for (const socket of this.#idle) socket.destroy()
+    const timer = setTimeout(() => {
+      for (const session of this.#sessions) session.destroy()
+      for (const socket of this.#sockets.keys()) socket.destroy()
+    }, this.limits.shutdownGrace)
+    await closed
+    clearTimeout(timer)
+    this.#refusing.set(false)
+    this.application.clear()
+  }
+
+  /** Takes a connection in, if there is room or some can be made; else it is destroyed. */
+  #admit(socket: Net.Socket): boolean {
+    const host = socket.remoteAddress ?? "unknown"
+    const refusal = this.#refusal(host)
+    if (refusal === undefined) {
+      this.#track(socket, host)
+      return true
+    }
+    socket.on("error", () => undefined)
+    socket.destroy()
+    ConnectServerMetrics.refusedConnections.unsafeUpdate(1, [])
+    const peer = this.#peerOf(socket).address
+    this.log.warn("connection refused", { peer, reason: refusal })
+    return false
+  }
+
+  /** Why there is no room for one more connection from this address, after that of one that is idle was looked for. */
+  #refusal(host: string): string | undefined {
+    const { size } = this.#sockets
+    const ofHost = this.#hosts.get(host) ?? 0
+    // First: an address at its limit makes room among its own, not among those of others.
+    if (this.limits.maxConnectionsPerPeer < this.limits.maxConnections && ofHost >= this.limits.maxConnectionsPerPeer) {
+      return this.#closeIdle(host)
+        ? undefined
+        : `${host} has ${ofHost} connections, the limit for one address, and none is idle`
+    }
+    if (size < this.limits.maxConnections || this.#closeIdle(undefined)) return undefined
+    this.#refusing.set(true)
+    return `this server has ${size} connections, its limit, and none is idle`
+  }
+
+  /** Closes the connection that is idle for the longest time, of this address if one is given. */
+  #closeIdle(host: string | undefined): boolean {
+    if (this.#idleSessions.closeOldest(host)) return true
+    for (const socket of this.#idle) {
+      if (host !== undefined && socket.remoteAddress !== host) continue
+      this.#idle.delete(socket)
+      ConnectServerMetrics.idleConnectionsClosed.unsafeUpdate(1, [])
+      this.#forget(socket)
+      socket.destroy()
+      return true
+    }
+    return false
+  }
+
+  /** It counts no longer. */
+  #forget(socket: Net.Socket): void {
+    const host = this.#sockets.get(socket)
+    if (host === undefined) return
+    this.#sockets.delete(socket)
+    const left = (this.#hosts.get(host) ?? 1) - 1
+    if (left === 0) this.#hosts.delete(host)
+    else this.#hosts.set(host, left)
+    if (this.#sockets.size < this.limits.maxConnections) this.#refusing.set(false)
+    ConnectServerMetrics.connections.unsafeUpdate(-1, [])
+  }
+
+  #track(socket: Net.Socket, host: string): void {
+    this.#sockets.set(socket, host)
+    this.#hosts.set(host, (this.#hosts.get(host) ?? 0) + 1)
+    ConnectServerMetrics.connections.unsafeUpdate(1, [])
+    // Whatever goes wrong with a socket, "close" follows.
+    socket.on("error", () => undefined)
+    socket.once("close", () => this.#forget(socket))
+  }
+
+  readonly #onCleartext = (socket: Net.Socket): void => {
+    if (!this.#admit(socket)) return
+    const expected = this.#expectBytes(socket)
+    let seen: Buffer | undefined
+    const onData = (chunk: Buffer): void => {
+      const bytes = seen === undefined ? chunk : Buffer.concat([seen, chunk])
+      const length = Math.min(bytes.length, preface.length)
+      const http2 = bytes.compare(preface, 0, length, 0, length) === 0
+      if (http2 && length < preface.length) {
+        seen = bytes
+        return
+      }
+      expected()
+      socket.removeListener("data", onData)
+      socket.pause()
+      socket.unshift(bytes)
+      if (http2) this.#http2.emit("connection", socket)
+      else this.#onHttp1(socket)
+    }
+    socket.on("data", onData)
+  }
+
+  readonly #onSecure = (socket: Tls.TLSSocket): void => {
+    // The socket below it is the one that is tracked.
+    socket.on("error", () => undefined)
+    this.#handshakes.get(endOf(socket))?.()
+    if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket)
+    else this.#onHttp1(socket)
+  }
+
+  /** Destroys a socket that does not bring what it should in time; the function it returns says that it did. */
+  #expectBytes(socket: Net.Socket): () => void {
+    const timer = setTimeout(() => socket.destroy(), this.limits.handshakeTimeout)
+    let expected = true
+    const stop = (): void => {
+      if (!expected) return
+      expected = false
+      clearTimeout(timer)
+      this.#idle.delete(socket)
+      socket.removeListener("close", stop)
+    }
+    this.#idle.add(socket)
+    socket.once("close", stop)
+    return stop
+  }
+
+  #onHttp1(socket: Net.Socket): void {
+    const peer = this.#peerOf(socket)
+    this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/1.1" })
+    // A connection that does not bring a whole request in time is ended, whatever it trickles.
+    let requested = this.#expectBytes(socket)
+    this.#http1Connections.set(socket, {
+      peer,
+      onRequest: (request, response) => {
+        this.#idle.delete(socket)
+        const arrived = requested
+        request.once("end", arrived)
+        response.once("close", () => {
+          arrived()
+          if (this.#closing) socket.destroySoon()
+          else if (!socket.destroyed) requested = this.#expectBytes(socket)
+        })
+      }
+    })
+    this.#http1.emit("connection", socket)
+    socket.resume()
+  }
+
+  readonly #onHttp1Request = (request: Http1.IncomingMessage, response: Http1.ServerResponse): void => {
+    this.application.beginTurn()
+    const connection = this.#http1Connections.get(request.socket)
+    connection?.onRequest(request, response)
+    this.application.onRequest(request, response, connection?.peer ?? this.#peerOf(request.socket))
+  }
+
+  readonly #onSession = (session: Http2.ServerHttp2Session): void => {
+    // What is read in this turn comes on top of what it takes to accept the session.
+    this.application.beginTurn()
+    const peer = this.application.peerOf(session)
+    this.#sessions.add(session)
+    session.setLocalWindowSize(connectionWindow)
+    if (this.#closing) session.close()
+    else this.#setIdle(session)
+    this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
+    const stopPings = Keepalive.start(session, {
+      ...this.limits.keepalive,
+      onLost: (reason) => this.log.warn("connection lost", { peer: peer.address, reason })
+    })
+    session.once("close", () => {
+      stopPings()
+      this.#sessions.delete(session)
+      this.#idleSessions.delete(session)
+      this.log.debug("connection closed", { peer: peer.address })
+    })
+  }
+
+  /** No stream is open on it. */
+  #setIdle(session: Http2.Http2Session): void {
+    if (session.destroyed || session.closed) return
+    this.#idleSessions.add(session, session.socket.remoteAddress ?? "unknown", () => {
+      this.log.debug("connection closed for a newcomer, or because no stream was open on it for long", {
+        peer: this.application.peerOf(session).address
+      })
+      // It says GOAWAY, and waits for nobody: in a turn of its own, see `closeSoon`.
+      session.close()
+      setImmediate(() => session.destroy())
+    })
+  }
+
+  /** A stream was opened on the session; when the last one is closed it is idle again. */
+  #noteStream(session: Http2.Http2Session, stream: Http2.ServerHttp2Stream): void {
+    this.#idleSessions.delete(session)
+    this.#open.set(session, (this.#open.get(session) ?? 0) + 1)
+    stream.once("close", () => {
+      const left = (this.#open.get(session) ?? 1) - 1
+      this.#open.set(session, left)
+      if (left === 0 && !this.#closing && this.#sessions.has(session)) this.#setIdle(session)
+    })
+  }
+
+  #peerOf(socket: Net.Socket): ServerTransport.Peer {
+    return SocketPeer.ofSocket(socket, this.address.path)
+  }
+}

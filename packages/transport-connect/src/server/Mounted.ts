@@ -1,0 +1,69 @@
+/** The calls of an application in an HTTP server of one's own: those that are its own are served, and all end with it. */
+import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Http2 from "node:http2"
+import type { ConnectApp } from "../ConnectApp.js"
+import type { Application } from "./Application.js"
+import type { Handlers } from "./Mounting.js"
+
+/** Of a request, without its query. */
+export const pathOf = ({ url }: { readonly url?: string | undefined }): string => (url ?? "").split("?", 1)[0] ?? ""
+
+export class Mounted {
+  /** What is under way, and how it is cut off. */
+  readonly #open = new Map<object, () => void>()
+  #whenEmpty: () => void = () => undefined
+
+  constructor(
+    private readonly application: Application,
+    private readonly grace: number
+  ) {}
+
+  readonly onStream: Handlers["onStream"] = (stream, headers, _flags, rawHeaders) => {
+    if (!this.application.has(headers[":path"] ?? "")) return false
+    this.application.beginTurn()
+    this.#open.set(stream, () => stream.close(Http2.constants.NGHTTP2_CANCEL))
+    stream.once("close", () => this.#delete(stream))
+    this.application.onStream(stream, headers, rawHeaders)
+    return true
+  }
+
+  readonly onRequest: Context.Tag.Service<ConnectApp>["onRequest"] = (request, response) => {
+    if (!this.application.has(pathOf(request))) return false
+    this.application.beginTurn()
+    this.#open.set(response, () => {
+      if (response instanceof Http2.Http2ServerResponse) response.stream.close(Http2.constants.NGHTTP2_CANCEL)
+      else response.destroy()
+    })
+    response.once("close", () => this.#delete(response))
+    const { socket } = request instanceof Http2.Http2ServerRequest ? (request.stream.session ?? request) : request
+    this.application.onRequest(request, response, SocketPeer.ofSocket(socket))
+    return true
+  }
+
+  /** Ends all calls; what is not read after the grace period is cut off. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    this.application.shutdown()
+    const closed = Effect.async<void>((resume) => {
+      if (this.#open.size === 0) return resume(Effect.void)
+      const timer = setTimeout(() => {
+        for (const cutOff of this.#open.values()) cutOff()
+        resume(Effect.void)
+      }, this.grace)
+      this.#whenEmpty = () => {
+        clearTimeout(timer)
+        resume(Effect.void)
+      }
+    })
+    return Effect.ensuring(
+      closed,
+      Effect.sync(() => this.application.clear())
+    )
+  })
+
+  #delete(call: object): void {
+    this.#open.delete(call)
+    if (this.#open.size === 0) this.#whenEmpty()
+  }
+}

@@ -1,0 +1,37 @@
+/** What a server logs of its peers. */
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as LogLevel from "effect/LogLevel"
+import * as Runtime from "effect/Runtime"
+
+export class PeerLog {
+  readonly #fork: (effect: Effect.Effect<void>) => void
+  readonly #throttle: LogThrottle.LogThrottle
+
+  constructor(runtime: Runtime.Runtime<never>) {
+    const fork = Runtime.runFork(runtime)
+    this.#fork = (effect) => void fork(effect)
+    this.#throttle = LogThrottle.make(runtime, () => performance.now())
+  }
+
+  debug(message: string, annotations: Record<string, unknown>): void {
+    this.#fork(Effect.annotateLogs(Effect.logDebug(message), annotations))
+  }
+
+  info(message: string): void {
+    this.#fork(Effect.logInfo(message))
+  }
+
+  /** Of the same peer and for the same reason once a minute: a peer that is refused may come again at once, and without end. */
+  warn(message: string, annotations: Readonly<Record<string, string>>): void {
+    const { peer = "", reason = "" } = annotations
+    const host = peer.slice(0, Math.max(0, peer.lastIndexOf(":")))
+    this.#throttle(LogLevel.Warning, `${message} ${host} ${reason}`, message, undefined, annotations)
+  }
+
+  /** What the application's own code did. */
+  defect(message: string, defect: unknown, annotations: Record<string, unknown>): void {
+    this.#fork(Effect.annotateLogs(Effect.logError(message, Cause.die(defect)), annotations))
+  }
+}
