@@ -73,7 +73,7 @@ describe("service config", () => {
   })
 
   it.each(["/service_2/method_2", "/service_2/method_1"])(
-    "vector 43: the appendix, key for key, third route %s",
+    "vector 43: ★ the appendix disagrees with itself: key for key what its routes say, third route %s",
     (third) => {
       const [, config] = start(undefined, ...appendix(third))
       // As text, so that the order of keys is compared, too.

@@ -1,6 +1,7 @@
 /** What others get wrong in routing and load balancing, or what is subtle, each in the words of the rules. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
+import * as Outlier from "@effect-xds/discovery/Outlier"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
 import { RouteActionSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
@@ -181,6 +182,9 @@ describe("policies", () => {
   it("★ outlier detection: success rates are looked at unless enforcing is 0; failures only if it is over 0", () => {
     const settings = (given: object) => Either.getOrThrow(OutlierSettings.make("A50", given))
     expect(settings({})).toMatchObject({ enforcingSuccessRate: 100, enforcingFailurePercentage: 0 })
+    expect(Outlier.detects(settings({}))).toBe(true)
+    expect(Outlier.detects(settings({ enforcingSuccessRate: 0 }))).toBe(false)
+    expect(Outlier.detects(settings({ enforcingSuccessRate: 0, enforcingFailurePercentage: 1 }))).toBe(true)
   })
 })
 
