@@ -53,10 +53,10 @@ const server = [
   },
   {
     fault: "a change that comes while a request is taken is passed over",
-    file: "packages/server/src/internal/Connection.ts",
-    line: "      this.changed = true\n      this.unaffected = undefined\n    }\n    if",
-    becomes: "    }\n    if",
-    by: "packages/server/test/XdsServer.test.ts"
+    file: "server/GroupStream.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "    if (state.group === fanOut.group) return\n    this.changed = true\n    this.unaffected = undefined\n",
+    becomes: ""
   },
   {
     fault: "those of many resources that are such are found at once",
@@ -1209,9 +1209,10 @@ const serverPackage = [
   },
   {
     fault: "who left is still told of changes",
-    file: "packages/server/src/XdsServer.ts",
-    line: "group.interests.delete(connection)",
-    becomes: ""
+    file: "server/FanOut.ts",
+    by: "packages/server/test",
+    line: "    return this.interests.delete(stream)\n",
+    becomes: "    return undefined\n"
   },
   {
     fault: "groups without streams are kept",
@@ -1221,14 +1222,14 @@ const serverPackage = [
   },
   {
     fault: "the interest in a type that is not asked for any more is kept",
-    file: "packages/server/src/internal/InterestIndex.ts",
+    file: "server/InterestIndex.ts",
     line: "changes.push({ typeUrl: from.typeUrl, from, to: undefined })",
     becomes: "continue"
   },
   {
     fault: "a type that nobody asks for is kept",
-    file: "packages/server/src/internal/InterestIndex.ts",
-    line: "if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === listeners) this.#types.delete(typeUrl)",
+    file: "server/InterestIndex.ts",
+    line: "if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === subscribers) this.#types.delete(typeUrl)",
     becomes: ""
   }
 ]
@@ -3225,8 +3226,97 @@ const checks = [
   }
 ]
 
+/** What the streams of a group are given, and when. */
+const fanOut = [
+  {
+    fault: "a stream is brought past a change that concerns it",
+    file: "server/GroupStream.ts",
+    line: "const passed = this.changed ? this.unaffected : group",
+    becomes: "const passed = group"
+  },
+  {
+    fault: "the first of two changes that concern a stream is passed over",
+    file: "server/GroupStream.ts",
+    line: "if (!this.changed) this.unaffected = before",
+    becomes: "this.unaffected = before"
+  },
+  {
+    fault: "a request is given to the reducer before the state of the group",
+    file: "server/GroupStream.ts",
+    line: "if (state.group !== group) {",
+    becomes: "if (state.group !== group && this.inputs.length === 0) {"
+  },
+  {
+    fault: "a change that was given concerns the stream for ever",
+    file: "server/GroupStream.ts",
+    line: "      this.changed = false\n",
+    becomes: ""
+  },
+  {
+    fault: "a deadline that comes with something else is forgotten",
+    file: "server/GroupStream.ts",
+    line: "if (input !== undefined || !this.due) return input",
+    becomes: "if (input !== undefined || !this.due) {\n      this.due = false\n      return input\n    }"
+  },
+  {
+    fault: "a request that is taken in parts waits for the next one",
+    file: "server/GroupStream.ts",
+    line: "if (ServerStreams.isWorking(state)) return goOn",
+    becomes: "if (ServerStreams.isWorking(state) && this.inputs.length > 0) return goOn"
+  },
+  {
+    fault: "a stream that is over is given what comes",
+    file: "server/GroupStream.ts",
+    line: "    if (state.ended) return undefined\n",
+    becomes: ""
+  },
+  {
+    fault: "a change that waits for credit is not replaced by the next one",
+    file: "server/GroupStream.ts",
+    line: "const isConflated = this.changed || this.held",
+    becomes: "const isConflated = this.changed"
+  },
+  {
+    fault: "a change for which credit is on its way waits for credit",
+    file: "server/GroupStream.ts",
+    line: "return this.state.credit || this.inputs.includes(writable)",
+    becomes: "return this.state.credit"
+  },
+  {
+    fault: "of many names only the first slice is indexed",
+    file: "server/GroupStream.ts",
+    line: "if (slices.next().done === true) this.indexing = undefined",
+    becomes: "slices.next()\n    this.indexing = undefined"
+  },
+  {
+    fault: "while a long step is not over, its stream has a deadline",
+    file: "server/GroupStream.ts",
+    line: "return this.unfinished === undefined ? ServerStreams.deadline(this.state) : Number.POSITIVE_INFINITY",
+    becomes: "return this.unfinished === undefined ? ServerStreams.deadline(this.state) : 0"
+  },
+  {
+    fault: "the first state of a group concerns nobody",
+    file: "server/FanOut.ts",
+    line: "if (before === undefined || group === undefined) this.streams.forEach(affect)",
+    becomes: "if (before === undefined || group === undefined) return"
+  },
+  {
+    fault: "a stream that no change concerns keeps the state of long ago",
+    file: "server/FanOut.ts",
+    line: "      this.interests.someInTurn((stream) => visit(stream, false))\n",
+    becomes: ""
+  },
+  {
+    fault: "a stream that goes on in the state in which it was is told of nothing",
+    file: "server/FanOut.ts",
+    line: "const slices = this.index(stream, ServerStreams.interests(state))",
+    becomes: "const slices = undefined"
+  }
+]
+
 export const mutations = [
   ...server,
+  ...fanOut,
   ...client,
   ...clientPackage,
   ...flowControl,
@@ -3428,8 +3518,8 @@ export const mutations = [
     fault: "a group may have any number of streams",
     file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "if (group.connections.size > settings.maxStreamsPerGroup) {",
-    becomes: "if (group.connections.size > settings.maxStreamsPerGroup + 1) {"
+    line: "if (group.fanOut.size > settings.maxStreamsPerGroup) {",
+    becomes: "if (group.fanOut.size > settings.maxStreamsPerGroup + 1) {"
   },
   {
     fault: "any number of requests wait for authorization",
@@ -3440,14 +3530,14 @@ export const mutations = [
   },
   {
     fault: "a node may have any number of fields",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test",
-    line: "if (fields > settings.maxNodeFields) {",
-    becomes: "if (fields > settings.maxNodeFields + 1) {"
+    line: "if (fields > maxNodeFields) {",
+    becomes: "if (fields > maxNodeFields + 1) {"
   },
   {
     fault: "the name of a group may have any length",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test/XdsServer.test.ts",
     line: "if (given.length <= maxNameLength) return given",
     becomes: "if (given.length <= maxNameLength + 1) return given"
@@ -3482,7 +3572,7 @@ export const mutations = [
   },
   {
     fault: "an identity of any length is told",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test",
     line: "const maxIdentity = 1024",
     becomes: "const maxIdentity = 1_000_000"
@@ -3601,15 +3691,15 @@ export const mutations = [
   },
   {
     fault: "the index of who asks for which name is one map, however many names there are",
-    file: "packages/server/src/internal/NameMap.ts",
-    by: "packages/server/test/NameMap.test.ts",
+    file: "server/NameMap.ts",
+    by: "packages/core/test/NameMap.test.ts",
     line: "const isFirst = this.#left === 0 && this.#first.size < mostInFirst",
     becomes: "const isFirst = true"
   },
   {
     fault: "a part of the index that is divided is put in the place of all of it",
-    file: "packages/server/src/internal/NameMap.ts",
-    by: "packages/server/test/NameMap.test.ts",
+    file: "server/NameMap.ts",
+    by: "packages/core/test/NameMap.test.ts",
     line: "if (above === undefined) this.#others = divided",
     becomes: "if (at >= 0) this.#others = divided"
   },
@@ -3738,14 +3828,14 @@ export const mutations = [
   },
   {
     fault: "server: whatever authorize fails with is taken for a status",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test/functions.test.ts",
-    line: "if (Status.isStatus(given)) this.refuse(given)",
-    becomes: "if (given !== 0) this.refuse(given)"
+    line: "  Status.isStatus(given)\n",
+    becomes: "  given !== 0\n"
   },
   {
     fault: "server: whatever a function gives is taken for the name of a group",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test/functions.test.ts",
     line: 'if (typeof given !== "string") {',
     becomes: "if (given === 0) {"
@@ -4375,31 +4465,31 @@ export const mutations = [
   },
   {
     fault: "an ACK of the first of several responses is that of all",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/AckLatency.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "if (this.unacked.length === 1 && first?.nonce === nonce) {",
-    becomes: "if (first?.nonce === nonce) {"
+    line: "  self.length === 1 && self[0]?.nonce === nonce\n",
+    becomes: "  self[0]?.nonce === nonce\n"
   },
   {
     fault: "an ACK that is measured is measured again",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/AckLatency.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "      this.unacked = noneUnacked\n      return all",
-    becomes: "      return all"
+    line: "if (self.length === 0 || isToOnly(self, answer)) return none",
+    becomes: "if (self.length === 0 || isToOnly(self, answer)) return self"
   },
   {
     fault: "of several responses only the last one's time to its ACK is measured",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/AckLatency.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "this.unacked = withLast(oneUnacked, this.unacked,",
-    becomes: "this.unacked = withLast(oneUnacked, noneUnacked,"
+    line: "return [...(self.length < maxUnacked ? self : self.slice(1)), last]",
+    becomes: "return [last]"
   },
   {
     fault: "a step that is not over is forgotten",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "server/GroupStream.ts",
     by: "packages/server/test/counts.test.ts",
-    line: "    if (step !== undefined) return this.take(step, before, now)\n    this.unfinished = { work, before, now }\n",
-    becomes: "    if (step !== undefined) return this.take(step, before, now)\n"
+    line: "    this.unfinished = work\n",
+    becomes: ""
   },
   {
     fault: "what a stream held stays in the budget when it holds nothing any more",

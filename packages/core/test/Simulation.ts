@@ -2,6 +2,7 @@
 import * as Request from "@effect-xds/core/wire/Request"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import { FanOut } from "@effect-xds/core/server/FanOut"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Arbitraries } from "@effect-xds/testing"
@@ -60,10 +61,10 @@ export const run = (
 ): Ended => {
   const problems: Array<string> = []
   let now = 0
-  let group: ResourceGroup.ResourceGroup | undefined
+  let fanOut = new FanOut<undefined>(undefined, 0)
+  let stream = fanOut.join(options, undefined)
   let client = ReferenceClient.make(options.protocol, how.keys)
-  let server = ServerStream.make(options)
-  let model = ReferenceModel.make(options.protocol, server.options.wildcardOff)
+  let model = ReferenceModel.make(options.protocol, stream.state.options.wildcardOff)
   let steps: Array<Invariants.Step> = []
   let wire: Array<Send> = []
   let answered = new Set<string>()
@@ -71,14 +72,15 @@ export const run = (
   let changes = 0
 
   const step = (input: ServerStream.Input): void => {
-    const [next, outputs] = takeStep(server, input, now)
-    server = next
+    const outputs = stream.apply(takeStep(stream.state, input, now))
+    const server = stream.state
     steps.push({ now, input, outputs, status: ServerStream.status(server), deadline: ServerStream.deadline(server) })
     const sends = outputs.filter((output) => output._tag === "Send")
     const violation = outputs.find((output) => output._tag === "Violation")
     if (violation !== undefined) problems.push(`Violation: ${violation.message}`)
     if (how.lockstep && input._tag !== "Deadline" && input._tag !== "Continue") {
-      const resources = group === undefined ? undefined : ResourceGroup.all(group)
+      const resources =
+        Invariants.isChange(input) && input.group !== undefined ? ResourceGroup.all(input.group) : undefined
       const [after, expected] = ReferenceModel.step(
         model,
         Invariants.isChange(input) ? { _tag: "Changed", resources } : input
@@ -97,33 +99,49 @@ export const run = (
     for (const send of sends) {
       wire.push(send)
       answered.add(send.typeUrl)
-      if (isCreditGiven) step({ _tag: "Writable" })
+      if (isCreditGiven) stream.writable()
     }
   }
-  /** The driver's part: what is taken or answered in several steps goes on, before the next request at the latest. */
+  /** The driver's part: gives the stream a turn. It stops where a request is taken in parts. */
+  const turn = () => {
+    while (!ServerStream.isWorking(stream.state)) {
+      const input = stream.next()
+      if (input === undefined) return
+      step(input)
+    }
+  }
+  /** The same: takes more of such a request, before the next request at the latest. */
   const goOn = (most: number) => {
-    for (let left = most; left > 0 && ServerStream.isWorking(server); left--) step({ _tag: "Continue" })
+    for (let left = most; left > 0 && ServerStream.isWorking(stream.state); left--) {
+      const input = stream.next()
+      if (input !== undefined) step(input)
+    }
+    turn()
   }
   const request = (made: Request.Request) => {
     goOn(Number.POSITIVE_INFINITY)
-    step({ _tag: "Request", request: overTheWire(made) })
+    stream.request(overTheWire(made))
+    turn()
+  }
+  const grant = () => {
+    stream.writable()
+    turn()
   }
   const set = (next: ResourceGroup.ResourceGroup | undefined) => {
-    const before = group
-    group = next
+    const before = fanOut.group
     changes++
-    // Every other time as a driver with an index of what streams ask for: others do without.
-    const isIndexed = changes % 2 === 0 && before !== undefined
-    if (next !== undefined && isIndexed && Invariants.isUnaffected(ServerStream.interests(server), before, next))
-      step({ _tag: "Advance", group: next })
-    else step({ _tag: "Changed", group })
+    fanOut.publish(next, () => undefined)
+    // Every other time it is taken for a change that concerns the stream, as if there were no index: nothing comes of that.
+    if (changes % 2 === 1) stream.affectedAfter(before)
+    // At times the stream has its turn when more has changed.
+    if (changes % 5 !== 0) turn()
   }
   let specs: ReadonlyMap<string, Arbitraries.ResourceSpec> = new Map()
   const changed = (change: Arbitraries.StoreChange, from = specs) => {
     const [after, moved] = how.moving === true ? withMovedAliases(from, change) : [from, change]
     specs = after
     return Either.getOrThrow(
-      ResourceGroup.update(group ?? ResourceGroup.empty, { ...moved, upsert: moved.upsert.map(toResource) })
+      ResourceGroup.update(fanOut.group ?? ResourceGroup.empty, { ...moved, upsert: moved.upsert.map(toResource) })
     )
   }
   const receive = (nack: boolean): void => {
@@ -136,13 +154,14 @@ export const run = (
     request(answer)
   }
   const endStream = () => {
-    problems.push(...Invariants.broken({ options: server.options, steps }, how.except))
+    problems.push(...Invariants.broken({ options: stream.state.options, steps }, how.except))
     steps = []
   }
   const waitUntil = (time: number) => {
-    while (ServerStream.deadline(server) <= time) {
-      now = Math.max(now, ServerStream.deadline(server))
-      step({ _tag: "Deadline" })
+    while (stream.deadline() <= time) {
+      now = Math.max(now, stream.deadline())
+      stream.deadlineReached()
+      turn()
       if (steps.length > 100_000) {
         problems.push("the deadline is always now")
         return
@@ -217,7 +236,7 @@ export const run = (
         return set(undefined)
       case "Flood": {
         const { kind, typeUrl } = operation
-        let next = group ?? ResourceGroup.empty
+        let next = fanOut.group ?? ResourceGroup.empty
         const apply = (change: Parameters<typeof ResourceGroup.update>[1]) => {
           next = Either.getOrThrow(ResourceGroup.update(next, change))
         }
@@ -234,17 +253,18 @@ export const run = (
       }
       case "Credit":
         isCreditGiven = operation.given
-        return isCreditGiven ? step({ _tag: "Writable" }) : undefined
+        return isCreditGiven ? grant() : undefined
       case "Wait":
         return waitUntil(now + operation.milliseconds)
       case "Reconnect": {
         endStream()
         wire = []
         answered = new Set()
-        server = ServerStream.make(options)
-        model = ReferenceModel.make(options.protocol, server.options.wildcardOff)
-        step({ _tag: "Changed", group })
-        if (isCreditGiven) step({ _tag: "Writable" })
+        fanOut = new FanOut(fanOut.group, 0)
+        stream = fanOut.join(options, undefined)
+        model = ReferenceModel.make(options.protocol, stream.state.options.wildcardOff)
+        turn()
+        if (isCreditGiven) grant()
         const [next, requests] = ReferenceClient.reconnect(client, operation)
         client = next
         for (const first of requests) request(first)
@@ -253,30 +273,31 @@ export const run = (
     }
   }
 
-  step({ _tag: "Writable" })
+  grant()
   for (const operation of script) {
     if (problems.length > 0) break
     perform(operation)
     goOn(1)
   }
   goOn(Number.POSITIVE_INFINITY)
-  if (group === undefined) set(ResourceGroup.empty)
+  if (fanOut.group === undefined) set(ResourceGroup.empty)
+  turn()
   perform({ _tag: "Credit", given: true })
   goOn(Number.POSITIVE_INFINITY)
-  const end = now + 3 * server.options.phaseDeadline + 30_000
+  const end = now + 3 * stream.state.options.phaseDeadline + 30_000
   becomesQuiet(
     () => {
       if (wire.length > 0) receive(false)
-      else waitUntil(Math.min(end, ServerStream.deadline(server)))
+      else waitUntil(Math.min(end, stream.deadline()))
       goOn(Number.POSITIVE_INFINITY)
     },
-    () => wire.length > 0 || ServerStream.deadline(server) <= end
+    () => wire.length > 0 || stream.deadline() <= end
   )
   endStream()
-  const rest = group ?? ResourceGroup.empty
+  const rest = fanOut.group ?? ResourceGroup.empty
   // A client of state of the world keeps what it gave up beside a `*`: that the wildcard is off it cannot know.
   const isMisled = options.protocol === "StateOfTheWorld" && options.wildcardOff !== undefined
-  if (!isMisled) problems.push(...Invariants.unsettled(client, rest, server.options.wildcardOff))
+  if (!isMisled) problems.push(...Invariants.unsettled(client, rest, stream.state.options.wildcardOff))
   return { client, group: rest, problems }
 }
 

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import type { Heartbeat } from "@effect-xds/core"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
@@ -13,7 +12,7 @@ import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -22,12 +21,13 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ClientStatus, Origin } from "./ConnectedClient.js"
-import { InterestIndex } from "./internal/InterestIndex.js"
+import { FanOuts } from "./FanOuts.js"
 import { ChangeTimes } from "./internal/ChangeTimes.js"
-import type { Environment, Group, Settings, Work } from "./internal/Connection.js"
+import type { Environment, Group, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import { Secrets } from "./internal/Secrets.js"
 import * as Bodies from "./internal/Bodies.js"
+import * as Settings from "./internal/Settings.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
@@ -165,45 +165,6 @@ const recheckedAtATime = 100
 /** Milliseconds: the deadlines of thousands of streams cost at most a hundred wake-ups a second. */
 const deadlineTick = 10
 
-const wildcardByDefault: Wildcards = Object.fromEntries(
-  ResourceType.all.map((type) => [type.typeUrl, type.wildcardByDefault])
-)
-
-const switchedOff = (wildcards: Wildcards): ReadonlySet<string> =>
-  new Set(
-    Object.entries({ ...wildcardByDefault, ...wildcards })
-      .filter(([, on]) => !on)
-      .map(([typeUrl]) => typeUrl)
-  )
-
-const settingsOf = <R>(options: Options<R>): Settings => {
-  const { makeBeforeBreak = true, ttl = "declared", wildcard = {} } = options
-  const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
-    duration === undefined ? otherwise : Duration.toMillis(duration)
-  const alwaysOff = typeof wildcard === "function" ? undefined : switchedOff(wildcard)
-  return {
-    group: options.group,
-    ttl: typeof ttl === "function" ? ttl : () => ttl,
-    bodylessHeartbeats: options.bodylessHeartbeats ?? false,
-    wildcardOff:
-      typeof wildcard === "function"
-        ? (group) => switchedOff(wildcard(group))
-        : () => alwaysOff ?? switchedOff(wildcard),
-    makeBeforeBreak: typeof makeBeforeBreak === "function" ? makeBeforeBreak : () => makeBeforeBreak,
-    phaseDeadline: millis(options.phaseDeadline, 5_000),
-    maxNames: options.maxNames ?? 100_000,
-    maxNameLength: options.maxNameLength ?? 65_536,
-    maxTypes: options.maxTypes ?? 64,
-    maxNodeFields: options.maxNodeFields ?? 16_384,
-    maxStreamsPerGroup: options.maxStreamsPerGroup ?? 100_000,
-    maxEarlyRequests: options.maxEarlyRequests ?? 100,
-    maxResponseBytes: options.maxResponseBytes ?? 4_000_000,
-    controlPlane: options.controlPlane,
-    firstRequestTimeout: millis(options.firstRequestTimeout, 30_000),
-    fetchTimeout: millis(options.fetchTimeout, 5_000)
-  }
-}
-
 /** What a stream that is refused at once is given. */
 const deaf: ServerTransport.StreamHandler = {
   onRequest: () => undefined,
@@ -230,6 +191,9 @@ export const make = <R = never>(
     const clock = yield* Effect.clock
     const loop = yield* EventLoop
     const span = yield* StreamSpan.make
+    const fanOuts = yield* FanOuts
+    // Of the map of names: clients must not be able to guess it.
+    const seed = Math.floor(Math.random() * 2 ** 32)
     const maxStreams = options.maxStreams ?? 100_000
     const authorizeTimeout = options.authorizeTimeout ?? "10 seconds"
     const connections = new Set<Connection>()
@@ -273,40 +237,31 @@ export const make = <R = never>(
     const environment: Environment = {
       some: (work) => Slice.some(loop, work),
       bodies: Bodies.make(),
-      settings: settingsOf(options),
+      settings: Settings.of(options),
       clock,
       now,
       deadline: deadlines.set,
       later,
-      join: (connection, name) => {
-        let group = groups.get(name)
-        if (group === undefined) {
-          group = {
-            name,
-            resources: source.unsafeGet(name),
-            connections: new Set(),
-            changes: new ChangeTimes(),
-            interests: new InterestIndex()
-          }
-          groups.set(name, group)
-        }
-        group.connections.add(connection)
+      group: (name) => {
+        const known = groups.get(name)
+        if (known !== undefined) return known
+        const resources = source.unsafeGet(name)
+        const group: Group = { name, fanOut: fanOuts.make(name, resources, seed), changes: new ChangeTimes() }
+        groups.set(name, group)
         return group
       },
-      leave: (connection) => {
+      leave: (connection, group, stream) => {
         if (connections.delete(connection)) {
           XdsServerMetrics.streams.unsafeModify(-1, [])
           full.set(false)
         }
-        const group = connection.groupOf()
-        if (group === undefined) return
-        group.connections.delete(connection)
-        if (group.connections.size === 0) {
+        if (group === undefined || stream === undefined) return
+        const slices = group.fanOut.leave(stream)
+        if (group.fanOut.size === 0) {
           // With what it knows of the last one.
           groups.delete(group.name)
           return
         }
-        const slices = group.interests.delete(connection)
         if (slices === undefined) return
         const rest: Work = {
           queued: false,
@@ -380,18 +335,11 @@ export const make = <R = never>(
     yield* source.listen((name, resources) => {
       const group = groups.get(name)
       if (group === undefined) return
-      const before = group.resources
-      group.resources = resources
-      group.changes.note(before, resources, now())
-      const tell = (connection: Connection): void => {
-        connection.markChanged(before)
-        enqueue(connection)
-      }
-      if (before === undefined || resources === undefined) group.connections.forEach(tell)
-      else {
-        group.interests.forEach(before, resources, tell)
-        group.interests.someInTurn(enqueue)
-      }
+      group.changes.note(group.fanOut.group, resources, now())
+      group.fanOut.publish(resources, ({ owner }, isConflated) => {
+        if (isConflated) XdsServerMetrics.conflations.unsafeUpdate(1, [])
+        enqueue(owner)
+      })
       worker.start()
     })
     const address = yield* transport.serve((stream) => {

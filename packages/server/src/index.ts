@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as Client from "./ConnectedClient.js"
+export * as FanOuts from "./FanOuts.js"
 export * as GroupSource from "./GroupSource.js"
 export * as HeldGroups from "./HeldGroups.js"
 export * as ServerEvent from "./ServerEvent.js"

@@ -14,6 +14,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import type { Cursor } from "../resource/Cursor.js"
 import { isSame } from "../resource/Cursor.js"
 import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
@@ -147,7 +148,14 @@ export type Input =
  */
 export type Output =
   /** To be sent. Uses up the credit; there is at most one in a step. */
-  | { readonly _tag: "Send"; readonly typeUrl: string; readonly nonce: string; readonly response: Response }
+  | {
+      readonly _tag: "Send"
+      readonly typeUrl: string
+      readonly nonce: string
+      readonly response: Response
+      /** The revision of the type's set that the response leads away from; `undefined`: it tells of no change. */
+      readonly from: number | undefined
+    }
   /** The client changed what it asks for. */
   | { readonly _tag: "Subscribed"; readonly typeUrl: string; readonly wildcard: boolean; readonly names: number }
   | { readonly _tag: "Acked"; readonly typeUrl: string; readonly nonce: string; readonly version: string }
@@ -312,15 +320,6 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
  */
 export const isWaiting = (self: ServerStream): boolean =>
   self.group === undefined && self.subscriptions.some(Subscriptions.isUnanswered)
-
-/**
- * The revision of a type's set that the client was brought up to; `undefined` if it was sent nothing of the type yet. What it
- * was sent in a step is what changed from the revision before to the one after.
- *
- * @since 0.1.0
- */
-export const revision = (self: ServerStream, typeUrl: string): number | undefined =>
-  find(self, typeUrl)?.cursor?.revision
 
 /**
  * What a stream asks for of one type.
@@ -1270,8 +1269,12 @@ const emit = (
   }
   self.credit = false
   self.deadline = never
-  return { _tag: "Send", typeUrl, nonce, response }
+  return { _tag: "Send", typeUrl, nonce, response, from: revisionBefore(before?.cursor, subscription.cursor) }
 }
+
+/** A `*` that is asked for again has no revision: its answer is no change. */
+const revisionBefore = (before: Cursor | undefined, after: Cursor | undefined): number | undefined =>
+  before === undefined || before.revision < 0 || before.revision === after?.revision ? undefined : before.revision
 
 /** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000

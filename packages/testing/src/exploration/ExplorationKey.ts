@@ -142,8 +142,12 @@ const ofSubscription = (
         : `${age(self.beforeRejection.nonce, last)} ${pairs(self.beforeRejection.before)}`
   } satisfies Record<keyof Subscription, string | number | boolean>)
 
-/** A state of the group, and how far each subscription is from it. */
-const ofState = ({ subscriptions }: ServerStream, group: ResourceGroup): string =>
+/**
+ * A state of the group, and how far each subscription is from it.
+ *
+ * @since 0.1.0
+ */
+export const ofState = ({ subscriptions }: ServerStream, group: ResourceGroup): string =>
   `${ofGroup(group)} ${subscriptions.map(({ cursor, typeUrl }) => ofCursor(cursor, ResourceGroups.set(group, typeUrl))).join("|")}`
 
 const ofPhase = (self: ServerStream, phase: Phase | undefined, now: number): string =>

@@ -11,6 +11,8 @@ import type { Protocol } from "@effect-xds/core/wire/Request"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import { FanOut } from "@effect-xds/core/server/FanOut"
+import type { GroupStream } from "@effect-xds/core/server/GroupStream"
 import type { Input, Output, ServerStream } from "@effect-xds/core/server/ServerStream"
 import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
@@ -55,6 +57,8 @@ export interface Options {
   readonly namesPerStep?: number
   /** Responses on their way to the client at most. Default: 2. */
   readonly maxInFlight?: number
+  /** Changes of the store that the stream may be behind: its turn is a move of its own, or comes before anything else. Default: 0. */
+  readonly maxBehind?: number
 }
 
 type Send = Extract<Output, { readonly _tag: "Send" }>
@@ -74,6 +78,8 @@ export interface State {
   readonly now: number
   readonly group: ResourceGroup | undefined
   readonly server: ServerStream
+  /** What the group became since the stream had its turn, the oldest first. */
+  readonly missed: ReadonlyArray<ResourceGroup>
   readonly model: ReferenceModel
   readonly client: ReferenceClient
   /** Responses on their way, the oldest first. */
@@ -104,12 +110,17 @@ class Run {
   private readonly problems: Array<string> = []
   /** Credit is given after every response. */
   private isOpen = false
+  private fanOut: FanOut<undefined>
+  private stream: GroupStream<undefined>
 
   constructor(
     private readonly options: Options,
     from: State
   ) {
     this.state = from
+    this.fanOut = new FanOut(from.server.group, 0)
+    this.stream = this.fanOut.restore(from.server, undefined)
+    for (const group of from.missed) this.fanOut.publish(group, () => undefined)
   }
 
   end(): State {
@@ -129,8 +140,9 @@ class Run {
   }
 
   private step(input: Input): void {
-    const { client, group, now } = this.state
-    const [server, outputs] = this.bothWays(input, now)
+    const { client, now } = this.state
+    const outputs = this.stream.apply(this.bothWays(input, now))
+    const server = this.stream.state
     const status = ServerStreams.status(server)
     const step = { now, input, outputs, status, deadline: ServerStreams.deadline(server) }
     const sends = outputs.filter((output) => output._tag === "Send")
@@ -144,7 +156,8 @@ class Run {
     }
     for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
     if (isCompared(this.options) && input._tag !== "Deadline" && input._tag !== "Continue") {
-      const resources = group === undefined ? undefined : ResourceGroups.all(group)
+      const resources =
+        Invariants.isChange(input) && input.group !== undefined ? ResourceGroups.all(input.group) : undefined
       const theirs = Invariants.isChange(input) ? { _tag: "Changed" as const, resources } : input
       const [model, expected] = ReferenceModels.step(this.state.model, theirs)
       this.state = { ...this.state, model }
@@ -155,19 +168,34 @@ class Run {
         )
       }
     }
-    if (this.isOpen && sends.length > 0) this.step({ _tag: "Writable" })
+    if (this.isOpen && sends.length > 0) this.stream.writable()
   }
 
-  /** The driver's part: what is taken or answered in several steps goes on. */
+  /** The driver's part: gives the stream a turn. It stops where a request is taken in parts. */
+  turn(): void {
+    while (!ServerStreams.isWorking(this.state.server)) {
+      const input = this.stream.next()
+      if (input === undefined) {
+        this.state = { ...this.state, missed: [] }
+        return
+      }
+      this.step(input)
+    }
+  }
+
+  /** The same: takes more of such a request, all of it if nothing else is said. */
   goOn(most = maxTurns): void {
     for (let left = most; left > 0 && ServerStreams.isWorking(this.state.server); left--) {
-      this.step({ _tag: "Continue" })
+      const input = this.stream.next()
+      if (input !== undefined) this.step(input)
     }
+    this.turn()
   }
 
   private request(request: Request.Request): void {
     this.goOn()
-    this.step({ _tag: "Request", request })
+    this.stream.request(request)
+    this.turn()
   }
 
   ask(typeUrl: string, subscribe: ReadonlyArray<string>, unsubscribe: ReadonlyArray<string>): void {
@@ -201,32 +229,38 @@ class Run {
   }
 
   set(group: ResourceGroup): void {
-    const { group: before, server } = this.state
-    this.state = { ...this.state, group }
-    const isUnaffected = before !== undefined && Invariants.isUnaffected(ServerStreams.interests(server), before, group)
-    this.step({ _tag: isUnaffected ? "Advance" : "Changed", group })
+    const { maxBehind = 0 } = this.options
+    this.fanOut.publish(group, () => undefined)
+    this.state = { ...this.state, group, missed: [...this.state.missed, group] }
+    if (this.state.missed.length > maxBehind) this.turn()
   }
 
   credit(): void {
-    this.step({ _tag: "Writable" })
+    this.goOn()
+    this.stream.writable()
+    this.turn()
   }
 
   deadline(): void {
     this.state = { ...this.state, now: Math.max(this.state.now, ServerStreams.deadline(this.state.server)) }
-    this.step({ _tag: "Deadline" })
+    this.stream.deadlineReached()
+    this.turn()
   }
 
   reconnect(remembers: boolean, responseNonce = ""): void {
     const { client, group } = this.state
     const [next, requests] = ReferenceClients.reconnect(client, { remembers })
     this.state = { ...opened(this.options), now: this.state.now, group, client: next }
-    this.step({ _tag: "Changed", group })
+    this.fanOut = new FanOut(group, 0)
+    this.stream = this.fanOut.restore(this.state.server, undefined)
+    this.turn()
     for (const request of requests) this.request({ ...request, responseNonce })
   }
 
   /** What is wrong when all has come to rest. */
   rest(): ReadonlyArray<string> {
     if (this.state.group === undefined) this.set(ResourceGroups.empty)
+    this.goOn()
     this.settle()
     const { client, group = ResourceGroups.empty, server, wire } = this.state
     const problems = [...this.problems, ...this.broken()]
@@ -283,6 +317,7 @@ const isCompared = ({ isAggregated = false, namesPerStep, stores }: Options): bo
 const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typeUrls }: Options): State => ({
   now: 0,
   group: undefined,
+  missed: [],
   server: ServerStreams.make({
     protocol,
     typeUrl: isAggregated ? undefined : typeUrls[0],
@@ -309,6 +344,7 @@ export const make = (options: Options): World<State> => {
   const {
     isAggregated = false,
     isWarm = false,
+    maxBehind = 0,
     maxInFlight = 2,
     names,
     namesPerStep,
@@ -345,7 +381,7 @@ export const make = (options: Options): World<State> => {
           return run.end()
         }
       })
-    const { answered, client, group, server, wire } = state
+    const { answered, client, group, missed, server, wire } = state
     for (const typeUrl of typeUrls) {
       const type = shortNameOf(typeUrl)
       const interest = client.interests.get(typeUrl)
@@ -397,6 +433,7 @@ export const make = (options: Options): World<State> => {
         change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
       }
     }
+    if (missed.length > 0) move("the stream has its turn", (run) => run.turn())
     if (ServerStreams.isWorking(server)) move("the stream goes on", (run) => run.goOn(1))
     if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
     if (ServerStreams.deadline(server) < Number.POSITIVE_INFINITY) move("the deadline comes", (run) => run.deadline())
@@ -427,12 +464,14 @@ export const make = (options: Options): World<State> => {
       ...(stores === undefined ? [] : ["names that move"]),
       ...(namesPerStep === undefined ? [] : [`${namesPerStep} at a time`]),
       ...(ttl ? ["TTLs"] : []),
+      ...(maxBehind > 0 ? [`${maxBehind} changes behind`] : []),
       ...(isWarm ? ["warm"] : [])
     ].join(", "),
     initial: isWarm ? warm() : opened(options),
     moves,
-    key: ({ answered, client, group, model, now, server, wire }) => [
+    key: ({ answered, client, group, missed, model, now, server, wire }) => [
       Keys.ofGroup(group),
+      missed.map((each) => Keys.ofState(server, each)).join("|"),
       Keys.ofServer(server, now),
       isCompared(options) ? Keys.ofModel(model) : "",
       Keys.ofReferenceClient(client, server.nonces),

@@ -88,6 +88,16 @@ const slices = ExplorationServer.make({
   isWarm: true
 })
 
+/** The store changes several times before the stream has its turn: in what it asks for, in what it does not, and back. */
+const behind = protocols.map((protocol) =>
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [types[protocol][0]],
+    names: ["a", "b"],
+    maxBehind: 2
+  })
+)
+
 const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
   ...types[protocol].flatMap((typeUrl) => {
     // A virtual host is named after its route configuration.
@@ -127,5 +137,6 @@ export const all: ReadonlyArray<Variant> = [
   ...small,
   variant(hosts, 5),
   ...renewals.map((world) => variant(world, 6)),
-  variant(slices, 4)
+  variant(slices, 4),
+  ...behind.map((world) => variant(world, 5))
 ]

@@ -103,7 +103,7 @@ const sendOf = (
       message.resources.flatMap(({ aliases = [], name }) => (aliases.length === 0 ? [] : [[name, aliases] as const]))
     )
   })
-  return { _tag: "Send", typeUrl, nonce, response }
+  return { _tag: "Send", typeUrl, nonce, response, from: undefined }
 }
 
 /**

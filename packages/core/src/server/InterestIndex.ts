@@ -1,32 +1,38 @@
 /**
- * Whom a change of a group concerns: the streams by the names and types they ask for. A change of one resource among ten
- * thousand then costs what those streams cost that ask for it, however many others there are.
+ * The interest index: the streams of a group by the types and names they subscribe to. A change of one resource among ten
+ * thousand then costs only the streams that subscribe to it, however many others there are.
+ *
+ * @since 0.1.0
  */
-import { isSame } from "@effect-xds/core/resource/Cursor"
-import * as Difference from "@effect-xds/core/resource/Difference"
-import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
-import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
-import type { Interest } from "@effect-xds/core/server/ServerStream"
 import * as HashMap from "effect/HashMap"
+import { isSame } from "../resource/Cursor.js"
+import * as Difference from "../resource/Difference.js"
+import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
 import { NameMap } from "./NameMap.js"
+import type { Interest } from "./ServerStream.js"
 
-/** Those who ask for one type. */
-interface Listeners<A> {
-  /** For every resource of it. */
+/** The streams that subscribe to one type. */
+interface Subscribers<A> {
+  /** To every resource of it. */
   readonly all: Set<A>
   readonly named: NameMap<Set<A>>
 }
 
-/** What part of all gets its turn with each change. */
+/** One stream of so many has a turn with each change that does not concern it. */
 const share = 64
 
-/** Names that are noted or forgotten at a time. */
+/** Names that one slice indexes or removes. */
 const namesAtATime = 1_024
 
-/** Work on many names that is done in slices: each `next` is one. */
+/**
+ * Indexing of many names, in slices: each `next` does one.
+ *
+ * @since 0.1.0
+ */
 export type Slices = Iterator<void, void>
 
-/** What somebody asks for of one type, before and after. */
+/** What a stream subscribes to of one type, before and after. */
 interface Change {
   readonly typeUrl: string
   readonly from: Interest | undefined
@@ -37,15 +43,27 @@ const noNames = HashMap.empty<string, unknown>()
 
 const sizeOf = (interest: Interest | undefined): number => (interest === undefined ? 0 : HashMap.size(interest.names))
 
+/**
+ * The index. It is mutable; `A` stands for a stream.
+ *
+ * @since 0.1.0
+ */
 export class InterestIndex<A> {
-  readonly #types = new Map<string, Listeners<A>>()
+  readonly #seed: number
+  readonly #types = new Map<string, Subscribers<A>>()
   readonly #interests = new Map<A, ReadonlyArray<Interest>>()
-  /** What those asked for before whose slices are not done yet. */
+  /** The interests before the present ones, of streams whose slices are not done yet. */
   readonly #unfinished = new Map<A, ReadonlyArray<Interest>>()
 
+  /** @param seed see `NameMap` */
+  constructor(seed: number) {
+    this.#seed = seed
+  }
+
   /**
-   * Notes what somebody asks for now. Costs as much as what is different; if that is many names, it is done in the slices that
-   * are given back, one after the other and before the next call for the same. Until then every change concerns them.
+   * Sets the interests of a stream. Costs as much as the difference; of many names that is done in the slices that are given
+   * back: one after the other, and all of them before the next call for the same stream. Until then every change of the types
+   * concerns the stream.
    */
   set(item: A, interests: ReadonlyArray<Interest>): Slices | undefined {
     const before = this.#interests.get(item) ?? []
@@ -57,18 +75,18 @@ export class InterestIndex<A> {
         changes.push({ typeUrl: to.typeUrl, from, to })
     }
     for (const from of before) {
-      // A type may also be given up: route configurations with the last interest in their virtual hosts.
+      // A type may also be dropped: route configurations with the last interest in their virtual hosts.
       if (!interests.some(({ typeUrl }) => typeUrl === from.typeUrl))
         changes.push({ typeUrl: from.typeUrl, from, to: undefined })
     }
     const slices = this.#apply(item, changes)
     if (slices === undefined) return undefined
-    for (const { typeUrl } of changes) this.#listeners(typeUrl).all.add(item)
+    for (const { typeUrl } of changes) this.#subscribersOf(typeUrl).all.add(item)
     this.#unfinished.set(item, before)
     return slices
   }
 
-  /** Forgets somebody: at once, but for many names, which are forgotten in slices. Nobody is there when they are visited. */
+  /** Removes a stream. It is not visited from now on; many names are removed in the slices that are given back. */
   delete(item: A): Slices | undefined {
     const interests = [...(this.#interests.get(item) ?? []), ...(this.#unfinished.get(item) ?? [])]
     this.#interests.delete(item)
@@ -80,7 +98,7 @@ export class InterestIndex<A> {
     )
   }
 
-  /** Entries of the index: for each type, those who ask for everything, and each pair of a name and who asks for it. */
+  /** Entries: one for each type, each stream that subscribes to all of a type, and each pair of a name and a stream. */
   size(): number {
     let size = this.#types.size
     for (const { all, named } of this.#types.values()) {
@@ -90,13 +108,13 @@ export class InterestIndex<A> {
     return size
   }
 
-  /** Visits those whom a change concerns, each once. */
+  /** Visits the streams that a change concerns, each once. */
   forEach(before: ResourceGroup, after: ResourceGroup, visit: (item: A) => void): void {
-    const changes: Array<readonly [Listeners<A>, Difference.Difference]> = []
-    for (const [typeUrl, listeners] of this.#types) {
+    const changes: Array<readonly [Subscribers<A>, Difference.Difference]> = []
+    for (const [typeUrl, subscribers] of this.#types) {
       const set = ResourceGroups.set(after, typeUrl)
       const old = ResourceGroups.set(before, typeUrl)
-      if (!isSame(set.cursor, old.cursor)) changes.push([listeners, Difference.of(set, old.cursor)])
+      if (!isSame(set.cursor, old.cursor)) changes.push([subscribers, Difference.of(set, old.cursor)])
     }
     const [first] = changes
     if (changes.length === 1 && first !== undefined && first[0].named.size === 0) return first[0].all.forEach(visit)
@@ -109,16 +127,16 @@ export class InterestIndex<A> {
     for (const [{ all, named }, difference] of changes) {
       all.forEach(see)
       for (const name of difference.touched.keys()) named.get(name)?.forEach(see)
-      // A domain like `*.example.com` changed: whoever asks for a host that it stands for is concerned.
+      // A domain like `*.example.com` changed: it concerns the streams that subscribe to a host it matches.
       if (difference.domains.length === 0) continue
       for (const [name, those] of named) if (Difference.concerns(difference, name)) those.forEach(see)
     }
   }
 
-  /** Visits some, in turn: with each change a part of all, so that nobody holds on to a state of long ago. */
+  /** Visits a part of all streams, another one with each call: so that no stream keeps an old state of the group alive. */
   someInTurn(visit: (item: A) => void): void {
     let left = Math.ceil(this.#interests.size / share)
-    // The first go to the end. No iterator is kept from turn to turn: it would hold on to all who were there when it was made.
+    // The first go to the end. An iterator that is kept between calls would keep streams alive that left.
     for (const [item, interests] of this.#interests) {
       if (left === 0) return
       left--
@@ -128,15 +146,15 @@ export class InterestIndex<A> {
     }
   }
 
-  #listeners(typeUrl: string): Listeners<A> {
+  #subscribersOf(typeUrl: string): Subscribers<A> {
     const known = this.#types.get(typeUrl)
     if (known !== undefined) return known
-    const made = { all: new Set<A>(), named: new NameMap<Set<A>>() }
+    const made = { all: new Set<A>(), named: new NameMap<Set<A>>(this.#seed) }
     this.#types.set(typeUrl, made)
     return made
   }
 
-  /** Does few changes now; gives back the slices of many. */
+  /** Applies changes of few names now; gives back the slices of many. */
   #apply(item: A, changes: ReadonlyArray<Change>): Slices | undefined {
     let size = 0
     for (const { from, to } of changes) size += sizeOf(from) + sizeOf(to)
@@ -148,8 +166,8 @@ export class InterestIndex<A> {
   *#slices(item: A, changes: ReadonlyArray<Change>, most: number): Generator<void, void> {
     let left = most
     for (const { from, to, typeUrl } of changes) {
-      const listeners = this.#listeners(typeUrl)
-      const { all, named } = listeners
+      const subscribers = this.#subscribersOf(typeUrl)
+      const { all, named } = subscribers
       for (const name of HashMap.keys(from?.names ?? noNames)) {
         if (to === undefined || !HashMap.has(to.names, name)) drop(named, name, item)
         if (--left > 0) continue
@@ -166,8 +184,8 @@ export class InterestIndex<A> {
       }
       if (to?.everything === true) all.add(item)
       else all.delete(item)
-      // A type that nobody asks for.
-      if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === listeners) this.#types.delete(typeUrl)
+      // No stream subscribes to the type any more.
+      if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === subscribers) this.#types.delete(typeUrl)
     }
     this.#unfinished.delete(item)
   }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
-import { NameMap } from "../src/internal/NameMap.js"
+import { NameMap } from "@effect-xds/core/server/NameMap"
 
 const names = Array.from({ length: 100_000 }, (_, at) => `cluster-${at}`)
 
 describe("A map by names", () => {
   it("is one, with few names and with many, whatever is put in and taken out", () => {
-    const map = new NameMap<number>()
+    const map = new NameMap<number>(7)
     const model = new Map<string, number>()
     const same = (): void => {
       expect(map.size).toBe(model.size)
@@ -65,7 +65,7 @@ describe("A map by names", () => {
         return same
       }
     })
-    const map = new NameMap<number>()
+    const map = new NameMap<number>(7)
     try {
       for (const [at, name] of names.entries()) {
         sets = 0

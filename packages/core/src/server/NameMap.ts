@@ -1,26 +1,26 @@
 /**
- * A map by names that grows a little at a time. A `Map` that doubles takes all that is in it along at once: of a million names,
- * which clients may well ask for, that takes 60 ms. So what is more than some ten thousand names is spread over small maps. The
- * seed of the hash that spreads them is the process's own: clients are not to choose names that all belong into the same one.
+ * A map by names that grows a little at a time. A `Map` that doubles copies all of its entries at once: of a million names,
+ * which clients may well ask for, that takes 60 ms. So names beyond the first 65 536 are spread over small maps, by a hash
+ * whose seed the clients do not know: they must not be able to choose names that all belong into one of them.
+ *
+ * @since 0.1.0
  */
 
-/** Names in the first map: to double it takes no more than some milliseconds, and to look into it no hash. */
+/** Names in the first map: doubling it takes some milliseconds, and a lookup needs no hash. */
 const mostInFirst = 65_536
 
-/** Names in any other, before it is divided: many are at about the same time, and that takes some tenths of a millisecond each. */
+/** Names in any other map, before it is divided. Many are divided at about the same time, in some tenths of a millisecond each. */
 const most = 1_024
 
-/** How many bits of a hash tell parts of a map apart. */
+/** Bits of a hash that tell the parts of a map apart. */
 const bits = 4
 const parts = 1 << bits
 const deepest = 32 / bits
 
-/** Of longer names so many characters at their beginning, and as many at their end, are looked at. */
+/** Characters that are hashed at the beginning of a long name, and as many at its end. */
 const looked = 64
 
-const seed = Math.floor(Math.random() * 2 ** 32)
-
-const hash = (name: string): number => {
+const hash = (name: string, seed: number): number => {
   let hash = seed ^ name.length
   const add = (from: number, to: number): void => {
     for (let at = from; at < to; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)
@@ -38,17 +38,28 @@ type Node<V> = Map<string, V> | Array<Node<V>>
 
 interface Place<V> {
   readonly map: Map<string, V>
-  /** What it is a part of, and which; `undefined`: of none. */
+  /** The node that has this map at place `at`; `undefined`: none. */
   readonly above: Array<Node<V>> | undefined
   readonly at: number
   readonly depth: number
 }
 
+/**
+ * The map. It is mutable.
+ *
+ * @since 0.1.0
+ */
 export class NameMap<V> {
+  readonly #seed: number
   readonly #first = new Map<string, V>()
   #others: Node<V> = new Map<string, V>()
-  /** How many there are in the others. */
+  /** Names in the others. */
   #left = 0
+
+  /** @param seed of the hash: a number of 32 bits that clients cannot guess. Only the order of entries depends on it. */
+  constructor(seed: number) {
+    this.#seed = seed
+  }
 
   get size(): number {
     return this.#first.size + this.#left
@@ -68,7 +79,7 @@ export class NameMap<V> {
     if (map.size === before) return
     this.#left++
     if (map.size <= most || depth >= deepest) return
-    const divided = divide(map, depth)
+    const divided = divide(map, depth, this.#seed)
     if (above === undefined) this.#others = divided
     else above[at] = divided
   }
@@ -85,7 +96,7 @@ export class NameMap<V> {
     let above: Array<Node<V>> | undefined
     let at = 0
     let depth = 0
-    for (let rest = node instanceof Map ? 0 : hash(name); !(node instanceof Map); rest >>>= bits) {
+    for (let rest = node instanceof Map ? 0 : hash(name, this.#seed); !(node instanceof Map); rest >>>= bits) {
       above = node
       at = rest % parts
       depth++
@@ -103,9 +114,9 @@ export class NameMap<V> {
   }
 }
 
-/** The same as parts of it. */
-const divide = <V>(map: ReadonlyMap<string, V>, depth: number): Array<Node<V>> => {
+/** The entries of a map, spread over its parts. */
+const divide = <V>(map: ReadonlyMap<string, V>, depth: number, seed: number): Array<Node<V>> => {
   const divided = Array.from({ length: parts }, () => new Map<string, V>())
-  for (const [name, value] of map) divided[(hash(name) >>> (depth * bits)) % parts]?.set(name, value)
+  for (const [name, value] of map) divided[(hash(name, seed) >>> (depth * bits)) % parts]?.set(name, value)
   return divided
 }

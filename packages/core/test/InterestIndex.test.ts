@@ -6,7 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Either, HashMap } from "effect"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
-import { InterestIndex, type Slices } from "../src/internal/InterestIndex.js"
+import { InterestIndex, type Slices } from "@effect-xds/core/server/InterestIndex"
 
 const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
@@ -41,7 +41,7 @@ const concerned = (interests: InterestIndex<string>, next: ResourceGroup.Resourc
 
 describe("InterestIndex", () => {
   it("a change concerns those who ask for it by name, by alias or for everything, and nobody else", () => {
-    const interests = new InterestIndex<string>()
+    const interests = new InterestIndex<string>(7)
     interests.set("one", [all(CDS), by(EDS, "a", "b")])
     interests.set("two", [all(CDS), by(EDS, "b", "c")])
     interests.set("three", [by(CDS, "b"), by(EDS, "alias of b")])
@@ -62,7 +62,7 @@ describe("InterestIndex", () => {
   })
 
   it("follows what is asked for, and forgets those who end", () => {
-    const interests = new InterestIndex<string>()
+    const interests = new InterestIndex<string>(7)
     const changed = after(resource(EDS, "a", "2"))
     interests.set("one", [by(EDS, "a")])
     expect(concerned(interests, changed)).toEqual(["one"])
@@ -78,7 +78,7 @@ describe("InterestIndex", () => {
   })
 
   it("has no entry of what is not asked for any more: names, everything, types", () => {
-    const interests = new InterestIndex<string>()
+    const interests = new InterestIndex<string>(7)
     expect(interests.size()).toBe(0)
     interests.set("one", [all(CDS), by(EDS, "a", "b")])
     interests.set("two", [all(CDS), by(EDS, "b")])
@@ -100,7 +100,7 @@ describe("InterestIndex", () => {
   it("holds on to nobody who left, also between two turns", async () => {
     V8.setFlagsFromString("--expose_gc")
     const collect = new Vm.Script("gc()")
-    const interests = new InterestIndex<object>()
+    const interests = new InterestIndex<object>(7)
     const stays = {}
     const join = () => {
       const those = Array.from({ length: 1_000 }, () => ({}))
@@ -120,7 +120,7 @@ describe("InterestIndex", () => {
   })
 
   it("everybody gets a turn within a bounded number of changes", () => {
-    const interests = new InterestIndex<string>()
+    const interests = new InterestIndex<string>(7)
     for (let index = 0; index < 1_000; index++) interests.set(`${index}`, [by(EDS, `${index}`)])
     const seen = new Set<string>()
     for (let change = 0; change < 70; change++) interests.someInTurn((item) => seen.add(item))
@@ -134,7 +134,7 @@ describe("InterestIndex", () => {
       if (slices !== undefined) for (count = 1; slices.next().done !== true; count++);
       return count
     }
-    const interests = new InterestIndex<string>()
+    const interests = new InterestIndex<string>(7)
     interests.set("other", [by(EDS, "a")])
     const noted = interests.set("one", [many(0)])
     noted?.next()

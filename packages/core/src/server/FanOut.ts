@@ -1,0 +1,114 @@
+/**
+ * The fan-out of a group: its state, the streams that are served from it, and which of them a change concerns.
+ *
+ * It is mutable and deterministic: the same calls, in the same order, give the same outputs byte for byte. What it leaves to a
+ * driver is when each stream has its turn, and for how long.
+ *
+ * @since 0.1.0
+ */
+import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import { GroupStream } from "./GroupStream.js"
+import type { Slices } from "./InterestIndex.js"
+import { InterestIndex } from "./InterestIndex.js"
+import type { Interest, Options } from "./ServerStream.js"
+import * as ServerStreams from "./ServerStream.js"
+
+/**
+ * What a stream is made with: see `ServerStream.make`.
+ *
+ * @since 0.1.0
+ */
+export type StreamOptions = Pick<Options, "protocol" | "typeUrl"> & Partial<Options>
+
+/**
+ * The streams of one group. `A`: what a stream belongs to, such as a connection.
+ *
+ * @example
+ * import { FanOut, Request, ResourceGroup, Steps } from "@effect-xds/core"
+ *
+ * const typeUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+ * const fanOut = new FanOut.FanOut<string>(ResourceGroup.empty, 0)
+ * const stream = fanOut.join({ protocol: "Incremental", typeUrl: undefined }, "a client")
+ * stream.writable()
+ * stream.request(Request.incremental({ typeUrl }))
+ * for (;;) {
+ *   const outputs = stream.take(0, Steps.toEnd)
+ *   if (outputs === undefined) break
+ *   for (const output of outputs) console.log(output._tag)
+ * }
+ *
+ * @since 0.1.0
+ */
+export class FanOut<A> {
+  private readonly streams = new Set<GroupStream<A>>()
+  private readonly interests: InterestIndex<GroupStream<A>>
+  private current: ResourceGroup | undefined
+
+  /**
+   * @param group what the group holds; `undefined`: it is not set
+   * @param seed a number of 32 bits that clients cannot guess: it spreads the names they subscribe to. No output depends on it
+   */
+  constructor(group: ResourceGroup | undefined, seed: number) {
+    this.current = group
+    this.interests = new InterestIndex(seed)
+  }
+
+  /** What the group holds; `undefined`: it is not set. */
+  get group(): ResourceGroup | undefined {
+    return this.current
+  }
+
+  /** Streams. */
+  get size(): number {
+    return this.streams.size
+  }
+
+  /** Opens a stream. */
+  join(options: StreamOptions, owner: A): GroupStream<A> {
+    const stream = this.make(ServerStreams.make(options), owner)
+    this.streams.add(stream)
+    return stream
+  }
+
+  /** Opens a stream in a state that it had before: what it subscribes to is known. Of `state.group` on, it is told what changes. */
+  restore(state: ServerStreams.ServerStream, owner: A): GroupStream<A> {
+    const stream = this.make(state, owner)
+    this.streams.add(stream)
+    const slices = this.index(stream, ServerStreams.interests(state))
+    while (slices !== undefined && slices.next().done !== true) continue
+    return stream
+  }
+
+  /** Closes a stream. Its interests, if they are many, are removed in the slices that are given back. */
+  leave(stream: GroupStream<A>): Slices | undefined {
+    this.streams.delete(stream)
+    return this.interests.delete(stream)
+  }
+
+  /**
+   * Changes what the group holds. Visits the streams that have something to do then: those that the change concerns, and a part
+   * of the others, so that none keeps an old state of the group alive.
+   *
+   * @param visit `isConflated`: the change replaces one that the stream was not told yet
+   */
+  publish(group: ResourceGroup | undefined, visit: (stream: GroupStream<A>, isConflated: boolean) => void): void {
+    const before = this.current
+    this.current = group
+    const affect = (stream: GroupStream<A>): void => visit(stream, stream.affectedAfter(before))
+    if (before === undefined || group === undefined) this.streams.forEach(affect)
+    else {
+      this.interests.forEach(before, group, affect)
+      this.interests.someInTurn((stream) => visit(stream, false))
+    }
+  }
+
+  /** For its streams: what one subscribes to now. */
+  index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined {
+    return this.interests.set(stream, interests)
+  }
+
+  /** For those who write down what happens: the object of a stream. */
+  protected make(state: ServerStreams.ServerStream, owner: A): GroupStream<A> {
+    return new GroupStream(this, state, owner)
+  }
+}

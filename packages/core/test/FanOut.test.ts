@@ -1,0 +1,227 @@
+import { FanOut } from "@effect-xds/core/server/FanOut"
+import type { GroupStream } from "@effect-xds/core/server/GroupStream"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type * as ServerStream from "@effect-xds/core/server/ServerStream"
+import * as Steps from "@effect-xds/core/Steps"
+import * as Request from "@effect-xds/core/wire/Request"
+import { ResourceType } from "@effect-xds/proto"
+import { describe, expect, it } from "@effect/vitest"
+import { Either } from "effect"
+import { step } from "./Step.js"
+
+const EDS = ResourceType.ClusterLoadAssignment.typeUrl
+
+const assignment = (name: string, content: number) =>
+  Either.getOrThrow(Resource.make({ typeUrl: EDS, name, value: new TextEncoder().encode(`${name} ${content}`) }))
+
+const upserted = (group: ResourceGroup.ResourceGroup, ...upsert: ReadonlyArray<Resource.Resource>) =>
+  Either.getOrThrow(ResourceGroup.update(group, { upsert }))
+
+const initial = upserted(ResourceGroup.empty, assignment("a", 1), assignment("b", 1), assignment("c", 1))
+/** One of them has another content. */
+const changed = (group: ResourceGroup.ResourceGroup, name: string, content = 2) =>
+  upserted(group, assignment(name, content))
+
+const ask = (...names: ReadonlyArray<string>) => Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: names })
+
+/** A stream with credit that asks for names. */
+const opened = (fanOut: FanOut<string>, owner: string, ...names: ReadonlyArray<string>) => {
+  const stream = fanOut.join({ protocol: "Incremental", typeUrl: EDS }, owner)
+  stream.writable()
+  stream.request(ask(...names))
+  return stream
+}
+
+/** Gives a stream a turn: the inputs of its reducer, and the names that are sent. */
+const turn = (stream: GroupStream<string>): ReadonlyArray<string> => {
+  const seen: Array<string> = []
+  for (let input = stream.next(); input !== undefined; input = stream.next()) {
+    seen.push(input._tag)
+    for (const output of stream.apply(step(stream.state, input, 0))) {
+      if (output._tag === "Send") seen.push(output.response.resources.map(({ name }) => name).join(" "))
+    }
+    if (seen.length > 100) throw new Error(`its turn does not end: ${seen.join(", ")}`)
+  }
+  return seen
+}
+
+/** Changes the group; who has something to do then, and for whom it replaces another change. */
+const publish = (fanOut: FanOut<string>, group: ResourceGroup.ResourceGroup | undefined) => {
+  const visited: Array<string> = []
+  fanOut.publish(group, ({ owner }, isConflated) => visited.push(isConflated ? `${owner} again` : owner))
+  return visited
+}
+
+describe("FanOut", () => {
+  it("a stream is given the state of the group before its requests, each request and all credit in their order", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const stream = opened(fanOut, "one", "a")
+    expect(stream.hasWork()).toBe(true)
+    expect(turn(stream)).toEqual(["Changed", "Writable", "Request", "a"])
+    expect(stream.hasWork()).toBe(false)
+    stream.request(ask("b"))
+    stream.writable()
+    stream.deadlineReached()
+    expect(publish(fanOut, changed(initial, "c"))).toEqual(["one"])
+    expect(turn(stream)).toEqual(["Advance", "Request", "Writable", "b", "Deadline"])
+    expect(turn(stream)).toEqual([])
+  })
+
+  it("a stream is brought past changes that do not concern it, and is given the first that does, and what came after, as one", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const [one, other] = [opened(fanOut, "one", "a"), opened(fanOut, "other", "b")]
+    turn(one)
+    turn(other)
+    one.writable()
+    turn(one)
+    const second = changed(initial, "b")
+    // Others have a turn at times, too: this is one of two streams, and each change takes one along.
+    publish(fanOut, second)
+    const third = changed(second, "a")
+    publish(fanOut, third)
+    publish(fanOut, changed(third, "c"))
+    const inputs: Array<ServerStream.Input> = []
+    for (let input = one.next(); input !== undefined; input = one.next()) {
+      inputs.push(input)
+      one.apply(step(one.state, input, 0))
+    }
+    expect(inputs).toEqual([
+      { _tag: "Advance", group: second },
+      { _tag: "Changed", group: fanOut.group }
+    ])
+  })
+
+  it("★ two changes behind a stream are one, whatever they touched first", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const stream = opened(fanOut, "one", "a", "b")
+    turn(stream)
+    stream.writable()
+    turn(stream)
+    const second = changed(initial, "a")
+    expect(publish(fanOut, second)).toContain("one")
+    expect(publish(fanOut, changed(second, "b"))).toContain("one again")
+    expect(turn(stream)).toEqual(["Changed", "a b"])
+  })
+
+  it("a change replaces one that was given without credit; not one that was sent", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const stream = opened(fanOut, "one", "a")
+    turn(stream)
+    // Its credit went with the answer.
+    const second = changed(initial, "a")
+    expect(publish(fanOut, second)).toContain("one")
+    expect(turn(stream)).toEqual(["Changed"])
+    const third = changed(second, "a", 3)
+    expect(publish(fanOut, third)).toContain("one again")
+    stream.writable()
+    expect(turn(stream)).toEqual(["Changed", "Writable", "a"])
+    // Credit is on its way.
+    stream.writable()
+    const fourth = changed(third, "a", 4)
+    expect(publish(fanOut, fourth)).toContain("one")
+    expect(turn(stream)).toEqual(["Changed", "Writable", "a"])
+    expect(publish(fanOut, changed(fourth, "a", 5))).not.toContain("one again")
+  })
+
+  it("a group that is set or cleared concerns every stream; another change those that ask for it, and some in turn", () => {
+    const fanOut = new FanOut<string>(undefined, 0)
+    const streams = Array.from({ length: 130 }, (_, index) => opened(fanOut, `${index}`, index === 0 ? "a" : "b"))
+    for (const stream of streams) turn(stream)
+    expect(publish(fanOut, initial)).toHaveLength(130)
+    for (const stream of streams) turn(stream)
+    let group = initial
+    const visited = new Set<string>()
+    for (let change = 2; change < 72; change++) {
+      group = changed(group, "a", change)
+      const those = publish(fanOut, group)
+      expect(those).toContain(change === 2 ? "0" : "0 again")
+      // A sixty-fourth of all, and who is concerned.
+      expect(those.length).toBeLessThanOrEqual(4)
+      for (const owner of those) visited.add(owner.replace(" again", ""))
+    }
+    expect(visited.size).toBe(130)
+    expect(publish(fanOut, undefined)).toHaveLength(130)
+  })
+
+  it("who left is told of nothing", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const [one, other] = [opened(fanOut, "one", "a"), opened(fanOut, "other", "a")]
+    turn(one)
+    turn(other)
+    expect(fanOut.leave(one)).toBeUndefined()
+    expect(fanOut.size).toBe(1)
+    expect(new Set(publish(fanOut, changed(initial, "a")))).toEqual(new Set(["other"]))
+    expect(publish(fanOut, undefined)).toEqual(["other again"])
+  })
+
+  it("many names are indexed in slices: nothing else is given to the reducer until then, and every change concerns the stream", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const names = Array.from({ length: 5_000 }, (_, index) => `name-${index}`)
+    const stream = opened(fanOut, "one", ...names)
+    const counts = { slices: 0, turns: 0 }
+    while (!stream.isUnfinished()) {
+      stream.take(0, Steps.toEnd)
+      if (++counts.turns > 100) expect.fail("its names are never indexed")
+    }
+    const second = changed(initial, "c")
+    publish(fanOut, second)
+    while (stream.isUnfinished()) {
+      expect(stream.take(0, Steps.toEnd)).toEqual([])
+      counts.slices++
+    }
+    // 1 024 names in each.
+    expect(counts.slices).toBe(5)
+    expect(turn(stream)).toEqual(["Changed"])
+    publish(fanOut, changed(second, "b"))
+    expect(turn(stream)).toEqual(["Advance"])
+  })
+
+  it("a long step goes on where it was, whatever else comes; its deadline is known when it is over", () => {
+    const many = Array.from({ length: 500 }, (_, index) => assignment(`name-${index}`, 1))
+    const fanOut = new FanOut<string>(upserted(ResourceGroup.empty, ...many), 0)
+    const stream = opened(fanOut, "one", "*")
+    const once = (work: Steps.Steps<ServerStream.Step>): ServerStream.Step | undefined => {
+      const { done, value } = work.next()
+      return done === true ? value : undefined
+    }
+    while (!stream.isUnfinished()) stream.take(0, once)
+    const before = stream.state
+    stream.request(ask("name-1"))
+    stream.deadlineReached()
+    publish(fanOut, initial)
+    let parts = 0
+    while (stream.isUnfinished()) {
+      expect(stream.state).toBe(before)
+      expect(stream.deadline()).toBe(Number.POSITIVE_INFINITY)
+      stream.take(0, once)
+      parts++
+    }
+    expect(parts).toBeGreaterThan(3)
+    expect(stream.state).not.toBe(before)
+    // What changed meanwhile was nobody's business who asked for it then.
+    expect(turn(stream)[0]).toBe("Changed")
+  })
+
+  it("a stream goes on in the state in which it was", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const first = opened(fanOut, "one", "a")
+    turn(first)
+    first.writable()
+    turn(first)
+    const elsewhere = new FanOut<string>(initial, 1)
+    const restored = elsewhere.restore(first.state, "restored")
+    expect(restored.hasWork()).toBe(false)
+    expect(publish(elsewhere, changed(initial, "a"))).toContain("restored")
+    expect(turn(restored)).toEqual(["Changed", "a"])
+  })
+
+  it("nothing is given to a stream that is over", () => {
+    const stream = opened(new FanOut<string>(initial, 0), "one", "x".repeat(70_000))
+    expect(turn(stream)).toEqual(["Changed", "Writable", "Request"])
+    expect(stream.state.ended).toBe(true)
+    stream.request(ask("a"))
+    expect(stream.hasWork()).toBe(false)
+    expect(turn(stream)).toEqual([])
+  })
+})

@@ -1,0 +1,367 @@
+/**
+ * What is done with the streams of servers, written down while they serve, and done again by core alone.
+ *
+ * A server decides nothing of the protocol: so the same requests, credit, changes and turns, given to core in the same order, have
+ * the same outcome byte for byte. A recording is plain data: it can be kept and replayed elsewhere.
+ *
+ * @since 0.1.0
+ */
+import * as Cursor from "@effect-xds/core/resource/Cursor"
+import * as Difference from "@effect-xds/core/resource/Difference"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as Resources from "@effect-xds/core/resource/Resource"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import type { StreamOptions } from "@effect-xds/core/server/FanOut"
+import { FanOut } from "@effect-xds/core/server/FanOut"
+import type { Some } from "@effect-xds/core/server/GroupStream"
+import { GroupStream } from "@effect-xds/core/server/GroupStream"
+import type { Output, ServerStream } from "@effect-xds/core/server/ServerStream"
+import type * as Steps from "@effect-xds/core/Steps"
+import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
+import type { Protocol, Request } from "@effect-xds/core/wire/Request"
+import * as Requests from "@effect-xds/core/wire/Request"
+import * as Response from "@effect-xds/core/wire/Response"
+import type * as FanOuts from "@effect-xds/server/FanOuts"
+import * as Either from "effect/Either"
+
+/**
+ * A resource as it was published: its bytes, and what is said beside them.
+ *
+ * @since 0.1.0
+ */
+export interface RecordedResource {
+  readonly typeUrl: string
+  readonly name: string
+  readonly aliases: ReadonlyArray<string>
+  readonly version: string
+  /** Milliseconds. */
+  readonly ttl: number | undefined
+  readonly value: Uint8Array
+}
+
+/**
+ * What changed in a group.
+ *
+ * @since 0.1.0
+ */
+export interface RecordedChange {
+  readonly upsert: ReadonlyArray<RecordedResource>
+  readonly remove: ReadonlyArray<ResourceGroups.ResourceKey>
+  /** By type URL. */
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/**
+ * What was done. Fan-outs and streams are numbered.
+ *
+ * @since 0.1.0
+ */
+export type Entry =
+  /** A group got its first stream. `holds`: all that it holds; `undefined`: it is not set. */
+  | { readonly _tag: "Opened"; readonly fanOut: number; readonly holds: RecordedChange | undefined }
+  /** `visited`: the streams that had something to do then, in this order. */
+  | {
+      readonly _tag: "Published"
+      readonly fanOut: number
+      readonly change: RecordedChange | undefined
+      readonly visited: ReadonlyArray<number>
+    }
+  | { readonly _tag: "Joined"; readonly fanOut: number; readonly stream: number; readonly options: StreamOptions }
+  | { readonly _tag: "Left"; readonly fanOut: number; readonly stream: number }
+  | { readonly _tag: "Requested"; readonly stream: number; readonly protocol: Protocol; readonly bytes: Uint8Array }
+  | { readonly _tag: "Writable"; readonly stream: number }
+  | { readonly _tag: "DeadlineReached"; readonly stream: number }
+  /** A stream had a turn. `steps`: of a long step so many parts were done. `outcome`: its outputs, see {@link outcomeOf}. */
+  | {
+      readonly _tag: "Took"
+      readonly stream: number
+      /** Milliseconds. */
+      readonly now: number
+      readonly steps: number
+      readonly outcome: string
+    }
+
+const recorded = ({ aliases, name, ttl, typeUrl, value, version }: Resource): RecordedResource => ({
+  typeUrl,
+  name,
+  aliases,
+  version,
+  ttl,
+  value
+})
+
+const versionsOf = (sets: Iterable<ResourceSet.ResourceSet>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Array.from(sets, ({ typeUrl, version }) => [typeUrl, version]))
+
+/** The names that the last change of a set touched, in its order; `before`: the set before it. */
+const touched = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet): Iterable<string> => {
+  const last = set.recent.at(-1) ?? set.log.at(-1)
+  const isOne = last !== undefined && set.cursor.revision === before.cursor.revision + 1
+  return isOne && ResourceSet.isFrom(last, before.cursor)
+    ? last.before.keys()
+    : Difference.of(set, before.cursor).touched.keys()
+}
+
+/** Resources of a set that have another label than before, and nothing else. */
+const relabelled = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet): ReadonlyArray<Resource> =>
+  ResourceSet.all(set).filter(({ fingerprint, name, version }) => {
+    const old = ResourceSet.get(before, name)
+    return old?.fingerprint === fingerprint && old.version !== version
+  })
+
+/** What changed, in the order in which it did. */
+const changeOf = (before: ResourceGroup, after: ResourceGroup): RecordedChange => {
+  const upsert: Array<RecordedResource> = []
+  const remove: Array<ResourceGroups.ResourceKey> = []
+  const changed: Array<ResourceSet.ResourceSet> = []
+  for (const [typeUrl, set] of after.sets) {
+    const old = ResourceGroups.set(before, typeUrl)
+    if (old === set) continue
+    changed.push(set)
+    for (const name of Cursor.isSame(old.cursor, set.cursor) ? [] : touched(old, set)) {
+      const resource = ResourceSet.get(set, name)
+      if (resource !== undefined) upsert.push(recorded(resource))
+      else if (ResourceSet.get(old, name) !== undefined) remove.push({ typeUrl, name })
+    }
+    upsert.push(...relabelled(old, set).map(recorded))
+  }
+  return { upsert, remove, versions: versionsOf(changed) }
+}
+
+const after = (before: ResourceGroup, { remove, upsert, versions }: RecordedChange): ResourceGroup => {
+  const resources = upsert.map((resource) => Either.getOrThrow(Resources.make(resource)))
+  return Either.getOrThrow(ResourceGroups.update(before, { upsert: resources, remove, versions }))
+}
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+/**
+ * What came of a turn, as text: a line for each output; of a response its bytes, in hexadecimal digits. `nothing`: there was nothing
+ * left to do.
+ *
+ * @since 0.1.0
+ */
+export const outcomeOf = (outputs: ReadonlyArray<Output> | undefined): string =>
+  outputs === undefined
+    ? "nothing"
+    : outputs
+        .map((output) => {
+          if (output._tag !== "Send") return JSON.stringify(output)
+          const { nonce, response, typeUrl } = output
+          return ["Send", typeUrl, nonce, hex(Response.body(response)), hex(Response.nonceField(nonce))].join(" ")
+        })
+        .join("\n")
+
+/** What both recorder and replay number. */
+interface Recorder {
+  readonly write: (entry: Entry) => void
+  readonly nextFanOut: () => number
+  readonly nextStream: () => number
+}
+
+const counting = function* <A>(work: Steps.Steps<A>, count: () => void): Steps.Steps<A> {
+  for (;;) {
+    const { done, value } = work.next()
+    count()
+    if (done === true) return value
+    yield
+  }
+}
+
+class RecordedStream<A> extends GroupStream<A> {
+  constructor(
+    fanOut: FanOut<A>,
+    state: ServerStream,
+    owner: A,
+    private readonly recorder: Recorder,
+    readonly number: number
+  ) {
+    super(fanOut, state, owner)
+  }
+
+  override request(request: Request): void {
+    this.recorder.write({
+      _tag: "Requested",
+      stream: this.number,
+      protocol: request._tag,
+      bytes: ClientRequest.encode(request)
+    })
+    super.request(request)
+  }
+
+  override writable(): void {
+    this.recorder.write({ _tag: "Writable", stream: this.number })
+    super.writable()
+  }
+
+  override deadlineReached(): void {
+    this.recorder.write({ _tag: "DeadlineReached", stream: this.number })
+    super.deadlineReached()
+  }
+
+  override take(now: number, some: Some): ReadonlyArray<Output> | undefined {
+    let steps = 0
+    const outputs = super.take(now, (work) => some(counting(work, () => steps++)))
+    this.recorder.write({ _tag: "Took", stream: this.number, now, steps, outcome: outcomeOf(outputs) })
+    return outputs
+  }
+}
+
+const numberOf = (stream: GroupStream<unknown>): number => (stream instanceof RecordedStream ? stream.number : -1)
+
+class RecordedFanOut<A> extends FanOut<A> {
+  private readonly number: number
+
+  constructor(
+    group: ResourceGroup | undefined,
+    seed: number,
+    private readonly recorder: Recorder
+  ) {
+    super(group, seed)
+    this.number = recorder.nextFanOut()
+    recorder.write({ _tag: "Opened", fanOut: this.number, holds: group && changeOf(ResourceGroups.empty, group) })
+  }
+
+  override join(options: StreamOptions, owner: A): GroupStream<A> {
+    const stream = super.join(options, owner)
+    this.recorder.write({ _tag: "Joined", fanOut: this.number, stream: numberOf(stream), options })
+    return stream
+  }
+
+  override leave(stream: GroupStream<A>): ReturnType<FanOut<A>["leave"]> {
+    this.recorder.write({ _tag: "Left", fanOut: this.number, stream: numberOf(stream) })
+    return super.leave(stream)
+  }
+
+  override publish(group: ResourceGroup | undefined, visit: Parameters<FanOut<A>["publish"]>[1]): void {
+    const change = group && changeOf(this.group ?? ResourceGroups.empty, group)
+    const visited: Array<number> = []
+    super.publish(group, (stream, isConflated) => {
+      visited.push(numberOf(stream))
+      visit(stream, isConflated)
+    })
+    this.recorder.write({ _tag: "Published", fanOut: this.number, change, visited })
+  }
+
+  protected override make(state: ServerStream, owner: A): GroupStream<A> {
+    return new RecordedStream(this, state, owner, this.recorder, this.recorder.nextStream())
+  }
+}
+
+/**
+ * What is written down, and where a server takes its fan-outs from so that it is.
+ *
+ * @since 0.1.0
+ */
+export interface Recording {
+  /** Oldest first. */
+  readonly entries: ReadonlyArray<Entry>
+  readonly fanOuts: FanOuts.Service
+}
+
+/**
+ * A recording in which nothing is written yet.
+ *
+ * @example
+ * import { Recording, Simulation } from "@effect-xds/testing"
+ * import { FanOuts } from "@effect-xds/server"
+ * import { Effect } from "effect"
+ *
+ * const typeUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+ *
+ * const program = Effect.gen(function* () {
+ *   const recording = Recording.make()
+ *   yield* Simulation.run({
+ *     servers: [{ name: "xds" }],
+ *     clients: [{ name: "app" }],
+ *     script: [{ at: 0, _tag: "Watch", client: "app", typeUrl, name: "web" }]
+ *   }).pipe(Effect.provideService(FanOuts.FanOuts, recording.fanOuts))
+ *   console.log(Recording.replay(recording.entries))
+ * })
+ *
+ * @since 0.1.0
+ */
+export const make = (): Recording => {
+  const entries: Array<Entry> = []
+  let fanOuts = 0
+  let streams = 0
+  const recorder: Recorder = {
+    write: (entry) => void entries.push(entry),
+    nextFanOut: () => ++fanOuts,
+    nextStream: () => ++streams
+  }
+  return { entries, fanOuts: { make: (_, group, seed) => new RecordedFanOut(group, seed, recorder) } }
+}
+
+const noSome: Some = () => undefined
+
+/** Does so many parts of a long step. */
+const partsOf =
+  (steps: number): Some =>
+  (work) => {
+    for (let left = steps; left > 0; left--) {
+      const { done, value } = work.next()
+      if (done === true) return value
+    }
+    return undefined
+  }
+
+/**
+ * Does with core alone what was recorded. What is different, in words: nothing, if core decides all that matters.
+ *
+ * @since 0.1.0
+ */
+export const replay = (entries: ReadonlyArray<Entry>): ReadonlyArray<string> => {
+  const fanOuts = new Map<number, FanOut<number>>()
+  const streams = new Map<number, GroupStream<number>>()
+  const problems: Array<string> = []
+  const known = <A>(found: A | undefined): A => {
+    if (found === undefined) throw new Error("the recording names a fan-out or a stream that it does not open")
+    return found
+  }
+  const fanOutOf = (number: number): FanOut<number> => known(fanOuts.get(number))
+  const streamOf = (number: number): GroupStream<number> => known(streams.get(number))
+  for (const [index, entry] of entries.entries()) {
+    const differ = (what: string, one: string, other: string): void => {
+      if (one !== other) problems.push(`entry ${index}, ${what}: recorded ${one}; replayed ${other}`)
+    }
+    switch (entry._tag) {
+      case "Opened":
+        fanOuts.set(entry.fanOut, new FanOut(entry.holds && after(ResourceGroups.empty, entry.holds), 0))
+        break
+      case "Published": {
+        const fanOut = fanOutOf(entry.fanOut)
+        const visited: Array<number> = []
+        const group = entry.change && after(fanOut.group ?? ResourceGroups.empty, entry.change)
+        fanOut.publish(group, ({ owner }) => void visited.push(owner))
+        differ("the streams that a change concerns", entry.visited.join(" "), visited.join(" "))
+        break
+      }
+      case "Joined":
+        streams.set(entry.stream, fanOutOf(entry.fanOut).join(entry.options, entry.stream))
+        break
+      case "Left":
+        fanOutOf(entry.fanOut).leave(streamOf(entry.stream))
+        streams.delete(entry.stream)
+        break
+      case "Requested":
+        streamOf(entry.stream).request(Either.getOrThrow(Requests.decode(entry.protocol, entry.bytes)))
+        break
+      case "Writable":
+        streamOf(entry.stream).writable()
+        break
+      case "DeadlineReached":
+        streamOf(entry.stream).deadlineReached()
+        break
+      case "Took": {
+        const { now, outcome, steps, stream } = entry
+        const outputs = streamOf(stream).take(now, steps === 0 ? noSome : partsOf(steps))
+        differ(`a turn of stream ${stream}`, outcome, outcomeOf(outputs))
+        break
+      }
+    }
+  }
+  return problems
+}
