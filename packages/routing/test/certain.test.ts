@@ -96,22 +96,28 @@ it("generated tables give the route that a scan gives", () => {
   expect(certain).toBeGreaterThan(20)
 })
 
-it("of many virtual hosts each has its own outcomes, also where their paths are the same", () => {
-  const hosts = Array.from({ length: 500 }, (_, at) => ({
-    ...host(path("/s/m", `c${at}`), ...(at % 2 === 0 ? [path("/s/even", `even${at}`)] : [])),
-    domains: [`h${at}`]
-  }))
+it("of many virtual hosts each has its own outcomes, also where their paths are the same, or as many", () => {
+  const own = ["even", "odd", "none"]
+  const hosts = Array.from({ length: 500 }, (_, at) => {
+    const last = own[at % 3] ?? ""
+    return {
+      ...host(path("/s/m", `c${at}`), ...(last === "none" ? [] : [path(`/s/${last}`, `${last}${at}`)])),
+      domains: [`h${at}`]
+    }
+  })
   const table = Either.getOrThrow(tableOf(hosts))
   for (let round = 0; round < 2; round++) {
     for (const [at, each] of table.virtualHosts.entries()) {
       const to = (text: string) => table.called.find(at, text)
       expect(to("/s/m")).toMatchObject({ route: { action: { clusters: { cluster: `c${at}` } } } })
-      if (at % 2 > 0) expect(to("/s/even")).toBeUndefined()
-      else expect(to("/s/even")).toMatchObject({ route: { action: { clusters: { cluster: `even${at}` } } } })
       expect(to("/s/m")).toBe(each && RouteIndex.find(each.index.get(), "/s/m"))
-      expect(to("/s/none")).toBeUndefined()
+      for (const [kind, last] of own.entries()) {
+        const match = to(`/s/${last}`)
+        if (kind !== at % 3 || last === "none") expect(match).toBeUndefined()
+        else expect(match).toMatchObject({ route: { action: { clusters: { cluster: `${last}${at}` } } } })
+      }
     }
   }
   expect(table.called.find(500, "/s/m")).toBeUndefined()
-  expect(new Set(table.virtualHosts.map((each) => each?.index.get().certain)).size).toBe(2)
+  expect(new Set(table.virtualHosts.map((each) => each?.index.get().certain)).size).toBe(3)
 })
