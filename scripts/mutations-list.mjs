@@ -1994,7 +1994,7 @@ const routing = [
   {
     fault: "virtual hosts that were called have the outcomes of the first one with the same paths",
     file: "packages/routing/src/CalledHosts.ts",
-    line: "(this.#hosts[2 * virtualHost + 1] ?? 0) + place",
+    line: "(this.#indexes[2 * number + 1] ?? 0) + place",
     becomes: "place",
     by: "packages/routing/test/certain.test.ts"
   },
@@ -4841,5 +4841,19 @@ export const mutations = [
     line: "[...weighed.flat(), ...draining].map(mark)",
     becomes: "weighed.flat().map(mark)",
     by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "authorities that strangers make up are all remembered",
+    file: "packages/routing/src/CalledHosts.ts",
+    line: "this.#byAuthority.size < maxAuthorities && ",
+    becomes: "",
+    by: "packages/routing/test/certain.test.ts"
+  },
+  {
+    fault: "virtual hosts that are called by another authority are the first one",
+    file: "packages/routing/src/CalledHosts.ts",
+    line: "let number = this.#byPlace[place] ?? -1",
+    becomes: "let number = this.#called.length > 0 ? 0 : -1",
+    by: "packages/routing/test/certain.test.ts"
   }
 ]

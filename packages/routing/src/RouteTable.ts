@@ -131,7 +131,7 @@ export const make = (
     rules,
     virtualHosts,
     domains,
-    called: new CalledHosts.CalledHosts(virtualHosts),
+    called: new CalledHosts.CalledHosts(domains, virtualHosts),
     warnings
   })
 }
@@ -152,10 +152,10 @@ export const virtualHost = (self: RouteTable, host: string): VirtualHost.Virtual
  * @since 0.1.0
  */
 export const match = (self: RouteTable, host: string, call: Call): Match => {
-  const index = Domains.find(self.domains, host)
-  if (index === undefined) return { _tag: "NoVirtualHost", host }
-  const certain = self.called.find(index, call.path)
+  const number = self.called.numberOf(host)
+  if (number === undefined) return { _tag: "NoVirtualHost", host }
+  const certain = self.called.find(number, call.path)
   if (certain !== undefined) return certain
-  const found = self.virtualHosts[index]
+  const found = self.called.at(number)
   return found === undefined ? { _tag: "NoVirtualHost", host } : VirtualHost.match(found, call, self.rules)
 }

@@ -108,7 +108,7 @@ it("of many virtual hosts each has its own outcomes, also where their paths are 
   const table = Either.getOrThrow(tableOf(hosts))
   for (let round = 0; round < 2; round++) {
     for (const [at, each] of table.virtualHosts.entries()) {
-      const to = (text: string) => table.called.find(at, text)
+      const to = (text: string) => table.called.find(table.called.numberOf(`h${at}`) ?? -1, text)
       expect(to("/s/m")).toMatchObject({ route: { action: { clusters: { cluster: `c${at}` } } } })
       expect(to("/s/m")).toBe(each && RouteIndex.find(each.index.get(), "/s/m"))
       for (const [kind, last] of own.entries()) {
@@ -118,6 +118,30 @@ it("of many virtual hosts each has its own outcomes, also where their paths are 
       }
     }
   }
-  expect(table.called.find(500, "/s/m")).toBeUndefined()
+  expect(table.called.numberOf("h500")).toBeUndefined()
   expect(new Set(table.virtualHosts.map((each) => each?.index.get().certain)).size).toBe(3)
+})
+
+it("authorities that a wildcard takes are remembered, so many and not more, and not their case", () => {
+  const hosts = [
+    { ...host(path("/s/m", "any")), domains: ["*"] },
+    { ...host(path("/s/m", "shop")), domains: ["*.shop", "*.Other"] }
+  ]
+  const table = Either.getOrThrow(tableOf(hosts))
+  const to = (authority: string) => {
+    const match = RouteTable.match(table, authority, { path: "/s/m", headers: CallHeaders.empty, draw: () => 0.5 })
+    return match._tag === "Route" && match.route.action.clusters._tag === "Cluster"
+      ? match.route.action.clusters.cluster
+      : match._tag
+  }
+  for (let round = 0; round < 2; round++) {
+    for (let at = 0; at < 5_000; at++) expect(to(`${at}.shop`)).toBe("shop")
+    expect(table.called.authorities).toBe(4_096)
+    expect([to("A.SHOP"), to("a.other"), to("x".repeat(1_000)), to("a.shop:80")]).toEqual([
+      "shop",
+      "shop",
+      "any",
+      "any"
+    ])
+  }
 })
