@@ -106,12 +106,10 @@ interface TypeCache {
   readonly held: number
   /** How many were rejected and hold none. */
   readonly rejected: number
-  /** The resources of a server's last large response in its order; exact as long as `entries` are those it left. */
-  readonly order: {
-    readonly server: string
-    readonly places: ReadonlyArray<Placed>
-    readonly entries: HashMap.HashMap<string, Entry>
-  }
+  /** How often {@link entries} changed. */
+  readonly revision: number
+  /** The resources of a server's last large response in its order; exact in the revision that it left. */
+  readonly order: { readonly server: string; readonly places: ReadonlyArray<Placed>; readonly revision: number }
   /** Those that watch everything. */
   readonly watchers: HashSet.HashSet<number>
   /** Not later than the first TTL is over. */
@@ -159,7 +157,8 @@ const emptyType: TypeCache = {
   entries: HashMap.empty(),
   held: 0,
   rejected: 0,
-  order: { server: "", places: [], entries: HashMap.empty() },
+  revision: 0,
+  order: { server: "", places: [], revision: 0 },
   watchers: noWatchers,
   expiresAt: never,
   retained: noneRetained,
@@ -176,15 +175,18 @@ export const empty: ClientCache = { types: new Map() }
 
 const typeOf = (self: ClientCache, typeUrl: string): TypeCache => self.types.get(typeUrl) ?? emptyType
 
-const put = (self: ClientCache, typeUrl: string, next: TypeCache): ClientCache => ({
-  types: new Map(self.types).set(typeUrl, withoutOldOrder(next))
-})
+const put = (self: ClientCache, typeUrl: string, next: TypeCache): ClientCache => {
+  const before = typeOf(self, typeUrl)
+  const isSame = next.entries === before.entries
+  const changed = isSame ? next : { ...next, revision: before.revision + 1 }
+  return { types: new Map(self.types).set(typeUrl, withoutOldOrder(changed)) }
+}
 
 /** ★ The order of a response that was much larger than what is left would keep all its resources in memory. */
 const withoutOldOrder = (type: TypeCache): TypeCache => {
   const { entries, order } = type
   const most = 2 * HashMap.size(entries) + 16
-  return order.places.length > most || HashMap.size(order.entries) > most ? { ...type, order: emptyType.order } : type
+  return order.places.length > most ? { ...type, order: emptyType.order } : type
 }
 
 /**
@@ -201,10 +203,10 @@ export const get = (self: ClientCache, typeUrl: string, name: string): Entry | u
  * @since 0.1.0
  */
 export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<View, "named" | "placed"> => {
-  const { entries, order } = typeOf(self, typeUrl)
+  const { entries, order, revision } = typeOf(self, typeUrl)
   const places = order.server === server ? order.places : []
   // As long as nothing has changed since, what the last response left is found without the entries.
-  const isCurrent = order.server === server && order.entries === entries
+  const isCurrent = order.server === server && order.revision === revision
   let byName: Map<string, Placed> | undefined
   const look = (name: string): Placed | undefined => {
     const use = useOf(HashMap.get(entries, name), server)
@@ -232,7 +234,7 @@ const useOf = (entry: Option.Option<Entry>, server: string): InUse | undefined =
 
 /** The order that a response leaves. A small one says nothing of the others. */
 const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, server: string): TypeCache["order"] => {
-  const { entries } = after
+  const { entries, revision } = after
   if (validation.order.length * 2 < before.order.places.length) return before.order
   const places: Array<Placed> = []
   for (const each of validation.order) {
@@ -243,7 +245,7 @@ const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, se
     const use = useOf(HashMap.get(entries, each), server)
     if (use !== undefined) places.push(Validations.place(each, use))
   }
-  return { server, places, entries }
+  return { server, places, revision }
 }
 
 /**

@@ -4,6 +4,7 @@
  * watcher must have been told what the client holds, and no response is answered, nor the next one read, before its
  * watchers took it or their time was over; at its end, when all is quiet, watchers know what the first server has.
  */
+import * as ClientState from "@effect-xds/core/client/ClientState"
 import * as FlowControl from "@effect-xds/core/client/FlowControl"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
@@ -32,6 +33,8 @@ export type Operation =
   | { readonly _tag: "Slow"; readonly index: number }
   /** All come back. */
   | { readonly _tag: "Take" }
+  /** The client is printed, and goes on as what is restored from that. */
+  | { readonly _tag: "Restore" }
   /** Messages of one direction arrive. */
   | { readonly _tag: "Deliver"; readonly to: "client" | "server"; readonly count: number }
   | { readonly _tag: "Wait"; readonly milliseconds: number }
@@ -85,6 +88,7 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
     },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Slow" as const), index: fc.nat(50) }) },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Take" as const) }) },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Restore" as const) }) },
     { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Wait" as const), milliseconds: fc.nat(20_000) }) },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Disconnect" as const) }) },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Outage" as const), isOver: fc.boolean() }) }
@@ -401,6 +405,14 @@ export const run = (
       }
       case "Take":
         return takeAll()
+      case "Restore": {
+        const text = ClientState.print(client)
+        const restored = ClientState.restore(text, decoders)
+        if (Either.isLeft(restored)) return void problems.push(restored.left.message)
+        client = restored.right
+        if (ClientState.print(client) !== text) problems.push("what is restored is another state")
+        return
+      }
       case "Put":
         return put(operation.on, operation.typeUrl, operation.name, operation.content)
       case "Remove":

@@ -354,7 +354,9 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
       entries: pairs(Array.from(type.entries, ([name, entry]) => [name, ofEntry(entry, now)] as const)),
       held: type.held,
       rejected: type.rejected,
-      order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.entries === type.entries}`,
+      // Only whether the order is of this revision.
+      revision: left,
+      order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.revision === type.revision}`,
       watchers: sorted(Array.from(type.watchers, String)),
       expiresAt: ahead(type.expiresAt, now),
       retained: pairs(
