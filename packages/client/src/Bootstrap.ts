@@ -16,6 +16,7 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Config from "effect/Config"
+import * as ConfigError from "effect/ConfigError"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -44,7 +45,7 @@ export interface FileWatcher {
   readonly certificateFile: string | undefined
   readonly privateKeyFile: string | undefined
   readonly caCertificateFile: string | undefined
-  readonly refreshInterval: Duration.Duration
+  readonly refreshInterval: Duration.DurationInput
 }
 
 /**
@@ -111,6 +112,18 @@ export class BootstrapError extends Data.TaggedError("BootstrapError")<{
 }
 
 /**
+ * A server of {@link make}.
+ *
+ * @since 0.1.0
+ */
+export interface ServerInput extends ClientTransport.Server {
+  /** See {@link Server}. Default: false. */
+  readonly failOnDataErrors?: boolean | undefined
+  /** See {@link Server}. Default: false. */
+  readonly resourceTimerIsTransientError?: boolean | undefined
+}
+
+/**
  * A bootstrap from values, for programs that have no file.
  *
  * @example
@@ -122,14 +135,18 @@ export class BootstrapError extends Data.TaggedError("BootstrapError")<{
  */
 export const make = (options: {
   /** Addresses, in the clear, or whole servers. */
-  readonly servers: ReadonlyArray<string | (ClientTransport.Server & Partial<Server>)>
+  readonly servers: ReadonlyArray<string | ServerInput>
   readonly node?: MessageInitShape<typeof NodeSchema> | undefined
   readonly authorities?: ReadonlyMap<string, Authority> | undefined
 }): Bootstrap => ({
   servers: options.servers.map((server) =>
     typeof server === "string"
       ? { address: server, credentials: ClientTransport.insecure, ...noFeatures }
-      : { ...noFeatures, ...server }
+      : {
+          ...server,
+          failOnDataErrors: server.failOnDataErrors ?? false,
+          resourceTimerIsTransientError: server.resourceTimerIsTransientError ?? false
+        }
   ),
   node: withAgent(create(NodeSchema, options.node)),
   authorities: options.authorities ?? new Map(),
@@ -373,6 +390,18 @@ export const fromText = (text: string, source = "the given text"): Either.Either
   })
 
 /**
+ * A bootstrap from JSON text in a `ConfigProvider`: in the environment, if nothing else is provided.
+ *
+ * @since 0.1.0
+ */
+export const config = (name = "GRPC_XDS_BOOTSTRAP_CONFIG"): Config.Config<Bootstrap> =>
+  Config.mapOrFail(Config.string(name), (text) =>
+    Either.mapLeft(fromText(text, name), ({ message }) => ConfigError.InvalidData([name], message))
+  )
+
+const readTimeout = "10 seconds"
+
+/**
  * A bootstrap from a file.
  *
  * @since 0.1.0
@@ -383,10 +412,15 @@ export const fromFile = (
 ): Effect.Effect<Bootstrap, BootstrapError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const files = yield* fileSystem
-    const text = yield* Effect.mapError(
-      files.readFileString(path),
-      ({ message }) =>
-        new BootstrapError({ source, mistakes: [{ field: "", reason: `the file cannot be read: ${message}` }] })
+    const text = yield* Effect.suspend(() => files.readFileString(path)).pipe(
+      Effect.mapError(({ message }) => message),
+      // The file system is anybody's: it may throw, or never answer.
+      Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
+      Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
+      Effect.mapError(
+        (message) =>
+          new BootstrapError({ source, mistakes: [{ field: "", reason: `the file cannot be read: ${message}` }] })
+      )
     )
     return yield* fromText(text, source)
   })

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -38,13 +39,21 @@ export class CertificateError extends Data.TaggedError("CertificateError")<{
   }
 }
 
+const readTimeout = "10 seconds"
+
 const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateError, FileSystem.FileSystem> =>
   Effect.gen(function* () {
     const files = yield* fileSystem
     const text = (path: string | undefined) =>
       path === undefined
         ? Effect.succeed(undefined)
-        : Effect.mapError(files.readFileString(path), ({ message }) => new CertificateError({ path, reason: message }))
+        : Effect.suspend(() => files.readFileString(path)).pipe(
+            Effect.mapError(({ message }) => message),
+            // The file system is anybody's: it may throw, or never answer.
+            Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
+            Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
+            Effect.mapError((reason) => new CertificateError({ path, reason }))
+          )
     return yield* Effect.all({
       certificate: text(watcher.certificateFile),
       privateKey: text(watcher.privateKeyFile),

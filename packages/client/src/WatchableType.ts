@@ -69,9 +69,8 @@ export class WatchableType<out A> {
  *
  * @since 0.1.0
  */
-export const make = <A>(
-  options: Pick<ResourceDecoder.ResourceDecoder<A>, "typeUrl" | "decode"> & Partial<ResourceDecoder.ResourceDecoder<A>>
-): WatchableType<A> => new WatchableType(ResourceDecoder.make(options))
+export const make = <A>(options: ResourceDecoder.Options<A>): WatchableType<A> =>
+  new WatchableType(ResourceDecoder.make(options))
 
 /**
  * What may be said of a type beside its schema.
@@ -125,6 +124,6 @@ export const fromSchema = <Desc extends DescMessage>(
       // Whatever the types say: a promise is no verdict, and what was not judged is not used.
       return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)
     },
-    ...(isFullState === undefined ? {} : { isFullState }),
-    ...(nameOf === undefined ? {} : { nameOf })
+    isFullState,
+    nameOf
   })

@@ -8,7 +8,7 @@
  */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { isMessage, toBinary } from "@bufbuild/protobuf"
-import type * as Backoff from "@effect-xds/core/client/Backoff"
+import * as Backoff from "@effect-xds/core/client/Backoff"
 import type { Server as CoreServer } from "@effect-xds/core/client/Client"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import type { Protocol } from "@effect-xds/core/wire/Request"
@@ -18,6 +18,8 @@ import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Status from "@effect-xds/transport/Status"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -52,8 +54,8 @@ export interface Options<out E = never, out R = never> {
    * servers with `resource_timer_is_transient_error`.
    */
   readonly resourceTimeout?: Duration.DurationInput | undefined
-  /** When lost servers are tried again, in milliseconds. Default: from 1 s to 30 s, times 1.6, with a jitter of 0.2. */
-  readonly backoff?: Partial<Backoff.Options> | undefined
+  /** When lost servers are tried again. Default: from 1 s to 30 s, times 1.6, with a jitter of 0.2. */
+  readonly backoff?: BackoffOptions | undefined
   /** How long watchers may be at work on a response until reading goes on without them. Default: 10 seconds. */
   readonly watcherTimeout?: Duration.DurationInput | undefined
   /** Resources of one type, watched or brought by a wildcard. Default: 100 000. */
@@ -61,6 +63,33 @@ export interface Options<out E = never, out R = never> {
   /** What CSDS shows as `client_scope`. Default: nothing. */
   readonly scope?: string | undefined
 }
+
+/**
+ * The delays between attempts to reach a server (A57).
+ *
+ * @since 0.1.0
+ */
+export interface BackoffOptions {
+  /** The delay after the first failure. Default: 1 second. */
+  readonly initial?: Duration.DurationInput | undefined
+  /** What each further failure multiplies the delay by. Default: 1.6. */
+  readonly factor?: number | undefined
+  /** The longest delay, before jitter. Default: 30 seconds. */
+  readonly max?: Duration.DurationInput | undefined
+  /** The part of the delay that is random, both ways. Default: 0.2. */
+  readonly jitter?: number | undefined
+  /** The shortest time between the starts of two attempts. Default: 500 milliseconds. */
+  readonly floor?: Duration.DurationInput | undefined
+}
+
+/** Milliseconds. */
+const backoffOf = ({ factor, floor, initial, jitter, max }: BackoffOptions): Backoff.Options => ({
+  initial: Duration.toMillis(initial ?? Backoff.defaults.initial),
+  factor: factor ?? Backoff.defaults.factor,
+  max: Duration.toMillis(max ?? Backoff.defaults.max),
+  jitter: jitter ?? Backoff.defaults.jitter,
+  floor: Duration.toMillis(floor ?? Backoff.defaults.floor)
+})
 
 /**
  * There is no such resource: the server says so, or was silent for too long.
@@ -196,7 +225,8 @@ export const make = <E = never, R = never>(
     const clock = yield* Effect.clock
     const { soon } = yield* EventLoop
     const bootstrap = Effect.isEffect(options.bootstrap) ? yield* options.bootstrap : options.bootstrap
-    const resourceTimeout = Option.map(Option.fromNullable(options.resourceTimeout), Duration.toMillis)
+    const resourceTimeout =
+      options.resourceTimeout === undefined ? undefined : Duration.toMillis(options.resourceTimeout)
     const coreServer = (server: Server): CoreServer => ({
       id: idOf(server),
       name: server.address,
@@ -204,7 +234,7 @@ export const make = <E = never, R = never>(
       isAggregated: options.aggregated ?? true,
       failOnDataErrors: server.failOnDataErrors,
       resourceTimerIsTransientError: server.resourceTimerIsTransientError,
-      ...(Option.isSome(resourceTimeout) ? { resourceTimeout: resourceTimeout.value } : {})
+      resourceTimeout
     })
 
     const servers = new Map<string, ServerLink>()
@@ -219,7 +249,6 @@ export const make = <E = never, R = never>(
 
     // Not the wall clock: it may go back, and the reducers' time must not.
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
-    const backoff = { initial: 1_000, factor: 1.6, max: 30_000, jitter: 0.2, floor: 500, ...options.backoff }
     const driver: Driver = new Driver(
       {
         ...Environment.fromRuntime(runtime, now, () => clock.unsafeCurrentTimeNanos()),
@@ -233,9 +262,9 @@ export const make = <E = never, R = never>(
           Array.from(bootstrap.authorities, ([name, authority]) => [name, authority.servers.map(coreServer)])
         ),
         node: toBinary(NodeSchema, bootstrap.node),
-        backoff,
+        backoff: backoffOf(options.backoff ?? {}),
         watcherTimeout: Duration.toMillis(options.watcherTimeout ?? "10 seconds"),
-        ...(options.maxResources === undefined ? {} : { maxResources: options.maxResources })
+        maxResources: options.maxResources
       }
     )
     const alarm = yield* Alarm.make(now, () => driver.onDeadline())
@@ -373,3 +402,27 @@ export const layer = <E = never, R = never>(
   options: Options<E, R>
 ): Layer.Layer<XdsClient, E | ClientTransport.ClientTransportError, R | ClientTransport.ClientTransport> =>
   Layer.scoped(XdsClient, make(options))
+
+/**
+ * A client whose options come from a `ConfigProvider`, for the life of the layer.
+ *
+ * @example
+ * import { Bootstrap, XdsClient } from "@effect-xds/client"
+ * import { ConnectClient } from "@effect-xds/transport-connect"
+ * import { Config, Layer } from "effect"
+ *
+ * const layer = XdsClient.layerConfig({
+ *   bootstrap: Bootstrap.config("GRPC_XDS_BOOTSTRAP_CONFIG"),
+ *   protocol: Config.withDefault(Config.literal("StateOfTheWorld", "Incremental")("XDS_PROTOCOL"), "Incremental"),
+ *   watcherTimeout: Config.withDefault(Config.duration("XDS_WATCHER_TIMEOUT"), "10 seconds")
+ * }).pipe(Layer.provide(ConnectClient.layer()))
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = <E = never, R = never>(
+  config: Config.Config.Wrap<Options<E, R>>
+): Layer.Layer<
+  XdsClient,
+  ConfigError | E | ClientTransport.ClientTransportError,
+  R | ClientTransport.ClientTransport
+> => Layer.scoped(XdsClient, Effect.flatMap(Config.unwrap(config), make))

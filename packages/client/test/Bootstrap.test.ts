@@ -1,9 +1,10 @@
-import { Bootstrap, CertificateProvider } from "@effect-xds/client"
+import { Bootstrap, CertificateProvider, XdsClient } from "@effect-xds/client"
+import { ScriptedServer } from "@effect-xds/testing"
 import { ClientTransport } from "@effect-xds/transport"
 import { Error as PlatformError, FileSystem } from "@effect/platform"
 import { NodeFileSystem } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Either, Fiber, Logger, Ref, Stream, TestClock } from "effect"
+import { Config, ConfigProvider, Duration, Effect, Either, Fiber, Layer, Logger, Ref, Stream, TestClock } from "effect"
 
 const full = {
   xds_servers: [
@@ -248,3 +249,116 @@ const notFound = (path: string) =>
     method: "readFileString",
     pathOrDescriptor: path
   })
+
+describe("★ a file system that throws or never answers is a failure that names the file", () => {
+  const provide = (readFileString: FileSystem.FileSystem["readFileString"]) =>
+    Effect.provide(FileSystem.layerNoop({ readFileString }))
+  const watcher = {
+    certificateFile: "/tls.crt",
+    privateKeyFile: "/tls.key",
+    caCertificateFile: undefined,
+    refreshInterval: "1 minute"
+  } as const
+  const failures = (readFileString: FileSystem.FileSystem["readFileString"]) =>
+    Effect.gen(function* () {
+      const reads = yield* Effect.fork(
+        Effect.all(
+          [
+            Effect.flip(Stream.runHead(CertificateProvider.watch(watcher))),
+            Effect.flip(Bootstrap.fromFile("/etc/xds.json"))
+          ],
+          { concurrency: 2 }
+        )
+      )
+      yield* TestClock.adjust("10 seconds")
+      return (yield* Fiber.join(reads)).map(({ message }) => message)
+    }).pipe(provide(readFileString))
+
+  it.effect("throws", () =>
+    Effect.gen(function* () {
+      const said = yield* failures(() => {
+        throw new Error("no disk")
+      })
+      expect(said).toEqual([
+        "certificate file /tls.crt cannot be read: no disk",
+        "xDS bootstrap from /etc/xds.json: the file cannot be read: no disk"
+      ])
+    })
+  )
+
+  it.effect("never answers", () =>
+    Effect.gen(function* () {
+      const said = yield* failures(() => Effect.never)
+      expect(said).toEqual([
+        "certificate file /tls.crt cannot be read: nothing came within 10 seconds",
+        "xDS bootstrap from /etc/xds.json: the file cannot be read: nothing came within 10 seconds"
+      ])
+    })
+  )
+})
+
+describe("a bootstrap and options from a ConfigProvider", () => {
+  const json = JSON.stringify({
+    xds_servers: [{ server_uri: "xds:1", channel_creds: [{ type: "insecure" }] }],
+    node: { id: "n1" }
+  })
+  const client = (variables: ReadonlyArray<readonly [string, string]>) =>
+    Effect.gen(function* () {
+      yield* XdsClient.XdsClient
+      return (yield* ScriptedServer.ScriptedServer).streams.length
+    }).pipe(
+      Effect.provide(
+        XdsClient.layerConfig({
+          bootstrap: Bootstrap.config(),
+          protocol: Config.literal("StateOfTheWorld", "Incremental")("XDS_PROTOCOL"),
+          resourceTimeout: Config.duration("XDS_TIMEOUT")
+        }).pipe(Layer.provideMerge(ScriptedServer.layer))
+      ),
+      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(variables)))
+    )
+
+  it.effect("makes a client", () =>
+    Effect.gen(function* () {
+      const streams = yield* client([
+        ["GRPC_XDS_BOOTSTRAP_CONFIG", json],
+        ["XDS_PROTOCOL", "Incremental"],
+        ["XDS_TIMEOUT", "3 seconds"]
+      ])
+      expect(streams).toBe(0)
+    })
+  )
+
+  it.effect("or says which variable is missing, and what is wrong in it", () =>
+    Effect.gen(function* () {
+      const missing = yield* Effect.flip(
+        client([
+          ["GRPC_XDS_BOOTSTRAP_CONFIG", json],
+          ["XDS_TIMEOUT", "3 seconds"]
+        ])
+      )
+      expect(String(missing)).toContain("XDS_PROTOCOL")
+      const wrong = yield* Effect.flip(
+        client([
+          ["GRPC_XDS_BOOTSTRAP_CONFIG", json.replace("xds:1", "")],
+          ["XDS_PROTOCOL", "Incremental"],
+          ["XDS_TIMEOUT", "3 seconds"]
+        ])
+      )
+      expect(String(wrong)).toContain("field xds_servers[0].server_uri")
+    })
+  )
+})
+
+it("errors are data: as JSON they say what happened", () => {
+  const fields = { typeUrl: "of.nobody", name: "a", reason: "it is gone" }
+  for (const error of [
+    new XdsClient.ResourceDoesNotExist(fields),
+    new XdsClient.ResourceUnavailable(fields),
+    new XdsClient.DecoderConflict({ typeUrl: "of.nobody" }),
+    new Bootstrap.BootstrapError({ source: "a file", mistakes: [{ field: "node", reason: "is a number" }] }),
+    new CertificateProvider.CertificateError({ path: "/tls.crt", reason: "no disk" })
+  ]) {
+    const data: unknown = JSON.parse(JSON.stringify(error))
+    expect(data).toEqual({ ...error, _tag: error._tag })
+  }
+})

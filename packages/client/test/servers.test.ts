@@ -1,11 +1,12 @@
 /**
  * The client against real servers over gRPC, in all four variants.
  */
-import { create } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
 import { Bootstrap, WatchableType, XdsClient, type ResourceEvent } from "@effect-xds/client"
 import { ResourceType } from "@effect-xds/proto"
-import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { type Listener, ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { type Node, NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
@@ -37,10 +38,7 @@ const serve = (port: number, store: SnapshotStore.Store) =>
   })
 
 /** Writes down all that is heard of a type. */
-const hear = <A extends Cluster | Listener, E>(
-  events: Stream.Stream<ResourceEvent.ResourceEvent<A>, E>,
-  textOf: (value: A) => string
-) =>
+const hear = <A, E>(events: Stream.Stream<ResourceEvent.ResourceEvent<A>, E>, textOf: (value: A) => string) =>
   Effect.gen(function* () {
     const heard: Array<string> = []
     yield* Effect.forkScoped(
@@ -186,3 +184,49 @@ describe("XdsClient over gRPC", () => {
     120_000
   )
 })
+
+/** Of Envoy's API, but no resource type that any table knows; field 1 is taken for the name. */
+const nodes = WatchableType.fromSchema(NodeSchema, {
+  validate: ({ cluster }) => (cluster.includes("!") ? undefined : "nobody greets so")
+})
+
+const greeting = (id: string, cluster: string) => ({
+  typeUrl: nodes.typeUrl,
+  name: id,
+  value: toBinary(NodeSchema, create(NodeSchema, { id, cluster }))
+})
+
+describe.each(["StateOfTheWorld", "Incremental"] as const)(
+  "★ a type that no table knows, over gRPC, %s",
+  (protocol) => {
+    it.scopedLive(
+      "is served as bytes, and watched with a decoder: by name and by wildcard, updated, rejected and deleted",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* SnapshotStore.makeMemory()
+          yield* store.set("edge", { resources: [greeting("a", "hello!"), greeting("b", "good day!")] })
+          const { port } = yield* serve(0, store)
+          const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
+          const client = Context.get(
+            yield* Layer.build(
+              XdsClient.layer({ bootstrap, protocol }).pipe(Layer.provide(ConnectClient.layer()), Layer.provide(silent))
+            ),
+            XdsClient.XdsClient
+          )
+          const textOf = ({ cluster }: Node) => cluster
+          const one = yield* hear(client.watch(nodes, "a"), textOf)
+          yield* eventually(() => expect(one).toEqual(["a=hello!"]))
+          const all = yield* hear(client.watchAll(nodes), textOf)
+          yield* eventually(() => expect(all.toSorted()).toEqual(["a=hello!", "b=good day!"]))
+          yield* store.update("edge", { upsert: { resources: [greeting("a", "ahoy!")] } })
+          yield* eventually(() => expect(one).toEqual(["a=hello!", "a=ahoy!"]))
+          yield* store.update("edge", { upsert: { resources: [greeting("a", "meh")] } })
+          yield* eventually(() => expect(one.slice(2)).toEqual(["a AmbientError"]))
+          yield* store.update("edge", { remove: { resources: [{ typeUrl: nodes.typeUrl, name: "b" }] } })
+          // State of the world: absence means nothing in a type that is not full state.
+          if (protocol === "Incremental") yield* eventually(() => expect(all).toContain("b DoesNotExist"))
+        }),
+      60_000
+    )
+  }
+)

@@ -39,16 +39,16 @@ export interface Server {
   /** What it is recognised by: all that is needed to connect to it, as text. */
   readonly id: string
   /** What watchers are told it is called. Default: {@link id}. */
-  readonly name?: string
+  readonly name?: string | undefined
   readonly protocol: Protocol
   /** Whether all types go over one stream (ADS), or each over one of its own. Default: true. */
-  readonly isAggregated?: boolean
+  readonly isAggregated?: boolean | undefined
   /** `fail_on_data_errors`: a resource that was NACKed, deleted or refused is not used any more. Default: false. */
-  readonly failOnDataErrors?: boolean
+  readonly failOnDataErrors?: boolean | undefined
   /** `resource_timer_is_transient_error`: it names what does not exist, so silence means that it is slow. Default: false. */
-  readonly resourceTimerIsTransientError?: boolean
+  readonly resourceTimerIsTransientError?: boolean | undefined
   /** Milliseconds. Default: 15 000, or 30 000 if the timer is a transient error. */
-  readonly resourceTimeout?: number
+  readonly resourceTimeout?: number | undefined
 }
 
 /**
@@ -71,6 +71,13 @@ export interface Options {
   /** Bytes of the error in a NACK. Default: 4 096. */
   readonly maxErrorBytes: number
 }
+
+/**
+ * The options that a client must be given, and those that it may be given.
+ *
+ * @since 0.1.0
+ */
+export type OptionsInput = Pick<Options, "servers"> & { readonly [Key in keyof Options]?: Options[Key] | undefined }
 
 /** A stream to a server, or what there is of it between two streams. */
 interface Link {
@@ -198,14 +205,15 @@ const { FAILED_PRECONDITION, INVALID_ARGUMENT, RESOURCE_EXHAUSTED } = StatusCode
  *
  * @since 0.1.0
  */
-export const make = (options: Pick<Options, "servers" | "decoders"> & Partial<Options>): Client => ({
+export const make = (given: OptionsInput): Client => ({
   options: {
-    authorities: new Map(),
-    node: undefined,
-    backoff: Backoff.defaults,
-    maxResources: 100_000,
-    maxErrorBytes: 4_096,
-    ...options
+    servers: given.servers,
+    decoders: given.decoders ?? [],
+    authorities: given.authorities ?? new Map(),
+    node: given.node,
+    backoff: given.backoff ?? Backoff.defaults,
+    maxResources: given.maxResources ?? 100_000,
+    maxErrorBytes: given.maxErrorBytes ?? 4_096
   },
   cache: ClientCache.empty,
   watches: HashMap.empty(),

@@ -92,8 +92,8 @@ const nothing: ReadonlyArray<Output> = []
 export const make = ({
   watcherTimeout = 10_000,
   ...options
-}: Pick<Options, "servers"> & Partial<Options>): FlowControl => ({
-  client: Client.make({ decoders: [], ...options }),
+}: Client.OptionsInput & { readonly watcherTimeout?: number | undefined }): FlowControl => ({
+  client: Client.make(options),
   watcherTimeout,
   deliveries: []
 })

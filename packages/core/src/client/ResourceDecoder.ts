@@ -25,17 +25,28 @@ export interface ResourceDecoder<out A = unknown> {
 }
 
 /**
+ * What a decoder is made of.
+ *
+ * @since 0.1.0
+ */
+export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "typeUrl" | "decode"> {
+  /** Default: as in the table of types; false for a type that is not in it. */
+  readonly isFullState?: boolean | undefined
+  /** Default: field 1. */
+  readonly nameOf?: ResourceDecoder["nameOf"] | undefined
+}
+
+/**
  * A decoder. The name is read from field 1, as in all types of Envoy, and whether it is full state from the table of
  * types, if it is not said otherwise.
  *
  * @since 0.1.0
  */
-export const make = <A>(
-  options: Pick<ResourceDecoder<A>, "typeUrl" | "decode"> & Partial<ResourceDecoder<A>>
-): ResourceDecoder<A> => ({
-  isFullState: ResourceType.byTypeUrl(options.typeUrl)?.family === "full-state",
-  nameOf: ResourceType.nameOfBytes,
-  ...options
+export const make = <A>({ decode, isFullState, nameOf, typeUrl }: Options<A>): ResourceDecoder<A> => ({
+  typeUrl,
+  isFullState: isFullState ?? ResourceType.byTypeUrl(typeUrl)?.family === "full-state",
+  nameOf: nameOf ?? ResourceType.nameOfBytes,
+  decode
 })
 
 /**
