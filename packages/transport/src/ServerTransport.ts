@@ -10,7 +10,8 @@
 import type { Request } from "@effect-xds/core"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { Status } from "./Status.js"
 
@@ -146,8 +147,74 @@ export interface Service {
 }
 
 /**
+ * Several transports as one: a server on it serves on all of them, with one status and one stream of events. It serves on none if
+ * one of them cannot.
+ *
+ * @since 0.1.0
+ */
+export const all = (transports: ReadonlyArray<Service>): Service => ({
+  serve: (accept) =>
+    Effect.map(
+      Effect.forEach(transports, (transport) => transport.serve(accept)),
+      (addresses) => addresses.join(", ")
+    )
+})
+
+/**
+ * A stream that is another one but for what is said here: for what stands between a transport and a server.
+ *
+ * @since 0.1.0
+ */
+export const override = (stream: AcceptedStream, changes: Partial<AcceptedStream>): AcceptedStream => ({
+  peer: stream.peer,
+  method: stream.method,
+  headers: stream.headers,
+  whole: stream.whole,
+  write: stream.write,
+  end: stream.end,
+  setReading: stream.setReading === undefined ? undefined : (wanted) => stream.setReading?.(wanted),
+  ...changes
+})
+
+/**
  * The tag of the port.
  *
  * @since 0.1.0
  */
 export class ServerTransport extends Context.Tag("@effect-xds/transport/ServerTransport")<ServerTransport, Service>() {}
+
+/**
+ * The layers of several transports as one layer of a transport, {@link all} of them, with whatever else they give.
+ *
+ * @example
+ * import { ServerTransport } from "@effect-xds/transport"
+ * import { Layer } from "effect"
+ *
+ * declare const grpc: Layer.Layer<ServerTransport.ServerTransport>
+ * declare const rest: Layer.Layer<ServerTransport.ServerTransport>
+ *
+ * const both = ServerTransport.layerAll(grpc, rest)
+ *
+ * @since 0.1.0
+ */
+export function layerAll<Layers extends readonly [AnyLayer, ...ReadonlyArray<AnyLayer>]>(
+  ...layers: Layers
+): Layer.Layer<
+  { [K in keyof Layers]: Layer.Layer.Success<Layers[K]> }[number],
+  { [K in keyof Layers]: Layer.Layer.Error<Layers[K]> }[number],
+  { [K in keyof Layers]: Layer.Layer.Context<Layers[K]> }[number]
+>
+export function layerAll(...layers: ReadonlyArray<AnyLayer>): Layer.Layer<ServerTransport, unknown, unknown> {
+  return Layer.scopedContext(
+    Effect.map(
+      Effect.forEach(layers, (layer) => Layer.build(layer)),
+      (contexts) => {
+        const transports = contexts.map((context) => Context.get(context, ServerTransport))
+        const merged = contexts.reduce((one, other) => Context.merge(one, other))
+        return Context.add(merged, ServerTransport, all(transports))
+      }
+    )
+  )
+}
+
+type AnyLayer = Layer.Layer<ServerTransport, unknown, unknown>
