@@ -17,13 +17,13 @@ const server = [
   },
   {
     fault: "what is asked for after the group was cleared waits without a word",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: "if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(known))) {",
     becomes: "if (first && self.group === undefined) {"
   },
   {
     fault: "the words of a NACK of an older response are lost",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: "const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)",
     becomes: "const noted = before"
   },
@@ -151,61 +151,61 @@ const server = [
   },
   {
     fault: "endpoints are not sent again after their cluster",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)",
     becomes: "before.typeUrl === ResourceType.Cluster.typeUrl) return Steps.of(undefined)"
   },
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: "      insistent.resendEvenIfHeld = yield* Subscriptions.withNames(insistent.resendEvenIfHeld, self.warming)\n",
     becomes: ""
   },
   {
     fault: "the listener of a route configuration that is sent again is not opened",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)",
     becomes: ""
   },
   {
     fault: "deletions go out first",
-    file: "server/ServerStream.ts",
+    file: "server/TypeTurn.ts",
     line: "if (turn !== undefined) {\n    const index",
     becomes: "if (turn !== undefined && last < 0) {\n    const index"
   },
   {
     fault: "deletions go out in the order of changes",
-    file: "server/ServerStream.ts",
+    file: "server/TypeTurn.ts",
     line: "const last = subscriptions.findLastIndex(",
     becomes: "const last = subscriptions.findIndex("
   },
   {
     fault: "deletions go out before the changes are acknowledged",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const gates = gatesOf(self, now, () => true)",
     becomes: "const gates = gatesOf(self, now, () => false)"
   },
   {
     fault: "the first type that has something to send always wins",
-    file: "server/ServerStream.ts",
+    file: "server/TypeTurn.ts",
     line: "if (due === undefined || subscription.order <= round.place) return false",
     becomes: "if (due === undefined) return false"
   },
   {
     fault: "a round does not keep the state of the group that it is of",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "return isAgain ? group : newest",
     becomes: "return newest"
   },
   {
     fault: "a round keeps its state although nothing of it went out",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "(each) => each.order <= place && Due.isChanged(found, self.options.protocol, each, newest)",
     becomes: "(each) => Due.isChanged(found, self.options.protocol, each, newest)"
   },
   {
     fault: "what had its turn in a round goes before what refers to it there",
-    file: "server/ServerStream.ts",
+    file: "server/TypeTurn.ts",
     line: "return !isBehind && (",
     becomes: "return ("
   },
@@ -229,43 +229,43 @@ const server = [
   },
   {
     fault: "a phase waits for an ACK for ever",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const until = unackedUpdate.at + phaseDeadline",
     becomes: "const until = never"
   },
   {
     fault: "each later change waits for a rejected response again",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const until = unackedUpdate.at + phaseDeadline",
     becomes: "const until = now + phaseDeadline"
   },
   {
     fault: "heartbeats wait for changes that never stop",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "if (renews) next.renewedAt = now",
     becomes: "if (renews && overdue.length < 0) next.renewedAt = now"
   },
   {
     fault: "what the stream names is deleted with the ACK of its routes",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
     becomes: "const isNeeded = false"
   },
   {
     fault: "a deletion by itself waits because the stream names the resource",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
     becomes: "const isNeeded = makeBeforeBreak && !Subscriptions.isWild(each)"
   },
   {
     fault: "under a wildcard deletions wait longer than the phases",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)",
     becomes: "const isNeeded = makeBeforeBreak && phase.changed"
   },
   {
     fault: "a round whose phases are not over is forgotten when something is deleted",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "const changed = completed.changed || gatesOf(self, now, isLate).length > 0",
     becomes: "const changed = completed.changed"
   },
@@ -295,13 +295,13 @@ const server = [
   },
   {
     fault: "a correction waits for its phase",
-    file: "server/ServerStream.ts",
+    file: "server/TypeTurn.ts",
     line: "isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)",
     becomes: "isFirstPhase(subscription) || isOpen || now >= renewAt"
   },
   {
     fault: "routes of clusters that were rejected and taken back are sent",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "self.round = { ...self.round, changes: { ...phase, anew: true } }",
     becomes: ""
   },
@@ -319,7 +319,7 @@ const server = [
   },
   {
     fault: "the parts of a response do not go out before anything else",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "if (part !== undefined) return part\n",
     becomes: "if (part !== undefined && isQuiet(self, group)) return part\n"
   },
@@ -331,25 +331,25 @@ const server = [
   },
   {
     fault: "what is given up while parts go out is sent",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "const isSame = subscription?.names === names && subscription.wildcard === wildcard",
     becomes: "const isSame = names !== undefined && wildcard !== undefined"
   },
   {
     fault: "what waits for an update waits for its first part only",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "return emit(self, undefined, sent, part, update, now)",
     becomes: "return emit(self, undefined, sent, part, update && false, now)"
   },
   {
     fault: "what a deleted route refers to goes before the route that the client still names",
-    file: "server/ServerStream.ts",
+    file: "server/TypeTurn.ts",
     line: "const held = named - options.phaseDeadline",
     becomes: "const held = never; void named"
   },
   {
     fault: "deletions do not wait for the ACK of an answer that is newer than what the client has",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "(yield* isAnyNewer(subscription, fresh))",
     becomes: "false"
   },
@@ -381,7 +381,7 @@ const server = [
   },
   {
     fault: "an answer takes along changes that are held",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }",
     becomes:
       "const input: Subscriptions.Flush = { set, changes, updates: updates || true, removals, ttl, maxBytes: maxResponseBytes }"
@@ -400,7 +400,7 @@ const server = [
   },
   {
     fault: "what a deleted route that comes back refers to goes before the new one",
-    file: "server/ServerStream.ts",
+    file: "server/RoundPlan.ts",
     line: "Due.isReturning(protocol, each, phase.group, newest)",
     becomes: "Due.isReturning(protocol, each, phase.group, phase.group)"
   },
@@ -430,25 +430,25 @@ const server = [
   },
   {
     fault: "credit is not used up",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "  self.credit = false\n",
     becomes: "\n"
   },
   {
     fault: "a group that was never set is answered as an empty one",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "const { group } = self\n",
     becomes: "const { group = ResourceGroups.empty } = self\n"
   },
   {
     fault: "two responses have one nonce",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "  self.nonces++\n",
     becomes: "  self.nonces = 1\n"
   },
   {
     fault: "a client may ask for one name more than the limit",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: 'if (names > options.maxNames) return violate(self, "TooManyNames"',
     becomes: 'if (names > options.maxNames + 1) return violate(self, "TooManyNames"'
   },
@@ -712,7 +712,7 @@ const server = [
   },
   {
     fault: "what takes two responses lets types after it go between",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "isHalf ? self.round.place : place",
     becomes: "place"
   },
@@ -3367,20 +3367,20 @@ export const mutations = [
   },
   {
     fault: "any number of warming assignments is remembered",
-    file: "server/ServerStream.ts",
+    file: "server/EdsAfterCds.ts",
     by: "packages/core/test/bounds.test.ts",
     line: "const maxWarming = 10_000",
     becomes: "const maxWarming = 1_000_000"
   },
   {
     fault: "a stream may have any number of types",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: "if (first && self.subscriptions.length >= options.maxTypes) {",
     becomes: "if (first && self.subscriptions.length > options.maxTypes) {"
   },
   {
     fault: "a stream may list any number of names at once",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     by: "packages/core/test/bounds.test.ts",
     line: "if (names.length > options.maxNames + 1)",
     becomes: "if (names.length > options.maxNames * 1_000_000)"
@@ -3437,7 +3437,7 @@ export const mutations = [
   },
   {
     fault: "a part that says that a name is gone does not answer who asked for it meanwhile",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "if (isGone(name)) sent.requested = HashSet.remove(sent.requested, name)",
     becomes: "if (isGone(name)) break"
   },
@@ -3450,7 +3450,7 @@ export const mutations = [
   },
   {
     fault: "names of one hash that come one by one are not counted",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: 'const isCounted = isMore && options.protocol === "Incremental"',
     becomes: "const isCounted = false",
     by: "packages/core/test/LargeRequest.test.ts"
@@ -3492,7 +3492,7 @@ export const mutations = [
   },
   {
     fault: "what follows from many names is done in the step of the last of them",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     line: "    if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)",
     becomes:
       "    const taken = yield* StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(taken), [], now)",
@@ -3507,7 +3507,7 @@ export const mutations = [
   },
   {
     fault: "a name may have any length",
-    file: "server/ServerStream.ts",
+    file: "server/StreamRequest.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "names.find((name) => name.length > options.maxNameLength)",
     becomes: "names.find((name) => name.length > options.maxNameLength * 1_000)"
@@ -4069,50 +4069,50 @@ export const mutations = [
   },
   {
     fault: "a short change goes out before the parts that are left of a response",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "if (parts !== undefined || options.ttl) return undefined",
     becomes: "if (options.ttl) return undefined"
   },
   {
     fault: "a short change of state of the world is an incremental response",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: 'const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental',
     becomes: "const variant = Incremental"
   },
   {
     fault: "a short change of a client with TTLs does not tell or renew them",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "if (parts !== undefined || options.ttl) return undefined",
     becomes: "if (parts !== undefined) return undefined"
   },
   {
     fault: "what changed is found in one turn, however much it is",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     by: "packages/core/test/near.test.ts",
     line: "if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined\n",
     becomes: ""
   },
   {
     fault: "a short change leaves out what was asked for",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "  if (due.reply) return undefined\n",
     becomes: ""
   },
   {
     fault: "a short change is of the newest state, whatever the round is of",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "variant.tell(subscription, due.set,",
     becomes: "variant.tell(subscription, ResourceGroups.set(group, subscription.typeUrl),"
   },
   {
     fault: "what a short change makes due in another type is passed over",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "const rest = follow(self, subscription, due.changes.changed)",
     becomes: "const rest = undefined"
   },
   {
     fault: "nothing waits for the ACK of a short change",
-    file: "server/ServerStream.ts",
+    file: "server/Sending.ts",
     line: "send(self, turn, next, response, true, false, now)",
     becomes: "send(self, turn, next, response, false, false, now)"
   },

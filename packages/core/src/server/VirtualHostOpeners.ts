@@ -13,6 +13,9 @@ import { isSame } from "../resource/Cursor.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import type { Resource } from "../resource/Resource.js"
+import type { Draft } from "./StreamState.js"
+import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import { openerOf } from "../resource/VirtualHostDiscovery.js"
@@ -48,4 +51,21 @@ export const due = (
   next.openedRoutes = opened
   if (openers.length === 0) next.openedRoutesCursor = routes.cursor
   return [next, openers]
+}
+
+/**
+ * A route configuration that is sent again may belong to a new listener, which waits for its opener.
+ *
+ * @since 0.1.0
+ */
+export const openAgain = (self: Draft, fresh: ReadonlyArray<Resource>): void => {
+  const hosts = find(self, ResourceType.VirtualHost.typeUrl)
+  if (hosts === undefined || HashSet.size(hosts.openedRoutes) === 0) return
+  let { openedRoutes } = hosts
+  for (const { name } of fresh) openedRoutes = HashSet.remove(openedRoutes, openerOf(name))
+  if (HashSet.size(openedRoutes) === HashSet.size(hosts.openedRoutes)) return
+  const next = Subscriptions.draft(hosts)
+  next.openedRoutes = openedRoutes
+  next.openedRoutesCursor = undefined
+  self.subscriptions = put(self.subscriptions, next)
 }

@@ -1,0 +1,332 @@
+/**
+ * Sends the next response of a stream: what is due is planned, a type has its turn, and its response is made.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+import type { Cursor } from "../resource/Cursor.js"
+import { isSame } from "../resource/Cursor.js"
+import * as Due from "./Due.js"
+import * as Heartbeat from "./Heartbeat.js"
+import * as Incremental from "./Incremental.js"
+import * as InitialVersions from "../resource/InitialVersions.js"
+import type { Resource } from "../resource/Resource.js"
+import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
+import type { Response } from "../wire/Response.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
+import * as ResponseParts from "./ResponseParts.js"
+import * as Round from "./Round.js"
+import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import * as Steps from "../Steps.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import { sendAssignments } from "./EdsAfterCds.js"
+import { planRound, wakeAt } from "./RoundPlan.js"
+import type { Draft, Options, Output, ServerStream } from "./StreamState.js"
+import { find, never, put } from "./StreamState.js"
+import { isFirstPhase, isLate } from "./TypeOrder.js"
+import type { Selection } from "./TypeTurn.js"
+import { isAnyGone, select, selectWithRemovals } from "./TypeTurn.js"
+import { openAgain } from "./VirtualHostOpeners.js"
+
+/** Whether every subscription is up to date. */
+const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
+  for (const each of self.subscriptions) {
+    const set = ResourceGroups.set(group, each.typeUrl)
+    if (
+      each.cursor === undefined ||
+      !isSame(each.cursor, set.cursor) ||
+      each.mustReply ||
+      HashSet.size(each.requested) > 0 ||
+      each.pendingRemovals.size > 0
+    )
+      return false
+    if (self.options.ttl && set.cursor.hasTtls) return false
+    if (!each.wildcardEnabled && each.wildcard !== "none") return false
+  }
+  return true
+}
+
+/**
+ * Whether there is nothing to send, now or in time: seen at a glance, because most steps are the ACK of a client that is up to date.
+ *
+ * @since 0.1.0
+ */
+export const isIdle = (self: Draft): boolean => {
+  const { group } = self
+  self.deadline = never
+  // What a request asks for is answered when all of it is known.
+  if (self.partialRequest !== undefined) return true
+  // Without credit or a group there is nothing that time could bring about.
+  if (!self.credit || group === undefined) return true
+  if (self.parts !== undefined || !isQuiet(self, group)) return false
+  self.round = Round.idle
+  return true
+}
+
+/**
+ * Finds what is due and sends the first of it; see {@link Round}.
+ *
+ * @since 0.1.0
+ */
+export const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.Steps<Output | undefined> {
+  const part = nextPart(self, now)
+  if (part !== undefined) return part
+  while (!isQuiet(self, group)) {
+    const found = Due.areNear(self.options, self.subscriptions, group, self.round)
+      ? Due.nothingFound
+      : yield* Due.find(self.options, self.subscriptions, group, self.round)
+    const dues = yield* planRound(self, found, group, now)
+    const turn = isAnyGone(self, dues)
+      ? yield* selectWithRemovals(self, found, dues, group, now)
+      : select(self, dues, group, now)
+    if (turn === undefined) {
+      const isOver = self.round.turned.length === 0
+      self.round = Round.next(self.round)
+      if (!isOver) continue
+      self.deadline = wakeAt(self, dues, now)
+      return undefined
+    }
+    const output = yield* take(self, turn, now)
+    if (output !== undefined) return output
+    // Where there was nothing to say after all, the state moved on: what is next? There may be many more names.
+    yield
+  }
+  self.round = Round.idle
+  return undefined
+}
+
+/**
+ * {@link flush} of what is most often sent; `undefined`: it may be more. Then what is changed here is of no use.
+ *
+ * @since 0.1.0
+ */
+export const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefined => {
+  const { options, parts } = self
+  if (parts !== undefined || options.ttl) return undefined
+  if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
+  const dues = Steps.toEnd(planRound(self, Due.nothingFound, group, now))
+  // What was deleted may take more than a glance.
+  const turn = isAnyGone(self, dues) ? undefined : select(self, dues, group, now)
+  if (turn === undefined) return undefined
+  const { due, subscription } = turn
+  if (due.reply) return undefined
+  const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental
+  const told = variant.tell(subscription, due.set, due.changes, options.maxResponseBytes)
+  if (told === undefined) return undefined
+  const [next, response] = told
+  const output = send(self, turn, next, response, true, false, now)
+  const rest = follow(self, subscription, due.changes.changed)
+  // There are few.
+  if (rest !== undefined) Steps.toEnd(rest)
+  return output
+}
+
+/** How many times more names than one response answers one takes away: those cost less. */
+const departedPerAnswered = 4
+
+/** Whether an incremental client has many resources from an earlier stream, and was not answered yet. */
+const isReturningWithMany = ({ namesPerStep, protocol }: Options, { initial, cursor }: Subscription): boolean =>
+  protocol === "Incremental" && cursor === undefined && initial.size > namesPerStep
+
+/**
+ * What a client holds that comes back with many resources, without those that are gone; `undefined`: another client held the same.
+ */
+const sorted = function* (
+  { namesPerStep }: Options,
+  subscription: Subscription,
+  set: ResourceSet.ResourceSet
+): Steps.Steps<InitialVersions.Sorted | undefined> {
+  const { initial } = subscription
+  if (InitialVersions.wasCompared(initial, set, namesPerStep)) return undefined
+  return yield* InitialVersions.sort(subscription, Subscriptions.isWild(subscription), set)
+}
+
+/** A full state has all that there is in each response: what it lacks, the client deletes. */
+const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boolean =>
+  options.protocol === "StateOfTheWorld" && family === "full-state"
+
+const noneDeparted: ReadonlyArray<string> = []
+
+const except = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (others.length === 0) return names
+  const isOther = new Set(others)
+  return names.filter((name) => !isOther.has(name))
+}
+
+/** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
+const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<Output | undefined> {
+  const { due, subscription, updates } = turn
+  const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
+  const returned = isReturningWithMany(self.options, subscription)
+    ? yield* sorted(self.options, subscription, due.set)
+    : undefined
+  const returning = Subscriptions.withInitial(subscription, returned?.versions ?? subscription.initial)
+  const { changes, deferred, openers, set } = due
+  const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
+  const isRenewal = ttl && updates && now >= due.renewAt
+  const overdue = isRenewal ? Heartbeat.due(subscription, set, protocol, now) : []
+  if (!due.reply && !due.update && removals === "none") return yield* renew(self, turn, overdue, now)
+
+  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
+  const isWhole = mustBeWhole(self, subscription)
+  const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
+  const asked = Subscriptions.notYet(returning, deferred)
+  const [part, rest] =
+    HashSet.size(asked.requested) <= most ? [asked, Subscriptions.noNameSet] : yield* Subscriptions.inPart(asked, most)
+  const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
+    ? StateOfTheWorld.flush(part, input)
+    : Incremental.flush(part, input, openers, returned)
+  const departed = returned === undefined ? noneDeparted : except(returned.gone, openers)
+  // The first answer is owed, whatever it says.
+  const made =
+    answer === undefined || departed.length === 0
+      ? answer
+      : yield* ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
+  // What must not be in one response has its second one before what refers to it; but not a third.
+  const isHalf = HashSet.size(next.requested) > 0 && !self.round.turned.includes(subscription.typeUrl)
+  if (part !== returning) {
+    next.requested = Subscriptions.joined(Subscriptions.joined(rest, deferred), next.requested)
+    // Of the names that are left it is still to be seen whether the client holds what they mean.
+    next.initial = returning.initial
+    next.resendEvenIfHeld = subscription.resendEvenIfHeld
+  }
+  for (const name of openers) next.openedRoutes = HashSet.add(next.openedRoutes, name)
+  // TTLs that come with this response are not due at once.
+  if (ttl && subscription.cursor?.hasTtls !== true) next.renewedAt = now
+  if (made === undefined) {
+    self.subscriptions = put(self.subscriptions, next)
+    return undefined
+  }
+  // Of a response in parts they come after it, by themselves.
+  const renews = isRenewal && made.next === undefined
+  if (renews) next.renewedAt = now
+  const response =
+    overdue.length === 0 || !renews
+      ? made
+      : protocol === "StateOfTheWorld"
+        ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
+        : yield* Incremental.withHeartbeats(subscription, set, made, overdue, now)
+  // A full state has its changes even if they are an answer.
+  const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
+  const output = send(self, turn, next, response, isUpdate, isHalf, now)
+  const long = follow(self, subscription, fresh)
+  if (long !== undefined) yield* long
+  return output
+}
+
+/** Ends a turn with its response. `isHalf`: the type has another one before its turn is over. */
+const send = (
+  self: Draft,
+  { place, subscription }: Selection,
+  next: Subscriptions.Draft,
+  response: Response,
+  isUpdate: boolean,
+  isHalf: boolean,
+  now: number
+): Output => {
+  const phase = self.round.changes
+  if (phase !== undefined && isUpdate && isLate(subscription)) {
+    self.round = { ...self.round, changes: { ...phase, changed: true } }
+  } else if (phase !== undefined && isFirstPhase(subscription) && Subscriptions.isRejected(subscription)) {
+    self.round = { ...self.round, changes: { ...phase, anew: true } }
+  }
+  self.round = Round.turn(self.round, next.typeUrl, isHalf ? self.round.place : place)
+  return emit(self, subscription, next, response, isUpdate, now)
+}
+
+/** What a response of one type makes due in another. */
+const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> | undefined => {
+  const isAggregated = self.options.typeUrl === undefined
+  if (isAggregated && before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)
+  if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
+  return undefined
+}
+
+/** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
+const isAnyNewer = function* ({ cursor }: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<boolean> {
+  if (cursor === undefined) return false
+  let count = 0
+  for (const { fingerprint, name } of fresh) {
+    if (++count % Steps.atOnce === 0) yield
+    if (!Option.contains(HashMap.get(cursor.fingerprints, name), fingerprint)) return true
+  }
+  return false
+}
+
+/** Renews TTLs by themselves. */
+const renew = function* (
+  self: Draft,
+  turn: Selection,
+  overdue: ReadonlyArray<Resource>,
+  now: number
+): Steps.Steps<Output | undefined> {
+  const { due, place, subscription } = turn
+  const { bodylessHeartbeats, maxResponseBytes, protocol } = self.options
+  const renewed = Subscriptions.draft(subscription)
+  renewed.renewedAt = now
+  if (overdue.length === 0) {
+    self.subscriptions = put(self.subscriptions, renewed)
+    return undefined
+  }
+  const response = yield* protocol === "StateOfTheWorld"
+    ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
+    : Incremental.heartbeat(subscription, due.set, overdue, now)
+  self.round = Round.turn(self.round, renewed.typeUrl, place)
+  const parts = mustBeWhole(self, subscription) ? response : yield* ResponseParts.split(response, maxResponseBytes)
+  return emit(self, subscription, renewed, parts, false, now)
+}
+
+/** Sends the next part of a response, of which the last one did not have all. */
+const nextPart = (self: Draft, now: number): Output | undefined => {
+  while (self.parts !== undefined) {
+    const { names, next, update, wildcard } = self.parts
+    const subscription = find(self, next.typeUrl)
+    const isSame = subscription?.names === names && subscription.wildcard === wildcard
+    const part = subscription === undefined || isSame ? next : ResponseParts.wanted(next, subscription)
+    self.parts = next.next === undefined ? undefined : { ...self.parts, next: next.next }
+    if (subscription !== undefined && part !== undefined) {
+      const sent = Subscriptions.draft(subscription)
+      // ★ What was asked for meanwhile, and is told to be gone, is answered by that. Of a host that is another answer.
+      if (HashSet.size(sent.requested) > 0 && next.typeUrl !== ResourceType.VirtualHost.typeUrl) {
+        const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, next.typeUrl)
+        const isGone = (name: string) => ResourceSet.find(set, name) === undefined
+        for (const name of part.removed) if (isGone(name)) sent.requested = HashSet.remove(sent.requested, name)
+      }
+      return emit(self, undefined, sent, part, update, now)
+    }
+  }
+  return undefined
+}
+
+/** Sends a response, or a part of one: the next nonce, and the credit is used up. */
+const emit = (
+  self: Draft,
+  before: Subscription | undefined,
+  subscription: Subscriptions.Draft,
+  response: Response,
+  update: boolean,
+  now: number
+): Output => {
+  self.nonces++
+  const nonce = String(self.nonces)
+  const { typeUrl } = subscription
+  const sent = { ...Subscriptions.noSent, nonce, version: response.version, at: now }
+  Subscriptions.send(subscription, sent, response, update, before)
+  self.subscriptions = put(self.subscriptions, subscription)
+  if (before !== undefined && response.next !== undefined) {
+    const { names, wildcard } = subscription
+    self.parts = { next: response.next, update, names, wildcard }
+  }
+  self.credit = false
+  self.deadline = never
+  return { _tag: "Send", typeUrl, nonce, response, from: revisionBefore(before?.cursor, subscription.cursor) }
+}
+
+/** A `*` that is asked for again has no revision: its answer is no change. */
+const revisionBefore = (before: Cursor | undefined, after: Cursor | undefined): number | undefined =>
+  before === undefined || before.revision < 0 || before.revision === after?.revision ? undefined : before.revision

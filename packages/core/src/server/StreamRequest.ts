@@ -1,0 +1,247 @@
+/**
+ * Takes a request of a stream: the answer that is in it, the names it subscribes to, and what breaks the protocol or a limit.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as Incremental from "./Incremental.js"
+import * as NameCollisions from "./NameCollisions.js"
+import type { Request } from "../wire/Request.js"
+import * as Round from "./Round.js"
+import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import type * as Steps from "../Steps.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import { flush, isIdle } from "./Sending.js"
+import type { Options, Output, PartialRequest, ServerStream, Step, ViolationReason } from "./StreamState.js"
+import { draft, find, never, none, put } from "./StreamState.js"
+
+/** A request that is neither a violation nor stale. */
+interface Heard {
+  readonly typeUrl: string
+  /** Before the request; `undefined`: it is the first of its type. */
+  readonly known: Subscription | undefined
+  /** With the ACK or NACK that is in the request. */
+  readonly replied: Subscription
+  readonly round: Round.Round
+  readonly outputs: ReadonlyArray<Output>
+}
+
+/**
+ * Whether a request is neither a violation nor stale.
+ *
+ * @since 0.1.0
+ */
+export const isHeard = (outcome: Heard | Step): outcome is Heard => "replied" in outcome
+
+/**
+ * Whether a request asks for nothing but what was asked for.
+ *
+ * @since 0.1.0
+ */
+export const isRepeated = (subscription: Subscription, request: Request): boolean =>
+  request._tag === "Incremental" ? Incremental.isAnswer(request) : StateOfTheWorld.isRepeated(subscription, request)
+
+/**
+ * Takes the answer to a response that is in a request. What it asks for is yet to be looked at.
+ *
+ * @since 0.1.0
+ */
+export const hear = (self: ServerStream, request: Request, now: number): Heard | Step => {
+  const { options } = self
+  if (request._tag !== options.protocol) {
+    return violate(self, "WrongProtocol", `a request of ${request._tag} on a stream of ${options.protocol}`)
+  }
+  const typeUrl = request.typeUrl === "" ? (options.typeUrl ?? "") : request.typeUrl
+  if (typeUrl === "")
+    return violate(self, "TypeUrlMissing", "type_url is empty; on an aggregated stream it says what is asked for")
+  if (options.typeUrl !== undefined && typeUrl !== options.typeUrl) {
+    return violate(self, "WrongType", `type_url ${typeUrl} was asked for on a service of ${options.typeUrl}`)
+  }
+
+  const known = find(self, typeUrl)
+  const first = known === undefined
+  if (first && self.subscriptions.length >= options.maxTypes) {
+    return violate(
+      self,
+      "TooManyTypes",
+      `more than ${options.maxTypes} types on one stream; the next would be ${typeUrl}`
+    )
+  }
+  const before = known ?? heardOf(request, typeUrl, !options.wildcardOff.has(typeUrl))
+  const outputs: Array<Output> = []
+  const nonce = request.responseNonce
+
+  const ignored = (): Output => {
+    const reason = nonce === "" ? "NoNonce" : "StaleNonce"
+    return { _tag: "Ignored", typeUrl, nonce, reason, error: request.errorDetail }
+  }
+
+  if (request._tag === "StateOfTheWorld" && StateOfTheWorld.isStale(before, request)) {
+    const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)
+    if (noted === before) return [self, [ignored()]]
+    const next = draft(self)
+    next.subscriptions = put(self.subscriptions, noted)
+    return [next, [ignored()]]
+  }
+  const [answered, reply] = Subscriptions.reply(before, nonce, request.errorDetail, now)
+  const replied =
+    reply._tag === "Unrelated" ? Subscriptions.noteRejection(before, nonce, request.errorDetail, now) : answered
+  if (reply._tag === "Acked") {
+    outputs.push({ _tag: "Acked", typeUrl, nonce, version: reply.sent.version })
+  } else if (reply._tag === "Nacked" && request.errorDetail !== undefined) {
+    outputs.push({ _tag: "Nacked", typeUrl, nonce, version: reply.sent.version, error: request.errorDetail })
+  } else if (
+    Subscriptions.isNewRejection(before, nonce, request.errorDetail) ||
+    (request._tag === "Incremental" && nonce !== "" && before.sent?.nonce !== nonce)
+  ) {
+    outputs.push(ignored())
+  }
+
+  const round = reply._tag === "Acked" ? Round.acked(self.round, typeUrl, nonce) : self.round
+  return { typeUrl, known, replied, round, outputs: outputs.length === 0 ? none : outputs }
+}
+
+/**
+ * Takes a request, or the first part of one with many names.
+ *
+ * @since 0.1.0
+ */
+export const onRequest = function* (self: ServerStream, request: Request, now: number): Steps.Steps<Step> {
+  const { options } = self
+  const heard = hear(self, request, now)
+  if (!isHeard(heard)) return heard
+  const { known, outputs, replied, round, typeUrl } = heard
+  const first = known === undefined
+  const lists =
+    request._tag === "StateOfTheWorld"
+      ? [request.resourceNames]
+      : [request.resourceNamesSubscribe, request.resourceNamesUnsubscribe]
+  for (const names of lists) {
+    // One more: `*` is none.
+    if (names.length > options.maxNames + 1)
+      return violate(self, "TooManyNames", tooManyNames(names.length, typeUrl, options))
+    const long = names.find((name) => name.length > options.maxNameLength)
+    if (long !== undefined) {
+      const message = `a name of ${typeUrl} has ${long.length} characters; at most ${options.maxNameLength} are allowed`
+      return violate(self, "NameTooLong", message)
+    }
+    if (names.length > NameCollisions.few && (yield* NameCollisions.areMany(names))) return collide(self, typeUrl)
+  }
+  const asked =
+    request._tag === "StateOfTheWorld"
+      ? yield* StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
+      : yield* Incremental.subscribe(replied, request, first, options.namesPerStep)
+  const next = draft(self)
+  next.round = round
+  if (!("_tag" in asked)) return yield* onSubscription(next, known, asked, outputs, now)
+  next.partialRequest = { names: asked, known }
+  next.deadline = never
+  return [next, outputs]
+}
+
+const tooManyNames = (names: number, typeUrl: string, { maxNames }: Options): string =>
+  `${names} names of ${typeUrl}; at most ${maxNames} are allowed`
+
+const collide = (self: ServerStream, typeUrl: string): Step =>
+  violate(
+    self,
+    "NamesCollide",
+    `more than ${NameCollisions.most} names of ${typeUrl} have one hash: they were made for that`
+  )
+
+/** Of how many names there have to be one more, for all of them to be looked at for their hashes again. */
+const namesPerNew = 32
+
+/**
+ * Takes so many names more of a request that is not taken as a whole. What follows from them is a step of its own.
+ *
+ * @since 0.1.0
+ */
+export const goOn = function* (
+  self: ServerStream,
+  { known, names }: PartialRequest,
+  count: number,
+  now: number
+): Steps.Steps<Step> {
+  const next = draft(self)
+  if (names._tag === "StateOfTheWorld") {
+    if (names.at < StateOfTheWorld.sizeOf(names)) {
+      next.partialRequest = { names: yield* StateOfTheWorld.advance(names, count), known }
+      return [next, none]
+    }
+    next.partialRequest = undefined
+    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)
+  }
+  if (names.at < Incremental.sizeOf(names)) {
+    next.partialRequest = { names: yield* Incremental.advance(names, count), known }
+    return [next, none]
+  }
+  next.partialRequest = undefined
+  return yield* onSubscription(next, known, names.next, [], now)
+}
+
+/** What follows when all names of a request were taken. */
+const onSubscription = function* (
+  self: ServerStream,
+  known: Subscription | undefined,
+  asked: Subscription,
+  heard: ReadonlyArray<Output>,
+  now: number
+): Steps.Steps<Step> {
+  const { options } = self
+  const { typeUrl } = asked
+  const outputs = Array.from(heard)
+  const first = known === undefined
+  const names = HashMap.size(asked.names)
+  if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
+  // In state of the world all names are those of the request.
+  const isMore = names - asked.namesChecked > Math.max(NameCollisions.few, names / namesPerNew)
+  const isCounted = isMore && options.protocol === "Incremental"
+  if (isCounted && (yield* NameCollisions.areMany(HashMap.keys(asked.names)))) return collide(self, typeUrl)
+  if (first || asked.wildcard !== known.wildcard || asked.names !== known.names) {
+    outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
+  }
+  if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(known))) {
+    outputs.push({ _tag: "Waiting", typeUrl })
+  }
+
+  const next = draft(self)
+  let after = asked
+  if (isCounted) {
+    const counted = Subscriptions.draft(asked)
+    counted.namesChecked = names
+    after = counted
+  }
+  if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && asked.initial.size > 0) {
+    // The client warms these clusters, and asks for an assignment it holds only by naming it here.
+    const insistent = Subscriptions.draft(after)
+    if (self.warming === "all") insistent.resendAll = true
+    else if (self.warming !== "none") {
+      insistent.resendEvenIfHeld = yield* Subscriptions.withNames(insistent.resendEvenIfHeld, self.warming)
+    }
+    after = insistent
+    next.warming = "none"
+  }
+  if (after !== known) next.subscriptions = put(self.subscriptions, after)
+  const output = isIdle(next) || next.group === undefined ? undefined : yield* flush(next, next.group, now)
+  if (output !== undefined) outputs.push(output)
+  return [next, outputs]
+}
+
+const violate = (self: ServerStream, reason: ViolationReason, message: string): Step => {
+  const next = draft(self)
+  next.ended = true
+  next.partialRequest = undefined
+  next.deadline = never
+  return [next, [{ _tag: "Violation", reason, message }]]
+}
+
+/** A type that was just heard of. What a client holds from an earlier stream is not known here. */
+const heardOf = (request: Request, typeUrl: string, wildcardEnabled: boolean): Subscription => {
+  const made = Subscriptions.make(typeUrl, wildcardEnabled)
+  const quotes =
+    request._tag === "StateOfTheWorld" ? request.versionInfo !== "" : request.initialResourceVersions.size > 0
+  return quotes ? { ...made, before: undefined } : made
+}

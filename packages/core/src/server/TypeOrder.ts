@@ -1,0 +1,22 @@
+/**
+ * The phase of a type: clusters and endpoints first, then what refers to them. See {@link Round}.
+ *
+ * @since 0.1.0
+ */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Subscription } from "./Subscription.js"
+
+/**
+ * Clusters, their endpoints, and what those need: everything that listeners and routes refer to.
+ *
+ * @since 0.1.0
+ */
+export const isFirstPhase = (subscription: Subscription): boolean =>
+  subscription.order <= ResourceType.ClusterLoadAssignment.order
+
+/**
+ * Listeners and routes, and all that comes after them.
+ *
+ * @since 0.1.0
+ */
+export const isLate = (subscription: Subscription): boolean => !isFirstPhase(subscription)

@@ -1,0 +1,155 @@
+/**
+ * Which type has its turn in a round, and which deletions go with its response.
+ *
+ * @since 0.1.0
+ */
+import * as Due from "./Due.js"
+import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
+import * as Round from "./Round.js"
+import type * as Steps from "../Steps.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import { gateOf } from "./RoundPlan.js"
+import type { ServerStream } from "./StreamState.js"
+import { never } from "./StreamState.js"
+import { isFirstPhase, isLate } from "./TypeOrder.js"
+
+/**
+ * What a type may send in its turn.
+ *
+ * @since 0.1.0
+ */
+export interface Selection {
+  readonly subscription: Subscription
+  readonly due: Due.Due
+  /** The place of the round after it. */
+  readonly place: number
+  /** Whether its changes may go out. */
+  readonly updates: boolean
+  readonly removals: Subscriptions.Removals
+}
+
+/** Whether changes of listeners and routes may go out in this round. */
+const isRoundOpen = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): boolean => {
+  // One that had its turn already, and has to go again first, ends the turns of what refers to it.
+  const isBehind = subscriptions.some(
+    (each, index) => isLate(each) && each.order <= round.place && dues[index]?.update === true
+  )
+  return !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
+}
+
+/** Whether a type may send its changes. A heartbeat tells the version the client has, so what is held back goes out with it. */
+const mayUpdate = (subscription: Subscription, { renewAt }: Due.Due, isOpen: boolean, now: number): boolean =>
+  isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)
+
+/** Where the first type behind the round's place is that has something to send; -1: there is none. */
+const nextAt = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, isOpen: boolean, now: number) =>
+  subscriptions.findIndex((subscription, index) => {
+    const due = dues[index]
+    if (due === undefined || subscription.order <= round.place) return false
+    return due.reply || now >= due.renewAt || (due.update && mayUpdate(subscription, due, isOpen, now))
+  })
+
+/** Which deletions a type may send along; `undefined`: those whose time has come. */
+const removalsAt = (
+  self: ServerStream,
+  dues: ReadonlyArray<Due.Due>,
+  index: number,
+  subscription: Subscription,
+  due: Due.Due,
+  updates: boolean,
+  group: ResourceGroup,
+  now: number
+): Subscriptions.Removals | undefined => {
+  const { options, round, subscriptions } = self
+  if (options.typeUrl !== undefined) return due.reply || (due.update && updates) ? "all" : "none"
+  if (!updates) return "none"
+  if (!due.update || round.removals !== undefined) return undefined
+  if (options.makeBeforeBreak && isLate(subscription) && !Subscriptions.isWild(subscription)) return undefined
+  if (due.set !== ResourceGroups.set(group, subscription.typeUrl)) return undefined
+  // Deletions of one type may go out with its changes if no other type has anything that must come before.
+  const isAlone = subscriptions.every(
+    (other, at) =>
+      at === index ||
+      (gateOf(self, other, now) === undefined &&
+        dues[at]?.update !== true &&
+        (at < index || dues[at]?.removal !== true))
+  )
+  return isAlone ? "all" : undefined
+}
+
+/**
+ * Whether anything was deleted of which a client is yet to be told.
+ *
+ * @since 0.1.0
+ */
+export const isAnyGone = ({ subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>): boolean =>
+  subscriptions.some(({ pendingRemovals }) => pendingRemovals.size > 0) ||
+  dues.some(({ changes }) => changes.gone.size > 0)
+
+/**
+ * Whose turn it is where nothing was deleted: that of the first type behind the round's place that has something to send.
+ *
+ * @since 0.1.0
+ */
+export const select = (
+  self: ServerStream,
+  dues: ReadonlyArray<Due.Due>,
+  group: ResourceGroup,
+  now: number
+): Selection | undefined => {
+  const isOpen = isRoundOpen(self, dues, now)
+  const index = nextAt(self, dues, isOpen, now)
+  const [subscription, due] = [self.subscriptions[index], dues[index]]
+  if (subscription === undefined || due === undefined) return undefined
+  const updates = mayUpdate(subscription, due, isOpen, now)
+  const removals = removalsAt(self, dues, index, subscription, due, updates, group, now)
+  return { subscription, due, place: subscription.order, updates, removals: removals ?? "none" }
+}
+
+/**
+ * Whose turn it is where something was deleted: the same, then that of deletions.
+ *
+ * @since 0.1.0
+ */
+export const selectWithRemovals = function* (
+  self: ServerStream,
+  found: Due.Found,
+  dues: ReadonlyArray<Due.Due>,
+  group: ResourceGroup,
+  now: number
+): Steps.Steps<Selection | undefined> {
+  const { options, round, subscriptions } = self
+  const { protocol } = options
+  // ★ What a client names it still has, until that is deleted: so what this refers to waits as long, but not for ever anew.
+  const named = subscriptions.reduce(
+    (soonest, each) => (isLate(each) ? Math.min(soonest, Due.nextRemovalAt(each, now)) : soonest),
+    never
+  )
+  const held = named - options.phaseDeadline
+  const removables: Array<ReadonlySet<string>> = []
+  for (const [index, each] of subscriptions.entries()) {
+    const changes = dues[index]?.changes ?? Subscriptions.noChanges
+    removables.push(yield* Due.removable(protocol, each, changes, group, now, isLate(each) ? never : held))
+  }
+  const last = subscriptions.findLastIndex((_, index) => (removables[index]?.size ?? 0) > 0)
+  const turn = select(self, dues, group, now)
+  if (turn !== undefined) {
+    const index = subscriptions.indexOf(turn.subscription)
+    const removals = removalsAt(self, dues, index, turn.subscription, turn.due, turn.updates, group, now)
+    if (removals !== undefined) return turn
+    // Those that are due take their turns backwards; the others belong to a correction.
+    const due =
+      last <= index
+        ? removables[index]
+        : yield* Due.removable(protocol, turn.subscription, turn.due.changes, group, Number.NEGATIVE_INFINITY, never)
+    return { ...turn, removals: due ?? "none" }
+  }
+  const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
+  if (subscription === undefined || due === undefined || removals === undefined || due.update) return undefined
+  // What has its turn, or changes to send in the next round, takes them along then.
+  if (round.turned.includes(subscription.typeUrl) || Due.isChanged(found, protocol, subscription, group))
+    return undefined
+  return { subscription, due, place: never, updates: true, removals }
+}
