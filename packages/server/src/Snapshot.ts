@@ -78,6 +78,12 @@ export interface ResourceOptions {
    * larger. Default: they are copied.
    */
   readonly keepBytes?: boolean | undefined
+  /**
+   * Whether the type may be one that this version does not know, one's own or a newer one: its resources are given as bytes with a
+   * name, and served as they are, with the rules of a type whose responses need not hold everything. Default: it may not, since it
+   * is a mistake in a type URL more often.
+   */
+  readonly isUnknownType?: boolean | undefined
 }
 
 /**
@@ -436,7 +442,7 @@ const encodeEntry = (entry: Slotted, held: ResourceGroup.ResourceGroup): Resourc
     return fail("WrongType", name, `it stands where ${expected.typeName} is wanted; move it to its own property`)
   }
   const schema = schemas.get(typeUrl)
-  if (schema === undefined) {
+  if (schema === undefined && (options.isUnknownType !== true || bytesOf(source) === undefined)) {
     const detail = `${typeUrl} is not a type of the Envoy v3 API; check the type URL`
     return fail("UnknownType", nameBeside(entry) ?? "", detail)
   }
@@ -478,22 +484,22 @@ const encodeEntry = (entry: Slotted, held: ResourceGroup.ResourceGroup): Resourc
 
 const encodeSource = (
   source: Source,
-  schema: DescMessage
+  schema: DescMessage | undefined
 ): Uint8Array | { readonly reason: SnapshotError["reason"]; readonly detail: string } => {
   const given = bytesOf(source)
   try {
     if (given !== undefined) {
-      MessageBytes.check(schema, given)
+      if (schema !== undefined) MessageBytes.check(schema, given)
       return given
     }
-    if ("$typeName" in source) return toBinary(schema, source)
+    if ("$typeName" in source && schema !== undefined) return toBinary(schema, source)
     return { reason: "Unencodable", detail: "it is neither a message nor bytes" }
   } catch (cause) {
     return given === undefined
       ? { reason: "Unencodable", detail: `it cannot be encoded: ${Reason.of(cause)}` }
       : {
           reason: "Undecodable",
-          detail: `${given.byteLength} bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`
+          detail: `${given.byteLength} bytes are not a message of type ${schema?.typeName ?? ""}: ${Reason.of(cause)}`
         }
   }
 }
