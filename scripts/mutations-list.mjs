@@ -4875,5 +4875,55 @@ export const mutations = [
     line: "let number = this.#byPlace[place] ?? -1",
     becomes: "let number = this.#called.length > 0 ? 0 : -1",
     by: "packages/routing/test/certain.test.ts"
+  },
+  {
+    fault: "the store: compare and set does not compare",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/testing/test/StoreConformance.test.ts",
+    line: "if (ifRevision !== undefined && ifRevision !== actual) {",
+    becomes: "if (actual < 0) {"
+  },
+  {
+    fault: "the store: a set that changes nothing has a new revision",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/testing/test/StoreConformance.test.ts",
+    line: "if (before !== undefined && before.over === over && HeldGroups.isSame(before.own, own)) {",
+    becomes: "if (before === undefined && HeldGroups.isSame(ResourceGroup.empty, own) && own === ResourceGroup.empty) {"
+  },
+  {
+    fault: "layers: a group may be over itself by way of others",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/testing/test/StoreConformance.test.ts",
+    line: "if (name === group) return new LayerCycle({ group, path })",
+    becomes:
+      "if (name === group && path.length === 1) return new LayerCycle({ group, path }); if (name === group) return undefined"
+  },
+  {
+    fault: "layers: those over those over a shared group are not told",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/testing/test/StoreConformance.test.ts",
+    line: "if (yield* see(next)) for (const each of next.above) rest.push(each)",
+    becomes: "yield* see(next)"
+  },
+  {
+    fault: "layers: a group over one that is not set is served without it",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/testing/test/StoreConformance.test.ts",
+    line: "const below = base === undefined ? ResourceGroup.empty : base.stored?.seen",
+    becomes: "const below = base?.stored?.seen ?? ResourceGroup.empty"
+  },
+  {
+    fault: "layers: what was made of an older state of the base stays",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/server/test/layers.test.ts",
+    line: "if (!isCurrent || (base !== undefined && base.stored?.seen !== below)) continue",
+    becomes: ""
+  },
+  {
+    fault: "layers: when the shared group is cleared, those over it are served on",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/testing/test/StoreConformance.test.ts",
+    line: "return show(node, undefined) && node.above.size > 0 ? seeAbove(node) : undefined",
+    becomes: "show(node, undefined); return undefined"
   }
 ]

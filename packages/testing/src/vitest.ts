@@ -1,6 +1,6 @@
 /**
  * Simulations as tests: `it.sim` runs one with many seeds, makes a failing one as small as it can, and shows what
- * happened. The only module of this package that needs vitest.
+ * happened. The promises of a store as tests: `describeStore`. The only module of this package that needs vitest.
  *
  * `XDS_SIM_SEED=<number>` runs one seed again, `XDS_SIM_SEED=random` begins anywhere, and `XDS_SIM_RUNS=<number>` runs
  * more or fewer.
@@ -9,8 +9,12 @@
  */
 import * as base from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
 import type { Plan } from "./simulation/Simulation.js"
 import type { RandomPlan } from "./simulation/SimulationCheck.js"
+import * as StoreConformance from "./store/StoreConformance.js"
+import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
+import type * as Scope from "effect/Scope"
 import * as SimulationCheck from "./simulation/SimulationCheck.js"
 
 /**
@@ -69,3 +73,33 @@ export const sim: Sim = (name, options, body) => {
  * @since 0.1.0
  */
 export const it: typeof base.it & { readonly sim: Sim } = Object.assign(base.it, { sim })
+
+/** A listener that throws is logged, and meant to be. */
+const silent = Logger.replace(Logger.defaultLogger, Logger.none)
+
+/**
+ * The promises of a store, each as a test. Each test makes two stores that hold nothing.
+ *
+ * @example
+ * import { SnapshotStore } from "@effect-xds/server"
+ * import { describeStore } from "@effect-xds/testing/vitest"
+ *
+ * describeStore("a store in memory", SnapshotStore.makeMemory())
+ *
+ * @since 0.1.0
+ */
+export const describeStore = <E>(
+  name: string,
+  make: Effect.Effect<SnapshotStore.Store, E, Scope.Scope>,
+  options: {
+    /** Real milliseconds for a test. Default: 60 000. */
+    readonly timeout?: number | undefined
+  } = {}
+): void => {
+  base.describe(name, () => {
+    for (const { promise, run } of StoreConformance.checks) {
+      const test = Effect.scoped(Effect.flatMap(Effect.all([make, make]), ([store, another]) => run(store, another)))
+      base.it.live(promise, () => Effect.provide(test, silent), options.timeout ?? 60_000)
+    }
+  })
+}

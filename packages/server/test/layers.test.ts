@@ -1,0 +1,115 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Steps from "@effect-xds/core/Steps"
+import * as Request from "@effect-xds/core/wire/Request"
+import { ResourceType } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { GroupSource, HeldGroups, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { Arbitraries, MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Either, Layer } from "effect"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+
+const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
+const shared = Array.from({ length: 10_000 }, (_, index) => cluster(`shared-${index}`))
+const groups = Array.from({ length: 1_000 }, (_, index) => `group-${index}`)
+
+setFlagsFromString("--expose-gc")
+const heap = (): number => {
+  runInNewContext("gc(); gc()")
+  return process.memoryUsage().heapUsed
+}
+
+describe("★ A group over another one is no copy of it", () => {
+  it.live(
+    "a thousand groups over one of 10 000 resources take less than 2 KB each beside what is their own, also after changes",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.makeMemory()
+        yield* store.set("shared", { clusters: shared })
+        // What a group of one resource takes by itself.
+        for (const group of groups) yield* store.set(`own-${group}`, { clusters: [cluster(group)] })
+        const before = heap()
+        for (const group of groups) yield* store.set(`alone-${group}`, { clusters: [cluster(group)] })
+        const alone = heap() - before
+        const start = heap()
+        for (const group of groups) yield* store.set(group, { clusters: [cluster(group)], over: "shared" })
+        const layered = heap() - start
+        for (let count = 0; count < 20; count++) {
+          yield* store.update("shared", { upsert: { clusters: [cluster(`shared-${count * 37}`, "new")] } })
+        }
+        const changed = heap() - start
+        const each = [alone, layered, changed].map((bytes) => Math.round(bytes / groups.length))
+        console.log(`bytes a group: alone ${each[0]}, over 10 000: ${each[1]}, after 20 changes below: ${each[2]}`)
+        expect(ResourceGroup.all(store.unsafeGet("group-7") ?? ResourceGroup.empty)).toHaveLength(10_001)
+        expect((layered - alone) / groups.length).toBeLessThan(4_096)
+        expect((changed - alone) / groups.length).toBeLessThan(8_192)
+      }),
+    120_000
+  )
+})
+
+describe("★ What is seen of a group is of the last state of both", () => {
+  it.effect("a change of what is below it comes while its own is being applied, and is done before", () =>
+    Effect.gen(function* () {
+      const held = yield* HeldGroups.make
+      const resources = (...names: ReadonlyArray<string>) =>
+        names.map((name) => Arbitraries.toResource({ typeUrl: ResourceType.Cluster.typeUrl, name, content: 0 }))
+      const made = (group: ResourceGroup.ResourceGroup, ...names: ReadonlyArray<string>) =>
+        Either.getOrThrow(ResourceGroup.update(group, { upsert: resources(...names) }))
+      const sizeOf = () => ResourceGroup.all(held.unsafeGet("edge") ?? ResourceGroup.empty).length
+      const shared = made(ResourceGroup.empty, "a")
+      held.put({ group: "shared", own: shared, over: undefined, revision: 1 })
+      Steps.toEnd(held.put({ group: "edge", own: ResourceGroup.empty, over: "shared", revision: 2 }) ?? Steps.of({}))
+      const names = Array.from({ length: 500 }, (_, index) => `own-${index}`)
+      const own = made(ResourceGroup.empty, ...names)
+      const slow = held.put({ group: "edge", own, over: "shared", revision: 3 })
+      slow?.next()
+      expect(sizeOf()).toBe(1)
+      Steps.toEnd(held.put({ group: "shared", own: made(shared, "b"), over: undefined, revision: 4 }) ?? Steps.of({}))
+      expect(sizeOf()).toBe(502)
+      Steps.toEnd(slow ?? Steps.of({}))
+      expect(sizeOf()).toBe(502)
+    })
+  )
+})
+
+describe("Clients of a group over another one", () => {
+  const ask = (group: string) =>
+    Request.incremental({
+      typeUrl: ResourceType.Cluster.typeUrl,
+      node: toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster: group })),
+      resourceNamesSubscribe: ["*"]
+    })
+
+  it.effect("are sent what changed in either, and what comes back when their own goes; without it they wait", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const client = yield* MemoryClient.open()
+      client.send(ask("edge"))
+      yield* store.set("edge", { clusters: [cluster("a", "own")], over: "shared" })
+      expect(client.unread()).toBe(0)
+      yield* store.set("shared", { clusters: [cluster("a", "shared"), cluster("b")] })
+      expect((yield* client.receive).names.toSorted()).toEqual(["a", "b"])
+      yield* store.update("shared", { upsert: { clusters: [cluster("c")] }, remove: { clusters: ["b"] } })
+      const second = yield* client.receive
+      expect([second.names, second.removed]).toEqual([["c"], ["b"]])
+      // Not seen: it has its own.
+      yield* store.update("shared", { upsert: { clusters: [cluster("a", "shared, new")] } })
+      yield* store.update("edge", { remove: { clusters: ["a"] } })
+      const third = yield* client.receive
+      expect([third.names, third.removed]).toEqual([["a"], []])
+      expect(third.version).toBe(
+        (yield* GroupSource.GroupSource).unsafeGet("shared")?.sets.get(ResourceType.Cluster.typeUrl)?.version
+      )
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer))
+        )
+      )
+    )
+  )
+})
