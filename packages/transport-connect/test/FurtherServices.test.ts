@@ -21,6 +21,7 @@ import * as Net from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
+import { mount } from "../src/server/Mounting.js"
 import { authority, server as tls } from "./Certificates.js"
 import * as GrpcClient from "./GrpcClient.js"
 import * as Http2Client from "./Http2Client.js"
@@ -301,6 +302,21 @@ const listen = <S extends Net.Server>(server: S) =>
   )
 
 describe("an HTTP server of one's own", { timeout: 60_000 }, () => {
+  it("has its events back when it is left, also where others stand before them by then", () => {
+    const server = Http.createServer()
+    const taken: Array<string> = []
+    const take = (): boolean => taken.push("taken") > 0
+    const unmount = mount(server, { onStream: take, onRequest: take })
+    server.on("stream", () => taken.push("own"))
+    const emit = server.emit.bind(server)
+    server.emit = (event: string, ...args: ReadonlyArray<unknown>) => emit(event, ...args)
+    const stream = { respond: () => undefined, session: undefined }
+    server.emit("stream", stream, {})
+    unmount()
+    server.emit("stream", stream, {})
+    expect(taken).toEqual(["taken", "own"])
+  })
+
   it.scopedLive("★ of node:http2 keeps its handlers for what is not xDS, also those that come later", () =>
     Effect.gen(function* () {
       const own: Array<string> = []
