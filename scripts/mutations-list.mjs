@@ -3246,8 +3246,22 @@ const checks = [
   }
 ]
 
-/** What the streams of a group are given, and when. */
+/** What the streams of a group are given, and when; how they are served. */
 const fanOut = [
+  {
+    fault: "server: whatever a function says of a group is taken for what it should be",
+    file: "packages/server/src/internal/Settings.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "if (is(value)) return value",
+    becomes: "if (is(value) || value !== null) return value"
+  },
+  {
+    fault: "server: a promise of wildcards is taken for wildcards",
+    file: "packages/server/src/internal/Settings.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: '!("then" in value) && ',
+    becomes: ""
+  },
   {
     fault: "a stream is brought past a change that concerns it",
     file: "server/GroupStream.ts",

@@ -138,6 +138,38 @@ describe("★ A function of the application that is wrong is the end of the stre
     })
   )
 
+  for (const [option, wanted] of [
+    ["ttl", 'not "declared", "always" or "never"'],
+    ["wildcard", "not an object of type URLs and booleans"],
+    ["makeBeforeBreak", "not a boolean"]
+  ] as const) {
+    const good = { ttl: "never", wildcard: {}, makeBeforeBreak: true }[option]
+    for (const [title, hook, words] of [
+      ["undefined", () => undefined, `it gave undefined, ${wanted}`],
+      ["a number", () => 7, `it gave number, ${wanted}`],
+      ["a text", () => "sometimes", `it gave "sometimes", ${wanted}`],
+      ["a promise", () => Promise.resolve(good), `it gave object, ${wanted}`],
+      [
+        "nothing: it throws",
+        () => {
+          throw new Error("no config")
+        },
+        "no config"
+      ]
+    ] as const) {
+      it.effect(`${option} gives ${title}`, () =>
+        Effect.gen(function* () {
+          const lines = yield* beside(
+            { [option]: (group: string): unknown => (group === "bad" ? hook() : good) },
+            badEndsWith("INTERNAL")
+          )
+          const told = lines.filter((line) => line.includes(`the ${option} function failed`) && line.includes(words))
+          expect(told).toHaveLength(1)
+        })
+      )
+    }
+  }
+
   for (const [title, revocation, words] of [
     [
       "throws",

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import type { Group } from "./GroupStream.js"
 import { GroupStream } from "./GroupStream.js"
 import type { Slices } from "./InterestIndex.js"
 import { InterestIndex } from "./InterestIndex.js"
@@ -39,7 +40,7 @@ export type StreamOptions = Pick<Options, "protocol" | "typeUrl"> & Partial<Opti
  *
  * @since 0.1.0
  */
-export class FanOut<A> {
+export class FanOut<A> implements Group<A> {
   private readonly streams = new Set<GroupStream<A>>()
   private readonly interests: InterestIndex<GroupStream<A>>
   private current: ResourceGroup | undefined

@@ -22,9 +22,8 @@
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
-import type { FanOut } from "./FanOut.js"
 import type { Slices } from "./InterestIndex.js"
-import type { Input, Output, ServerStream, Step } from "./ServerStream.js"
+import type { Input, Interest, Output, ServerStream, Step } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
 
 /**
@@ -33,6 +32,18 @@ import * as ServerStreams from "./ServerStream.js"
  * @since 0.1.0
  */
 export type Some = (work: Steps.Steps<Step>) => Step | undefined
+
+/**
+ * What a stream needs of the fan-out of its group.
+ *
+ * @since 0.1.0
+ */
+export interface Group<A> {
+  /** What the group holds now; `undefined`: it is not set. */
+  readonly group: ResourceGroup | undefined
+  /** Notes what a stream subscribes to now; of many names in the slices that are given back. */
+  index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined
+}
 
 type Queued = Extract<Input, { readonly _tag: "Request" | "Writable" }>
 
@@ -46,11 +57,11 @@ const oneInput: ReadonlyArray<Queued> = [writable]
 const noOutputs: ReadonlyArray<Output> = []
 
 /**
- * A stream of a group. It is mutable, and made by {@link FanOut.join}.
+ * A stream of a group. It is mutable, and made by `FanOut.join`.
  *
  * @since 0.1.0
  */
-export class GroupStream<out A> {
+export class GroupStream<A> {
   /** The state of its reducer. */
   state: ServerStream
   /** Requests and credit, oldest first. */
@@ -68,7 +79,7 @@ export class GroupStream<out A> {
   private unfinished: Steps.Steps<Step> | undefined
 
   constructor(
-    private readonly fanOut: FanOut<A>,
+    private readonly fanOut: Group<A>,
     state: ServerStream,
     /** What the stream belongs to: a connection of a server. */
     readonly owner: A

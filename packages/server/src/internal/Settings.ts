@@ -9,7 +9,7 @@ import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Duration from "effect/Duration"
 import type { Origin } from "../ConnectedClient.js"
-import type { Options, Wildcards } from "../XdsServer.js"
+import type { Options, Wildcards } from "../ServerOptions.js"
 
 export interface Settings {
   readonly group: (node: Node, origin: Origin) => string
@@ -75,7 +75,7 @@ const isMode = (value: unknown): value is Heartbeat.Mode =>
 const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 
 const isWildcards = (value: unknown): value is Wildcards =>
-  typeof value === "object" && value !== null && Object.values(value).every(isBoolean)
+  typeof value === "object" && value !== null && !("then" in value) && Object.values(value).every(isBoolean)
 
 const wildcardByDefault: Wildcards = Object.fromEntries(
   ResourceType.all.map((type) => [type.typeUrl, type.wildcardByDefault])

@@ -1,0 +1,113 @@
+/**
+ * What a server is told to do, and what bounds it.
+ *
+ * @since 0.1.0
+ */
+import type { Heartbeat } from "@effect-xds/core"
+import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
+import type * as Status from "@effect-xds/transport/Status"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
+import type { Origin } from "./ConnectedClient.js"
+
+/**
+ * Type URL → whether a first request without names, or `*`, subscribes to everything of the type.
+ *
+ * @since 0.1.0
+ */
+export type Wildcards = Readonly<Record<string, boolean>>
+
+/**
+ * What a server does and what it bounds.
+ *
+ * @since 0.1.0
+ */
+export interface Options<out R = never> {
+  /**
+   * Which group a node belongs to: the name under which its resources are in the store. Called once for a stream. If it
+   * throws, that stream ends with INTERNAL and the error is logged.
+   */
+  readonly group: (node: Node, origin: Origin) => string
+  /**
+   * Decides over a stream before it is served, with the group that `group` gave. Succeeds with the group to serve: the
+   * same or another one. Fails with the status to end the stream with. Default: everyone is served.
+   */
+  readonly authorize?:
+    ((node: Node, origin: Origin, group: string) => Effect.Effect<string, Status.Status, R>) | undefined
+  /**
+   * What was allowed and is not any more. Each function is asked of every open stream when it comes, and of every stream that
+   * is authorized later: a status that it gives ends the stream. It is to say in no time what it says. Default: nothing.
+   */
+  readonly revocations?: Stream.Stream<Revocation, never, R> | undefined
+  /** How long `authorize` may take; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
+  readonly authorizeTimeout?: Duration.DurationInput | undefined
+  /**
+   * To whom TTLs are given. `declared`: to clients that declare `xds.config.supports-resource-ttl`, and in state of the
+   * world also `xds.config.supports-resource-in-sotw`; Envoy declares neither but honours TTLs, so for Envoy say
+   * `always`. Default: `declared`.
+   */
+  readonly ttl?: Heartbeat.Mode | ((group: string) => Heartbeat.Mode) | undefined
+  /**
+   * State of the world: renew TTLs without repeating the resource, as the specification has it. Envoy's default client
+   * does not understand that, and loses listeners and clusters by it. Default: false.
+   */
+  readonly bodylessHeartbeats?: boolean | undefined
+  /** Default: every type has a wildcard but VHDS. Types that are not named keep the default. */
+  readonly wildcard?: Wildcards | ((group: string) => Wildcards) | undefined
+  /**
+   * On aggregated streams: listeners and routes wait until the clusters they need are ACKed, and deletions until all of
+   * that is. Default: true.
+   */
+  readonly makeBeforeBreak?: boolean | ((group: string) => boolean) | undefined
+  /** How long to wait for those ACKs. Default: 5 seconds. */
+  readonly phaseDeadline?: Duration.DurationInput | undefined
+  /** Names a client may subscribe to, for each type. Default: 100 000. */
+  readonly maxNames?: number | undefined
+  /** Characters of such a name. Default: 65 536: that of a virtual host holds what an HTTP client says is its host. */
+  readonly maxNameLength?: number | undefined
+  /** Types a client may subscribe to on one stream. Default: 64. */
+  readonly maxTypes?: number | undefined
+  /**
+   * Fields of a client's node, at all levels: it is decoded as a whole, and others wait for it. More end the stream with
+   * RESOURCE_EXHAUSTED. Default: 16 384; an Envoy's has 6 000.
+   */
+  readonly maxNodeFields?: number | undefined
+  /**
+   * Bytes that clients make the server hold while `authorize` decides over them, of all together: their nodes and first
+   * requests. Newcomers for whom there is no room are told to try again (UNAVAILABLE). Default: 268 435 456, some hundred
+   * Envoys at a time.
+   */
+  readonly maxClientBytes?: number | undefined
+  /** Open streams. Default: 100 000. */
+  readonly maxStreams?: number | undefined
+  /** Open streams of one group. Default: 100 000. */
+  readonly maxStreamsPerGroup?: number | undefined
+  /** Requests of one stream that are kept while `authorize` runs. Default: 100. */
+  readonly maxEarlyRequests?: number | undefined
+  /**
+   * Bytes of a response. What is larger goes out in parts where that may be: incremental, and types by name in state of the
+   * world. A larger one that must be whole, or has one resource that is larger, is sent all the same, and told of in the log, in
+   * `status`, by an event and a metric: clients of gRPC end the stream on a message that is larger than they take. Default:
+   * 4 000 000, a little less than what gRPC takes by default.
+   */
+  readonly maxResponseBytes?: number | undefined
+  /** What responses name as `control_plane.identifier`. Default: nothing. */
+  readonly controlPlane?: string | undefined
+  /** How long a client may keep a stream open without a request. Default: 30 seconds. */
+  readonly firstRequestTimeout?: Duration.DurationInput | undefined
+  /**
+   * How long a unary request (Fetch…) waits for a group that is not set; then it is answered with UNAVAILABLE.
+   * Default: 5 seconds.
+   */
+  readonly fetchTimeout?: Duration.DurationInput | undefined
+  /** Events that are kept for one slow subscriber of `events`. Default: 1 024. */
+  readonly eventCapacity?: number | undefined
+}
+
+/**
+ * Why a client may not read a group any more; `undefined`: it may.
+ *
+ * @since 0.1.0
+ */
+export type Revocation = (origin: Origin, group: string) => Status.Status | undefined
