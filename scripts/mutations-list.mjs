@@ -361,9 +361,9 @@ const server = [
   },
   {
     fault: "what a client holds that comes back is looked at all at once",
-    file: "resource/InitialVersions.ts",
-    line: "effort += isKnown && held !== undefined ? 1 : knownPerNew",
-    becomes: "effort += 0",
+    file: "server/ReturningClient.ts",
+    line: "    if (++looked % Steps.atOnce === 0) yield\n    const isAsked",
+    becomes: "    const isAsked",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
@@ -562,21 +562,24 @@ const server = [
   },
   {
     fault: "a version that was replaced is taken for the present one",
-    file: "resource/InitialVersions.ts",
-    line: "return this.resources[place]?.version === version ? place : otherwise",
-    becomes: "return place; void version"
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    line: "place !== undefined && this.resources[place]?.version === version ? place : otherwise",
+    becomes: "place !== undefined && version !== undefined ? place : otherwise",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
     fault: "what a client holds is lost where its request is cut",
-    file: "resource/InitialVersions.ts",
-    line: "this.size = length - done",
-    becomes: "this.size = 0"
+    file: "packages/transport-connect/src/server/HeldVersionsReader.ts",
+    line: "this.#begunBytes = next === 0 ? length : 0",
+    becomes: "this.#begunBytes = 0",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
     fault: "a client is told what another one was told that holds something else",
-    file: "resource/InitialVersions.ts",
-    line: "if (this.last?.numbers.equals(numbers) !== true)",
-    becomes: "if (this.last === undefined)"
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    line: "return this.#last?.numbers.equals(numbers) === true ? this.#last.comparison : undefined",
+    becomes: "return this.#last?.comparison; void numbers",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
     fault: "an alias moves, and the resource before stays with the client",
@@ -3470,30 +3473,30 @@ export const mutations = [
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
-    fault: "what a client holds in a map is looked at all at once",
-    file: "resource/InitialVersions.ts",
-    line: "    effort += knownPerNew\n    if",
-    becomes: "    if",
+    fault: "what is gone is told a second time to a client that comes back",
+    file: "resource/HeldVersions.ts",
+    line: "return { ...all, others: new Map(yield* Steps.filter(all.others, isLeft)) }",
+    becomes: "return all",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "what a client holds and did not ask for stays, where it holds a part of what it asked for",
-    file: "resource/InitialVersions.ts",
+    file: "server/ReturningClient.ts",
     line: "!wild && asked < HashMap.size(names)",
     becomes: "false",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
-    fault: "a name that a client holds in two versions is taken away twice",
-    file: "resource/InitialVersions.ts",
-    line: "if (seen.has(name)) return false\n",
-    becomes: "",
-    by: "packages/core/test/LargeRequest.test.ts"
+    fault: "what one client holds alone hides what it holds as others do",
+    file: "resource/HeldVersions.ts",
+    line: "own.get(resource.name) === resource.version || one.isHeld(resource)",
+    becomes: "own.get(resource.name) === resource.version",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
     fault: "hosts that were told not to exist are taken away",
-    file: "resource/InitialVersions.ts",
-    line: 'if (isHost && version === "") return false\n',
+    file: "server/ReturningClient.ts",
+    line: 'if (isHost && version === "") continue\n',
     becomes: "",
     by: "packages/core/test/LargeRequest.test.ts"
   },
@@ -3692,8 +3695,8 @@ export const mutations = [
     fault: "a gRPC request may have any size",
     file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test",
-    line: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, sieve)",
-    becomes: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes * 1_000, this.#onMessage, sieve)"
+    line: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, readHeld)",
+    becomes: "new LengthPrefixedMessage.Reader(shared.maxRequestBytes * 1_000, this.#onMessage, readHeld)"
   },
   {
     fault: "a gRPC request may inflate to any size",
@@ -3896,18 +3899,39 @@ export const mutations = [
     becomes: "throw cause; const message = `a listener of the SnapshotStore failed"
   },
   {
-    fault: "the last of the names and versions that clients hold lies at the end of the memory",
-    file: "resource/VersionDictionary.ts",
-    by: "packages/core/test/VersionDictionary.test.ts",
-    line: "const slackBytes = 128",
-    becomes: "const slackBytes = 0"
+    fault: "what a client holds is known by its hash alone",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "if (slots[slot] === hash && this.#isAt(found - 1, view, start, end)) return found - 1",
+    becomes: "if (slots[slot] === hash) return found - 1",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
     fault: "a table of names and versions that grows loses what lies in the way of another",
-    file: "resource/VersionDictionary.ts",
-    by: "packages/core/test/VersionDictionary.test.ts",
-    line: "while (to[slot + 1] !== 0) slot = (slot + 2) & mask",
-    becomes: ""
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "while (slots[slot + 1] !== 0) slot = (slot + 2) & mask",
+    becomes: "",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "the last bytes of a name and version are not compared",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "let different = stored.getInt32(first + last, true) ^ view.getInt32(end - 4, true)",
+    becomes: "let different = 0",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "names and versions that were made to have one hash are all looked at for each other",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "const mostProbes = 64",
+    becomes: "const mostProbes = Number.POSITIVE_INFINITY",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "the index of short names and versions grows beyond the bound",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "leastBytes * this.#size >= this.maxBytes",
+    becomes: "false",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
     fault: "a body that others began to write is begun again",
@@ -4361,6 +4385,20 @@ export const mutations = [
     by: "packages/core/test/near.test.ts",
     line: "  return self.computed.known(since)?.difference.value !== undefined\n",
     becomes: "  return first === undefined || self.computed.known(since)?.difference.value !== undefined\n"
+  },
+  {
+    fault: "two that are one object in the state of a stream are restored as two",
+    file: "server/StreamRecord.ts",
+    by: "packages/core/test/StreamRecord.test.ts",
+    line: "    places.set(value, place)\n",
+    becomes: ""
+  },
+  {
+    fault: "what JSON has no number for is restored as nothing",
+    file: "server/StreamRecord.ts",
+    by: "packages/core/test/StreamRecord.test.ts",
+    line: 'return of === "undefined" ? undefined : Number(of)',
+    becomes: "return undefined"
   },
   {
     fault: "two histories with as many changes are thought to be one",

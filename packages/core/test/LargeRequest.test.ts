@@ -1,12 +1,12 @@
-import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
 import * as Request from "@effect-xds/core/wire/Request"
 import type * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
+import * as HeldVersions from "@effect-xds/core/resource/HeldVersions"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
-import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
 import * as Wire from "@effect-xds/core/wire/Wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { sharedVersions } from "@effect-xds/testing/reference/SharedVersions"
 import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
@@ -587,29 +587,15 @@ describe("what a client holds that comes back", () => {
     ])
   }
 
-  /** The same as numbers of a dictionary: what a transport of gRPC gives. */
-  const interned = (
-    dictionary: VersionDictionary,
-    held: Iterable<readonly [string, string]>
-  ): ReadonlyMap<string, string> => {
-    const fields = Array.from(held, ([name, version]) =>
-      Wire.fieldOf(5, Buffer.concat([Wire.fieldOf(1, Wire.utf8(name)), Wire.fieldOf(2, Wire.utf8(version))]))
-    )
-    return InitialVersions.sift(dictionary, Buffer.concat(fields)).sieve.versions(undefined) ?? new Map()
-  }
-
   for (const type of [typeUrl, ResourceType.Listener.typeUrl]) {
-    for (const form of ["map", "dictionary"]) {
+    for (const form of ["map", "shared"]) {
       it(`of ${ResourceType.shortNameOf(type)}, as ${form}: what is gone goes 4 000 at a time`, () => {
         const held = Either.getOrThrow(
           ResourceGroup.update(ResourceGroup.empty, {
             upsert: namesFrom(0, 5_000).map((name) => toResource({ typeUrl: type, name, content: 1 }))
           })
         )
-        const dictionary = VersionDictionary.make(1 << 22)
-        const initialVersions = heldOf(held)
-        const initial =
-          form === "map" || dictionary === undefined ? initialVersions : interned(dictionary, initialVersions)
+        const initial = form === "map" ? heldOf(held) : sharedVersions(Array.from(heldOf(held)))
         const driver = new Driver({ protocol: "Incremental", typeUrl: undefined })
         driver.step({ _tag: "Changed", group: held })
         driver.request(Request.incremental({ typeUrl: type, initialResourceVersions: initial }))
@@ -647,7 +633,7 @@ describe("what a client holds that comes back", () => {
         const held = Either.getOrThrow(ResourceGroup.update(ResourceGroup.empty, { upsert }))
         const byOther = namesFrom(0, 100).map((_, at): readonly [string, string] => [host(`other-${at}`), "old"])
         const nothing = type === typeUrl ? [] : holding(namesFrom(40_000, 1_000).map(host), "")
-        // Too long for the dictionary.
+        // Too long for a transport that shares.
         const long = holding(
           namesFrom(0, 600).map((name) => host(`${name}${"-long".repeat(30)}`)),
           "gone"
@@ -668,15 +654,17 @@ describe("what a client holds that comes back", () => {
           entry[0] === host("assignment-9000") ? [entry, [entry[0], "other"] as const] : [entry]
         )
         const told = (namesPerStep: number) => {
-          const dictionary = VersionDictionary.make(1 << 22)
           const driver = new Driver({ protocol: "Incremental", typeUrl: undefined, namesPerStep })
+          const isLong = ([name]: readonly [string, string]) => name.includes("-long")
+          const shared = sharedVersions(twice.filter((entry) => !isLong(entry)))
+          const own = new Map(twice.filter(isLong))
           driver.step({ _tag: "Changed", group: held })
           driver.request(
             Request.incremental({
               typeUrl: type,
               resourceNamesSubscribe: subscribe.map((name) => (name === "*" ? name : host(name))),
               resourceNamesUnsubscribe: give.map(host),
-              initialResourceVersions: dictionary === undefined ? quoted : interned(dictionary, twice)
+              initialResourceVersions: HeldVersions.joined(shared, own)
             })
           )
           for (const { response } of driver.sent) {

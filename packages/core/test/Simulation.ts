@@ -3,7 +3,9 @@ import * as Request from "@effect-xds/core/wire/Request"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { FanOut } from "@effect-xds/core/server/FanOut"
+import * as Response from "@effect-xds/core/wire/Response"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
+import * as StreamRecord from "@effect-xds/core/server/StreamRecord"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Arbitraries } from "@effect-xds/testing"
 import { aliasOf, toResource, withMovedAliases } from "@effect-xds/testing/simulation/Arbitraries"
@@ -55,6 +57,10 @@ export const run = (
     readonly except?: ReadonlyArray<Invariants.Invariant>
     /** Aliases move from one resource to another; a client takes what is on its way before it asks for another. */
     readonly moving?: boolean
+    /** Whether a stream that is restored from its record, again and again, does the same beside this one. */
+    readonly restored?: boolean
+    /** Is given the record of the stream after each step. */
+    readonly onRecord?: (record: string) => void
     /** Default: `names`. */
     readonly keys?: ReferenceClient.ReferenceClient["keys"]
   }
@@ -70,10 +76,25 @@ export const run = (
   let answered = new Set<string>()
   let isCreditGiven = true
   let changes = 0
+  let twin: ServerStream.ServerStream | undefined
+  let stepsOfAll = 0
 
   const step = (input: ServerStream.Input): void => {
-    const outputs = stream.apply(takeStep(stream.state, input, now))
+    const before = stream.state
+    const [next, stepped] = takeStep(before, input, now)
+    if (how.restored === true) {
+      // It goes on for some steps, then it is restored again.
+      if (twin === undefined || stepsOfAll % 3 === 0) twin = restored(before)
+      const [twinNext, twinOutputs] = ServerStream.step(twin, input, now)
+      const [expected, got] = [seen(next, stepped), seen(twinNext, twinOutputs)]
+      if (expected !== got)
+        problems.push(`step ${steps.length}: ${show(input)}: ${got} after it was restored, not ${expected}`)
+      twin = twinNext
+    }
+    stepsOfAll++
+    const outputs = stream.apply([next, stepped])
     const server = stream.state
+    how.onRecord?.(JSON.stringify(StreamRecord.toJSON(server)))
     steps.push({ now, input, outputs, status: ServerStream.status(server), deadline: ServerStream.deadline(server) })
     const sends = outputs.filter((output) => output._tag === "Send")
     const violation = outputs.find((output) => output._tag === "Violation")
@@ -262,6 +283,7 @@ export const run = (
         answered = new Set()
         fanOut = new FanOut(fanOut.group, 0)
         stream = fanOut.join(options, undefined)
+        twin = undefined
         model = ReferenceModel.make(options.protocol, stream.state.options.wildcardOff)
         turn()
         if (isCreditGiven) grant()
@@ -300,6 +322,30 @@ export const run = (
   if (!isMisled) problems.push(...Invariants.unsettled(client, rest, stream.state.options.wildcardOff))
   return { client, group: rest, problems }
 }
+
+/** The stream as it comes out of its record. */
+const restored = (stream: ServerStream.ServerStream): ServerStream.ServerStream => {
+  const text = JSON.stringify(StreamRecord.toJSON(stream))
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-assignment -- it is the JSON of one
+  const parsed: StreamRecord.StreamRecord = JSON.parse(text)
+  const made = Either.getOrThrow(StreamRecord.fromJSON(parsed))
+  if (JSON.stringify(StreamRecord.toJSON(made)) !== text) throw new Error("a restored stream has another record")
+  return made
+}
+
+/** What can be seen of a step, the bytes of responses included. */
+const seen = (stream: ServerStream.ServerStream, outputs: ReadonlyArray<ServerStream.Output>): string =>
+  JSON.stringify([
+    String(ServerStream.deadline(stream)),
+    ServerStream.isWorking(stream),
+    ServerStream.isAnsweringInParts(stream),
+    ServerStream.status(stream),
+    outputs.map((output) =>
+      output._tag === "Send"
+        ? [output.nonce, Buffer.from(Response.encode(output.response, output.nonce)).toString("base64")]
+        : output
+    )
+  ])
 
 const show = (input: ServerStream.Input): string => {
   if (input._tag !== "Request") return input._tag

@@ -1,18 +1,13 @@
-import type { MessageInitShape } from "@bufbuild/protobuf"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
 import * as Digest from "@effect-xds/core/resource/Digest"
 import * as EdsCluster from "@effect-xds/core/resource/EdsCluster"
-import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
 import * as Request from "@effect-xds/core/wire/Request"
-import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Response from "@effect-xds/core/wire/Response"
 import { Slab } from "@effect-xds/core/wire/Wire"
-import * as Steps from "@effect-xds/core/Steps"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
-import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   DeltaDiscoveryRequestSchema,
@@ -605,118 +600,13 @@ describe("Request", () => {
       }
       const decoded = Either.getOrThrow(Request.decode("Incremental", toBinary(DeltaDiscoveryRequestSchema, message)))
       assert(decoded._tag === "Incremental")
-      const sorted = (versions: ReadonlyMap<string, string>) =>
+      const sorted = (versions: Iterable<readonly [string, string]>) =>
         Array.from(versions).sort(([a], [b]) => (a < b ? -1 : 1))
       assert.deepStrictEqual(
         { ...decoded, node: undefined, initialResourceVersions: sorted(decoded.initialResourceVersions) },
         { ...request, node: undefined, initialResourceVersions: sorted(request.initialResourceVersions) }
       )
     }))
-
-  it("what a client holds is compared as numbers as it would be as text, with labels and with fingerprints", () => {
-    // Most clients find what they hold in the dictionary, and some are turned away.
-    let dictionary = VersionDictionary.make(2_000)
-    const name = fc.oneof(
-      fc.constantFrom("a", "b", "abc", "xbc", "same"),
-      fc.constantFrom("x".repeat(120), "x".repeat(127), "x".repeat(128), "y".repeat(300), "ä")
-    )
-    const version = fc.option(fc.constantFrom("1", "2", "22", "same", "v".repeat(130)), { nil: undefined, freq: 1 })
-    const held = fc.array(fc.tuple(name, fc.oneof(version, fc.constant("fingerprint"), fc.constant("of another"))), {
-      maxLength: 8
-    })
-    const all = fc.uniqueArray(fc.record({ name, version, value: fc.uint8Array({ maxLength: 2 }) }), {
-      maxLength: 8,
-      selector: (each) => each.name
-    })
-    check(fc.tuple(all, held), 3_000, ([all, held]) => {
-      const resources = all.map(({ version, ...each }) =>
-        Either.getOrThrow(
-          Resource.make({ typeUrl: Cluster.typeUrl, ...each, ...(version === undefined ? {} : { version }) })
-        )
-      )
-      const set = Either.getOrThrow(ResourceSet.replace(ResourceSet.empty(Cluster.typeUrl), resources))
-      const versions = new Map(
-        held.map(([name, version]) => [
-          name,
-          version === "fingerprint"
-            ? (ResourceSet.get(set, name)?.fingerprint ?? "gone")
-            : version === "of another"
-              ? (resources[0]?.fingerprint ?? "none")
-              : (version ?? "")
-        ])
-      )
-      const message = create(DeltaDiscoveryRequestSchema, { initialResourceVersions: Object.fromEntries(versions) })
-      if (dictionary?.isFull !== false) dictionary = VersionDictionary.make(2_000)
-      assert(dictionary !== undefined)
-      const { rest, sieve } = InitialVersions.sift(dictionary, toBinary(DeltaDiscoveryRequestSchema, message))
-      const decoded = Either.getOrThrow(Request.decode("Incremental", rest, sieve))
-      assert(decoded._tag === "Incremental")
-      assert.deepStrictEqual(new Map(decoded.initialResourceVersions), versions)
-      const asNumbers = Steps.toEnd(InitialVersions.compare(decoded.initialResourceVersions, set))
-      const asText = Steps.toEnd(InitialVersions.compare(versions, set))
-      const names = (found: ReadonlyArray<Resource.Resource>) => found.map(({ name }) => name)
-      assert.deepStrictEqual(names(Steps.toEnd(asNumbers.unheld())), names(Steps.toEnd(asText.unheld())))
-      assert.deepStrictEqual(resources.map(asNumbers.isHeld), resources.map(asText.isHeld))
-      for (const [name, version] of versions) {
-        const isHeld = ResourceSet.get(set, name)?.version === version
-        if (!isHeld) assert.strictEqual(asNumbers.others.get(name), version)
-      }
-    })
-  })
-
-  it("of incremental, in pieces: what it says that the client holds is taken out as they come, and it is the same", () => {
-    const dictionary = VersionDictionary.make(1_000_000)
-    assert(dictionary !== undefined)
-    const encoded = (request: MessageInitShape<typeof DeltaDiscoveryRequestSchema>) =>
-      toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, request))
-    const field = fc.oneof(
-      fc
-        .tuple(fc.string({ maxLength: 3 }), fc.string({ maxLength: 3 }))
-        .map(([name, version]) => encoded({ initialResourceVersions: { [name]: version } })),
-      fc
-        .constantFrom(20, 100, 130, 700)
-        .map((length) => encoded({ initialResourceVersions: { ["n".repeat(length)]: "1234567890123456" } })),
-      fc
-        .constantFrom(0, 1, 127, 128, 700)
-        .map((length) => encoded({ node: { id: "i".repeat(length) }, resourceNamesSubscribe: ["s".repeat(length)] })),
-      // A number, eight bytes, four bytes, a group, and what may be anything.
-      fc.constantFrom(
-        [0x40, 0x81, 0x01],
-        [0x41, 1, 2, 3, 4, 5, 6, 7, 8],
-        [0x45, 1, 2, 3, 4],
-        [0x43, 0x44],
-        [0x2a, 0x80]
-      ),
-      fc.uint8Array({ minLength: 1, maxLength: 12 })
-    )
-    check(
-      fc.tuple(fc.array(field, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 4 })),
-      3_000,
-      ([fields, cuts]) => {
-        const bytes = Uint8Array.from(fields.flatMap((each) => Array.from(each)))
-        const rest: Array<number> = []
-        const sieve = new InitialVersions.Sieve(dictionary, (bytes, start, end) =>
-          rest.push(...bytes.subarray(start, end))
-        )
-        const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
-        let at = 0
-        for (const place of places) {
-          // A chunk is cut from a larger buffer, and what is before it is not its business.
-          if (place > at) sieve.push(bytes.subarray(Math.max(0, at - 1)), Math.min(1, at), place - Math.max(0, at - 1))
-          at = place
-        }
-        sieve.end()
-        const inPieces = Request.decode("Incremental", Uint8Array.from(rest), sieve)
-        const whole = Request.decode("Incremental", bytes)
-        const plain = Either.map((request: Request.Request) => {
-          assert(request._tag === "Incremental")
-          return { ...request, initialResourceVersions: Object.fromEntries(request.initialResourceVersions) }
-        })
-        if (Either.isLeft(inPieces) && Either.isLeft(whole)) assert.strictEqual(inPieces.left.size, whole.left.size)
-        else assert.deepStrictEqual(plain(inPieces), plain(whole))
-      }
-    )
-  })
 
   it("decoding is total: any bytes, and any message cut short, give a request or a reason", () =>
     check(

@@ -66,10 +66,10 @@ describe("LengthPrefixedMessage", () => {
     expect(count).toBe(1)
   })
 
-  it("gives what comes in parts to a sieve, and then what that has left", () => {
+  it("gives what comes in parts to a reader of parts, and then what that has left", () => {
     const given: Array<string> = []
     const text = (part: Uint8Array): string => Buffer.from(part).toString()
-    class Vowels implements LengthPrefixedMessage.Sieve {
+    class Vowels implements LengthPrefixedMessage.PartReader {
       taken = ""
       constructor(private readonly keep: LengthPrefixedMessage.Keep) {}
       readonly push = (chunk: Uint8Array, start: number, end: number): void => {
@@ -83,8 +83,8 @@ describe("LengthPrefixedMessage", () => {
     }
     const self = new LengthPrefixedMessage.Reader<Vowels>(
       100,
-      (message, compressed, sieve) => {
-        given.push(`${compressed ? "z:" : ""}${text(message)} ${sieve?.taken ?? "-"}`)
+      (message, compressed, parts) => {
+        given.push(`${compressed ? "z:" : ""}${text(message)} ${parts?.taken ?? "-"}`)
         return "go on"
       },
       (keep) => new Vowels(keep)

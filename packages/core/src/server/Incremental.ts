@@ -9,13 +9,14 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Heartbeat from "./Heartbeat.js"
-import * as InitialVersions from "../resource/InitialVersions.js"
+import * as HeldVersions from "../resource/HeldVersions.js"
 import type { IncrementalRequest } from "../wire/Request.js"
 import type { Resource } from "../resource/Resource.js"
 import * as Cursor from "../resource/Cursor.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Response from "../wire/Response.js"
 import * as ResponseParts from "./ResponseParts.js"
+import type { Sorted } from "./ReturningClient.js"
 import * as SharedResponse from "./SharedResponse.js"
 import * as Steps from "../Steps.js"
 import type { Flush, Subscription } from "./Subscription.js"
@@ -169,7 +170,7 @@ export const flush = function* (
   self: Subscription,
   { changes, maxBytes, removals, set, ttl, updates }: Flush,
   openers: ReadonlyArray<string>,
-  sorted?: InitialVersions.Sorted
+  sorted?: Sorted
 ): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>]> {
   const wild = Subscriptions.isWild(self)
   const first = self.cursor === undefined
@@ -177,7 +178,7 @@ export const flush = function* (
   const advanced = first || everything || updates
   const changed = updates ? changes.changed : []
 
-  const before = self.initial.size === 0 ? InitialVersions.none : yield* InitialVersions.compare(self.initial, set)
+  const before = self.initial.size === 0 ? HeldVersions.none : yield* HeldVersions.compare(self.initial, set)
   const { included, held, lost, missing } = yield* answers(
     self,
     advanced ? self.requested : entailed(self, set),
@@ -185,7 +186,7 @@ export const flush = function* (
     before,
     sorted?.heldMore === true
   )
-  const isQuoting = first && before !== InitialVersions.none
+  const isQuoting = first && before !== HeldVersions.none
   const gone = [...lost, ...(isQuoting ? yield* quotedInVain(self, set, before, sorted) : [])]
 
   let resources: ReadonlyArray<Resource>
@@ -357,8 +358,8 @@ const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean
 const quotedInVain = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison,
-  sorted: InitialVersions.Sorted | undefined
+  before: HeldVersions.Comparison,
+  sorted: Sorted | undefined
 ): Steps.Steps<ReadonlyArray<string>> {
   const wild = Subscriptions.isWild(self)
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
@@ -400,7 +401,7 @@ const quotedInVain = function* (
 }
 
 /** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by an alias. */
-const holds = (self: Subscription, before: InitialVersions.Comparison, name: string, resource: Resource): boolean =>
+const holds = (self: Subscription, before: HeldVersions.Comparison, name: string, resource: Resource): boolean =>
   !self.resendAll &&
   !HashSet.has(self.resendEvenIfHeld, name) &&
   (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource))
@@ -413,7 +414,7 @@ const mayNotKnow = (
   self: Subscription,
   requested: HashSet.HashSet<string>,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison,
+  before: HeldVersions.Comparison,
   heldMore: boolean
 ): ((name: string, resource: Resource) => boolean) => {
   let many: Set<Resource> | undefined
@@ -443,7 +444,7 @@ const ledToTwice = (names: Iterable<string>, set: ResourceSet.ResourceSet): Set<
 }
 
 /** Whether the client holds something that is not so any more. */
-const holdsOthers = (set: ResourceSet.ResourceSet, { others }: InitialVersions.Comparison): boolean => {
+const holdsOthers = (set: ResourceSet.ResourceSet, { others }: HeldVersions.Comparison): boolean => {
   for (const [name, version] of others) {
     if (version !== "" && ResourceSet.get(set, name)?.version !== version) return true
   }
@@ -451,17 +452,17 @@ const holdsOthers = (set: ResourceSet.ResourceSet, { others }: InitialVersions.C
 }
 
 /** Another resource may have had that name. So only the version of a content counts, and no label. */
-const isQuoted = ({ others }: InitialVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
+const isQuoted = ({ others }: HeldVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
   version === fingerprint && others.get(name) === version
 
-const isQuotedByAlias = (before: InitialVersions.Comparison, resource: Resource): boolean =>
+const isQuotedByAlias = (before: HeldVersions.Comparison, resource: Resource): boolean =>
   resource.aliases.some((alias) => isQuoted(before, alias, resource))
 
 /** ★ What the client said that it holds with a TTL, and still is so: else it would lose it before the next renewal. */
 const renewed = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison,
+  before: HeldVersions.Comparison,
   held: ReadonlyArray<Resource>,
   sent: ReadonlyArray<Resource>
 ): Steps.Steps<ReadonlyArray<Resource>> {
@@ -516,7 +517,7 @@ const answers = function* (
   self: Subscription,
   requested: HashSet.HashSet<string>,
   set: ResourceSet.ResourceSet,
-  before: InitialVersions.Comparison,
+  before: HeldVersions.Comparison,
   heldMore: boolean
 ): Steps.Steps<Answers> {
   if (HashSet.size(requested) === 0) return noAnswers

@@ -12,7 +12,8 @@ import { isSame } from "../resource/Cursor.js"
 import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
-import * as InitialVersions from "../resource/InitialVersions.js"
+import * as HeldVersions from "../resource/HeldVersions.js"
+import * as ReturningClient from "./ReturningClient.js"
 import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
@@ -140,10 +141,11 @@ const sorted = function* (
   { namesPerStep }: Options,
   subscription: Subscription,
   set: ResourceSet.ResourceSet
-): Steps.Steps<InitialVersions.Sorted | undefined> {
+): Steps.Steps<ReturningClient.Sorted | undefined> {
   const { initial } = subscription
-  if (InitialVersions.wasCompared(initial, set, namesPerStep)) return undefined
-  return yield* InitialVersions.sort(subscription, Subscriptions.isWild(subscription), set)
+  const known = HeldVersions.compared(initial, set)
+  if (known !== undefined && known.others.size <= namesPerStep) return undefined
+  return yield* ReturningClient.sort(subscription, Subscriptions.isWild(subscription), set)
 }
 
 /** A full state has all that there is in each response: what it lacks, the client deletes. */

@@ -7,6 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import type { HeldVersions } from "../resource/HeldVersions.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Resource } from "../resource/Resource.js"
 import * as Cursor from "../resource/Cursor.js"
@@ -115,7 +116,7 @@ export interface Subscription {
   /** Names that were asked for and are to be answered whatever the client was sent before. */
   readonly requested: HashSet.HashSet<string>
   /** Incremental, until the first answer: what the client holds from an earlier stream. */
-  readonly initial: ReadonlyMap<string, string>
+  readonly initial: HeldVersions
   /** Names that are sent even if `initial` says that the client holds them. */
   readonly resendEvenIfHeld: HashSet.HashSet<string>
   /** By name. */
@@ -153,7 +154,7 @@ export const noNameSet = HashSet.empty<string>()
  *
  * @since 0.1.0
  */
-export const noVersions: ReadonlyMap<string, string> = new Map()
+export const noVersions: HeldVersions = new Map()
 
 const noPendingRemovals: ReadonlyMap<string, PendingRemoval> = new Map()
 const noList: ReadonlyArray<string> = []
@@ -255,7 +256,7 @@ export const draft = (self: Subscription): Draft => ({
  *
  * @since 0.1.0
  */
-export const withInitial = (self: Subscription, initial: ReadonlyMap<string, string>): Subscription => {
+export const withInitial = (self: Subscription, initial: HeldVersions): Subscription => {
   if (self.initial === initial) return self
   const next = draft(self)
   next.initial = initial

@@ -11,7 +11,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
-import type * as InitialVersions from "../resource/InitialVersions.js"
+import type { HeldVersions } from "../resource/HeldVersions.js"
 import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, Status } from "./Fields.js"
 import { fields } from "./Wire.js"
 
@@ -64,7 +64,7 @@ export interface IncrementalRequest {
   readonly resourceNamesSubscribe: ReadonlyArray<string>
   readonly resourceNamesUnsubscribe: ReadonlyArray<string>
   /** Name → version of what the client holds from an earlier stream. */
-  readonly initialResourceVersions: ReadonlyMap<string, string>
+  readonly initialResourceVersions: HeldVersions
   readonly responseNonce: string
   readonly errorDetail: ErrorDetail | undefined
   readonly node: Uint8Array | undefined
@@ -135,18 +135,30 @@ export const incremental = (
 })
 
 /**
+ * What was read of a request before: most of what its client holds, taken out of its bytes by a transport that keeps it once for
+ * many clients.
+ *
+ * @since 0.1.0
+ */
+export interface ReadVersions {
+  /** Number of bytes that were taken out. */
+  readonly bytes: number
+  /** What the client holds: what was taken out, and what was not. */
+  readonly versions: (others: ReadonlyMap<string, string>) => HeldVersions
+}
+
+/**
  * Reads a request from its bytes. The node is a view into them, not a copy.
  *
- * @param sieve has taken what the client holds out of these bytes, or most of it. For servers with many clients that hold
- *   much; without it every client has a map of its own.
+ * @param held what was read before. Without it every client has a map of its own.
  * @since 0.1.0
  */
 export const decode = (
   protocol: Protocol,
   bytes: Uint8Array,
-  sieve?: InitialVersions.Sieve
+  held?: ReadVersions
 ): Either.Either<Request, MalformedRequest> => {
-  const reader = new Reader(protocol, bytes, sieve)
+  const reader = new Reader(protocol, bytes, held)
   const request = reader.read(Number.POSITIVE_INFINITY)
   return request ?? reader.malformed("it does not end")
 }
@@ -167,10 +179,10 @@ export class Reader {
   constructor(
     private readonly protocol: Protocol,
     private readonly bytes: Uint8Array,
-    private readonly sieve?: InitialVersions.Sieve
+    private readonly held?: ReadVersions
   ) {
     this.reader = new BinaryReader(bytes)
-    const { result, visit } = protocol === "StateOfTheWorld" ? stateOfTheWorldVisit() : incrementalVisit(sieve)
+    const { result, visit } = protocol === "StateOfTheWorld" ? stateOfTheWorldVisit() : incrementalVisit(held)
     this.visit = visit
     this.result = result
   }
@@ -197,7 +209,7 @@ export class Reader {
   }
 
   malformed(reason: string): Either.Either<Request, MalformedRequest> {
-    const size = this.bytes.byteLength + (this.sieve?.taken ?? 0)
+    const size = this.bytes.byteLength + (this.held?.bytes ?? 0)
     return Either.left(new MalformedRequest({ protocol: this.protocol, size, reason }))
   }
 }
@@ -253,7 +265,7 @@ const stateOfTheWorldVisit = (): Decoding => {
   return { visit, result }
 }
 
-const incrementalVisit = (sieve: InitialVersions.Sieve | undefined): Decoding => {
+const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
   let typeUrl = ""
   let responseNonce = ""
   let subscribe: Array<string> | undefined
@@ -296,7 +308,7 @@ const incrementalVisit = (sieve: InitialVersions.Sieve | undefined): Decoding =>
     typeUrl,
     resourceNamesSubscribe: subscribe ?? noStrings,
     resourceNamesUnsubscribe: unsubscribe ?? noStrings,
-    initialResourceVersions: sieve?.versions(versions) ?? versions ?? noVersions,
+    initialResourceVersions: held?.versions(versions ?? noVersions) ?? versions ?? noVersions,
     responseNonce,
     errorDetail,
     node

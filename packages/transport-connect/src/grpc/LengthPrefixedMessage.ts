@@ -22,14 +22,14 @@ export type Problem =
 /** What is to be done after a message: `stop` if the rest of the chunk is of no interest, `pause` if it is later. */
 export type Then = "go on" | "stop" | "pause"
 
-/** Gets the parts of a message as they come, takes out of them what it wants, and gives the rest to be put together. */
-export interface Sieve {
+/** Reads the parts of a message as they come, takes out of them what it wants, and gives the rest to be put together. */
+export interface PartReader {
   readonly push: (chunk: Uint8Array, start: number, end: number) => void
   /** The message is complete. */
   readonly end: () => void
 }
 
-/** Where a sieve gives what it does not take. */
+/** Where a reader of parts gives what it does not take. */
 export type Keep = (bytes: Uint8Array, start: number, end: number) => void
 
 /**
@@ -37,23 +37,23 @@ export type Keep = (bytes: Uint8Array, start: number, end: number) => void
  * spread over several is put together in a buffer that grows with what has really arrived, so that a length alone
  * takes no memory.
  */
-export class Reader<S extends Sieve = Sieve> {
+export class Reader<P extends PartReader = PartReader> {
   #prefixed = 0
   #compressed = false
   #length = 0
   #received = 0
   #buffer: Buffer | undefined
   #kept = 0
-  #sieve: S | undefined
+  #parts: P | undefined
 
   /**
-   * `onMessage`: given the sieve, if the message came in parts and went through one. `sieve`: makes it, for a message that
+   * `onMessage`: given the reader of its parts, if the message came in parts and had one. `readParts`: makes it, for a message that
    * comes in parts and is not compressed.
    */
   constructor(
     private readonly maxBytes: number,
-    private readonly onMessage: (message: Uint8Array, compressed: boolean, sieve: S | undefined) => Then,
-    private readonly sieve?: (keep: Keep) => S | undefined
+    private readonly onMessage: (message: Uint8Array, compressed: boolean, parts: P | undefined) => Then,
+    private readonly readParts?: (keep: Keep) => P | undefined
   ) {}
 
   /** Whether a message has begun that is not complete. */
@@ -95,23 +95,23 @@ export class Reader<S extends Sieve = Sieve> {
 
   /** Gives the message that is complete: what was put together, or all that there is of it. */
   #give(whole: Uint8Array): Then {
-    const sieve = this.#sieve
-    sieve?.end()
+    const parts = this.#parts
+    parts?.end()
     const message = this.#received === 0 ? whole : (this.#buffer?.subarray(0, this.#kept) ?? nothing)
     this.#prefixed = 0
     this.#length = 0
     this.#received = 0
     this.#kept = 0
     this.#buffer = undefined
-    this.#sieve = undefined
-    return this.onMessage(message, this.#compressed, sieve)
+    this.#parts = undefined
+    return this.onMessage(message, this.#compressed, parts)
   }
 
   #part(chunk: Buffer, start: number, end: number): void {
-    if (this.#received === 0 && !this.#compressed) this.#sieve = this.sieve?.(this.#keep)
+    if (this.#received === 0 && !this.#compressed) this.#parts = this.readParts?.(this.#keep)
     this.#received += end - start
-    if (this.#sieve === undefined) this.#keep(chunk, start, end)
-    else this.#sieve.push(chunk, start, end)
+    if (this.#parts === undefined) this.#keep(chunk, start, end)
+    else this.#parts.push(chunk, start, end)
   }
 
   readonly #keep: Keep = (bytes, start, end) => {

@@ -5,7 +5,6 @@
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
 import * as Reason from "@effect-xds/proto/Reason"
-import * as InitialVersions from "@effect-xds/core/resource/InitialVersions"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
@@ -20,6 +19,7 @@ import type { Calls } from "./Calls.js"
 import * as GrpcStatus from "../grpc/GrpcStatus.js"
 import type { Inflater } from "./Inflater.js"
 import type { Intake } from "./Intake.js"
+import { HeldVersionsReader, WholeRequestReader } from "./HeldVersionsReader.js"
 import type { KnownVersions } from "./KnownVersions.js"
 import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
@@ -113,7 +113,7 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
 const pieceLimit = 1024 * 1024
 
 export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
-  readonly #reader: LengthPrefixedMessage.Reader<InitialVersions.Sieve>
+  readonly #reader: LengthPrefixedMessage.Reader<HeldVersionsReader>
   /** A stream that was closed does not know it any more. */
   readonly #session: Http2Session | undefined
   #handler: ServerTransport.StreamHandler | undefined
@@ -154,8 +154,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   ) {
     this.#session = stream.session
     // Only incremental clients say what they hold.
-    const sieve = method.protocol === "Incremental" ? this.#sieve : undefined
-    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, sieve)
+    const readHeld = method.protocol === "Incremental" ? this.#readHeld : undefined
+    this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, readHeld)
   }
 
   /** Answers with headers and hands the stream to the server. */
@@ -386,40 +386,38 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     )
   }
 
-  readonly #sieve = (keep: LengthPrefixedMessage.Keep): InitialVersions.Sieve | undefined => {
-    const dictionary = this.shared.known.dictionary()
-    return dictionary && new InitialVersions.Sieve(dictionary, keep)
-  }
+  readonly #readHeld = (keep: LengthPrefixedMessage.Keep): HeldVersionsReader =>
+    new HeldVersionsReader(this.shared.known.interner(), keep)
 
   readonly #onMessage = (
     message: Uint8Array,
     compressed: boolean,
-    sieve: InitialVersions.Sieve | undefined
+    held: HeldVersionsReader | undefined
   ): LengthPrefixedMessage.Then => {
     if (compressed) return this.#inflate(message)
-    return this.#take(message, sieve)
+    return this.#take(message, held)
   }
 
-  /** `sieve`: the message came in parts and went through one. What comes whole goes through one here, if it is large. */
-  #take(bytes: Uint8Array, sieve: InitialVersions.Sieve | undefined): LengthPrefixedMessage.Then {
+  /** `held`: what its client holds was taken out of the message while it came. Of a large message that came whole it is here. */
+  #take(bytes: Uint8Array, held: HeldVersionsReader | undefined): LengthPrefixedMessage.Then {
     const { protocol } = this.method
-    const isLarge = sieve === undefined && protocol === "Incremental" && bytes.length >= largeRequest
-    const dictionary = isLarge ? this.shared.known.dictionary() : undefined
+    const isLarge = held === undefined && protocol === "Incremental" && bytes.length >= largeRequest
+    const reader = isLarge ? new WholeRequestReader(this.shared.known.interner(), bytes) : undefined
     if (bytes.length < hugeRequest) {
-      const sifted = dictionary === undefined ? undefined : InitialVersions.sift(dictionary, bytes)
-      return this.#hand(Request.decode(protocol, sifted?.rest ?? bytes, sifted?.sieve ?? sieve))
+      const separated = reader?.next(bytes.length)
+      return this.#hand(Request.decode(protocol, separated?.rest ?? bytes, separated?.held ?? held))
     }
     this.#workingBytes = bytes.length
-    if (dictionary === undefined) return this.#decode(new Request.Reader(protocol, bytes, sieve))
-    return this.#sift(new InitialVersions.Sifting(dictionary, bytes))
+    return reader === undefined ? this.#decode(new Request.Reader(protocol, bytes, held)) : this.#readWhole(reader)
   }
 
   /** Takes out of a large request what its client holds, as far as there is time in this turn. */
-  #sift(sifting: InitialVersions.Sifting): LengthPrefixedMessage.Then {
+  #readWhole(reader: WholeRequestReader): LengthPrefixedMessage.Then {
     for (;;) {
-      const sifted = sifting.next(bytesAtATime)
-      if (sifted !== undefined) return this.#decode(new Request.Reader(this.method.protocol, sifted.rest, sifted.sieve))
-      if (this.shared.slices.isOver()) return this.#workLater(() => this.#sift(sifting))
+      const separated = reader.next(bytesAtATime)
+      if (separated !== undefined)
+        return this.#decode(new Request.Reader(this.method.protocol, separated.rest, separated.held))
+      if (this.shared.slices.isOver()) return this.#workLater(() => this.#readWhole(reader))
     }
   }
 

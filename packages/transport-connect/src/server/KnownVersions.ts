@@ -2,31 +2,31 @@
  * What clients say that they hold, kept once for all of them. After a restart of the server every client says it, within
  * seconds; after that nobody does for a long time.
  */
-import { VersionDictionary } from "@effect-xds/core/resource/VersionDictionary"
+import { VersionInterner } from "./VersionInterner.js"
 
 /** Milliseconds without a request that says what its client holds, after which all is let go. */
 const rest = 10_000
 
-/** The dictionary of a server, as long as it is of use: a bounded number of bytes. */
+/** The interner of a server, as long as it is of use: a bounded number of bytes. */
 export class KnownVersions {
-  #dictionary: VersionDictionary | undefined
+  #interner: VersionInterner | undefined
   #timer: NodeJS.Timeout | undefined
 
   /** `limit`: bytes that are kept. */
   constructor(private readonly limit: number) {}
 
-  /** For the next request; `undefined` where there can be none, and every client has what it says for itself. */
-  dictionary(): VersionDictionary | undefined {
-    if (this.#dictionary === undefined || this.#dictionary.isFull) this.#dictionary = VersionDictionary.make(this.limit)
+  /** For the next request. */
+  interner(): VersionInterner {
+    if (this.#interner === undefined || this.#interner.isFull) this.#interner = new VersionInterner(this.limit)
     if (this.#timer === undefined) this.#timer = setTimeout(this.clear, rest).unref()
     else this.#timer.refresh()
-    return this.#dictionary
+    return this.#interner
   }
 
   /** Lets go of all. Requests that are not answered yet keep what they need. */
   readonly clear = (): void => {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#dictionary = undefined
+    this.#interner = undefined
   }
 }

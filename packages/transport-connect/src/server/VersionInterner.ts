@@ -1,0 +1,192 @@
+/**
+ * Names and versions that clients hold, each pair once for all clients.
+ *
+ * A client over ten thousand clusters sends 850 KB of names and versions when it comes back, and after a restart of the server
+ * all clients do so at once, and say nearly the same. So a client holds numbers of pairs, and how they compare with a set of
+ * resources is found once for all clients that hold the same.
+ *
+ * ★ A pair is known by all its bytes, and not by a hash alone: clients share the interner, whoever they are and before they are
+ * authorized. One that made up a name with the hash of another's would choose what that one is understood to hold.
+ */
+import { InternedVersions, type Numbers } from "./InternedVersions.js"
+
+/** Hash of bytes, as 32 bits. `view` is of the same bytes. */
+export type HashOf = (view: DataView, start: number, end: number) => number
+
+/** Eight bytes at a time; the last eight may have been hashed before. Shorter than eight bytes: one at a time. */
+const seeded =
+  (seed: number): HashOf =>
+  (view, start, end) => {
+    let one = seed ^ (end - start)
+    let two = ~seed
+    if (end - start < 8) for (let at = start; at < end; at++) one = Math.imul(one ^ view.getUint8(at), 0x9e3779b1)
+    else {
+      for (let at = start; at < end - 8; at += 8) {
+        one = Math.imul(one ^ view.getInt32(at, true), 0x9e3779b1)
+        two = Math.imul(two ^ view.getInt32(at + 4, true), 0x85ebca6b)
+        one ^= one >>> 15
+        two ^= two >>> 13
+      }
+      one = Math.imul(one ^ view.getInt32(end - 8, true), 0x9e3779b1)
+      two = Math.imul(two ^ view.getInt32(end - 4, true), 0x85ebca6b)
+    }
+    one ^= Math.imul(two ^ (two >>> 15), 0xc2b2ae35)
+    return one ^ (one >>> 16)
+  }
+
+/** Slots that are looked at for one pair: bounds what pairs cost that were made to have one hash. */
+const mostProbes = 64
+/** Bytes that a pair counts at least, because of the index. */
+const leastBytes = 24
+/** The tags of an entry and of the fields in it. */
+export const entryTag = 0x2a
+const [keyTag, valueTag] = [0x0a, 0x12]
+/** The longest entry that is interned: all lengths in it have one byte. */
+const longest = 0x7f
+
+const larger = (words: Int32Array, least: number): Int32Array<ArrayBuffer> => {
+  const grown = new Int32Array(Math.max(least, 2 * words.length))
+  grown.set(words)
+  return grown
+}
+
+/** Where an entry ends that begins here and is plain and whole; -1 if there is none. */
+const plainEnd = (bytes: Uint8Array, at: number, end: number): number => {
+  if (at + 2 > end || bytes[at] !== entryTag) return -1
+  const entry = at + 2
+  const length = bytes[at + 1] ?? 0
+  const entryEnd = entry + length
+  if (length > longest || entryEnd > end || bytes[entry] !== keyTag) return -1
+  const value = entry + 2 + (bytes[entry + 1] ?? 0)
+  const isPlain = value + 2 <= entryEnd && bytes[value] === valueTag && value + 2 + (bytes[value + 1] ?? 0) === entryEnd
+  return isPlain ? entryEnd : -1
+}
+
+/** What is put in stays. When it is full, another one takes its place, and it is gone with the last client that has numbers of it. */
+export class VersionInterner {
+  #bytes = new Uint8Array(0)
+  #view = new DataView(this.#bytes.buffer)
+  /** Pairs of a hash, and a number plus one; 0: the slot is free. */
+  #slots = new Int32Array(2048)
+  /** Where the bytes of a number begin, and those of the number before it end. */
+  #starts = new Int32Array(1024)
+  #size = 0
+  #full = false
+  /** Numbers that were found and are not handed over yet. */
+  readonly #found = new Int32Array(256)
+  readonly versions = new InternedVersions(this)
+  readonly #decoder = new TextDecoder()
+
+  /** `maxBytes` of pairs; their index takes at most twice as much. */
+  constructor(
+    private readonly maxBytes: number,
+    private readonly hashOf = seeded(Math.floor(Math.random() * 2 ** 32))
+  ) {}
+
+  /** How many pairs there are: their numbers are smaller. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Whether something was turned away. */
+  get isFull(): boolean {
+    return this.#full
+  }
+
+  /**
+   * Takes the entries of `initial_resource_versions` that follow one another, as long as they are plain: a name and a version in
+   * this order and of less than 124 bytes together, which is how everybody writes them. Gives where it stopped: before what is
+   * no entry, not plain, not whole, or finds no room.
+   */
+  take(bytes: Uint8Array, view: DataView, start: number, end: number, into: Numbers): number {
+    const found = this.#found
+    let at = start
+    let count = 0
+    for (;;) {
+      const entryEnd = plainEnd(bytes, at, end)
+      const number = entryEnd < 0 ? -1 : this.#numberOf(bytes, view, at + 2, entryEnd)
+      if (number < 0) break
+      found[count++] = number
+      at = entryEnd
+      if (count < found.length) continue
+      into.add(found, this.#size)
+      count = 0
+    }
+    if (count > 0) into.add(found.subarray(0, count), this.#size)
+    return at
+  }
+
+  #numberOf(bytes: Uint8Array, view: DataView, start: number, end: number): number {
+    const hash = this.hashOf(view, start, end)
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let slot = (hash << 1) & mask
+    for (let probes = 0; probes < mostProbes; probes++) {
+      const found = slots[slot + 1] ?? 0
+      if (found === 0) return this.#add(bytes.subarray(start, end), hash, slot)
+      if (slots[slot] === hash && this.#isAt(found - 1, view, start, end)) return found - 1
+      slot = (slot + 2) & mask
+    }
+    return -1
+  }
+
+  /** Whether these are the bytes of a number. */
+  #isAt(number: number, view: DataView, start: number, end: number): boolean {
+    const stored = this.#view
+    const first = this.#starts[number] ?? 0
+    const length = end - start
+    if ((this.#starts[number + 1] ?? 0) - first !== length) return false
+    // The last four bytes may be compared twice: no plain entry is shorter.
+    const last = length - 4
+    let different = stored.getInt32(first + last, true) ^ view.getInt32(end - 4, true)
+    for (let at = 0; at < last; at += 4)
+      different |= stored.getInt32(first + at, true) ^ view.getInt32(start + at, true)
+    return different === 0
+  }
+
+  #add(entry: Uint8Array, hash: number, slot: number): number {
+    const start = this.#starts[this.#size] ?? 0
+    const end = start + entry.length
+    if (end > this.maxBytes || leastBytes * this.#size >= this.maxBytes) {
+      this.#full = true
+      return -1
+    }
+    if (end > this.#bytes.length) {
+      const grown = new Uint8Array(Math.min(this.maxBytes, Math.max(65_536, 2 * end)))
+      grown.set(this.#bytes)
+      this.#bytes = grown
+      this.#view = new DataView(grown.buffer)
+    }
+    this.#bytes.set(entry, start)
+    const number = this.#size++
+    if (this.#size === this.#starts.length) this.#starts = larger(this.#starts, 0)
+    this.#starts[this.#size] = end
+    this.#slots[slot] = hash
+    this.#slots[slot + 1] = this.#size
+    if (4 * this.#size > this.#slots.length) this.#grow()
+    return number
+  }
+
+  #grow(): void {
+    const before = this.#slots
+    const slots = new Int32Array(2 * before.length)
+    const mask = slots.length - 1
+    for (let from = 0; from < before.length; from += 2) {
+      const [hash, number] = [before[from] ?? 0, before[from + 1] ?? 0]
+      if (number === 0) continue
+      let slot = (hash << 1) & mask
+      while (slots[slot + 1] !== 0) slot = (slot + 2) & mask
+      slots[slot] = hash
+      slots[slot + 1] = number
+    }
+    this.#slots = slots
+  }
+
+  /** The name and version with a number. */
+  textOf(number: number): readonly [name: string, version: string] {
+    const start = this.#starts[number] ?? 0
+    const value = start + 2 + (this.#bytes[start + 1] ?? 0)
+    const text = (from: number, to: number): string => this.#decoder.decode(this.#bytes.subarray(from, to))
+    return [text(start + 2, value), text(value + 2, this.#starts[number + 1] ?? 0)]
+  }
+}
