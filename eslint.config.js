@@ -128,7 +128,7 @@ export default defineConfig(
     }
   },
   {
-    files: ["packages/routing/**"],
+    files: ["packages/routing/**", "packages/discovery/**"],
     rules: {
       // Fields that the API has deprecated are still sent, and mean what they meant.
       "@typescript-eslint/no-deprecated": "off"

@@ -2435,8 +2435,8 @@ const discovery = [
   {
     fault: "families of DNS have the numbers of a cluster's",
     file: "packages/discovery/src/ClusterTypes.ts",
-    line: '["AUTO", "AUTO", "V4_ONLY", "V6_ONLY", "V4_PREFERRED", "ALL"]',
-    becomes: '["AUTO", "V4_ONLY", "V6_ONLY", "V4_PREFERRED", "ALL", "ALL"]',
+    line: "family: dnsFamilies.get(message.dnsLookupFamily),",
+    becomes: "family: families.get(message.dnsLookupFamily),",
     by: "packages/discovery/test/reading.test.ts"
   },
   {

@@ -5,8 +5,7 @@
  * ★ Nothing is measured that a busy machine makes longer: what is to wait is seen not to come while others do, and at least
  * as long as it has to.
  */
-import { fromBinary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import { fromJson, type JsonObject } from "@bufbuild/protobuf"
 import type * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
 import * as Outlier from "@effect-xds/discovery/Outlier"
@@ -481,12 +480,8 @@ const paces = async (watched: ReadonlyArray<Watched>): Promise<ReadonlyArray<str
 const gaps = (times: ReadonlyArray<number>): number =>
   Math.min(...times.slice(1).map((time, at) => time - (times[at] ?? 0)))
 
-/** `dns_jitter`, which the generated types do not have. */
-const withJitter = (cluster: JsonObject, seconds: number): Cluster => {
-  const duration = new BinaryWriter().tag(1, WireType.Varint).int64(seconds).finish()
-  const field = new BinaryWriter().tag(58, WireType.LengthDelimited).bytes(duration).finish()
-  return fromBinary(ClusterSchema, Buffer.concat([toBinary(ClusterSchema, fromJson(ClusterSchema, cluster)), field]))
-}
+const withJitter = (cluster: JsonObject, seconds: number): Cluster =>
+  fromJson(ClusterSchema, { ...cluster, dnsJitter: `${seconds}s` })
 
 export interface Query {
   readonly title: string

@@ -7,7 +7,6 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/health_checking
  * @since 0.1.0
  */
-import { WireType } from "@bufbuild/protobuf/wire"
 import type { Duration } from "@bufbuild/protobuf/wkt"
 import { RequestMethod } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type {
@@ -72,7 +71,7 @@ export const make = (
   const checkers: Array<Checker> = []
   for (const [index, message] of messages.entries()) {
     const path = `health_checks[${index}]`
-    const name = nameOf(message)
+    const { name } = message
     if (messages.length > 1 && name === "") {
       errors.add(`${path}.name`, "HealthCheckName", "the name is empty; where there are several, each needs one")
     } else if (names.has(name)) {
@@ -84,17 +83,6 @@ export const make = (
     if (settings !== undefined && probe !== undefined) checkers.push({ name, settings, probe })
   }
   return errors.count > 0 ? Either.left(errors.errors) : Either.right(checkers)
-}
-
-/** `name`, which is newer than the messages of `@effect-xds/proto`. */
-const nameField = 27
-
-const nameOf = ({ $unknown }: HealthCheckMessage): string => {
-  // The last one counts. Its length, a varint, is before it.
-  const data = $unknown?.findLast(({ no, wireType }) => no === nameField && wireType === WireType.LengthDelimited)?.data
-  if (data === undefined) return ""
-  const length = data.findIndex((byte) => byte < 0x80) + 1
-  return new TextDecoder().decode(data.subarray(length))
 }
 
 const settingsOf = (message: HealthCheckMessage, path: string, errors: Errors): HealthCheckSettings | undefined => {

@@ -14,6 +14,8 @@ import {
 import type { ApiConfigSource, ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { ApiConfigSource_ApiType, ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
+import { DnsLookupFamily as DnsFamily } from "@effect-xds/proto/envoy/extensions/clusters/common/dns/v3/dns"
+import { DnsClusterSchema } from "@effect-xds/proto/envoy/extensions/clusters/dns/v3/dns_cluster"
 import * as ReasonOf from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import * as Assignments from "./Assignment.js"
@@ -25,7 +27,6 @@ import * as Discoveries from "./Discovery.js"
 import type { LookupFamily, Settings as DnsSettings } from "./DnsTarget.js"
 import * as Milliseconds from "./Milliseconds.js"
 import * as OriginalDst from "./OriginalDst.js"
-import * as UnknownField from "./UnknownField.js"
 
 const provided = "type.googleapis.com/envoy.extensions.load_balancing_policies.cluster_provided.v3.ClusterProvided"
 
@@ -170,9 +171,6 @@ const families: ReadonlyMap<Family, LookupFamily> = new Map([
   [Family.ALL, "ALL"]
 ])
 
-/** `dns_jitter` of a cluster, which the generated types do not have. */
-const DNS_JITTER = 58
-
 const byField = (type: "STRICT_DNS" | "LOGICAL_DNS"): Definition =>
   builtIn(type, ({ cluster }) => {
     const errors = new Collector()
@@ -184,7 +182,7 @@ const byField = (type: "STRICT_DNS" | "LOGICAL_DNS"): Definition =>
         failure: failure === undefined ? undefined : { base: failure.baseInterval, max: failure.maxInterval },
         respectTtl: cluster.respectDnsTtl,
         minRefreshRate: undefined,
-        jitter: UnknownField.durationAt(cluster, DNS_JITTER)
+        jitter: cluster.dnsJitter
       },
       "",
       errors
@@ -194,47 +192,34 @@ const byField = (type: "STRICT_DNS" | "LOGICAL_DNS"): Definition =>
 
 const dnsCluster = "type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster"
 
-/** Fields of a DnsCluster and its RefreshRate, which the generated types do not have. */
-const DNS_CLUSTER = {
-  refreshRate: 3,
-  failureRefreshRate: 4,
-  baseInterval: 1,
-  maxInterval: 2,
-  respectTtl: 5,
-  jitter: 6,
-  family: 8,
-  allAddressesInSingleEndpoint: 9,
-  minRefreshRate: 10
-} as const
-
 /** ★ Of another enum than a cluster's, with other numbers. */
-const dnsFamilies: ReadonlyArray<LookupFamily> = ["AUTO", "AUTO", "V4_ONLY", "V6_ONLY", "V4_PREFERRED", "ALL"]
+const dnsFamilies: ReadonlyMap<DnsFamily, LookupFamily> = new Map([
+  [DnsFamily.UNSPECIFIED, "AUTO"],
+  [DnsFamily.AUTO, "AUTO"],
+  [DnsFamily.V4_ONLY, "V4_ONLY"],
+  [DnsFamily.V6_ONLY, "V6_ONLY"],
+  [DnsFamily.V4_PREFERRED, "V4_PREFERRED"],
+  [DnsFamily.ALL, "ALL"]
+])
 
 const dnsExtension = builtIn(dnsCluster, ({ cluster, config }) => {
   const errors = new Collector()
   const at = "cluster_type.typed_config."
-  const message = UnknownField.message(config)
-  const failure = UnknownField.messageAt(message, DNS_CLUSTER.failureRefreshRate)
+  const message = fromBinary(DnsClusterSchema, config)
+  const { dnsFailureRefreshRate: failure } = message
   const dns = dnsSettings(
     {
-      family: dnsFamilies[UnknownField.numberAt(message, DNS_CLUSTER.family)],
-      refreshRate: UnknownField.durationAt(message, DNS_CLUSTER.refreshRate),
-      failure:
-        failure === undefined
-          ? undefined
-          : {
-              base: UnknownField.durationAt(failure, DNS_CLUSTER.baseInterval),
-              max: UnknownField.durationAt(failure, DNS_CLUSTER.maxInterval)
-            },
-      respectTtl: UnknownField.numberAt(message, DNS_CLUSTER.respectTtl) !== 0,
-      minRefreshRate: UnknownField.durationAt(message, DNS_CLUSTER.minRefreshRate),
-      jitter: UnknownField.durationAt(message, DNS_CLUSTER.jitter)
+      family: dnsFamilies.get(message.dnsLookupFamily),
+      refreshRate: message.dnsRefreshRate,
+      failure: failure === undefined ? undefined : { base: failure.baseInterval, max: failure.maxInterval },
+      respectTtl: message.respectDnsTtl,
+      minRefreshRate: message.dnsMinRefreshRate,
+      jitter: message.dnsJitter
     },
     at,
     errors
   )
-  const isLogical = UnknownField.numberAt(message, DNS_CLUSTER.allAddressesInSingleEndpoint) !== 0
-  return dnsOf(cluster, isLogical ? "LOGICAL_DNS" : "STRICT_DNS", dns, at, errors)
+  return dnsOf(cluster, message.allAddressesInSingleEndpoint ? "LOGICAL_DNS" : "STRICT_DNS", dns, at, errors)
 })
 
 interface OriginalDstConfig {
@@ -314,7 +299,6 @@ const sourceOf = (
       return { _tag: "Client", as: given.case }
     case "path":
     case "pathConfigSource": {
-      // eslint-disable-next-line @typescript-eslint/no-deprecated -- a configuration may still have it
       const path = given.case === "path" ? given.value : given.value.path
       if (path !== "") return { _tag: "File", path }
       errors.add(`${at}.path`, "EdsConfig", "the path is empty")

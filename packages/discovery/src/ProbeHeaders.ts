@@ -102,9 +102,8 @@ export const make = (
   }
   for (const [index, option] of toAdd.entries()) {
     const path = `${pathToAdd}[${index}]`
-    const { appendAction, header, keepEmptyValue } = option
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- control planes still set it, and Envoy still reads it
-    const { append } = option
+    // Control planes still set `append`, and Envoy still reads it.
+    const { append, appendAction, header, keepEmptyValue } = option
     if (header === undefined) {
       mistake(`${path}.header`, "header is missing; it is required")
       continue

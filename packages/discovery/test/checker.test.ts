@@ -27,7 +27,7 @@ const http = (value: Http = {}): HealthCheck =>
 const tcp = (value: Tcp = {}): HealthCheck => message({ healthChecker: { case: "tcpHealthCheck", value } })
 const grpc = (value: Grpc = {}): HealthCheck => message({ healthChecker: { case: "grpcHealthCheck", value } })
 
-/** As one that is newer than our messages writes it. */
+/** With a name behind it in the bytes. */
 const called = (name: string, before: HealthCheck = tcp()): HealthCheck => {
   const text = new TextEncoder().encode(name)
   const length = text.length < 128 ? [text.length] : [(text.length & 127) | 128, text.length >> 7]

@@ -309,7 +309,6 @@ describe("a cluster", () => {
       dnsLookupFamily: "V4_PREFERRED",
       waitForWarmOnInit: false
     })
-    // ★ dns_jitter is newer than the generated types.
     const jitter = put(new BinaryWriter(), 58, seconds(4)).finish()
     const bytes = new Uint8Array([...toBinary(ClusterSchema, byFields), ...jitter])
     const strict = Either.getOrThrow(Cluster.make(fromBinary(ClusterSchema, bytes)))

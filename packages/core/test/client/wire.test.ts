@@ -121,15 +121,13 @@ describe("the tables of fields", () => {
     it(`${schema.name}: each number is that of the field of this name`, () => {
       const known = new Map(schema.fields.map(({ localName, number }) => [localName, number]))
       for (const [name, number] of Object.entries(table)) {
-        // Fields of TP3 are newer than the descriptors.
-        const isNewer = !known.has(name) && ["resourceErrors"].includes(name)
-        assert.isTrue(isNewer || known.get(name) === number, `${name} = ${number}`)
+        assert.strictEqual(known.get(name), number, `${name} = ${number}`)
       }
     })
   }
 })
 
-/** A `resource_errors` entry (TP3), which the generated types do not have. */
+/** A `resource_errors` entry (TP3). */
 const resourceError = (field: number, name: string) => {
   const status = concat(Uint8Array.of(1 * 8, 5), fieldOf(2, utf8("no such thing")))
   return fieldOf(field, concat(fieldOf(1, fieldOf(1, utf8(name))), fieldOf(2, status)))

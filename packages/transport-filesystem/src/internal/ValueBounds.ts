@@ -32,9 +32,6 @@ interface Check {
   readonly message: DescMessage | undefined
 }
 
-/** The number of that field in every numeric rule. */
-const ignoreEmpty = 8
-
 const boundsIn = (rules: FieldRules | undefined): Bounds | undefined => {
   switch (rules?.type.case) {
     case "float":
@@ -58,8 +55,7 @@ const boundsIn = (rules: FieldRules | undefined): Bounds | undefined => {
         lte: Object.hasOwn(value, "lte") ? value.lte : undefined
       }
       const isBounded = Object.values(bounds).some((bound) => bound !== undefined)
-      // `ignore_empty` is newer than the descriptors of the rules.
-      return isBounded ? { ...bounds, ignoreEmpty: value.$unknown?.some(({ no }) => no === ignoreEmpty) } : undefined
+      return isBounded ? { ...bounds, ignoreEmpty: value.ignoreEmpty } : undefined
     }
     default:
       return undefined
