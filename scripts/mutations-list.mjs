@@ -4977,5 +4977,19 @@ export const mutations = [
     by: "packages/testing/test/StoreConformance.test.ts",
     line: "return show(node, undefined) && node.above.size > 0 ? seeAbove(node) : undefined",
     becomes: "show(node, undefined); return undefined"
+  },
+  {
+    fault: "status: all names that a client subscribes to are shown, however many",
+    file: "server/ServerStream.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "if (first.length === maxNamed) break",
+    becomes: ""
+  },
+  {
+    fault: "status: a name is shown at any length",
+    file: "server/ServerStream.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "first.push(name.slice(0, longestNamed))",
+    becomes: "first.push(name)"
   }
 ]

@@ -49,6 +49,8 @@ export interface TypeStatus {
   readonly wildcard: boolean
   /** How many names were asked for. */
   readonly names: number
+  /** The first hundred of them, in no order; of longer ones the first 256 characters. */
+  readonly named: ReadonlyArray<string>
   readonly sent: Version | null
   readonly acked: Version | null
   readonly nacked: Rejection | null
@@ -126,13 +128,14 @@ export const ofClient = (status: Client.ClientStatus, wallClockOf: (millis: numb
     at: new Date(wallClockOf(at)).toISOString()
   })
   const typeOf = (type: ServerStream.Status): TypeStatus => {
-    const { acked, nacked, names, sent, typeUrl, wildcard } = type
+    const { acked, nacked, named, names, sent, typeUrl, wildcard } = type
     return {
       type: ResourceType.shortNameOf(typeUrl),
       type_url: typeUrl,
       state: stateOf(type),
       wildcard: wildcard !== "none",
       names,
+      named,
       sent: sent === undefined ? null : versionOf(sent),
       acked: acked === undefined ? null : versionOf(acked),
       nacked: nacked === undefined ? null : { ...versionOf(nacked), error: nacked.error },

@@ -655,6 +655,25 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup({ eventCapacity: 32 })))
   )
 
+  it.effect(
+    "status names what a client subscribed to, a hundred names of a type at most, and says how many there are",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* XdsServer.XdsServer
+        const client = yield* open()
+        const many = Array.from({ length: 150 }, (_, index) => `c${index}`)
+        client.send(first(EDS, "edge", ["a", "b", "x".repeat(1_000)]))
+        const named = Effect.map(server.status, ([status]) => status?.types[0]?.named.toSorted())
+        expect(yield* named).toEqual(["a", "b", "x".repeat(256)])
+        client.send(
+          Request.incremental({ typeUrl: EDS, resourceNamesSubscribe: many, resourceNamesUnsubscribe: ["a"] })
+        )
+        expect((yield* server.status)[0]?.types[0]?.names).toBe(152)
+        expect(new Set(yield* named).size).toBe(100)
+        expect(yield* named).not.toContain("a")
+      }).pipe(Effect.provide(setup()))
+  )
+
   it.effect("status tells what each client ACKed and NACKed, with its words", () =>
     Effect.gen(function* () {
       logs.length = 0

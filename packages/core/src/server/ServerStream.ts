@@ -113,6 +113,25 @@ export const isAnsweringInParts = (self: ServerStream): boolean =>
   self.parts !== undefined || self.subscriptions.some(({ requested }) => HashSet.size(requested) > manyAnswers)
 
 /**
+ * Names of a type that {@link status} shows; of more only the number is told.
+ *
+ * @since 0.1.0
+ */
+export const maxNamed = 100
+
+/** Characters of a name that are shown: a client may make one of any length. */
+const longestNamed = 256
+
+const firstOf = (names: HashMap.HashMap<string, unknown>): ReadonlyArray<string> => {
+  const first: Array<string> = []
+  for (const name of HashMap.keys(names)) {
+    if (first.length === maxNamed) break
+    first.push(name.slice(0, longestNamed))
+  }
+  return first
+}
+
+/**
  * One type on one stream, for people.
  *
  * @since 0.1.0
@@ -120,7 +139,10 @@ export const isAnsweringInParts = (self: ServerStream): boolean =>
 export interface Status {
   readonly typeUrl: string
   readonly wildcard: Wildcard
+  /** How many names it asks for. */
   readonly names: number
+  /** The first {@link maxNamed} of them, in no order. */
+  readonly named: ReadonlyArray<string>
   readonly sent: Sent | undefined
   readonly acked: Sent | undefined
   readonly nacked: Rejected | undefined
@@ -138,6 +160,7 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
     typeUrl: subscription.typeUrl,
     wildcard: subscription.wildcard,
     names: HashMap.size(subscription.names),
+    named: firstOf(subscription.names),
     sent: subscription.sent,
     acked: subscription.acked,
     nacked: subscription.nacked,
