@@ -13,6 +13,7 @@ import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
@@ -257,7 +258,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
           }
           if (rest === undefined || finish(loop, rest, onEnd)) {
             leave(group, turn)
-            return Effect.sync(result)
+            return Exit.succeed(result())
           }
           return Effect.async((done) => {
             resume = () => done(Effect.sync(result))
