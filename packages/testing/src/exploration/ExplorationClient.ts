@@ -21,6 +21,7 @@ import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { Response } from "@effect-xds/core/wire/Response"
 import * as Responses from "@effect-xds/core/wire/Response"
 import type { Input as ServerInput, ServerStream } from "@effect-xds/core/server/ServerStream"
+import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
 import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { fields } from "@effect-xds/core/wire/Wire"
 import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
@@ -153,7 +154,7 @@ class Run {
 
   ended(): void {
     this.state = { ...this.state, ...opened(this.options), nonces: 0, toServer: [], toClient: [] }
-    const error = { code: 14, message: "lost" }
+    const error = { code: StatusCode.codes.UNAVAILABLE, message: "lost" }
     this.onlooker.step({ _tag: "Ended", stream: this.stream, error, random: 0.5 })
   }
 

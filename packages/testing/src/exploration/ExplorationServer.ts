@@ -14,6 +14,7 @@ import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import { FanOut } from "@effect-xds/core/server/FanOut"
 import type { GroupStream } from "@effect-xds/core/server/GroupStream"
 import type { Input, Output, ServerStream } from "@effect-xds/core/server/ServerStream"
+import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
 import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
@@ -210,7 +211,7 @@ class Run {
     const [send, ...wire] = this.state.wire
     if (send === undefined) return
     const forget = !wire.some(({ typeUrl }) => typeUrl === send.typeUrl)
-    const errorDetail = isRejected ? { code: 13, message: "no" } : undefined
+    const errorDetail = isRejected ? { code: StatusCode.codes.INTERNAL, message: "no" } : undefined
     const [client, request] = ReferenceClients.receive(this.state.client, send.response, send.nonce, {
       errorDetail,
       forget

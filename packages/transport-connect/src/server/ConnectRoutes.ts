@@ -256,7 +256,7 @@ const plain = (response: HttpResponse, status: number, text: string, headers: Re
 
 /** RESOURCE_EXHAUSTED, as gRPC and as Connect say it. */
 const isTooLarge = ({ status, trailer }: UniversalServerResponse): boolean =>
-  trailer?.get("grpc-status") === "8" || status === 429
+  trailer?.get("grpc-status") === String(Status.codes.RESOURCE_EXHAUSTED) || status === 429
 
 /** What was asked for, and of whom. */
 interface Incoming {
