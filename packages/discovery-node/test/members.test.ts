@@ -8,6 +8,7 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Routed from "@effect-xds/routing/Cluster"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Picker from "@effect-xds/routing/Picker"
 import * as Cds from "@effect-xds/routing/policy/Cds"
 import * as Tree from "@effect-xds/routing/Tree"
@@ -85,7 +86,7 @@ const picking = (members: Members): ((draw: (n: number) => number) => HostSet.Me
   const counters = new CallCounters()
   const call = { path: "/s/m", headers: CallHeaders.empty, cluster: "c", hash: undefined }
   return (draw) => {
-    const picked = Picker.pick(picker, { ...call, draw }, counters)
+    const picked = CompiledPicker.pick(picker, { ...call, draw }, counters)
     if (picked._tag !== "Complete") return undefined
     return members.all.find(({ host }) => host.address === picked.address)
   }

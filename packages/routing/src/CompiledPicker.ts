@@ -61,6 +61,13 @@ export type Compiled = WeakMap<Picker, { readonly way: string; readonly picker: 
  */
 export const make = (picker: Picker, counters: Counters): CompiledPicker => at(picker, counters, start)
 
+/**
+ * Picks. The same picker, call and counters give the same, but for the turns of `RoundRobin`.
+ *
+ * @since 0.1.0
+ */
+export const pick = (self: Picker, call: PickCall, counters: Counters): Pick => make(self, counters).pick(call)
+
 const at = (picker: Picker, counters: Counters, way: Way): CompiledPicker => {
   const known = counters.compiled.get(picker)
   if (known?.way === way.key) return known.picker

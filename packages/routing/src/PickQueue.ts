@@ -7,6 +7,7 @@
 import * as HashMap from "effect/HashMap"
 import type { CallStatus } from "./CallStatus.js"
 import type { Counters, PickCall, Picker } from "./Picker.js"
+import * as CompiledPicker from "./CompiledPicker.js"
 import * as Pickers from "./Picker.js"
 import type { Address, Endpoint } from "./Endpoint.js"
 
@@ -95,7 +96,7 @@ export const step = (
   const woken = new Set<string>()
   /** Whether the call waits on. */
   const waits = (picker: Picker, id: number, { call, waitForReady }: Waiting): boolean => {
-    const pick = Pickers.pick(picker, call, counters)
+    const pick = CompiledPicker.pick(picker, call, counters)
     switch (pick._tag) {
       case "Complete":
         hold(pick.holds)

@@ -6,7 +6,7 @@
  */
 import type { CallStatus } from "./CallStatus.js"
 import * as Status from "./CallStatus.js"
-import * as CompiledPickers from "./CompiledPicker.js"
+import type * as CompiledPickers from "./CompiledPicker.js"
 import type { Address, Endpoint } from "./Endpoint.js"
 import type { Call, Matchers } from "./Matcher.js"
 
@@ -222,11 +222,3 @@ export const weighted = (shares: Iterable<readonly [weight: number, child: Picke
   }
   return { _tag: "Weighted", targets, sum }
 }
-
-/**
- * Picks. The same picker, call and counters give the same, but for the turns of `RoundRobin`.
- *
- * @since 0.1.0
- */
-export const pick = (self: Picker, call: PickCall, counters: Counters): Pick =>
-  CompiledPickers.make(self, counters).pick(call)

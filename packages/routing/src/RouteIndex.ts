@@ -8,7 +8,7 @@
  */
 import type { Matchers } from "./Matcher.js"
 import * as Matching from "./Matcher.js"
-import type { Match, Route } from "./VirtualHost.js"
+import type { Match, Route } from "./Route.js"
 
 /**
  * An index.

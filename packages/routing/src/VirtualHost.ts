@@ -4,49 +4,24 @@
  * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
  * @since 0.1.0
  */
+import * as HeaderMatcher from "./HeaderMatcher.js"
+import * as Matching from "./Matcher.js"
+import type { Call, Matcher } from "./Matcher.js"
+import * as PathMatcher from "./PathMatcher.js"
+import * as RetryPolicy from "./RetryPolicy.js"
+import type { Match, Route } from "./Route.js"
+import * as RouteAction from "./RouteAction.js"
+import type { Collector } from "./RouteError.js"
+import * as RouteIndex from "./RouteIndex.js"
+import type { Rules } from "./Rules.js"
+import * as TypedFilter from "./TypedFilter.js"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as Fraction from "@effect-xds/discovery/Fraction"
 import type {
   Route as RouteMessage,
   RouteMatch as RouteMatchMessage,
   VirtualHost as VirtualHostMessage
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import * as Fraction from "@effect-xds/discovery/Fraction"
-import * as HeaderMatcher from "./HeaderMatcher.js"
-import type { Call, Matcher } from "./Matcher.js"
-import * as Matching from "./Matcher.js"
-import * as PathMatcher from "./PathMatcher.js"
-import * as RetryPolicy from "./RetryPolicy.js"
-import * as RouteAction from "./RouteAction.js"
-import type { Collector } from "./RouteError.js"
-import type { Rules } from "./Rules.js"
-import * as RouteIndex from "./RouteIndex.js"
-import * as TypedFilter from "./TypedFilter.js"
-
-/**
- * A route, in its place among the others.
- *
- * `NotRoute`: its action is not `route`: a call that matches fails. `Ignored`: it matches nothing, and is here to be seen.
- *
- * @since 0.1.0
- */
-export type Route =
-  | {
-      readonly _tag: "Route"
-      readonly name: string
-      readonly matcher: Matcher
-      readonly action: RouteAction.RouteAction
-      /** Settings of HTTP filters, by the filter's name. */
-      readonly filters: ReadonlyMap<string, Any>
-    }
-  | { readonly _tag: "NotRoute"; readonly name: string; readonly matcher: Matcher; readonly action: string }
-  | { readonly _tag: "Ignored"; readonly name: string; readonly why: string }
-
-/**
- * A route that a call can be sent by.
- *
- * @since 0.1.0
- */
-export type ActiveRoute = Route & { readonly _tag: "Route" }
 
 /**
  * A virtual host.
@@ -61,16 +36,6 @@ export interface VirtualHost {
   readonly index: RouteIndex.Later<RouteIndex.RouteIndex>
   readonly filters: ReadonlyMap<string, Any>
 }
-
-/**
- * The outcome of a match. `draws`: how many of the call's random numbers were used.
- *
- * @since 0.1.0
- */
-export type Match =
-  | { readonly _tag: "Route"; readonly route: ActiveRoute; readonly draws: number }
-  | { readonly _tag: "ActionNotRoute"; readonly route: string; readonly action: string }
-  | { readonly _tag: "NoRoute"; readonly virtualHost: string; readonly path: string }
 
 /**
  * The virtual host that a message means; `undefined` if it has mistakes, which are then with `errors`.
@@ -185,3 +150,5 @@ const outcome = (route: Route | undefined, virtualHost: string, path: string, dr
     ? { _tag: "Route", route, draws }
     : { _tag: "ActionNotRoute", route: route.name, action: route.action }
 }
+
+export { type ActiveRoute, type Match, type Route } from "./Route.js"

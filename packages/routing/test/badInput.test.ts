@@ -7,6 +7,7 @@ import * as Assignment from "@effect-xds/routing/Assignment"
 import type { Cluster } from "@effect-xds/routing/Cluster"
 import * as Endpoint from "@effect-xds/routing/Endpoint"
 import * as PathMatcher from "@effect-xds/routing/PathMatcher"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
 import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
 import * as Ring from "@effect-xds/routing/Ring"
@@ -188,7 +189,7 @@ describe("numbers that are drawn", () => {
       [1, named("a")],
       [3, named("b")]
     ])
-    expect(outcome(Pickers.pick(picker, callWith({ draw: () => drawn }), counters()))).toBe(last ? "b" : "a")
+    expect(outcome(CompiledPicker.pick(picker, callWith({ draw: () => drawn }), counters()))).toBe(last ? "b" : "a")
     const fraction = [
       host(
         { match: { ...all, runtimeFraction: { defaultValue: { numerator: 50 } } }, action: to("half") },
@@ -206,7 +207,7 @@ describe("numbers that are drawn", () => {
       8
     )
     const children = keys.map((key) => ({ _tag: "Ready" as const, child: named(key) }))
-    const picked = Pickers.pick({ _tag: "Ring", ring, children }, callWith({ draw: () => drawn }), counters())
+    const picked = CompiledPicker.pick({ _tag: "Ring", ring, children }, callWith({ draw: () => drawn }), counters())
     expect(keys).toContain(outcome(picked))
   })
 

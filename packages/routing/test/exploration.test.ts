@@ -4,7 +4,7 @@
  */
 import type { Connectivity } from "@effect-xds/routing/Connectivity"
 import * as Endpoint from "@effect-xds/routing/Endpoint"
-import * as Pickers from "@effect-xds/routing/Picker"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import type { Picker } from "@effect-xds/routing/Picker"
 import * as Priority from "@effect-xds/routing/policy/Priority"
 import type { Configured, Definition, Output } from "@effect-xds/routing/Policy"
@@ -186,7 +186,7 @@ const aggregate = (all: ReadonlyArray<Connectivity>): Connectivity =>
   (["READY", "CONNECTING", "IDLE"] as const).find((state) => all.includes(state)) ?? "TRANSIENT_FAILURE"
 
 const pick = (picker: Picker, drawn: number, hash?: bigint) =>
-  outcome(Pickers.pick(picker, callWith({ draw: () => drawn, hash }), counters()))
+  outcome(CompiledPicker.pick(picker, callWith({ draw: () => drawn, hash }), counters()))
 
 const draws = [0, 0.24, 0.26, 0.49, 0.51, 0.99]
 

@@ -7,6 +7,7 @@ import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
 import { Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as Channel from "@effect-xds/routing/Channel"
 import * as Endpoint from "@effect-xds/routing/Endpoint"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
 import * as OutlierDetection from "@effect-xds/routing/policy/OutlierDetection"
 import { SimulatedTime } from "@effect-xds/testing"
@@ -197,7 +198,7 @@ describe("outlier_detection_experimental", () => {
     steps.config(OutlierDetection.policy.with({ settings, endpoints, child })).child("child", "READY")
     const { picker } = steps.told ?? { picker: Pickers.queue }
     expect(picker._tag).toBe("Observed")
-    expect(outcome(Pickers.pick(picker, callWith(), counters()))).toBe("child READY")
+    expect(outcome(CompiledPicker.pick(picker, callWith(), counters()))).toBe("child READY")
     expect(steps.at(10_000).said).toEqual([])
     const calls = endpoints.map(
       ({ addresses }, index) => [addresses[0] ?? "", { succeeded: 4 - index, failed: index === 4 ? 9 : 0 }] as const

@@ -1,5 +1,6 @@
 import * as Endpoint from "@effect-xds/routing/Endpoint"
 import type { Picker, RingChild } from "@effect-xds/routing/Picker"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
 import type * as Matcher from "@effect-xds/routing/Matcher"
 import * as Ring from "@effect-xds/routing/Ring"
@@ -44,7 +45,7 @@ describe("weighted_target", () => {
   it("vector 55: weights 1 READY, 3 CONNECTING: the first", () => {
     const steps = new Steps(WeightedTarget.policy).config(targets({ a: 1, b: 3 })).child("a", "READY")
     const { picker } = steps.told ?? { picker: Pickers.queue }
-    expect(outcome(Pickers.pick(picker, callWith({ draw: () => 0.99 }), counters()))).toBe("a READY")
+    expect(outcome(CompiledPicker.pick(picker, callWith({ draw: () => 0.99 }), counters()))).toBe("a READY")
   })
 
   it("vector 56: removed, back after 14:59: the same child", () => {
@@ -69,7 +70,7 @@ describe("weighted_target", () => {
       .child("a", "READY")
       .child("b", "READY")
     const { picker } = steps.told ?? { picker: Pickers.queue }
-    const drawn = (n: number) => outcome(Pickers.pick(picker, callWith({ draw: () => n }), counters()))
+    const drawn = (n: number) => outcome(CompiledPicker.pick(picker, callWith({ draw: () => n }), counters()))
     expect([drawn(0.199), drawn(0.2)]).toEqual(["a READY", "b READY"])
   })
 
@@ -77,7 +78,7 @@ describe("weighted_target", () => {
     const steps = new Steps(WeightedTarget.policy).config(targets({}))
     const { picker, state } = steps.told ?? { picker: Pickers.queue }
     expect(state).toBe("TRANSIENT_FAILURE")
-    expect(outcome(Pickers.pick(picker, callWith(), counters()))).toBe("weighted_target has no children")
+    expect(outcome(CompiledPicker.pick(picker, callWith(), counters()))).toBe("weighted_target has no children")
   })
 })
 
@@ -96,7 +97,7 @@ describe("xds_routing", () => {
     const steps = new Steps(XdsRouting.policy).config(config).child("b", "READY")
     expect(steps.told?.state).toBe("READY")
     const pick = (path: string) =>
-      outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith({ path }), counters()))
+      outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith({ path }), counters()))
     expect(pick("/s/m")).toBe("queue")
     steps.child("a", "TRANSIENT_FAILURE")
     expect(pick("/s/m")).toBe("a TRANSIENT_FAILURE")
@@ -124,7 +125,7 @@ describe("priority", () => {
     const steps = new Steps(Priority.policy).config(config("p0", "p1")).child("p0", "TRANSIENT_FAILURE")
     expect(steps.said).toEqual(["Create p1"])
     steps.child("p1", "TRANSIENT_FAILURE")
-    expect(outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe(
+    expect(outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe(
       "p1 TRANSIENT_FAILURE"
     )
   })
@@ -149,7 +150,9 @@ describe("round_robin", () => {
     steps.child("a:1", "READY", connected("a:1")).child("c:1", "READY", connected("c:1"))
     const { picker } = steps.told ?? { picker: Pickers.queue }
     const process = counters()
-    const picks = Array.from({ length: 4 }, () => outcome(Pickers.pick(picker, callWith({ draw: () => 0.6 }), process)))
+    const picks = Array.from({ length: 4 }, () =>
+      outcome(CompiledPicker.pick(picker, callWith({ draw: () => 0.6 }), process))
+    )
     expect(picks).toEqual(["c:1", "a:1", "c:1", "a:1"])
   })
 
@@ -157,7 +160,7 @@ describe("round_robin", () => {
     const steps = new Steps(RoundRobin.policy).config(RoundRobin.policy.with(null), endpoints.slice(0, 2))
     expect(steps.child("a:1", "IDLE").said).toEqual(["ExitIdle a:1", "State CONNECTING"])
     steps.child("a:1", "TRANSIENT_FAILURE", named("a is down")).child("b:1", "TRANSIENT_FAILURE", named("b is down"))
-    expect(outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe("b is down")
+    expect(outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe("b is down")
   })
 })
 
@@ -172,7 +175,7 @@ describe("least_request", () => {
     }
     const { picker } = steps.told ?? { picker: Pickers.queue }
     const pick = (calls: Record<string, number>) =>
-      Pickers.pick(picker, callWith({ draw: (n) => (n % 2 === 0 ? 0.9 : 0) }), counters(calls))
+      CompiledPicker.pick(picker, callWith({ draw: (n) => (n % 2 === 0 ? 0.9 : 0) }), counters(calls))
     expect(pick({})).toMatchObject({ address: "b", holds: ["n/b"] })
     expect(pick({ "n/b": 2, "n/a": 1 })).toMatchObject({ address: "a" })
   })
@@ -198,7 +201,7 @@ describe("pick_first", () => {
       "ReResolve",
       "State TRANSIENT_FAILURE"
     ])
-    expect(outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe(
+    expect(outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe(
       "connection to a:1 failed: refused"
     )
     expect(steps.at(999).said).toEqual([])
@@ -248,7 +251,7 @@ describe("ring_hash", () => {
 
   const ready: ReadonlyArray<RingChild> = three.map((key) => ({ _tag: "Ready", child: named(key) }))
   const on = (ring: typeof equal, children: ReadonlyArray<RingChild>, hash: bigint) =>
-    outcome(Pickers.pick({ _tag: "Ring", ring, children }, callWith({ hash }), counters()))
+    outcome(CompiledPicker.pick({ _tag: "Ring", ring, children }, callWith({ hash }), counters()))
 
   it("vector 79: hashes of a, of user-42, after the last", () => {
     expect(on(equal, ready, XxHash64.ofString("a"))).toBe(three[2])
@@ -373,7 +376,7 @@ describe("cluster_impl", () => {
       endpoint: Endpoint.make(["a:1"])
     })
     const { picker } = steps.told ?? { picker: Pickers.queue }
-    return outcome(Pickers.pick(picker, callWith({ draw: () => draw }), counters({ '["c","e"]': calls })))
+    return outcome(CompiledPicker.pick(picker, callWith({ draw: () => draw }), counters({ '["c","e"]': calls })))
   }
 
   it("vectors 92, 93: calls in flight, counted in the process", () => {

@@ -6,6 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { all, host, split, tableOf, to } from "./Routes.js"
 import { Steps, callWith, counters, named, outcome } from "./Steps.js"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
 
 const registry = PolicyRegistry.add(PolicyRegistry.standard, ...ServiceConfigPolicies.entries(new Map()))
@@ -106,7 +107,7 @@ describe("a config of xds_routing", () => {
     const picker = steps.told?.picker ?? Pickers.queue
     const pick = (path: string, h: string, drawn: number) =>
       outcome(
-        Pickers.pick(
+        CompiledPicker.pick(
           picker,
           callWith({ path, headers: { get: (name) => (name === "h" ? h : undefined) }, draw: () => drawn }),
           counters()

@@ -12,6 +12,7 @@ import { HttpProtocolOptionsSchema } from "@effect-xds/proto/envoy/extensions/up
 import * as Assignment from "@effect-xds/routing/Assignment"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Endpoint from "@effect-xds/routing/Endpoint"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
 import * as OverrideHost from "@effect-xds/routing/policy/OverrideHost"
 import * as StatefulSession from "@effect-xds/routing/StatefulSession"
@@ -395,7 +396,7 @@ describe("xds_override_host_experimental", () => {
   const config = (...endpoints: ReadonlyArray<Endpoint.Endpoint>) =>
     OverrideHost.policy.with({ ...OverrideHost.standard, endpoints, child: silent })
   const picked = (steps: Steps, hosts: ReadonlyArray<string> | undefined) =>
-    outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith({ hosts }), counters()))
+    outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith({ hosts }), counters()))
 
   it("says what its child says, and nothing while it is given a config", () => {
     const steps = new Steps(OverrideHost.policy).config(config(both))

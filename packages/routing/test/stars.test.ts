@@ -9,6 +9,7 @@ import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Channel from "@effect-xds/routing/Channel"
 import * as Endpoint from "@effect-xds/routing/Endpoint"
+import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
 import type { Picker } from "@effect-xds/routing/Picker"
 import * as LeastRequest from "@effect-xds/routing/policy/LeastRequest"
@@ -22,7 +23,8 @@ import { A28, all, call, host, reasons, sent, split, tableOf, to, when } from ".
 import { Steps, callWith, counters, outcome, silent } from "./Steps.js"
 import { World, assignmentOf, clusterOf, listenerOf, random, routesOf, value } from "./World.js"
 
-const words = (steps: Steps) => outcome(Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))
+const words = (steps: Steps) =>
+  outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))
 
 /** A channel whose calls go to these clusters. */
 const channel = (action: ActionInit, ...clusters: ReadonlyArray<string>) => {
@@ -166,7 +168,7 @@ describe("policies", () => {
     const steps = new Steps(LeastRequest.policy, "n").config(LeastRequest.policy.with({}), endpoints)
     const process = new CallCounters()
     const draws = (n: number) => [0.9, 0][n % 2] ?? 0
-    const pick = () => Pickers.pick(steps.told?.picker ?? Pickers.queue, callWith({ draw: draws }), process)
+    const pick = () => CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith({ draw: draws }), process)
     for (const endpoint of endpoints) steps.child(Endpoint.keyOf(endpoint), "READY", connected(endpoint))
     const first = pick()
     if (first._tag !== "Complete") throw new Error(first._tag)
