@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Matcher } from "./Matcher.js"
-import * as RouteAction from "./RouteAction.js"
+import type * as RouteAction from "./RouteAction.js"
 import type { Any } from "@bufbuild/protobuf/wkt"
 
 /**
