@@ -4,37 +4,14 @@
  *
  * @since 0.1.0
  */
-import type { Response } from "../wire/Response.js"
-import type { Cursor } from "./Cursor.js"
-import { isAlike } from "./Cursor.js"
-import type { Difference } from "./Difference.js"
-import type { Resource } from "./Resource.js"
 import type { Once } from "../Steps.js"
-
-/** Responses by what else is different in them: whether TTLs are given, for example. */
-type Responses = Map<string, Once<Response>>
-
-/**
- * The way from a cursor to a set.
- *
- * @since 0.1.0
- */
-export class Crossing {
-  #responses: Responses | undefined
-
-  constructor(
-    readonly since: Cursor,
-    readonly difference: Once<Difference>
-  ) {}
-
-  /** Responses that bring what changed. */
-  get responses(): Responses {
-    return (this.#responses ??= new Map())
-  }
-}
+import { type Responses, Crossing } from "./Crossing.js"
+import { type Cursor, isAlike } from "./Cursor.js"
+import type { Resource } from "./Resource.js"
 
 /** Crossings that are kept, the newest: of states of a set, from which many streams come, and of other cursors, which are one stream's. */
 const mostShared = 16
+
 const mostOwn = 4
 
 /**

@@ -7,7 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
-import { Crossing } from "./Computed.js"
+import { Crossing, type Difference } from "./Crossing.js"
 import type { Cursor } from "./Cursor.js"
 import { isSame } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
@@ -16,26 +16,7 @@ import * as ResourceSets from "./ResourceSet.js"
 import * as Steps from "../Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
-/**
- * What is different in a set since a cursor.
- *
- * @since 0.1.0
- */
-export interface Difference {
-  /** New or with other content, as they are now. */
-  readonly changed: ReadonlyArray<Resource>
-  /** Gone. The value is what was there; `undefined` if the log no longer knows. */
-  readonly removed: ReadonlyMap<string, Resource | undefined>
-  /**
-   * Every name and alias, of before and of now, under which somebody may have asked for one of these, and its hash: it
-   * is looked up in the names of every stream.
-   */
-  readonly touched: ReadonlyMap<string, number>
-  /** Those of them that stand for many hosts: whoever asked for one of those may be concerned, too. */
-  readonly domains: ReadonlyArray<string>
-  /** Of what is gone, what left a name or alias to another; see {@link isReplaced}. */
-  readonly replaced: ReadonlySet<string>
-}
+export type { Difference } from "./Crossing.js"
 
 const noDomains: ReadonlyArray<string> = []
 const noAliases: ReadonlyArray<string> = []

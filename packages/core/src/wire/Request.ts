@@ -11,16 +11,12 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import type { Protocol } from "../protocol/Protocol.js"
 import type { HeldVersions } from "../resource/HeldVersions.js"
 import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, Status } from "./Fields.js"
 import { fields } from "./Wire.js"
 
-/**
- * The protocol variant of a stream: state of the world (SotW) or incremental (delta).
- *
- * @since 0.1.0
- */
-export type Protocol = "StateOfTheWorld" | "Incremental"
+export type { Protocol } from "../protocol/Protocol.js"
 
 /**
  * Why a client rejected a response: a `google.rpc.Status` without its details.

@@ -9,7 +9,7 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import type { Protocol } from "./Request.js"
+import type { Protocol } from "../protocol/Protocol.js"
 import type { Resource } from "../resource/Resource.js"
 import { atOnce, type Steps } from "../Steps.js"
 import {

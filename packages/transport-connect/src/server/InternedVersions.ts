@@ -6,7 +6,6 @@ import type { Comparison, SharedVersions } from "@effect-xds/core/resource/HeldV
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
-import type { VersionInterner } from "./VersionInterner.js"
 
 /** From so many numbers on they may be bits. */
 const leastBits = 256
@@ -80,6 +79,12 @@ export class Numbers {
 
 const [unknown, otherwise] = [-1, -2]
 
+/** Entries by their numbers, which are smaller than `size`. */
+interface Interner {
+  readonly size: number
+  readonly textOf: (number: number) => readonly [name: string, version: string]
+}
+
 /** For each number the place of its resource in a set: found once, for all clients. */
 class Places {
   /** {@link otherwise}: no resource of the set has this name and version. */
@@ -87,12 +92,12 @@ class Places {
   #last: { readonly numbers: Numbers; readonly comparison: Steps.Once<Comparison> } | undefined
 
   private constructor(
-    private readonly interner: VersionInterner,
+    private readonly interner: Interner,
     private readonly resources: ReadonlyArray<Resource>,
     private readonly placeOf: ReadonlyMap<string, number>
   ) {}
 
-  static *make(interner: VersionInterner, set: ResourceSet.ResourceSet): Steps.Steps<Places> {
+  static *make(interner: Interner, set: ResourceSet.ResourceSet): Steps.Steps<Places> {
     const resources = yield* ResourceSet.listing(set)
     const placeOf = new Map<string, number>()
     for (const { name } of resources) if (placeOf.set(name, placeOf.size).size % Steps.atOnce === 0) yield
@@ -157,7 +162,7 @@ class Places {
 export class InternedVersions {
   readonly #places = new WeakMap<ResourceSet.ResourceSet, Steps.Once<Places>>()
 
-  constructor(private readonly interner: VersionInterner) {}
+  constructor(private readonly interner: Interner) {}
 
   /** What one client holds. */
   of(numbers: Numbers): SharedVersions {
