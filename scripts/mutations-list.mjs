@@ -761,25 +761,25 @@ const client = [
   },
   {
     fault: "client: an ACK has no nonce",
-    file: "client/ClientSubscription.ts",
+    file: "client/NextRequest.ts",
     line: "responseNonce: self.nonce,",
     becomes: 'responseNonce: "",'
   },
   {
     fault: "client: an error is said again with the next request",
-    file: "client/ClientSubscription.ts",
+    file: "client/NextRequest.ts",
     line: "listed: isQuiet ? self.listed : listed",
     becomes: "listed: isQuiet ? self.listed : listed, answers: self.answers"
   },
   {
     fault: "client: a request without names is sent for a type that nobody wants",
-    file: "client/ClientSubscription.ts",
+    file: "client/NextRequest.ts",
     line: 'if (!self.opened) return isWanted(self) ? "first" : "nothing"',
     becomes: 'if (!self.opened) return "first"'
   },
   {
     fault: "client: a response is acknowledged before it was applied",
-    file: "client/ClientSubscription.ts",
+    file: "client/NextRequest.ts",
     line: 'return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"',
     becomes: 'return answer !== undefined && self.heldBackUntil === never ? "answer" : "nothing"'
   },
@@ -788,7 +788,7 @@ const client = [
     file: "client/ClientStream.ts",
     line: "return flush(put(self, ClientSubscriptions.subscribe(before, input.names, input.cached)), none, now, held)",
     becomes:
-      "return flush(put(self, ClientSubscriptions.arm(ClientSubscriptions.subscribe(before, input.names, input.cached), input.names, now + self.options.resourceTimeout)), none, now, held)"
+      "return flush(put(self, ResourceTimer.arm(ClientSubscriptions.subscribe(before, input.names, input.cached), input.names, now + self.options.resourceTimeout)), none, now, held)"
   },
   {
     fault: "client: timers run on while there is no stream",
@@ -834,7 +834,7 @@ const client = [
   },
   {
     fault: "client: initial_resource_versions is left out",
-    file: "client/ClientSubscription.ts",
+    file: "client/NextRequest.ts",
     line: "initialResourceVersions: opened ? noVersions : held(),",
     becomes: "initialResourceVersions: noVersions,"
   },
@@ -846,7 +846,7 @@ const client = [
   },
   {
     fault: "client: what was never seen counts as deleted when it is absent",
-    file: "client/ClientCache.ts",
+    file: "client/CacheUpdate.ts",
     line: "const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)",
     becomes: "const isKnown = true"
   },
@@ -882,7 +882,7 @@ const client = [
   },
   {
     fault: "client: a rejected resource is not used any more",
-    file: "client/ClientCache.ts",
+    file: "client/CacheUpdate.ts",
     line: 'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)',
     becomes:
       'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, true)'
@@ -967,25 +967,25 @@ const client = [
   },
   {
     fault: "client: everything that is not found stays",
-    file: "client/ClientCache.ts",
+    file: "client/CacheUpdate.ts",
     line: "if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {",
     becomes: "if (whole !== undefined && drop && isDataError(whole.error)) {"
   },
   {
     fault: "client: a resource that is not found stays, though only the wildcard brought it",
-    file: "client/ClientCache.ts",
+    file: "client/CachedType.ts",
     line: '  status === "DoesNotExist" || (status === "ReceivedError" && error.code === NOT_FOUND)\n',
     becomes: '  status === "DoesNotExist"\n'
   },
   {
     fault: "client: an error of the server is forgotten with the next response",
-    file: "client/ClientCache.ts",
+    file: "client/CacheUpdate.ts",
     line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
     becomes: ""
   },
   {
     fault: "client: what the server could not give stays for ever, whatever it says on the next stream",
-    file: "client/ClientCache.ts",
+    file: "client/CacheUpdate.ts",
     line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
     becomes: 'if (entry.status === "ReceivedError") continue'
   },
@@ -997,7 +997,7 @@ const client = [
   },
   {
     fault: "client: errors of ever new names are all remembered",
-    file: "client/ClientCache.ts",
+    file: "client/CacheUpdate.ts",
     line: "if (known === undefined && changes.size >= policy.maxResources) continue",
     becomes: ""
   },
@@ -1291,7 +1291,7 @@ const clientDetails = [
   },
   {
     fault: "client: the same error of another version is not told",
-    file: "client/ClientCache.ts",
+    file: "client/CachedType.ts",
     line: "      failure.version === entry.failure?.version &&\n",
     becomes: "      entry.failure !== undefined &&\n"
   },
@@ -3377,7 +3377,7 @@ export const mutations = [
   },
   {
     fault: "every name that lingers is kept",
-    file: "client/ClientCache.ts",
+    file: "client/Retention.ts",
     by: "packages/core/test/client/growth.test.ts",
     line: "const maxRetained = 10_000",
     becomes: "const maxRetained = 1_000_000"

@@ -13,6 +13,8 @@ import * as StatusCode from "../protocol/StatusCode.js"
 import * as Backoff from "./Backoff.js"
 import type { ClientSubscription } from "./ClientSubscription.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
+import * as NextRequest from "./NextRequest.js"
+import * as ResourceTimer from "./ResourceTimer.js"
 import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
 
 /**
@@ -216,7 +218,7 @@ export const step = (
       // ★ Only now: a request that waits for a connection starts no timer.
       const at = now + options.resourceTimeout
       const armed = change(self, writing.typeUrl, (each) =>
-        ClientSubscriptions.arm(ClientSubscriptions.written(each, writing.names, now), writing.names, at)
+        ResourceTimer.arm(ClientSubscriptions.written(each, writing.names, now), writing.names, at)
       )
       const quietAt = self.responded ? never : Math.min(self.quietAt, at)
       return flush({ ...armed, quietAt, writing: undefined }, none, now, held)
@@ -233,7 +235,7 @@ export const step = (
     case "Responsive":
       return [respond(self), none]
     case "Resolved":
-      return [change(self, input.typeUrl, (each) => ClientSubscriptions.settle(each, input.names)), none]
+      return [change(self, input.typeUrl, (each) => ResourceTimer.resolve(each, input.names)), none]
     case "Processed":
       return flush(
         change(self, input.typeUrl, (each) => ClientSubscriptions.apply(each, input.nonce)),
@@ -259,7 +261,7 @@ export const step = (
         next = { ...next, quietAt: never }
       }
       for (const each of self.subscriptions) {
-        const [settled, expired] = ClientSubscriptions.expire(ClientSubscriptions.release(each, now), now)
+        const [settled, expired] = ResourceTimer.expire(ClientSubscriptions.release(each, now), now)
         next = put(next, settled)
         if (expired.length > 0) outputs.push({ _tag: "TimedOut", typeUrl: each.typeUrl, names: expired })
       }
@@ -328,13 +330,11 @@ const flush = (
   const next = nextDue(self)
   if (next === undefined) return [self, before]
   const { node, protocol } = self.options
-  const [after, sent] = ClientSubscriptions.send(next, protocol, self.nodeSent ? undefined : node, () =>
-    held(next.typeUrl)
-  )
+  const [after, sent] = NextRequest.send(next, protocol, self.nodeSent ? undefined : node, () => held(next.typeUrl))
   const { fresh, request } = sent
   if (request === undefined) {
     // The server was asked for these long ago, by asking for everything.
-    const armed = ClientSubscriptions.arm(after, fresh, now + self.options.resourceTimeout)
+    const armed = ResourceTimer.arm(after, fresh, now + self.options.resourceTimeout)
     return flush(put(self, armed), before, now, held)
   }
   return [
@@ -352,7 +352,7 @@ const nextDue = (self: ClientStream): ClientSubscription | undefined => {
   let answer: ClientSubscription | undefined
   for (const each of self.subscriptions) {
     if (HashSet.has(self.paused, each.typeUrl)) continue
-    const due = ClientSubscriptions.due(each, self.options.protocol)
+    const due = NextRequest.due(each, self.options.protocol)
     if (due === "first") return each
     if (due === "change") change ??= each
     else if (due === "answer") answer ??= each

@@ -11,10 +11,11 @@
  */
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
 import * as Backoff from "./Backoff.js"
-import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
+import type { ResourceTimers } from "./ResourceTimer.js"
+import * as ResourceTimer from "./ResourceTimer.js"
+import type { ErrorDetail, Protocol } from "../wire/Request.js"
 
 /**
  * The answer to a response that has not left yet.
@@ -34,7 +35,7 @@ export interface Answer {
  *
  * @since 0.1.0
  */
-export interface ClientSubscription {
+export interface ClientSubscription extends ResourceTimers {
   readonly typeUrl: string
   /** The names asked for, without `*`. */
   readonly names: HashSet.HashSet<string>
@@ -44,10 +45,6 @@ export interface ClientSubscription {
   readonly named: boolean
   /** Whether a name of an authority was ever asked for (`xdstp`): a wildcard does not bring those. */
   readonly federated: boolean
-  /** Names without a resource, and when that is told: Infinity until a request with the name was written. */
-  readonly waiting: HashMap.HashMap<string, number>
-  /** Not later than the first of {@link waiting}, so that no step has to look through them. */
-  readonly dueAt: number
   /** State of the world: the version that was accepted last, on whatever stream. */
   readonly version: string
 
@@ -110,13 +107,16 @@ export interface Rejection {
 
 const never = Number.POSITIVE_INFINITY
 
-/** Attempts to give up a wildcard that was asked for by silence. More would be a loop with a server that answers each. */
-const maxDoubts = 3
+/**
+ * Attempts to leave an implicit wildcard. More would be a loop with a server that answers each.
+ *
+ * @since 0.1.0
+ */
+export const maxDoubts = 3
 
 /** Incremental responses that may be without an answer. More come only from a server that ignores flow control. */
 const maxAnswers = 64
 
-const noList: ReadonlyArray<string> = []
 const noNames = HashSet.empty<string>()
 
 /**
@@ -256,7 +256,10 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
   HashSet.endMutation(dropped)
   HashSet.endMutation(late)
   if (!changed) return self
-  return withTimers({ ...self, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined }, waiting)
+  return ResourceTimer.withWaiting(
+    { ...self, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined },
+    waiting
+  )
 }
 
 /**
@@ -281,61 +284,6 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
  */
 export const leaveUntold = (self: ClientSubscription): ClientSubscription =>
   self.opened && !self.untold ? { ...self, untold: true } : self
-
-const withTimers = (self: ClientSubscription, waiting: HashMap.HashMap<string, number>): ClientSubscription => ({
-  ...self,
-  waiting,
-  dueAt: HashMap.isEmpty(waiting) ? never : self.dueAt
-})
-
-/**
- * Resources that were seen, in whatever state: their timers are cancelled.
- *
- * @since 0.1.0
- */
-export const settle = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
-  if (HashMap.isEmpty(self.waiting)) return self
-  return withTimers(
-    self,
-    HashMap.mutate(self.waiting, (waiting) => {
-      for (const name of names) HashMap.remove(waiting, name)
-    })
-  )
-}
-
-/**
- * A request with these names was written to a connected stream: arms the timers of those that are still waited for.
- *
- * @param at when they are due, in milliseconds
- * @since 0.1.0
- */
-export const arm = (self: ClientSubscription, names: Iterable<string>, at: number): ClientSubscription => {
-  const unarmed = Array.from(names).filter((name) => Option.contains(HashMap.get(self.waiting, name), never))
-  if (unarmed.length === 0) return self
-  const waiting = HashMap.mutate(self.waiting, (timers) => {
-    for (const name of unarmed) HashMap.set(timers, name, at)
-  })
-  return { ...self, waiting, dueAt: Math.min(self.dueAt, at) }
-}
-
-/**
- * The names whose time has come. They stay subscribed, and are waited for no more.
- *
- * @since 0.1.0
- */
-export const expire = (
-  self: ClientSubscription,
-  now: number
-): readonly [ClientSubscription, expired: ReadonlyArray<string>] => {
-  if (now < self.dueAt) return [self, noList]
-  const expired: Array<string> = []
-  let dueAt = never
-  for (const [name, at] of self.waiting) {
-    if (at <= now) expired.push(name)
-    else dueAt = Math.min(dueAt, at)
-  }
-  return [{ ...settle(self, expired), dueAt }, expired]
-}
 
 /**
  * The stream ended: what was said on it is forgotten, the version stays. ★ Armed timers are unarmed: an outage is no
@@ -440,7 +388,7 @@ export const release = (self: ClientSubscription, now: number): ClientSubscripti
   now < self.heldBackUntil ? self : { ...self, heldBackUntil: never }
 
 /**
- * When {@link expire} or {@link release} has something to do, in milliseconds; Infinity if never.
+ * When a timer or {@link release} has something to do, in milliseconds; Infinity if never.
  *
  * @since 0.1.0
  */
@@ -458,143 +406,4 @@ export const apply = (self: ClientSubscription, nonce: string): ClientSubscripti
     ...self,
     answers: self.answers.map((answer, index) => (index <= last ? { ...answer, applied: true } : answer))
   }
-}
-
-/**
- * What a type has to say: its `first` request on a stream, a `change` of what is asked for, an `answer`, or nothing.
- *
- * @since 0.1.0
- */
-export const due = (self: ClientSubscription, protocol: Protocol): "first" | "change" | "answer" | "nothing" => {
-  // ★ A first request without interest would ask for everything.
-  if (!self.opened) return isWanted(self) ? "first" : "nothing"
-  const answer = self.answers[0]
-  const isAnswered = answer?.applied !== false
-  // In state of the world a request answers the last response, so it waits until that was applied.
-  if (self.changed && (isAnswered || protocol === "Incremental")) return "change"
-  return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"
-}
-
-/**
- * A request, and the names that it asks for and that no request of this stream asked for before.
- *
- * @since 0.1.0
- */
-export interface Sent {
-  /** `undefined`: there is nothing to say, since the server gives these names already. */
-  readonly request: Request | undefined
-  readonly fresh: ReadonlyArray<string>
-}
-
-/**
- * Makes the request that is due, and the state after it.
- *
- * @param held incremental, for the first request of a stream: name → version of what the client has from this server
- * @since 0.1.0
- */
-export const send = (
-  self: ClientSubscription,
-  protocol: Protocol,
-  node: Uint8Array | undefined,
-  held: () => ReadonlyMap<string, string>
-): readonly [ClientSubscription, Sent] =>
-  protocol === "StateOfTheWorld" ? sendStateOfTheWorld(self, node) : sendIncremental(self, node, held)
-
-const sendStateOfTheWorld = (
-  self: ClientSubscription,
-  node: Uint8Array | undefined
-): readonly [ClientSubscription, Sent] => {
-  const isQuiet = isSilent(self)
-  const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
-  // A wildcard by silence cannot be given up by silence: it is named first, and given up by the next request.
-  const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
-  const star = isEnding || (self.wildcard && !isQuiet)
-  const resourceNames = star ? ["*", ...listed] : listed
-  const answer = self.answers[0]
-  const fresh = Array.from(self.fresh)
-  if (isQuiet && self.opened && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
-    const next = { ...self, changed: false, fresh: noNames, dropped: noNames }
-    return [next, { request: undefined, fresh }]
-  }
-  return [
-    {
-      ...self,
-      opened: true,
-      explicit: self.explicit || resourceNames.length > 0,
-      ambiguous: self.opened ? self.ambiguous : resourceNames.length > 0 ? 0 : maxDoubts,
-      changed: isEnding,
-      fresh: noNames,
-      dropped: noNames,
-      answers: [],
-      heldBackUntil: never,
-      listed: isQuiet ? self.listed : listed
-    },
-    {
-      request: {
-        _tag: "StateOfTheWorld",
-        typeUrl: self.typeUrl,
-        versionInfo: self.version,
-        resourceNames,
-        responseNonce: self.nonce,
-        // ★ That of the last response, or none: an error is never said twice.
-        errorDetail: answer?.error,
-        node
-      },
-      fresh
-    }
-  ]
-}
-
-const noVersions: ReadonlyMap<string, string> = new Map()
-
-const sendIncremental = (
-  self: ClientSubscription,
-  node: Uint8Array | undefined,
-  held: () => ReadonlyMap<string, string>
-): readonly [ClientSubscription, Sent] => {
-  const { opened, wildcard } = self
-  const fresh = Array.from(self.fresh).filter((name) => (name === "*" ? wildcard : HashSet.has(self.names, name)))
-  const gone = opened
-    ? Array.from(self.dropped).filter((name) => (name === "*" ? !wildcard : !HashSet.has(self.names, name)))
-    : noList
-  const isSilent = !self.named && wildcard && !opened
-  // A wildcard by silence ends in different ways for different servers. So it is named before anything else is said.
-  const isLegacy = opened && !self.explicit
-  const star = isLegacy && (fresh.length > 0 || gone.length > 0)
-  const isEnding = star && !wildcard
-  let subscribe: ReadonlyArray<string>
-  if (!opened) subscribe = isSilent ? noList : [...(wildcard ? ["*"] : noList), ...self.names]
-  else subscribe = star ? ["*", ...fresh.filter((name) => name !== "*")] : fresh
-  const unsubscribe = isEnding ? gone.filter((name) => name !== "*") : gone
-
-  const answer = self.answers[0]?.applied === true ? self.answers[0] : undefined
-  const next: ClientSubscription = {
-    ...self,
-    opened: true,
-    explicit: self.explicit || subscribe.length > 0,
-    changed: isEnding,
-    fresh: noNames,
-    dropped: isEnding ? HashSet.make("*") : noNames,
-    answers: answer === undefined ? self.answers : self.answers.slice(1),
-    heldBackUntil: answer === undefined ? self.heldBackUntil : never
-  }
-  if (opened && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) {
-    return [next, { request: undefined, fresh }]
-  }
-  return [
-    next,
-    {
-      request: {
-        _tag: "Incremental",
-        typeUrl: self.typeUrl,
-        resourceNamesSubscribe: subscribe,
-        resourceNamesUnsubscribe: unsubscribe,
-        initialResourceVersions: opened ? noVersions : held(),
-        responseNonce: answer?.nonce ?? "",
-        errorDetail: answer?.error,
-        node
-      },
-      fresh
-    }
-  ]
 }

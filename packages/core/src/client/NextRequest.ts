@@ -1,0 +1,154 @@
+/**
+ * The next request of a type: whether there is one, and what it says. Nothing is queued: it is made when it can be sent, from
+ * what is true then.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+ * @since 0.1.0
+ */
+import * as HashSet from "effect/HashSet"
+import type { Protocol, Request } from "../wire/Request.js"
+import type { ClientSubscription } from "./ClientSubscription.js"
+import { isSilent as isImplicitWildcard, isWanted, maxDoubts } from "./ClientSubscription.js"
+
+const never = Number.POSITIVE_INFINITY
+const noList: ReadonlyArray<string> = []
+const noNames = HashSet.empty<string>()
+
+/**
+ * What a type has to say: its `first` request on a stream, a `change` of what is asked for, an `answer`, or nothing.
+ *
+ * @since 0.1.0
+ */
+export const due = (self: ClientSubscription, protocol: Protocol): "first" | "change" | "answer" | "nothing" => {
+  // ★ A first request without interest would ask for everything.
+  if (!self.opened) return isWanted(self) ? "first" : "nothing"
+  const answer = self.answers[0]
+  const isAnswered = answer?.applied !== false
+  // In state of the world a request answers the last response, so it waits until that was applied.
+  if (self.changed && (isAnswered || protocol === "Incremental")) return "change"
+  return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"
+}
+
+/**
+ * A request, and the names that it asks for and that no request of this stream asked for before.
+ *
+ * @since 0.1.0
+ */
+export interface Sent {
+  /** `undefined`: there is nothing to say, since the server gives these names already. */
+  readonly request: Request | undefined
+  readonly fresh: ReadonlyArray<string>
+}
+
+/**
+ * Makes the request that is due, and the state after it.
+ *
+ * @param held incremental, for the first request of a stream: name → version of what the client has from this server
+ * @since 0.1.0
+ */
+export const send = (
+  self: ClientSubscription,
+  protocol: Protocol,
+  node: Uint8Array | undefined,
+  held: () => ReadonlyMap<string, string>
+): readonly [ClientSubscription, Sent] =>
+  protocol === "StateOfTheWorld" ? sendStateOfTheWorld(self, node) : sendIncremental(self, node, held)
+
+const sendStateOfTheWorld = (
+  self: ClientSubscription,
+  node: Uint8Array | undefined
+): readonly [ClientSubscription, Sent] => {
+  const isQuiet = isImplicitWildcard(self)
+  const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
+  // A wildcard by silence cannot be given up by silence: it is named first, and given up by the next request.
+  const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
+  const star = isEnding || (self.wildcard && !isQuiet)
+  const resourceNames = star ? ["*", ...listed] : listed
+  const answer = self.answers[0]
+  const fresh = Array.from(self.fresh)
+  if (isQuiet && self.opened && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
+    const next = { ...self, changed: false, fresh: noNames, dropped: noNames }
+    return [next, { request: undefined, fresh }]
+  }
+  return [
+    {
+      ...self,
+      opened: true,
+      explicit: self.explicit || resourceNames.length > 0,
+      ambiguous: self.opened ? self.ambiguous : resourceNames.length > 0 ? 0 : maxDoubts,
+      changed: isEnding,
+      fresh: noNames,
+      dropped: noNames,
+      answers: [],
+      heldBackUntil: never,
+      listed: isQuiet ? self.listed : listed
+    },
+    {
+      request: {
+        _tag: "StateOfTheWorld",
+        typeUrl: self.typeUrl,
+        versionInfo: self.version,
+        resourceNames,
+        responseNonce: self.nonce,
+        // ★ That of the last response, or none: an error is never said twice.
+        errorDetail: answer?.error,
+        node
+      },
+      fresh
+    }
+  ]
+}
+
+const noVersions: ReadonlyMap<string, string> = new Map()
+
+const sendIncremental = (
+  self: ClientSubscription,
+  node: Uint8Array | undefined,
+  held: () => ReadonlyMap<string, string>
+): readonly [ClientSubscription, Sent] => {
+  const { opened, wildcard } = self
+  const fresh = Array.from(self.fresh).filter((name) => (name === "*" ? wildcard : HashSet.has(self.names, name)))
+  const gone = opened
+    ? Array.from(self.dropped).filter((name) => (name === "*" ? !wildcard : !HashSet.has(self.names, name)))
+    : noList
+  const isSilent = !self.named && wildcard && !opened
+  // A wildcard by silence ends in different ways for different servers. So it is named before anything else is said.
+  const isLegacy = opened && !self.explicit
+  const star = isLegacy && (fresh.length > 0 || gone.length > 0)
+  const isEnding = star && !wildcard
+  let subscribe: ReadonlyArray<string>
+  if (!opened) subscribe = isSilent ? noList : [...(wildcard ? ["*"] : noList), ...self.names]
+  else subscribe = star ? ["*", ...fresh.filter((name) => name !== "*")] : fresh
+  const unsubscribe = isEnding ? gone.filter((name) => name !== "*") : gone
+
+  const answer = self.answers[0]?.applied === true ? self.answers[0] : undefined
+  const next: ClientSubscription = {
+    ...self,
+    opened: true,
+    explicit: self.explicit || subscribe.length > 0,
+    changed: isEnding,
+    fresh: noNames,
+    dropped: isEnding ? HashSet.make("*") : noNames,
+    answers: answer === undefined ? self.answers : self.answers.slice(1),
+    heldBackUntil: answer === undefined ? self.heldBackUntil : never
+  }
+  if (opened && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) {
+    return [next, { request: undefined, fresh }]
+  }
+  return [
+    next,
+    {
+      request: {
+        _tag: "Incremental",
+        typeUrl: self.typeUrl,
+        resourceNamesSubscribe: subscribe,
+        resourceNamesUnsubscribe: unsubscribe,
+        initialResourceVersions: opened ? noVersions : held(),
+        responseNonce: answer?.nonce ?? "",
+        errorDetail: answer?.error,
+        node
+      },
+      fresh
+    }
+  ]
+}
