@@ -1,16 +1,15 @@
 /**
  * The client against real servers over gRPC, in all four variants.
  */
-import { create, toBinary } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
 import { Bootstrap, WatchableType, XdsClient, type ResourceEvent } from "@effect-xds/client"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { type Node, NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
-import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Logger, Scope, Stream } from "effect"
+import { Context, Effect, Either, Exit, Layer, Logger, Scope, Stream } from "effect"
 import { vi } from "vitest"
 
 /** The machine may be busy with other work: only what never comes is a failure. */
@@ -185,16 +184,21 @@ describe("XdsClient over gRPC", () => {
   )
 })
 
-/** Of Envoy's API, but no resource type that any table knows; field 1 is taken for the name. */
-const nodes = WatchableType.fromSchema(NodeSchema, {
-  validate: ({ cluster }) => (cluster.includes("!") ? undefined : "nobody greets so")
+/** A type that no table knows: the name stands before a colon, and behind it what the program makes of it. */
+const greetings = WatchableType.make({
+  typeUrl: "type.googleapis.com/acme.Greeting",
+  nameOf: (bytes) => new TextDecoder().decode(bytes).split(":", 1)[0],
+  decode: (bytes) => {
+    const text = new TextDecoder().decode(bytes)
+    return text.endsWith("!") ? Either.right(text.slice(text.indexOf(":") + 1)) : Either.left("nobody greets so")
+  }
 })
 
-const greeting = (id: string, cluster: string) => ({
-  typeUrl: nodes.typeUrl,
-  name: id,
-  value: toBinary(NodeSchema, create(NodeSchema, { id, cluster }))
-})
+const greeting = (name: string, text: string) =>
+  Snapshot.resource(
+    { typeUrl: greetings.typeUrl, name, value: new TextEncoder().encode(`${name}:${text}`) },
+    { isUnknownType: true }
+  )
 
 describe.each(["StateOfTheWorld", "Incremental"] as const)(
   "★ a type that no table knows, over gRPC, %s",
@@ -213,16 +217,16 @@ describe.each(["StateOfTheWorld", "Incremental"] as const)(
             ),
             XdsClient.XdsClient
           )
-          const textOf = ({ cluster }: Node) => cluster
-          const one = yield* hear(client.watch(nodes, "a"), textOf)
+          const textOf = (text: string) => text
+          const one = yield* hear(client.watch(greetings, "a"), textOf)
           yield* eventually(() => expect(one).toEqual(["a=hello!"]))
-          const all = yield* hear(client.watchAll(nodes), textOf)
+          const all = yield* hear(client.watchAll(greetings), textOf)
           yield* eventually(() => expect(all.toSorted()).toEqual(["a=hello!", "b=good day!"]))
           yield* store.update("edge", { upsert: { resources: [greeting("a", "ahoy!")] } })
           yield* eventually(() => expect(one).toEqual(["a=hello!", "a=ahoy!"]))
           yield* store.update("edge", { upsert: { resources: [greeting("a", "meh")] } })
           yield* eventually(() => expect(one.slice(2)).toEqual(["a AmbientError"]))
-          yield* store.update("edge", { remove: { resources: [{ typeUrl: nodes.typeUrl, name: "b" }] } })
+          yield* store.update("edge", { remove: { resources: [{ typeUrl: greetings.typeUrl, name: "b" }] } })
           // State of the world: absence means nothing in a type that is not full state.
           if (protocol === "Incremental") yield* eventually(() => expect(all).toContain("b DoesNotExist"))
         }),
