@@ -611,7 +611,7 @@ describe("a cluster", () => {
       yield* settle
       const cluster = yield* open()
       const { message, state } = yield* cluster.current
-      expect([state, message]).toEqual(["Failed", expect.stringContaining("the watch has died: ")])
+      expect([state, message]).toEqual(["Failed", expect.stringContaining("is watched with another decoder already")])
     }))
 
   test("of type ORIGINAL_DST has the hosts that calls go to", (world) =>

@@ -20,12 +20,12 @@ export type Denial =
   /** Because of a mistake on the server's side: of a function of the application, named by `what`, or our own. */
   | { readonly _tag: "Failed"; readonly what: string; readonly cause: unknown }
 
-export const refused = (code: Status.Code, message: string): Denial => ({
+const refused = (code: Status.Code, message: string): Denial => ({
   _tag: "Refused",
   status: Status.make(code, message)
 })
 
-export const failed = (what: string, cause: unknown): Denial => ({ _tag: "Failed", what, cause })
+const failed = (what: string, cause: unknown): Denial => ({ _tag: "Failed", what, cause })
 
 /** Who asks. */
 export interface Asking {
