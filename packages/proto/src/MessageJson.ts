@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage } from "@bufbuild/protobuf"
+import type { DescMessage, Registry } from "@bufbuild/protobuf"
 import { fromBinary, toJsonString } from "@bufbuild/protobuf"
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import * as TypeRegistry from "./TypeRegistry.js"
@@ -16,9 +16,15 @@ const encoder = new TextEncoder()
  * by itself. Fails where an `Any` holds a type that is not known, as `toJson` does, and with bytes that are no such message.
  *
  * @param list the number of a repeated field of messages
+ * @param own types in an `Any` that are not Envoy's
  * @since 0.1.0
  */
-export async function* parts(schema: DescMessage, list: number, message: Uint8Array): AsyncGenerator<Uint8Array, void> {
+export async function* parts(
+  schema: DescMessage,
+  list: number,
+  message: Uint8Array,
+  own?: Registry
+): AsyncGenerator<Uint8Array, void> {
   const field = schema.fields.find(({ number }) => number === list)
   const element = field?.fieldKind === "list" && field.listKind === "message" ? field.message : undefined
   const elements: Array<Uint8Array> = []
@@ -34,7 +40,7 @@ export async function* parts(schema: DescMessage, list: number, message: Uint8Ar
     }
   }
   const rest = fromBinary(schema, others.finish())
-  const head = toJsonString(schema, rest, { registry: await TypeRegistry.forMessage(schema, rest) })
+  const head = toJsonString(schema, rest, { registry: await TypeRegistry.forMessage(schema, rest, own) })
   if (element === undefined || elements.length === 0) {
     yield encoder.encode(head)
     return
@@ -42,7 +48,7 @@ export async function* parts(schema: DescMessage, list: number, message: Uint8Ar
   let before = `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(field?.jsonName)}:[`
   for (const bytes of elements) {
     const each = fromBinary(element, bytes)
-    const registry = await TypeRegistry.forMessage(element, each)
+    const registry = await TypeRegistry.forMessage(element, each, own)
     yield encoder.encode(`${before}${toJsonString(element, each, { registry })}`)
     before = ","
   }

@@ -126,21 +126,42 @@ export const loadFile = async (name: string): Promise<DescFile | undefined> => {
  * const toText = async (listener: Listener) =>
  *   toJson(ListenerSchema, listener, { registry: await TypeRegistry.forMessage(ListenerSchema, listener) })
  *
+ * @param own further types, which are asked first
  * @since 0.1.0
  */
-export const forMessage = async (schema: DescMessage, message: Message): Promise<Registry> => {
+export const forMessage = async (schema: DescMessage, message: Message, own?: Registry): Promise<Registry> => {
   // A list instead of recursion: an Any may nest as deep as its sender likes.
   const pending: Array<ReflectMessage> = [reflect(schema, message)]
   for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
     if (isMessage(current.message, AnySchema)) {
-      const inner = await load(current.message.typeUrl)
+      const { typeUrl } = current.message
+      const inner = own?.getMessage(typeName(typeUrl)) ?? (await load(typeUrl))
       const parsed = inner === undefined ? undefined : parse(inner, current.message.value)
       if (parsed !== undefined) pending.push(parsed)
     } else {
       pushChildren(current, pending)
     }
   }
-  return loaded
+  return beside(own)
+}
+
+/** What is loaded, behind the types of somebody's own: they are asked first, and nothing is copied. */
+const beside = (own: Registry | undefined): Registry => {
+  if (own === undefined) return loaded
+  return {
+    kind: "registry",
+    *[Symbol.iterator]() {
+      yield* own
+      for (const type of loaded) if (own.get(type.typeName) === undefined) yield type
+    },
+    get: (name) => own.get(name) ?? loaded.get(name),
+    getMessage: (name) => own.getMessage(name) ?? loaded.getMessage(name),
+    getEnum: (name) => own.getEnum(name) ?? loaded.getEnum(name),
+    getExtension: (name) => own.getExtension(name) ?? loaded.getExtension(name),
+    getExtensionFor: (extendee, number) =>
+      own.getExtensionFor(extendee, number) ?? loaded.getExtensionFor(extendee, number),
+    getService: (name) => own.getService(name) ?? loaded.getService(name)
+  }
 }
 
 const parse = (schema: DescMessage, bytes: Uint8Array): ReflectMessage | undefined => {
@@ -171,9 +192,10 @@ const isReflectMessage = (value: unknown): value is ReflectMessage =>
  * A registry that knows the type of every `@type` inside a JSON value, at any depth: what `fromJson` needs. Types that
  * are not known are left out; `fromJson` then names them in its error.
  *
+ * @param own further types, which are asked first
  * @since 0.1.0
  */
-export const forJson = async (json: JsonValue): Promise<Registry> => {
+export const forJson = async (json: JsonValue, own?: Registry): Promise<Registry> => {
   const pending: Array<JsonObject | ReadonlyArray<JsonValue>> = typeof json === "object" && json !== null ? [json] : []
   for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
     for (const [key, value] of Object.entries<JsonValue>(current)) {
@@ -184,5 +206,5 @@ export const forJson = async (json: JsonValue): Promise<Registry> => {
       }
     }
   }
-  return loaded
+  return beside(own)
 }

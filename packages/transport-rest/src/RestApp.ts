@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { IncomingMessage } from "node:http"
+import * as ServedTypes from "./internal/ServedTypes.js"
 import * as DiscoveryApp from "./internal/DiscoveryApp.js"
 import type { HttpRequest } from "./internal/HttpRequest.js"
 import * as Peers from "./internal/Peers.js"
@@ -82,6 +83,7 @@ const responseOf = ({ body, headers, status }: WholeAnswer): HttpServerResponse.
 export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | ServerTransport.ServerTransport> =>
   Layer.effectContext(
     Effect.sync(() => {
+      const settings = Settings.of(options)
       let serving: DiscoveryApp.Respond | undefined
       // Servers run applications without interruption; but who is gone waits for nothing.
       const app: HttpApp.Default = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
@@ -94,7 +96,11 @@ export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | Ser
             const reason = "another server serves on it; each needs a transport of its own"
             return yield* new ServerTransport.ServerTransportError({ address, reason })
           }
-          const discovery = yield* DiscoveryApp.make(Settings.of(options), accept)
+          const problem = ServedTypes.problemOf(settings.types)
+          if (problem !== undefined) {
+            return yield* new ServerTransport.ServerTransportError({ address, reason: problem })
+          }
+          const discovery = yield* DiscoveryApp.make(settings, accept)
           yield* Effect.acquireRelease(
             Effect.sync(() => {
               serving = discovery
@@ -106,7 +112,7 @@ export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | Ser
           )
           return address
         })
-      const router = DiscoveryApp.paths.reduce<HttpRouter.HttpRouter>(
+      const router = Array.from(ServedTypes.byPath(settings.types).keys()).reduce<HttpRouter.HttpRouter>(
         // To a router a single colon begins a parameter.
         (router, path) => HttpRouter.all(router, `/${path.slice(1).replaceAll(":", "::")}`, app),
         HttpRouter.empty

@@ -31,6 +31,8 @@ import * as RestAddress from "./internal/RestAddress.js"
 import { RestClientStream, type Environment } from "./internal/RestClientStream.js"
 import { TlsAgent } from "./internal/TlsAgent.js"
 import * as RestClientMetrics from "./RestClientMetrics.js"
+import * as ServedTypes from "./internal/ServedTypes.js"
+import type * as RestType from "./RestType.js"
 
 /**
  * How to poll. Everything has a default.
@@ -68,6 +70,10 @@ export interface Options {
    */
   readonly headers?:
     ((server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>) | undefined
+  /**
+   * Types that may be watched beside those of the table. An answer in JSON needs the registry of its type. Default: none.
+   */
+  readonly types?: ReadonlyArray<RestType.RestType> | undefined
 }
 
 /**
@@ -89,6 +95,9 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
       const fail = (reason: string, cause?: unknown) =>
         new ClientTransport.ClientTransportError({ address: server.address, reason, cause })
       const { credentials } = server
+      const { types = [] } = options
+      const problem = ServedTypes.problemOf(types)
+      if (problem !== undefined) return yield* fail(problem)
       const address = yield* Either.mapLeft(RestAddress.parse(server.address, credentials._tag === "Tls"), (reason) =>
         fail(reason)
       )
@@ -103,7 +112,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         log(LogLevel.Warning, subject, `${server.address}: TLS files cannot be used, the last ones stay: ${reason}`)
       }
       // A poll that is held keeps its connection, and each type may have one.
-      const kept = { keepAlive: true, maxFreeSockets: ResourceTypes.all.length }
+      const kept = { keepAlive: true, maxFreeSockets: ResourceTypes.all.length + types.length }
       const agent = yield* Effect.acquireRelease(
         Effect.try({
           try: () =>
@@ -170,12 +179,14 @@ class Channel implements ClientTransport.Channel {
     { protocol, typeUrl }: ClientTransport.Method,
     handler: ClientTransport.StreamHandler
   ): ClientTransport.ClientStream => {
-    const path = typeUrl === undefined ? undefined : ResourceTypes.byTypeUrl(typeUrl)?.restPath
+    const own = this.options.types?.find((type) => type.typeUrl === typeUrl)
+    const path = typeUrl === undefined ? undefined : (own?.path ?? ResourceTypes.byTypeUrl(typeUrl)?.restPath)
     const { jitter = 0.2 } = this.options
     const refreshDelay = Milliseconds.of(this.options.refreshDelay, "1 second")
     const environment: Environment = {
       loop: { refreshDelay, jitter: Math.min(1, Math.max(0, jitter)) },
-      poll: (request, fresh) => this.#poll(path ?? "", typeUrl ?? "", request, fresh),
+      poll: (request, fresh) =>
+        this.#poll({ typeUrl: typeUrl ?? "", path: path ?? "", registry: own?.registry }, request, fresh),
       now: this.now,
       random: () => Runtime.runSync(this.runtime)(Random.next),
       run: (effect, onExit) => {
@@ -196,7 +207,10 @@ class Channel implements ClientTransport.Channel {
         const text = "REST has no aggregated service (ADS); make the client with `aggregated: false`"
         return stream.fail(Status.make("UNIMPLEMENTED", text))
       }
-      if (path === undefined) return stream.fail(Status.make("UNIMPLEMENTED", `${typeUrl} has no path in REST`))
+      if (path === undefined)
+        return stream.fail(
+          Status.make("UNIMPLEMENTED", `${typeUrl} has no path in REST; give it one in the option types`)
+        )
       stream.start()
     })
     return stream
@@ -236,8 +250,7 @@ class Channel implements ClientTransport.Channel {
   }
 
   #poll(
-    path: string,
-    typeUrl: string,
+    { path, registry, typeUrl }: RestType.RestType,
     request: Parameters<Environment["poll"]>[0],
     fresh: boolean
   ): ReturnType<Environment["poll"]> {
@@ -266,7 +279,7 @@ class Channel implements ClientTransport.Channel {
       yield* Effect.annotateCurrentSpan("http.response.status_code", reply.status)
       if (reply.status === 304) return undefined
       if (reply.status !== 200) return yield* Effect.fail(DiscoveryBody.refusalOf(reply))
-      return yield* DiscoveryBody.decode(reply, typeUrl, `own-${++this.#ownNonces}`)
+      return yield* DiscoveryBody.decode(reply, typeUrl, `own-${++this.#ownNonces}`, registry)
     })
     return exchange.pipe(
       Effect.timeoutFail({

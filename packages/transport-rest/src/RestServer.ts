@@ -21,6 +21,7 @@ import * as DiscoveryApp from "./internal/DiscoveryApp.js"
 import * as HttpRequest from "./internal/HttpRequest.js"
 import * as Settings from "./internal/Settings.js"
 import * as RestServerMetrics from "./RestServerMetrics.js"
+import * as ServedTypes from "./internal/ServedTypes.js"
 
 export type { Options } from "./internal/Settings.js"
 
@@ -85,6 +86,10 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
       const wanted = ListenAddress.show(listen)
       const fail = (cause: unknown): ServerTransport.ServerTransportError =>
         new ServerTransport.ServerTransportError({ address: wanted, reason: ListenAddress.reasonOf(cause), cause })
+      const problem = ServedTypes.problemOf(settings.types)
+      if (problem !== undefined) {
+        return yield* new ServerTransport.ServerTransportError({ address: wanted, reason: problem })
+      }
       const credentials =
         options.tls === undefined
           ? undefined

@@ -1,6 +1,5 @@
 /** The HTTP application: from a request to a poll, and from what became of that to an answer. */
 import * as Redaction from "@effect-xds/proto/Redaction"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
 import { reasonOf } from "@effect-xds/transport-node/JsonText"
 import type * as HttpListener from "@effect-xds/transport-node/HttpListener"
@@ -12,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import type * as Scope from "effect/Scope"
 import * as RestServerMetrics from "../RestServerMetrics.js"
+import * as ServedTypes from "./ServedTypes.js"
 import * as Deadlines from "./Deadlines.js"
 import * as DiscoveryRequest from "./DiscoveryRequest.js"
 import * as DiscoveryResponse from "./DiscoveryResponse.js"
@@ -24,12 +24,6 @@ import type { Answer } from "./Session.js"
 import * as Sessions from "./Sessions.js"
 import type * as Settings from "./Settings.js"
 
-const types = new Map<string, ResourceType.ResourceType>()
-for (const type of ResourceType.all) if (type.restPath !== undefined) types.set(type.restPath, type)
-
-/** Every path that is served: `/v3/discovery:clusters` … */
-export const paths: ReadonlyArray<string> = Array.from(types.keys())
-
 /** What is left of the time that a client waits: the answer has to reach it. */
 const shareOfTimeout = 0.75
 
@@ -37,7 +31,7 @@ const shareOfTimeout = 0.75
 const longest = 200
 
 interface Target {
-  readonly type: ResourceType.ResourceType
+  readonly type: ServedTypes.Served
   readonly path: string
   readonly query: URLSearchParams
 }
@@ -49,12 +43,15 @@ interface Asked {
   readonly node: Uint8Array | undefined
 }
 
-const targetOf = ({ method, url }: HttpRequest): Effect.Effect<Target, Refusal.Refusal> => {
+const targetOf = (
+  types: ReadonlyMap<string, ServedTypes.Served>,
+  { method, url }: HttpRequest
+): Effect.Effect<Target, Refusal.Refusal> => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
   const type = types.get(path)
   if (type === undefined) {
-    const message = `${path.slice(0, longest)} is not served; these are: ${paths.join(", ")}`
+    const message = `${path.slice(0, longest)} is not served; these are: ${Array.from(types.keys()).join(", ")}`
     return Effect.fail(new Refusal.Refusal({ status: 404, code: "NOT_FOUND", message }))
   }
   if (method !== "POST") {
@@ -107,6 +104,7 @@ export const make = (
   accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
 ): Effect.Effect<Respond, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const types = ServedTypes.byPath(settings.types)
     const deadlines = yield* Deadlines.make
     const budget = new ByteBudget(settings.maxClientBytes, "REST")
     const slices = new TimeSlices.TimeSlices()
@@ -213,7 +211,7 @@ export const make = (
     return (request) =>
       Effect.gen(function* () {
         slices.begin()
-        const target = yield* targetOf(request)
+        const target = yield* targetOf(types, request)
         const format = yield* formatOf(request)
         const wait = yield* waitOf(settings, request, target)
         return yield* Effect.acquireUseRelease(enter, () => respond(request, target, wait, format), leave)

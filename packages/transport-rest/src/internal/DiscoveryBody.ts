@@ -1,5 +1,5 @@
 /** Polls and their answers as a client has them: a request to bytes, and bytes to a response. */
-import type { JsonValue } from "@bufbuild/protobuf"
+import type { JsonValue, Registry } from "@bufbuild/protobuf"
 import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import type { StateOfTheWorldRequest } from "@effect-xds/core/wire/Request"
@@ -53,13 +53,13 @@ export const encoder = (format: Format): Encode => {
 const malformed = (message: string): Status.Status => Status.make("INTERNAL", message)
 
 /** The message in JSON. Fields that are not known are passed over: the server may be newer than this client. */
-const ofJson = (bytes: Uint8Array): Effect.Effect<Uint8Array, Status.Status> =>
+const ofJson = (bytes: Uint8Array, own: Registry | undefined): Effect.Effect<Uint8Array, Status.Status> =>
   Effect.gen(function* () {
     const json = yield* Either.mapLeft(parseObject(bytes, "the answer", "DiscoveryResponse"), malformed)
     return yield* Effect.tryPromise({
       try: async () => {
         const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-        const registry = await TypeRegistry.forJson(json)
+        const registry = await TypeRegistry.forJson(json, own)
         return toBinary(
           DiscoveryResponseSchema,
           fromJson(DiscoveryResponseSchema, json, { registry, ignoreUnknownFields: true })
@@ -76,11 +76,12 @@ const ofJson = (bytes: Uint8Array): Effect.Effect<Uint8Array, Status.Status> =>
 export const decode = (
   { body, contentType }: Reply,
   typeUrl: string,
-  ownNonce: string
+  ownNonce: string,
+  registry?: Registry
 ): Effect.Effect<Received, Status.Status> =>
   Effect.gen(function* () {
     // As Envoy does it: what does not say that it is protobuf is read as JSON.
-    const message = Negotiation.formatOf(contentType) === "protobuf" ? body : yield* ofJson(body)
+    const message = Negotiation.formatOf(contentType) === "protobuf" ? body : yield* ofJson(body, registry)
     const found = yield* Effect.try({
       try: () => {
         const head = { nonce: "", typeUrl: "" }

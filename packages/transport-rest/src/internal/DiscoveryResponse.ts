@@ -2,6 +2,7 @@
  * Responses as HTTP bodies. What many clients are sent alike is written as JSON and compressed once: all of it hangs on
  * the bytes of the body that the server shares between streams.
  */
+import type { Registry } from "@bufbuild/protobuf"
 import * as Response from "@effect-xds/core/wire/Response"
 import * as Wire from "@effect-xds/core/wire/Wire"
 import * as MessageJson from "@effect-xds/proto/MessageJson"
@@ -35,7 +36,8 @@ export class DiscoveryResponse {
 
   constructor(
     { body, suffix }: ServerTransport.Outgoing,
-    private readonly slices: TimeSlices.TimeSlices
+    private readonly slices: TimeSlices.TimeSlices,
+    private readonly registry: Registry | undefined
   ) {
     let version = ""
     Wire.fields(body, (reader, number) => {
@@ -59,7 +61,7 @@ export class DiscoveryResponse {
   bytes(format: Format): Promise<Uint8Array> {
     return format === "protobuf"
       ? Promise.resolve(this.#message())
-      : (this.#json ??= toJson(this.#message(), this.slices))
+      : (this.#json ??= toJson(this.#message(), this.slices, this.registry))
   }
 
   #message(): Uint8Array {
@@ -78,11 +80,15 @@ export class DiscoveryResponse {
 }
 
 /** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
-const toJson = async (message: Uint8Array, slices: TimeSlices.TimeSlices): Promise<Uint8Array> => {
+const toJson = async (
+  message: Uint8Array,
+  slices: TimeSlices.TimeSlices,
+  registry: Registry | undefined
+): Promise<Uint8Array> => {
   await TimeSlices.next(slices)
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
   return Buffer.concat(
-    await TimeSlices.gather(slices, MessageJson.parts(DiscoveryResponseSchema, field.resources, message))
+    await TimeSlices.gather(slices, MessageJson.parts(DiscoveryResponseSchema, field.resources, message, registry))
   )
 }
 
@@ -97,13 +103,16 @@ export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
   return nonce
 }
 
+/** The response in what the server writes; the registry is that of its type. */
+export type Shared = (outgoing: ServerTransport.Outgoing, registry?: Registry) => DiscoveryResponse
+
 /** Gives the same response for the same shared body. Of one server: they all name the same control plane. */
-export const shared = (slices: TimeSlices.TimeSlices): ((outgoing: ServerTransport.Outgoing) => DiscoveryResponse) => {
+export const shared = (slices: TimeSlices.TimeSlices): Shared => {
   const known = new WeakMap<Uint8Array, DiscoveryResponse>()
-  return (outgoing) => {
+  return (outgoing, registry) => {
     let response = known.get(outgoing.body)
     if (response === undefined) {
-      response = new DiscoveryResponse(outgoing, slices)
+      response = new DiscoveryResponse(outgoing, slices, registry)
       known.set(outgoing.body, response)
     }
     return response

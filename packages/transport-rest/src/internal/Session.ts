@@ -9,9 +9,9 @@
  * in the place of what it wrote before.
  */
 import * as Request from "@effect-xds/core/wire/Request"
-import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
+import type { Served } from "./ServedTypes.js"
 import type { Deadlines, Due } from "./Deadlines.js"
 import type { DiscoveryResponse } from "./DiscoveryResponse.js"
 import { streamNonce } from "./DiscoveryResponse.js"
@@ -115,7 +115,7 @@ export class Session implements ServerTransport.AcceptedStream {
 
   constructor(
     private readonly environment: Environment,
-    type: ResourceType.ResourceType,
+    type: Pick<Served, "typeUrl" | "family">,
     names: ReadonlyArray<string>,
     readonly peer: ServerTransport.Peer,
     readonly headers: Readonly<Record<string, string>>

@@ -1,5 +1,4 @@
 /** All sessions of a server: found by who asks for what, bounded in number and in bytes, ended when nobody polls them. */
-import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import * as Status from "@effect-xds/transport/Status"
@@ -8,9 +7,10 @@ import type { Parts } from "@effect-xds/transport-node/TimeSlices"
 import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import * as RestServerMetrics from "../RestServerMetrics.js"
+import type { Served } from "./ServedTypes.js"
 import type { Deadlines, Due } from "./Deadlines.js"
 import type { DiscoveryRequest } from "./DiscoveryRequest.js"
-import type { DiscoveryResponse } from "./DiscoveryResponse.js"
+import type { Shared } from "./DiscoveryResponse.js"
 import * as Names from "./Names.js"
 import * as Peers from "./Peers.js"
 import * as Refusal from "./Refusal.js"
@@ -33,7 +33,7 @@ export interface Key {
 
 /** A poll, and who sends it. */
 export interface Incoming {
-  readonly type: ResourceType.ResourceType
+  readonly type: Omit<Served, "path">
   readonly decoded: Pick<DiscoveryRequest, "request" | "nodeKey">
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
@@ -51,7 +51,7 @@ const bytesPerName = 256
 export function* keyOf(incoming: Incoming): Parts<Key> {
   const { credentials, decoded, headers, peer, type } = incoming
   const hash = createHash("sha256")
-  const who = [type.shortName, Peers.hostOf(peer.address), peer.identity?.fingerprint, credentials, decoded.nodeKey]
+  const who = [type.typeUrl, Peers.hostOf(peer.address), peer.identity?.fingerprint, credentials, decoded.nodeKey]
   hash.update(JSON.stringify(who))
   let bytes = 0
   for (const name in headers) bytes += name.length + (headers[name]?.length ?? 0)
@@ -81,7 +81,7 @@ export class Sessions implements Due {
     private readonly deadlines: Deadlines,
     private readonly budget: ByteBudget,
     private readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler,
-    private readonly responseOf: (outgoing: ServerTransport.Outgoing) => DiscoveryResponse
+    private readonly responseOf: Shared
   ) {}
 
   get closed(): boolean {
@@ -131,10 +131,14 @@ export class Sessions implements Due {
 
   /** In a function of its own: what a session keeps must not hold on to the poll that it began with. */
   #begin({ bytes, text }: Key, { decoded, headers, peer, type }: Incoming): Session {
+    const { registry } = type
     const environment = {
       accept: this.accept,
       deadlines: this.deadlines,
-      responseOf: this.responseOf,
+      responseOf:
+        registry === undefined
+          ? this.responseOf
+          : (outgoing: ServerTransport.Outgoing) => this.responseOf(outgoing, registry),
       onHeld: (change: 1 | -1) => {
         this.#held += change
         RestServerMetrics.held.unsafeModify(change, [])

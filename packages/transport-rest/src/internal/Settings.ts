@@ -2,6 +2,7 @@
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import type * as Duration from "effect/Duration"
+import type * as RestType from "../RestType.js"
 import type * as DiscoveryRequest from "./DiscoveryRequest.js"
 import type * as RequestBody from "./RequestBody.js"
 import type * as Sessions from "./Sessions.js"
@@ -70,6 +71,11 @@ export interface Options {
    * `authorization`, `cookie`, `x-api-key`, `x-forwarded-client-cert`, `x-forwarded-for`.
    */
   readonly identityHeaders?: ReadonlyArray<string> | undefined
+  /**
+   * Types that are served beside those of the table. Their resources are bytes in the store (`isUnknownType` of
+   * `Snapshot.resource`); a client that wants JSON of one without a registry is answered with 500. Default: none.
+   */
+  readonly types?: ReadonlyArray<RestType.RestType> | undefined
 }
 
 /** Durations are in milliseconds. */
@@ -81,6 +87,7 @@ export interface Settings extends Sessions.Limits, RequestBody.Limits, Discovery
   readonly compressFrom: number
   readonly maxClientBytes: number
   readonly identityHeaders: ReadonlyArray<string>
+  readonly types: ReadonlyArray<RestType.RestType>
 }
 
 /** With the defaults. */
@@ -106,5 +113,6 @@ export const of = (options: Options): Settings => ({
     "x-api-key",
     "x-forwarded-client-cert",
     "x-forwarded-for"
-  ]
+  ],
+  types: options.types ?? []
 })

@@ -1,0 +1,34 @@
+/** The types that have a path: those of the table, and those of the options. */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { RestType } from "../RestType.js"
+
+/** A type as it is served. */
+export interface Served extends RestType {
+  readonly family: ResourceType.ResourceType["family"]
+}
+
+/** By path: those of the table and one's own, which have the rules of a type whose responses need not hold everything. */
+export const byPath = (own: ReadonlyArray<RestType>): ReadonlyMap<string, Served> => {
+  const served = new Map<string, Served>()
+  for (const { family, restPath, typeUrl } of ResourceType.all) {
+    if (restPath !== undefined) served.set(restPath, { typeUrl, path: restPath, family })
+  }
+  for (const type of own) served.set(type.path, { ...type, family: "by-name" })
+  return served
+}
+
+/** Why these cannot be had beside those of the table; `undefined`: they can. */
+export const problemOf = (own: ReadonlyArray<RestType>): string | undefined => {
+  const taken = byPath([])
+  const paths = new Set(taken.keys())
+  const typeUrls = new Set(Array.from(taken.values(), ({ typeUrl }) => typeUrl))
+  for (const { path, typeUrl } of own) {
+    const which = `option types, ${typeUrl}:`
+    if (!/^\/[^?#\s]*$/.test(path)) return `${which} the path ${path} is to begin with / and to have no query`
+    if (paths.has(path)) return `${which} the path ${path} is that of another type`
+    if (typeUrls.has(typeUrl)) return `${which} the type has a path already`
+    paths.add(path)
+    typeUrls.add(typeUrl)
+  }
+  return undefined
+}
