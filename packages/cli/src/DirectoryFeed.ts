@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import { Snapshot, type SnapshotStore } from "@effect-xds/server"
+import * as Snapshot from "@effect-xds/server/Snapshot"
+import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import { ofParser } from "@effect-xds/proto/Redaction"
 import { type ResourceFile, ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as Deferred from "effect/Deferred"

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Snapshot } from "@effect-xds/server"
+import * as Snapshot from "@effect-xds/server/Snapshot"
 import type { ResourceFile } from "@effect-xds/transport-filesystem"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

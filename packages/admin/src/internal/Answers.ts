@@ -1,5 +1,5 @@
 /** What the admin port answers, whichever HTTP server asks. */
-import { ResourceSet } from "@effect-xds/core"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"

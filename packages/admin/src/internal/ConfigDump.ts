@@ -1,7 +1,7 @@
 /** What the groups of a store hold, as JSON that is made while it is read. */
 import { fromBinary, toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
-import { ResourceSet } from "@effect-xds/core"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
