@@ -6,8 +6,8 @@
 //   --states N     states to remember for each world; default 500 000
 //
 // Ends with 1 and the shortest way to a fault if there is one. Needs the build (scripts/setup.mjs).
-import { render } from "../packages/testing/dist/Exploration.js"
-import * as Variants from "../packages/testing/dist/ExplorationVariants.js"
+import { render } from "../packages/testing/dist/exploration/Exploration.js"
+import * as Variants from "../packages/testing/dist/exploration/ExplorationVariants.js"
 import * as Options from "./options.mjs"
 
 const { numberOf, only } = Options.parse(import.meta.url, {

@@ -4,7 +4,7 @@
 //   --seed N       the first seed; the progress line says where to go on. Default: 1 000 000 on, which tests do not run
 //
 // Ends with 1 and a report if something is wrong. Needs the build (scripts/setup.mjs).
-import * as Soak from "../packages/testing/dist/Soak.js"
+import * as Soak from "../packages/testing/dist/simulation/Soak.js"
 import * as Options from "./options.mjs"
 
 const { numberOf } = Options.parse(import.meta.url, { messages: { type: "string" }, seed: { type: "string" } })

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import type { Once } from "../Steps.js"
-import type { Crossing } from "./Crossing.js";
+import type { Crossing } from "./Crossing.js"
 import type { Responses } from "./Crossing.js"
 import { type Cursor, isAlike } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
