@@ -798,7 +798,7 @@ const client = [
   },
   {
     fault: "client: a resource that is rejected counts as missing",
-    file: "client/Client.ts",
+    file: "client/ReceivedResponse.ts",
     line: "const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]",
     becomes: "const seen = came"
   },
@@ -901,9 +901,9 @@ const client = [
   },
   {
     fault: "client: what is given up is forgotten before the server knows",
-    file: "client/Client.ts",
-    line: 'const isLingering = isHeard && scope.servers[scope.active]?.protocol === "StateOfTheWorld"',
-    becomes: "const isLingering = false"
+    file: "client/ClientWatch.ts",
+    line: 'const isRetained = isOpened && list.servers[list.active]?.protocol === "StateOfTheWorld"',
+    becomes: "const isRetained = false"
   },
   {
     fault: "client: a TTL that is over is not noticed",
@@ -937,14 +937,14 @@ const client = [
   },
   {
     fault: "client: it falls back although nobody waits for a resource",
-    file: "client/Client.ts",
-    line: "if (this.canFallBack(scope) && this.isNeeded(scope)) return this.fallBack(scopeName, scope)",
-    becomes: "if (this.canFallBack(scope)) return this.fallBack(scopeName, scope)"
+    file: "client/Fallback.ts",
+    line: "if (ServerList.hasNext(list) && isNeeded(draft, list)) return fallBack(draft, listName, list)",
+    becomes: "if (ServerList.hasNext(list)) return fallBack(draft, listName, list)"
   },
   {
     fault: "client: it never goes back to the server of higher rank",
-    file: "client/Client.ts",
-    line: "if (updated.some(isGiven) || unchanged.some(isGiven)) this.goBack(name, scope, rank)",
+    file: "client/Fallback.ts",
+    line: "if (updated.some(isOfList) || unchanged.some(isOfList)) goBack(draft, name, list, rank)",
     becomes: ""
   },
   {
@@ -1009,23 +1009,23 @@ const client = [
   },
   {
     fault: "client: the end of one server's stream drops what lingers of another's",
-    file: "client/Client.ts",
+    file: "client/ClientDraft.ts",
     line: "for (const { typeUrl } of types) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, key)",
     becomes:
-      "for (const { typeUrl } of types) for (const each of this.links.keys()) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, each)"
+      "for (const { typeUrl } of types) for (const each of this.streams.keys()) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, each)"
   },
   {
     fault: "client: what lingers of one server is dropped because another was written to",
     file: "client/Client.ts",
-    line: "this.cache = ClientCache.retain(this.cache, writing.typeUrl, input.stream, this.now + crossing)",
+    line: "draft.cache = ClientCache.retain(draft.cache, writing.typeUrl, input.stream, draft.now + responseDelay)",
     becomes:
-      "for (const each of this.links.keys()) this.cache = ClientCache.retain(this.cache, writing.typeUrl, each, this.now + crossing)"
+      "for (const each of draft.streams.keys()) draft.cache = ClientCache.retain(draft.cache, writing.typeUrl, each, draft.now + responseDelay)"
   },
   {
     fault: "client: that the server can be reached again is told beside what it sends",
-    file: "client/Client.ts",
-    line: "this.restore(key, notices)",
-    becomes: "this.restore(key)"
+    file: "client/ReceivedResponse.ts",
+    line: "Fallback.serverAnswers(draft, key, notices)",
+    becomes: "Fallback.serverAnswers(draft, key)"
   },
   {
     fault: "client: another server is not told what an incremental wildcard holds",
@@ -1035,20 +1035,20 @@ const client = [
   },
   {
     fault: "client: what another server brought since the first request is told to nobody",
-    file: "client/Client.ts",
-    line: 'if (changed.some(isServed)) this.drive(other, { _tag: "Untold", typeUrl })',
+    file: "client/ReceivedResponse.ts",
+    line: 'if (changed.some((name) => brings(subscription, name))) draft.drive(other, { _tag: "Undeclared", typeUrl })',
     becomes: ""
   },
   {
     fault: "client: a server that answers in several parts is asked anew",
-    file: "client/Client.ts",
-    line: "if (link === undefined || ClientStream.subscription(link.stream, typeUrl)?.untold !== true) return",
-    becomes: "if (link === undefined) return"
+    file: "client/ClientDraft.ts",
+    line: "if (to === undefined || ClientStream.subscription(to.stream, typeUrl)?.undeclared !== true) return",
+    becomes: "if (to === undefined) return"
   },
   {
     fault: "client: a wildcard that begins on a stream in use is not told what is held",
-    file: "client/Client.ts",
-    line: "if (isUntold && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {",
+    file: "client/ClientDraft.ts",
+    line: "if (isUndeclared && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {",
     becomes: "if (false) {"
   },
   {
@@ -1065,7 +1065,7 @@ const client = [
   },
   {
     fault: "client: what was seen on one stream is waited for on no other",
-    file: "client/Client.ts",
+    file: "client/ReceivedResponse.ts",
     line: "names: other === key ? seen : came",
     becomes: "names: seen"
   }
@@ -1143,10 +1143,10 @@ const clientDefects = [
   },
   {
     fault: "client: who watches without any server is told nothing",
-    file: "client/Client.ts",
+    file: "client/ClientWatch.ts",
     by: "packages/client/test/defects.test.ts",
-    line: "if (this.scopes.get(scopeName)?.servers.length === 0) {",
-    becomes: "if (this.scopes.get(scopeName) === undefined) {"
+    line: "if (draft.serverLists.get(listName)?.servers.length === 0) {",
+    becomes: "if (draft.serverLists.get(listName) === undefined) {"
   }
 ]
 
@@ -1273,8 +1273,8 @@ const clientDetails = [
   },
   {
     fault: "an ended watch stays in the client's table",
-    file: "client/Client.ts",
-    line: "this.watches = HashMap.remove(this.watches, watcher)",
+    file: "client/ClientWatch.ts",
+    line: "draft.watches = HashMap.remove(draft.watches, watcher)",
     becomes: "void watcher"
   },
   {
@@ -1297,7 +1297,7 @@ const clientDetails = [
   },
   {
     fault: "client: a wildcard that is never answered counts as one that is up to date",
-    file: "client/Client.ts",
+    file: "client/Fallback.ts",
     line: ': name === "*" || server.resourceTimerIsTransientError === true',
     becomes: ": server.resourceTimerIsTransientError === true"
   },
@@ -3531,18 +3531,17 @@ export const mutations = [
   },
   {
     fault: "a client's cache may have any number of resources",
-    file: "client/Client.ts",
+    file: "client/ClientWatch.ts",
     by: "packages/core/test/client/growth.test.ts",
-    line: 'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) >= this.options.maxResources) {',
-    becomes:
-      'if (name !== "*" && before === undefined && ClientCache.size(this.cache, typeUrl) > this.options.maxResources) {'
+    line: 'if (name !== "*" && before === undefined && ClientCache.size(draft.cache, typeUrl) >= maxResources) {',
+    becomes: 'if (name !== "*" && before === undefined && ClientCache.size(draft.cache, typeUrl) > maxResources) {'
   },
   {
     fault: "a response may fill the cache without bound",
-    file: "client/Client.ts",
+    file: "client/ReceivedResponse.ts",
     by: "packages/core/test/client/growth.test.ts",
-    line: "room: this.options.maxResources - ClientCache.size(this.cache, typeUrl)",
-    becomes: "room: this.options.maxResources"
+    line: "room: maxResources - ClientCache.size(draft.cache, typeUrl)",
+    becomes: "room: maxResources"
   },
   {
     fault: "the server may have any number of streams",

@@ -95,7 +95,7 @@ export type Input =
   | { readonly _tag: "Processed"; readonly typeUrl: string; readonly nonce: string }
   | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
   /** The client has resources of this type that this stream's server was not told of: only the next stream can tell it. */
-  | { readonly _tag: "Untold"; readonly typeUrl: string }
+  | { readonly _tag: "Undeclared"; readonly typeUrl: string }
   /** The stream was closed by the client, and the next one is to begin. */
   | { readonly _tag: "Restart" }
   | { readonly _tag: "Deadline" }
@@ -245,8 +245,8 @@ export const step = (
       )
     case "Ended":
       return end(self, input.error, input.random, now)
-    case "Untold":
-      return [change(self, input.typeUrl, ClientSubscriptions.leaveUntold), none]
+    case "Undeclared":
+      return [change(self, input.typeUrl, ClientSubscriptions.markUndeclared), none]
     case "Restart": {
       if (self.connection !== "connected") return [self, none]
       // Nobody failed: whether the server is there is as it was.

@@ -69,7 +69,7 @@ export interface ClientSubscription extends ResourceTimers {
   /** When a request with such names was written last, in milliseconds; Infinity: none was. */
   readonly lateAt: number
   /** Incremental: whether another server changed what the client holds, and the server of this stream does not know. */
-  readonly untold: boolean
+  readonly undeclared: boolean
   /** In the order of the responses; in state of the world only the last one is answered. Bounded. */
   readonly answers: ReadonlyArray<Answer>
   /** What was NACKed last, and how often since the server sent it again. */
@@ -142,7 +142,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   dropped: noNames,
   late: noNames,
   lateAt: never,
-  untold: false,
+  undeclared: false,
   answers: [],
   rejection: undefined,
   heldBackUntil: never,
@@ -282,8 +282,8 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
  *
  * @since 0.1.0
  */
-export const leaveUntold = (self: ClientSubscription): ClientSubscription =>
-  self.opened && !self.untold ? { ...self, untold: true } : self
+export const markUndeclared = (self: ClientSubscription): ClientSubscription =>
+  self.opened && !self.undeclared ? { ...self, undeclared: true } : self
 
 /**
  * The stream ended: what was said on it is forgotten, the version stays. ★ Armed timers are unarmed: an outage is no
@@ -305,7 +305,7 @@ export const end = (self: ClientSubscription): ClientSubscription => {
     dropped: noNames,
     late: noNames,
     lateAt: never,
-    untold: false,
+    undeclared: false,
     answers: [],
     rejection: undefined,
     heldBackUntil: never

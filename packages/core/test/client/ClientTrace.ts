@@ -295,7 +295,7 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   const response = (rest: ReadonlyArray<string>, stream: string) => {
     const [type = "", version = "", ...parts] = rest
     const typeUrl = type === '""' ? "" : typeUrlOf(type)
-    const link = of().links.get(stream)
+    const link = of().streams.get(stream)
     const protocol = link?.server.protocol ?? "StateOfTheWorld"
     const isWrapped = protocol === "Incremental"
     const value = (name: string) => parts.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1) ?? ""

@@ -248,7 +248,7 @@ for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
         },
         1_000
       )
-      assert.strictEqual(client.state().links.size, 1)
+      assert.strictEqual(client.state().streams.size, 1)
     })
   })
 }

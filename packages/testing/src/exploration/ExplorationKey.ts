@@ -307,7 +307,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     dropped: sorted(self.dropped),
     late: sorted(self.late),
     lateAt: Math.max(0, self.lateAt + 15_000 - now),
-    untold: self.untold,
+    undeclared: self.undeclared,
     answers: self.answers
       .map(({ applied, error, nonce }) => `${age(nonce, last)} ${applied} ${ofError(error)}`)
       .join(","),
@@ -383,9 +383,9 @@ export const ofClient = (self: Client, last: number, now: number): string =>
     options: left,
     cache: ofCache(self.cache, now),
     watches: sorted(Array.from(self.watches, ([watcher, { name, typeUrl }]) => `${watcher} ${typeUrl} ${name}`)),
-    scopes: Array.from(self.scopes, ([name, { active, isNews, told }]) =>
-      [name, active, ofError(told), isNews].join(" ")
+    serverLists: Array.from(self.serverLists, ([name, { active, hasNewWatch, reported }]) =>
+      [name, active, ofError(reported), hasNewWatch].join(" ")
     ).join("|"),
-    links: Array.from(self.links, ([name, { stream }]) => `${name} ${ofClientStream(stream, last, now)}`).join("|"),
+    streams: Array.from(self.streams, ([name, { stream }]) => `${name} ${ofClientStream(stream, last, now)}`).join("|"),
     paused: HashSet.size(self.paused)
   } satisfies Record<keyof Client, string | number | boolean>)

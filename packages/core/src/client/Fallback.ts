@@ -1,0 +1,182 @@
+/**
+ * Fallback: which server of a list is asked, and what watchers hear of a connection that fails.
+ *
+ * ★ A client falls back to the next server only when one cannot be reached and somebody waits for a resource that is not
+ * there; it goes back as soon as a server of higher rank gives a resource.
+ *
+ * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
+ * @see https://github.com/grpc/proposal/blob/master/A71-xds-fallback.md
+ * @since 0.1.0
+ */
+import type { ErrorDetail } from "../wire/Request.js"
+import type { Notice } from "./ClientCache.js"
+import * as ClientCache from "./ClientCache.js"
+import type { ClientDraft, StreamReports, StreamToServer } from "./ClientDraft.js"
+import * as ServerList from "./ServerList.js"
+import type * as Validation from "./Validation.js"
+
+/** The failure of the server that is asked last, if it cannot be reached. */
+const failureOf = (draft: ClientDraft, list: ServerList.ServerList): ErrorDetail | undefined =>
+  draft.streams.get(ServerList.streamKey(list, list.active))?.stream.failure
+
+/** The server that is asked last cannot be reached: the next one is asked too, or the watchers have an error. */
+const fail = (draft: ClientDraft, listName: string, error: ErrorDetail): void => {
+  const list = draft.serverLists.get(listName)
+  if (list === undefined) return
+  if (ServerList.hasNext(list) && isNeeded(draft, list)) return fallBack(draft, listName, list)
+  if (!list.hasNewWatch && list.reported?.message === error.message && list.reported.code === error.code) return
+  draft.serverLists.set(listName, { ...list, reported: error, hasNewWatch: false })
+  draft.notify(ClientCache.fail(draft.cache, (typeUrl, name) => ServerList.includes(list, typeUrl, name), error))
+}
+
+/** Whether somebody waits for a resource of which nothing is known. */
+const isNeeded = (draft: ClientDraft, list: ServerList.ServerList): boolean => {
+  for (const [typeUrl, names] of draft.watched(list)) {
+    for (const name of names) {
+      const isKnown =
+        name === "*"
+          ? ClientCache.isHolding(draft.cache, typeUrl)
+          : ClientCache.isCached(ClientCache.get(draft.cache, typeUrl, name))
+      if (!isKnown) return true
+    }
+  }
+  return false
+}
+
+const fallBack = (draft: ClientDraft, listName: string, list: ServerList.ServerList): void => {
+  const next = { ...list, active: list.active + 1 }
+  draft.serverLists.set(listName, next)
+  const server = next.servers[next.active]
+  if (server !== undefined) draft.outputs.push({ _tag: "Switched", authority: list.authority, server })
+  for (const [typeUrl, names] of Array.from(draft.watched(list))) {
+    const isCached = (name: string) => ClientCache.isCached(ClientCache.get(draft.cache, typeUrl, name))
+    draft.subscribe(listName, [[typeUrl, names]], new Set(names.filter(isCached)), next.active)
+  }
+  for (const [typeUrl] of Array.from(draft.watched(list))) {
+    draft.redeclare(ServerList.streamKey(next, next.active, typeUrl), typeUrl)
+  }
+  const failure = failureOf(draft, next)
+  if (failure !== undefined) fail(draft, listName, failure)
+}
+
+/** ★ A server of higher rank gave a resource: those below it are left. */
+const goBack = (draft: ClientDraft, listName: string, list: ServerList.ServerList, rank: number): void => {
+  draft.serverLists.set(listName, { ...list, active: rank })
+  const server = list.servers[rank]
+  if (server !== undefined) draft.outputs.push({ _tag: "Switched", authority: list.authority, server })
+  const watched = Array.from(draft.watched(list))
+  for (let lower = rank + 1; lower <= list.active; lower++) {
+    const key = ServerList.streamKey(list, lower)
+    const isShared = Array.from(draft.serverLists).some(
+      ([name, other]) => name !== listName && ServerList.rankOf(other, key) !== undefined
+    )
+    if (isShared) {
+      for (const [typeUrl, names] of watched) draft.drive(key, { _tag: "Unsubscribe", typeUrl, names })
+    } else if (draft.streams.has(key)) {
+      draft.dropRetainedOf(key)
+      draft.streams.delete(key)
+      draft.outputs.push({ _tag: "Close", stream: key })
+    }
+  }
+  for (const [typeUrl] of watched) draft.redeclare(ServerList.streamKey(list, rank, typeUrl), typeUrl)
+}
+
+/**
+ * A watch began. If the server cannot be reached that is a reason to fall back; where no server is left, the watcher has the
+ * error.
+ *
+ * @since 0.1.0
+ */
+export const watchBegan = (
+  draft: ClientDraft,
+  listName: string,
+  { name, typeUrl, watcher }: { readonly watcher: number; readonly typeUrl: string; readonly name: string }
+): void => {
+  const list = draft.serverLists.get(listName)
+  if (list === undefined) return
+  const failure = failureOf(draft, list)
+  if (failure === undefined) return void draft.serverLists.set(listName, { ...list, hasNewWatch: true })
+  if (list.reported === undefined) return fail(draft, listName, failure)
+  const entry = ClientCache.get(draft.cache, typeUrl, name)
+  if (!ClientCache.isCached(entry) && ServerList.hasNext(list)) return fallBack(draft, listName, list)
+  const result = { _tag: entry?.held === undefined ? "Error" : "AmbientError", error: failure } as const
+  draft.notify([{ typeUrl, name, watchers: [watcher], result }])
+}
+
+/**
+ * A server answers: the connectivity error that was reported is over. ★ Watchers that heard of a resource just now know it
+ * already.
+ *
+ * @param heard what they heard just now
+ * @since 0.1.0
+ */
+export const serverAnswers = (draft: ClientDraft, key: string, heard: ReadonlyArray<Notice> = []): void => {
+  let known: Set<string> | undefined
+  for (const [name, list] of draft.serverLists) {
+    if (list.reported === undefined || ServerList.rankOf(list, key) === undefined) continue
+    draft.serverLists.set(name, { ...list, reported: undefined })
+    known ??= new Set(heard.map((notice) => `${notice.typeUrl} ${notice.name}`))
+    const isKnown = known
+    const notices = ClientCache.restore(draft.cache, (typeUrl, of) => ServerList.includes(list, typeUrl, of))
+    draft.notify(notices.filter((notice) => !isKnown.has(`${notice.typeUrl} ${notice.name}`)))
+  }
+}
+
+/**
+ * A server gave resources: if it is of higher rank than one that is asked, those below it are left.
+ *
+ * @since 0.1.0
+ */
+export const resourcesCame = (
+  draft: ClientDraft,
+  key: string,
+  typeUrl: string,
+  { unchanged, updated }: Pick<Validation.Validation, "unchanged" | "updated">
+): void => {
+  for (const [name, list] of Array.from(draft.serverLists)) {
+    const rank = ServerList.rankOf(list, key)
+    if (rank === undefined || rank === list.active) continue
+    const isOfList = (each: { readonly name: string }) => ServerList.includes(list, typeUrl, each.name)
+    if (updated.some(isOfList) || unchanged.some(isOfList)) goBack(draft, name, list, rank)
+  }
+}
+
+/**
+ * Whether a server that answers has to say something on a new stream. ★ In incremental it says nothing of what the client
+ * has already, and no server has to speak of a name that it does not know.
+ */
+const mustAnswer = (draft: ClientDraft, { server, stream }: StreamToServer): boolean => {
+  const isHeld = (typeUrl: string, name: string) =>
+    name === "*"
+      ? ClientCache.isHolding(draft.cache, typeUrl)
+      : ClientCache.get(draft.cache, typeUrl, name)?.held !== undefined
+  return stream.subscriptions.some(({ names, typeUrl, wildcard }) => {
+    for (const name of wildcard ? ["*", ...names] : names) {
+      const mustSend = isHeld(typeUrl, name)
+        ? server.protocol === "StateOfTheWorld"
+        : name === "*" || server.resourceTimerIsTransientError === true
+      if (mustSend) return true
+    }
+    return false
+  })
+}
+
+/**
+ * What a stream reports of its server.
+ *
+ * @since 0.1.0
+ */
+export const reports: StreamReports = {
+  failed: (draft, key, error) => {
+    for (const [name, list] of draft.serverLists) {
+      if (ServerList.streamKey(list, list.active) === key) fail(draft, name, error)
+    }
+  },
+  silent: (draft, key) => {
+    const to = draft.streams.get(key)
+    if (to === undefined || mustAnswer(draft, to)) return
+    draft.outputs.push({ _tag: "Responsive", stream: key })
+    draft.drive(key, { _tag: "Responsive" })
+    serverAnswers(draft, key)
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * A response of a server: it is validated, what it brings goes to the cache and the watchers, and it is answered.
+ *
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import type { ClientResponse } from "../wire/ClientResponse.js"
+import * as ClientCache from "./ClientCache.js"
+import type { ClientDraft } from "./ClientDraft.js"
+import { brings, responseDelay } from "./ClientDraft.js"
+import type { ViolationReason } from "./ClientOutput.js"
+import * as ClientStream from "./ClientStream.js"
+import * as ClientSubscriptions from "./ClientSubscription.js"
+import * as Fallback from "./Fallback.js"
+import * as Validation from "./Validation.js"
+
+/**
+ * Takes a response of the stream `key`.
+ *
+ * @since 0.1.0
+ */
+export const receive = (draft: ClientDraft, key: string, response: ClientResponse): void => {
+  const to = draft.streams.get(key)
+  if (to?.stream.connection !== "connected") return
+  const { maxErrorBytes, maxResources } = draft.options
+  const typeUrl = response.typeUrl === "" ? (to.typeUrl ?? "") : response.typeUrl
+  const subscription = ClientStream.subscription(to.stream, typeUrl)
+  const decoder = draft.options.decoders.find((each) => each.typeUrl === typeUrl)
+  const violation = (reason: ViolationReason, message: string) =>
+    draft.outputs.push({ _tag: "Violation", stream: key, typeUrl, reason, message })
+  if (subscription?.opened !== true || decoder === undefined) {
+    Fallback.serverAnswers(draft, key)
+    violation("TypeNotAskedFor", `a response of type ${JSON.stringify(typeUrl)}, which was not asked for: ignored`)
+    return draft.drive(key, { _tag: "Responsive" })
+  }
+  const { nonce, version } = response
+  if (nonce === "") violation("NonceMissing", "a response without a nonce: it is used, and cannot be answered")
+  if (version === "" && to.server.protocol === "StateOfTheWorld") {
+    violation("VersionMissing", "a response without a version")
+  }
+
+  const validation = Validation.make(typeUrl === response.typeUrl ? response : { ...response, typeUrl }, decoder, {
+    isNamed: (name) => HashSet.has(subscription.names, name) || ClientCache.isRetained(draft.cache, typeUrl, name),
+    wildcard: subscription.wildcard || ClientCache.isRetained(draft.cache, typeUrl, "*"),
+    ...ClientCache.inUse(draft.cache, typeUrl, to.server.id),
+    room: maxResources - ClientCache.size(draft.cache, typeUrl)
+  })
+  const error = Validation.errorOf(validation.problems, maxErrorBytes)
+  const isRepeat =
+    error !== undefined &&
+    validation.updated.length === 0 &&
+    ClientSubscriptions.isRejected(subscription, version, error)
+  // Names that nobody had to ask for: everything was asked for from the beginning, and this is everything.
+  const isAll = validation.isComplete && ClientSubscriptions.isSilent(subscription)
+  const missing = isAll
+    ? Array.from(HashMap.keys(subscription.waiting)).filter((name) => !validation.seen.has(name))
+    : []
+  cancelTimers(draft, key, typeUrl, validation, missing)
+  const [cache, notices] = ClientCache.apply(
+    draft.cache,
+    typeUrl,
+    version,
+    validation,
+    {
+      server: to.server.id,
+      failOnDataErrors: to.server.failOnDataErrors ?? false,
+      isServed: (name) => ClientSubscriptions.serves(subscription, name),
+      isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name, draft.now - responseDelay),
+      missing,
+      isRepeat,
+      since: to.stream.backoff.startedAt,
+      maxResources
+    },
+    draft.now
+  )
+  draft.cache = cache
+  draft.notify(notices)
+  Fallback.serverAnswers(draft, key, notices)
+  markUndeclared(draft, key, typeUrl, validation)
+  draft.outputs.push({ _tag: "Received", stream: key, typeUrl, nonce, version, validation, error })
+  draft.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat })
+  Fallback.resourcesCame(draft, key, typeUrl, validation)
+}
+
+const nameOf = (each: { readonly name: string }): string => each.name
+
+/** Cancels the timers of what was seen; a resource that came needs none on any other stream either. */
+const cancelTimers = (
+  draft: ClientDraft,
+  key: string,
+  typeUrl: string,
+  validation: Validation.Validation,
+  missing: ReadonlyArray<string>
+): void => {
+  // Most often nobody waits for anything.
+  const isWaiting = Array.from(draft.streams.values()).some(({ stream }) => {
+    const subscription = ClientStream.subscription(stream, typeUrl)
+    return subscription !== undefined && !HashMap.isEmpty(subscription.waiting)
+  })
+  if (!isWaiting) return
+  const came = [...validation.updated.map(nameOf), ...validation.unchanged.map(nameOf)]
+  const { failed, rejected, removed } = validation
+  const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]
+  for (const other of draft.streams.keys()) {
+    draft.drive(other, { _tag: "Resolved", typeUrl, names: other === key ? seen : came })
+  }
+}
+
+/** A server changed what is held: the other incremental servers know only what was held when their streams began. */
+const markUndeclared = (
+  draft: ClientDraft,
+  key: string,
+  typeUrl: string,
+  { failed, removed, updated }: Validation.Validation
+): void => {
+  if (draft.streams.size === 1) return
+  const changed = [...updated.map(nameOf), ...removed, ...failed.map(nameOf)]
+  for (const [other, { server, stream }] of draft.streams) {
+    const subscription = ClientStream.subscription(stream, typeUrl)
+    if (other === key || server.protocol !== "Incremental" || subscription === undefined) continue
+    if (changed.some((name) => brings(subscription, name))) draft.drive(other, { _tag: "Undeclared", typeUrl })
+  }
+}
