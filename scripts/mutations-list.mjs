@@ -3558,7 +3558,7 @@ export const mutations = [
     becomes: "if (group.fanOut.size > settings.maxStreamsPerGroup + 1) {"
   },
   {
-    fault: "any number of requests wait for authorization",
+    fault: "any number of requests wait until the group is known",
     file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/XdsServer.test.ts",
     line: "if (early.length < maxEarlyRequests) early.push(withoutNode(request))",
@@ -3863,10 +3863,10 @@ export const mutations = [
     becomes: "for (const output of outputs) this.handle(output)"
   },
   {
-    fault: "server: whatever authorize fails with is taken for a status",
+    fault: "server: whatever the Effect of a group fails with is taken for a refusal",
     file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test/functions.test.ts",
-    line: "  Status.isStatus(given)\n",
+    line: "  given instanceof Refusal\n",
     becomes: "  given !== 0\n"
   },
   {
@@ -3877,11 +3877,11 @@ export const mutations = [
     becomes: "if (given === 0) {"
   },
   {
-    fault: "server: an authorize hook that cannot be interrupted is waited for",
-    file: "packages/server/src/XdsServer.ts",
+    fault: "server: an Effect that never finds the group is waited for",
+    file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/functions.test.ts",
-    line: "                Effect.disconnect,\n",
-    becomes: ""
+    line: "this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout",
+    becomes: "this.giveUpAt = Number.POSITIVE_INFINITY"
   },
   {
     fault: "server: the end of the revocations is not told",

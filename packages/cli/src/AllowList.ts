@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
+import { Refusal } from "@effect-xds/server/Refusal"
 import type { ServerTransport } from "@effect-xds/transport"
-import * as Status from "@effect-xds/transport/Status"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
@@ -140,18 +140,18 @@ const isAllowed = (rules: ReadonlyArray<Rule>, names: ReadonlyArray<string>, gro
 const shown = (name: string): string =>
   name.startsWith("URI:spiffe://") ? name.slice("URI:".length) : name.replace(/^IP Address:/, "IP:")
 
-/** Whether a client may read a group; else the status that says who it is and what to do. */
+/** Whether a client may read a group; else the refusal that says who it is and what to do. */
 const decide = (
   rules: ReadonlyArray<Rule>,
   identity: ServerTransport.Identity | undefined,
   group: string
-): Either.Either<string, Status.Status> => {
+): Either.Either<string, Refusal> => {
   const names = identity === undefined ? [] : namesOf(identity)
   if (identity !== undefined && isAllowed(rules, names, group)) return Either.right(group)
   const [first] = names
   const what = `may not read group ${JSON.stringify(group)}`
   if (identity === undefined) {
-    return Either.left(Status.make("UNAUTHENTICATED", `a client without a certificate ${what}`))
+    return Either.left(new Refusal({ code: "UNAUTHENTICATED", reason: `a client without a certificate ${what}` }))
   }
   const who =
     first === undefined
@@ -161,15 +161,15 @@ const decide = (
     first === undefined
       ? ""
       : `; where it should, the control plane is given --allow '${shown(first).slice(0, 200)}=${group}'`
-  return Either.left(Status.make("PERMISSION_DENIED", `${who} ${what}${how}`))
+  return Either.left(new Refusal({ reason: `${who} ${what}${how}` }))
 }
 
 /**
- * Decides over streams.
+ * Decides over a stream: succeeds with the group if the client may read it.
  *
  * @since 0.1.0
  */
-export type Authorize = (peer: ServerTransport.Peer, group: string) => Effect.Effect<string, Status.Status>
+export type Allow = (peer: ServerTransport.Peer, group: string) => Effect.Effect<string, Refusal>
 
 /**
  * An allow list in force.
@@ -177,9 +177,9 @@ export type Authorize = (peer: ServerTransport.Peer, group: string) => Effect.Ef
  * @since 0.1.0
  */
 export interface AllowList {
-  readonly authorize: Authorize
+  readonly allow: Allow
   /** Whenever the list changes: why a client may not go on; `undefined`: it may. */
-  readonly revocations: Stream.Stream<(peer: ServerTransport.Peer, group: string) => Status.Status | undefined>
+  readonly revocations: Stream.Stream<(peer: ServerTransport.Peer, group: string) => Refusal | undefined>
 }
 
 const lookedAt = "1 second"
@@ -215,7 +215,7 @@ const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.mes
 export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effect.Effect<AllowList, CommandFailure> =>
   Effect.gen(function* () {
     if (file === undefined) {
-      return { authorize: ({ identity }, group) => decide(flags, identity, group), revocations: Stream.empty }
+      return { allow: ({ identity }, group) => decide(flags, identity, group), revocations: Stream.empty }
     }
     let current = yield* Effect.tryPromise({
       try: () => read(file),
@@ -243,7 +243,7 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
       })
     )
     return {
-      authorize: ({ identity }, group) =>
+      allow: ({ identity }, group) =>
         Effect.flatMap(refresh, () => decide([...flags, ...current.rules], identity, group)),
       revocations: Stream.repeatEffectWithSchedule(refresh, Schedule.spaced(lookedAt)).pipe(
         Stream.map(() => current),

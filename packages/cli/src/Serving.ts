@@ -285,9 +285,11 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     }
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
-      group: (node) => (isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)),
+      group: (node, { peer }) => {
+        const name = isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)
+        return allowList === undefined ? name : allowList.allow(peer, name)
+      },
       ...(allowList !== undefined && {
-        authorize: (_: unknown, { peer }: Client.Origin, group: string) => allowList.authorize(peer, group),
         revocations: Stream.map(
           allowList.revocations,
           (why) =>

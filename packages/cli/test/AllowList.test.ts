@@ -16,8 +16,8 @@ const rulesOf = (...flags: ReadonlyArray<string>): ReadonlyArray<AllowList.Rule>
 
 /** The group that is read, or the code of the status. */
 const decide = async (flags: ReadonlyArray<string>, who: ServerTransport.Peer, group: string): Promise<string> => {
-  const { authorize } = await Effect.runPromise(AllowList.make(rulesOf(...flags), undefined))
-  return Effect.runPromise(Effect.merge(Effect.mapError(authorize(who, group), ({ code }) => code)))
+  const { allow } = await Effect.runPromise(AllowList.make(rulesOf(...flags), undefined))
+  return Effect.runPromise(Effect.merge(Effect.mapError(allow(who, group), ({ code }) => code)))
 }
 
 const denied = "PERMISSION_DENIED"
@@ -92,12 +92,10 @@ describe("an allow list", () => {
       Logger.defaultLogger,
       Logger.make(({ message }) => void lines.push(String(message)))
     )
-    const { authorize } = await Effect.runPromise(AllowList.make([], file))
+    const { allow } = await Effect.runPromise(AllowList.make([], file))
     const may = async (group: string): Promise<boolean> =>
       Either.isRight(
-        await Effect.runPromise(
-          Effect.provide(Effect.either(authorize(peer(["URI:spiffe://corp/edge"]), group)), logger)
-        )
+        await Effect.runPromise(Effect.provide(Effect.either(allow(peer(["URI:spiffe://corp/edge"]), group)), logger))
       )
     expect([await may("edge"), await may("canary")]).toEqual([true, false])
     replaceFile(file, "spiffe://corp/edge: [edge, canary]\n")

@@ -5,11 +5,11 @@
  */
 import type { Heartbeat } from "@effect-xds/core"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
-import type * as Status from "@effect-xds/transport/Status"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { Origin } from "./ConnectedClient.js"
+import type { Refusal } from "./Refusal.js"
 
 /**
  * Type URL → whether a first request without names, or `*`, subscribes to everything of the type.
@@ -25,23 +25,22 @@ export type Wildcards = Readonly<Record<string, boolean>>
  */
 export interface Options<out R = never> {
   /**
-   * Which group a node belongs to: the name under which its resources are in the store. Called once for a stream. If it
-   * throws, that stream ends with INTERNAL and the error is logged.
+   * Which group a node belongs to: the name under which its resources are in the store. Called once for a stream, with its
+   * first request. What it gives:
+   *
+   * - a name: the stream is served at once.
+   * - an Effect: it finds the name, in a directory or by a token, or fails with the {@link Refusal} that the stream ends with.
+   *
+   * If it throws or dies, that stream ends with INTERNAL and the error is logged.
    */
-  readonly group: (node: Node, origin: Origin) => string
-  /**
-   * Decides over a stream before it is served, with the group that `group` gave. Succeeds with the group to serve: the
-   * same or another one. Fails with the status to end the stream with. Default: everyone is served.
-   */
-  readonly authorize?:
-    ((node: Node, origin: Origin, group: string) => Effect.Effect<string, Status.Status, R>) | undefined
+  readonly group: (node: Node, origin: Origin) => string | Effect.Effect<string, Refusal, R>
+  /** How long the Effect of `group` may take; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
+  readonly groupTimeout?: Duration.DurationInput | undefined
   /**
    * What was allowed and is not any more. Each function is asked of every open stream when it comes, and of every stream that
-   * is authorized later: a status that it gives ends the stream. It is to say in no time what it says. Default: nothing.
+   * is served later: a refusal that it gives ends the stream. It is to say in no time what it says. Default: nothing.
    */
   readonly revocations?: Stream.Stream<Revocation, never, R> | undefined
-  /** How long `authorize` may take; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
-  readonly authorizeTimeout?: Duration.DurationInput | undefined
   /**
    * To whom TTLs are given. `declared`: to clients that declare `xds.config.supports-resource-ttl`, and in state of the
    * world also `xds.config.supports-resource-in-sotw`; Envoy declares neither but honours TTLs, so for Envoy say
@@ -74,7 +73,7 @@ export interface Options<out R = never> {
    */
   readonly maxNodeFields?: number | undefined
   /**
-   * Bytes that clients make the server hold while `authorize` decides over them, of all together: their nodes and first
+   * Bytes that clients make the server hold while the Effect of `group` runs for them, of all together: their nodes and first
    * requests. Newcomers for whom there is no room are told to try again (UNAVAILABLE). Default: 268 435 456, some hundred
    * Envoys at a time.
    */
@@ -83,7 +82,7 @@ export interface Options<out R = never> {
   readonly maxStreams?: number | undefined
   /** Open streams of one group. Default: 100 000. */
   readonly maxStreamsPerGroup?: number | undefined
-  /** Requests of one stream that are kept while `authorize` runs. Default: 100. */
+  /** Requests of one stream that are kept while the Effect of `group` runs. Default: 100. */
   readonly maxEarlyRequests?: number | undefined
   /**
    * Bytes of a response. What is larger goes out in parts where that may be: incremental, and types by name in state of the
@@ -110,4 +109,4 @@ export interface Options<out R = never> {
  *
  * @since 0.1.0
  */
-export type Revocation = (origin: Origin, group: string) => Status.Status | undefined
+export type Revocation = (origin: Origin, group: string) => Refusal | undefined

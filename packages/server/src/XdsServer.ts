@@ -14,7 +14,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as LogLevel from "effect/LogLevel"
-import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ClientStatus } from "./ConnectedClient.js"
@@ -24,6 +23,7 @@ import type { Environment, Group, Work } from "./internal/Connection.js"
 import { Connection } from "./internal/Connection.js"
 import { Secrets } from "./internal/Secrets.js"
 import * as Bodies from "./internal/Bodies.js"
+import * as GroupNames from "./internal/GroupNames.js"
 import * as Settings from "./internal/Settings.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
@@ -35,6 +35,7 @@ import * as GroupSource from "./GroupSource.js"
 import * as XdsServerMetrics from "./XdsServerMetrics.js"
 import type { Options, Revocation } from "./ServerOptions.js"
 
+export { Refusal } from "./Refusal.js"
 export type { Wildcards, Options, Revocation } from "./ServerOptions.js"
 
 /**
@@ -94,7 +95,6 @@ export const make = <R = never>(
     // Of the map of names: clients must not be able to guess it.
     const seed = Math.floor(Math.random() * 2 ** 32)
     const maxStreams = options.maxStreams ?? 100_000
-    const authorizeTimeout = options.authorizeTimeout ?? "10 seconds"
     const connections = new Set<Connection>()
     const groups = new Map<string, Group>()
     const subscribers = Subscribers.make(options.eventCapacity ?? 1_024)
@@ -132,7 +132,6 @@ export const make = <R = never>(
       }
     })
 
-    const { authorize } = options
     const environment: Environment = {
       some: (work) => Slice.some(loop, work),
       bodies: Bodies.make(),
@@ -174,24 +173,10 @@ export const make = <R = never>(
       log: LogThrottle.make(runtime, now),
       span,
       secrets: new Secrets(),
-      authorizing: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "authorizing"),
+      admitting: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "admitting"),
       refusing,
       revoked: (origin, group) => revocation?.(origin(), group),
-      authorize:
-        authorize === undefined
-          ? undefined
-          : (node, origin, group, onExit) => {
-              const decision = Effect.suspend(() => authorize(node, origin, group)).pipe(
-                // One that cannot be interrupted is not waited for, either.
-                Effect.disconnect,
-                Effect.timeoutFail({
-                  duration: authorizeTimeout,
-                  onTimeout: () => Status.make("UNAVAILABLE", "the control plane took too long to authorize the stream")
-                })
-              )
-              const cancel = Runtime.runCallback(runtime)(decision, { onExit })
-              return () => cancel()
-            }
+      nameOf: GroupNames.make(options.group, runtime)
     }
 
     let revocation: Revocation | undefined

@@ -8,7 +8,7 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { Client, Snapshot, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
 import type { ServerEvent } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
-import { EventLoop, ServerTransport, Status } from "@effect-xds/transport"
+import { EventLoop, ServerTransport } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
 
@@ -825,7 +825,7 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup({ maxResponseBytes: 500 })))
   )
 
-  it.effect("authorize decides over the group, refuses, or takes too long", () =>
+  it.effect("an Effect finds the group, refuses, or takes too long", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       yield* store.set("tenant-edge", clusters("a"))
@@ -854,12 +854,12 @@ describe("XdsServer", () => {
     }).pipe(
       Effect.provide(
         setup({
-          authorize: (_node, { headers }, group) => {
+          group: ({ cluster }, { headers }) => {
             const tenant = headers["x-tenant"]
-            if (tenant === undefined) return Effect.fail(Status.make("PERMISSION_DENIED", "no tenant"))
+            if (tenant === undefined) return Effect.fail(new XdsServer.Refusal({ reason: "no tenant" }))
             if (tenant === "slow") return Effect.never
             if (tenant === "defect") return Effect.die(new Error("the directory is down"))
-            return Effect.succeed(`${tenant}-${group}`)
+            return Effect.succeed(`${tenant}-${cluster}`)
           }
         })
       )

@@ -82,12 +82,11 @@ describe("★ A function of the application that is wrong is the end of the stre
       })
     )
 
-    it.effect(`authorize gives ${title}`, () =>
+    it.effect(`the Effect of group gives ${title}`, () =>
       Effect.gen(function* () {
-        const authorize = (_node: unknown, _origin: unknown, group: string) =>
-          Effect.succeed(group === "bad" ? given : group)
-        const lines = yield* beside({ authorize }, badEndsWith("INTERNAL"))
-        expect(lines.filter((line) => line.includes(`the authorize hook failed`) && line.includes(words))).toHaveLength(
+        const group = ({ cluster }: { readonly cluster: string }) => Effect.succeed(cluster === "bad" ? given : cluster)
+        const lines = yield* beside({ group }, badEndsWith("INTERNAL"))
+        expect(lines.filter((line) => line.includes(`the group function failed`) && line.includes(words))).toHaveLength(
           1
         )
       })
@@ -95,7 +94,7 @@ describe("★ A function of the application that is wrong is the end of the stre
   }
 
   for (const [title, hook, words] of [
-    ["is no Effect", () => undefined, "the authorize hook failed"],
+    ["is no Effect", () => ({ cluster: "bad" }), "it gave object, not the name of a group"],
     [
       "throws",
       () =>
@@ -106,31 +105,31 @@ describe("★ A function of the application that is wrong is the end of the stre
     ],
     ["throws what cannot be put into words", () => Effect.die(Object.create(null)), "cannot be put into words"],
     ["fails with an error", () => Effect.fail(new Error("not now")), "not now"],
-    ["fails with no status", () => Effect.fail("no"), "it failed with string, not with a status"],
-    ["fails with a code that is none", () => Effect.fail({ code: "toString", message: "" }), "not with a status"]
+    ["fails with no status", () => Effect.fail("no"), "it failed with string, not with a Refusal"],
+    ["fails with what only looks like a refusal", () => Effect.fail({ code: "OK", reason: "" }), "not with a Refusal"]
   ] as const) {
-    it.effect(`authorize ${title}`, () =>
+    it.effect(`the Effect of group ${title}`, () =>
       Effect.gen(function* () {
-        const authorize = (_node: unknown, _origin: unknown, group: string): unknown =>
-          group === "bad" ? hook() : Effect.succeed(group)
-        const lines = yield* beside({ authorize }, badEndsWith("INTERNAL"))
+        const group = ({ cluster }: { readonly cluster: string }): unknown =>
+          cluster === "bad" ? hook() : Effect.succeed(cluster)
+        const lines = yield* beside({ group }, badEndsWith("INTERNAL"))
         expect(lines.filter((line) => line.includes(words))).toHaveLength(1)
       })
     )
   }
 
-  it.effect("authorize never comes back, and cannot be interrupted", () =>
+  it.effect("the Effect of group never comes back, and cannot be interrupted", () =>
     Effect.gen(function* () {
       const done = yield* Deferred.make<string>()
-      const authorize = (_node: unknown, _origin: unknown, group: string) =>
-        group === "bad" ? Effect.uninterruptible(Deferred.await(done)) : Effect.succeed(group)
+      const group = ({ cluster }: { readonly cluster: string }) =>
+        cluster === "bad" ? Effect.uninterruptible(Deferred.await(done)) : Effect.succeed(cluster)
       yield* beside(
-        { authorize },
+        { group },
         Effect.gen(function* () {
           const bad = yield* openIn("bad")
           yield* TestClock.adjust("10 seconds")
           expect(yield* bad.ended).toEqual(
-            Status.make("UNAVAILABLE", "the control plane took too long to authorize the stream")
+            Status.make("UNAVAILABLE", "the control plane took too long to find the group of the stream")
           )
         })
       )
@@ -178,7 +177,7 @@ describe("★ A function of the application that is wrong is the end of the stre
       },
       "no list"
     ],
-    ["gives no status", () => true, "it failed with boolean, not with a status"]
+    ["gives no refusal", () => true, "it failed with boolean, not with a Refusal"]
   ] as const) {
     it.effect(`a revocation ${title}`, () =>
       Effect.gen(function* () {
@@ -201,7 +200,7 @@ describe("★ A function of the application that is wrong is the end of the stre
 
   it.effect("the stream of revocations dies: it is told, and the last one stays in force", () =>
     Effect.gen(function* () {
-      const gone = Status.make("PERMISSION_DENIED", "gone")
+      const gone = new XdsServer.Refusal({ reason: "gone" })
       const revocations = Stream.concat(
         Stream.succeed<XdsServer.Revocation>((_origin, group) => (group === "bad" ? gone : undefined)),
         Stream.dieMessage("no file")

@@ -19,12 +19,15 @@ const clusters = (...names: ReadonlyArray<string>) => ({
   clusters: names.map((name) => create(ClusterSchema, { name }))
 })
 
-const denied = (address: string) => Status.make("PERMISSION_DENIED", `${address} may not go on`)
+const reason = (address: string) => `${address} may not go on`
+const denied = (address: string) => Status.make("PERMISSION_DENIED", reason(address))
 
 const except =
   (...addresses: ReadonlyArray<string>): XdsServer.Revocation =>
   ({ peer }, group) =>
-    group === "edge" && addresses.includes(peer.address) ? denied(peer.address) : undefined
+    group === "edge" && addresses.includes(peer.address)
+      ? new XdsServer.Refusal({ reason: reason(peer.address) })
+      : undefined
 
 const openAs = (address: string, group = "edge") =>
   Effect.gen(function* () {
@@ -97,8 +100,8 @@ describe("What was allowed and is not any more", () => {
       const seen = yield* Deferred.make<void>()
       yield* run(
         {
-          authorize: (_node, _origin, group) =>
-            Deferred.succeed(asked, undefined).pipe(Effect.zipRight(Deferred.await(goOn)), Effect.as(group)),
+          group: ({ cluster }) =>
+            Deferred.succeed(asked, undefined).pipe(Effect.zipRight(Deferred.await(goOn)), Effect.as(cluster)),
           revocations: Stream.tap(Stream.fromQueue(queue), () => Deferred.succeed(seen, undefined))
         },
         Effect.gen(function* () {

@@ -8,7 +8,8 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
-import { ServerTransport, Status } from "@effect-xds/transport"
+import type { Status } from "@effect-xds/transport";
+import { ServerTransport } from "@effect-xds/transport"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Metric, Stream } from "effect"
@@ -156,7 +157,7 @@ const behaviours: ReadonlyArray<(id: string, open: (protocol: Request.Protocol) 
     )
     return opened
   },
-  // Goes while it is authorized.
+  // Goes while its group is looked for.
   (id, open) => {
     const opened = open("Incremental")
     opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node: nodeOf(id, "slow") }))
@@ -209,11 +210,10 @@ describe("a server", () => {
         }).pipe(
           Effect.provide(
             XdsServer.layer({
-              group: (node) => node.cluster,
               maxNames: 3,
-              authorize: (_node, _origin, group) =>
+              group: ({ cluster: group }) =>
                 group === "refused"
-                  ? Effect.fail(Status.make("PERMISSION_DENIED", "strangers are not served"))
+                  ? Effect.fail(new XdsServer.Refusal({ reason: "strangers are not served" }))
                   : group === "slow"
                     ? Effect.never
                     : Effect.succeed(group)
@@ -228,7 +228,7 @@ describe("a server", () => {
 
 const manyEntries = Object.fromEntries(Array.from({ length: 17_000 }, (_, index) => [`key ${index}`, "value"]))
 
-/** Does something with a server whose clients of group `slow` are never authorized. */
+/** Does something with a server that never finds the group of clients of `slow`. */
 const withServer = <A, E>(
   options: Partial<XdsServer.Options>,
   then: (
@@ -243,8 +243,7 @@ const withServer = <A, E>(
         then(open)
       ),
       XdsServer.layer({
-        group: (node) => node.cluster,
-        authorize: (_node, _origin, group) => (group === "slow" ? Effect.never : Effect.succeed(group)),
+        group: ({ cluster }) => (cluster === "slow" ? Effect.never : Effect.succeed(cluster)),
         ...options
       }).pipe(
         Layer.provideMerge(SnapshotStore.layerMemory()),
@@ -254,11 +253,11 @@ const withServer = <A, E>(
     )
   })
 
-const held = Effect.map(Metric.value(TransportMetrics.clientBytes("authorizing")), ({ value }) => value)
+const held = Effect.map(Metric.value(TransportMetrics.clientBytes("admitting")), ({ value }) => value)
 const isRefusing = Effect.map(Metric.value(TransportMetrics.refusing("maxClientBytes")), ({ value }) => value === 1)
 
 describe("the node of a first request", () => {
-  it.scopedLive("is forgotten when its client is authorized", () =>
+  it.scopedLive("is forgotten when the group of its client is known", () =>
     withServer({}, (open) =>
       Effect.gen(function* () {
         const visit = (id: string): Opened => {
@@ -278,34 +277,36 @@ describe("the node of a first request", () => {
     )
   )
 
-  it.scopedLive("counts while its client is authorized: where there is no room, newcomers are told to come again", () =>
-    withServer({ maxClientBytes: 4.5 * megabyte }, (open) =>
-      Effect.gen(function* () {
-        const ends: Array<Status.Status> = []
-        const visit = (cluster: string): Opened => {
-          const opened = open("Incremental", (status) => void ends.push(status))
-          opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node: largeNode("n", cluster) }))
-          return opened
-        }
-        const slow = Array.from({ length: 4 }, () => visit("slow"))
-        expect(ends).toEqual([])
-        expect(yield* isRefusing).toBe(false)
-        visit("slow")
-        visit("edge")
-        expect(ends.map(({ code }) => code)).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
-        expect(ends[0]?.message).toContain("as many clients as it has room for")
-        expect(yield* isRefusing).toBe(true)
-        expect(yield* held).toBeGreaterThan(4 * megabyte)
-        expect(yield* held).toBeLessThan(4.5 * megabyte)
-        slow[0]?.end()
-        const last = visit("edge")
-        yield* turn
-        expect(ends.length).toBe(2)
-        expect(yield* isRefusing).toBe(false)
-        for (const each of [...slow, last]) each.end()
-        expect(yield* held).toBe(0)
-      })
-    )
+  it.scopedLive(
+    "counts while the group of its client is looked for: where there is no room, newcomers are told to come again",
+    () =>
+      withServer({ maxClientBytes: 4.5 * megabyte }, (open) =>
+        Effect.gen(function* () {
+          const ends: Array<Status.Status> = []
+          const visit = (cluster: string): Opened => {
+            const opened = open("Incremental", (status) => void ends.push(status))
+            opened.handler.onRequest(Request.incremental({ typeUrl: CDS, node: largeNode("n", cluster) }))
+            return opened
+          }
+          const slow = Array.from({ length: 4 }, () => visit("slow"))
+          expect(ends).toEqual([])
+          expect(yield* isRefusing).toBe(false)
+          visit("slow")
+          visit("edge")
+          expect(ends.map(({ code }) => code)).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
+          expect(ends[0]?.message).toContain("as many clients as it has room for")
+          expect(yield* isRefusing).toBe(true)
+          expect(yield* held).toBeGreaterThan(4 * megabyte)
+          expect(yield* held).toBeLessThan(4.5 * megabyte)
+          slow[0]?.end()
+          const last = visit("edge")
+          yield* turn
+          expect(ends.length).toBe(2)
+          expect(yield* isRefusing).toBe(false)
+          for (const each of [...slow, last]) each.end()
+          expect(yield* held).toBe(0)
+        })
+      )
   )
 
   it.scopedLive("is not decoded if it has too many fields, at whatever depth; an Envoy's is", () =>

@@ -1,6 +1,6 @@
 /**
  * Bytes that clients make a process hold before, or beside what, they are served: requests that are not complete or wait to be
- * read, clients that are not authorized yet, sessions between two polls. They are bounded over all clients together: those that
+ * read, clients whose group is not known yet, sessions between two polls. They are bounded over all clients together: those that
  * are idle give way first, then those that have held something for the longest time.
  *
  * @since 0.1.0

@@ -5,7 +5,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { Status } from "@effect-xds/transport"
+import { XdsServer } from "@effect-xds/server"
 import { Effect } from "effect"
 import {
   assignment,
@@ -402,20 +402,20 @@ describe("Clients", { timeout: 120_000 }, () => {
     })
   )
 
-  it.scopedLive("are authorized each by its own headers, and told why they are not", () =>
+  it.scopedLive("have their groups each by its own headers, and are told why they have none", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const { port, store } = yield* serve(
         {},
         {
-          authorize: (_node, { headers }, group) => {
+          group: ({ cluster }, { headers }) => {
             const token = headers["authorization"] ?? "none"
             seen.push(token)
-            if (token === "good") return Effect.succeed(group)
+            if (token === "good") return Effect.succeed(cluster)
             return Effect.fail(
               token === "none"
-                ? Status.make("UNAUTHENTICATED", "who is it?")
-                : Status.make("PERMISSION_DENIED", "not you")
+                ? new XdsServer.Refusal({ code: "UNAUTHENTICATED", reason: "who is it?" })
+                : new XdsServer.Refusal({ reason: "not you" })
             )
           }
         }

@@ -184,10 +184,10 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
       const { port, store } = yield* serve(
         {},
         {
-          authorize: (_, { headers }, group) =>
+          group: ({ cluster }, { headers }) =>
             Effect.sync(() => {
               seen.push(headers["authorization"])
-              return group
+              return cluster
             })
         }
       )

@@ -107,10 +107,7 @@ describe("newcomers that are refused", () => {
 describe("what sessions hold", { timeout: 300_000 }, () => {
   it.scopedLive("150 polls with a megabyte of metadata each leave next to nothing", () =>
     Effect.gen(function* () {
-      const { port, store } = yield* ControlPlane.serve(
-        {},
-        { authorize: (_node, _origin, group) => Effect.succeed(group) }
-      )
+      const { port, store } = yield* ControlPlane.serve({}, { group: ({ cluster }) => Effect.succeed(cluster) })
       yield* store.set("edge", ControlPlane.clusters("a"))
       const agent = yield* agentOf(4)
       const poll = (id: number) =>

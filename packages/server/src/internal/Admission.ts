@@ -1,6 +1,6 @@
 /**
  * What the first request of a stream says of its client, before it is served: its node, its group, and what it makes the server
- * hold while it is authorized.
+ * hold until its group is known.
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type * as Request from "@effect-xds/core/wire/Request"
@@ -11,6 +11,7 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as Status from "@effect-xds/transport/Status"
 import type { NodeIdentity } from "../ConnectedClient.js"
 import * as ConnectedClient from "../ConnectedClient.js"
+import { Refusal } from "../Refusal.js"
 import * as NodeFields from "./NodeFields.js"
 
 /** Why a stream ends before it is served, or while it is. */
@@ -32,8 +33,6 @@ export interface Asking {
   readonly node: Node
   /** What is shown of the node. */
   readonly identity: NodeIdentity
-  /** Bytes that the node and the request take: about. 0 if they need not be known. */
-  readonly weight: number
 }
 
 /** Characters of an identity that are kept. */
@@ -60,10 +59,13 @@ const shown = (node: NodeIdentity): NodeIdentity => ({
 const bytesPerField = 80
 const bytesPerName = 64
 
-/** Bytes that a first request makes the server hold while its client is authorized: about. */
-const weightOf = (request: Request.Request, nodeBytes: number, nodeFields: number): number => {
+/** Bytes that a first request, which was {@link read}, makes the server hold until the group of its client is known: about. */
+export const weight = (request: Request.Request, { maxNodeFields }: { readonly maxNodeFields: number }): number => {
   let names = 0
-  let bytes = nodeBytes + bytesPerField * nodeFields
+  let bytes = 0
+  if (request.node !== undefined) {
+    bytes = request.node.length + bytesPerField * NodeFields.count(NodeSchema, request.node, maxNodeFields)
+  }
   const add = (name: string): void => {
     names++
     bytes += name.length
@@ -76,23 +78,18 @@ const weightOf = (request: Request.Request, nodeBytes: number, nodeFields: numbe
   return bytes + bytesPerName * names
 }
 
-/**
- * Who sent a first request.
- *
- * @param isWeighed whether its weight is to be known
- */
+/** Who sent a first request. */
 export const read = (
   request: Request.Request,
-  { maxNodeFields }: { readonly maxNodeFields: number },
-  isWeighed: boolean
+  { maxNodeFields }: { readonly maxNodeFields: number }
 ): Asking | Denial => {
   if (request.node === undefined) {
     const message = "the first request of a stream must carry the node (field `node`): it says who asks"
     return refused("INVALID_ARGUMENT", message)
   }
   try {
-    // A field takes a byte at least: a short node need not be counted, unless it is to be weighed.
-    const isShort = request.node.length <= maxNodeFields && !isWeighed
+    // A field takes a byte at least: a short node need not be counted.
+    const isShort = request.node.length <= maxNodeFields
     const fields = isShort ? 0 : NodeFields.count(NodeSchema, request.node, maxNodeFields)
     if (fields > maxNodeFields) {
       const message = `the first request's node has more than ${maxNodeFields} fields, the limit`
@@ -100,11 +97,7 @@ export const read = (
     }
     // A copy: what is not known in it stays bytes, and the functions of the application may keep it.
     const node = fromBinary(NodeSchema, request.node.slice())
-    return {
-      node,
-      identity: shown(ConnectedClient.identityOf(node)),
-      weight: isWeighed ? weightOf(request, request.node.length, fields) : 0
-    }
+    return { node, identity: shown(ConnectedClient.identityOf(node)) }
   } catch (cause) {
     const message = `the first request's node is not an envoy.config.core.v3.Node: ${Reason.of(cause)}`
     return refused("INVALID_ARGUMENT", message)
@@ -126,8 +119,8 @@ export const groupName = (
   return refused("RESOURCE_EXHAUSTED", message)
 }
 
-/** The status to end a stream with as a function of the application gave it. */
+/** Why a client is not served as a function of the application gave it. */
 export const refusal = (given: unknown, by: string): Denial =>
-  Status.isStatus(given)
-    ? { _tag: "Refused", status: given }
-    : failed(by, given instanceof Error ? given : new TypeError(`it failed with ${typeof given}, not with a status`))
+  given instanceof Refusal
+    ? refused(given.code, given.reason)
+    : failed(by, given instanceof Error ? given : new TypeError(`it failed with ${typeof given}, not with a Refusal`))

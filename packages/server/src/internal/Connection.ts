@@ -22,6 +22,7 @@ import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import * as AckLatency from "./AckLatency.js"
 import * as Admission from "./Admission.js"
 import type { ChangeTimes } from "./ChangeTimes.js"
+import type * as GroupNames from "./GroupNames.js"
 import * as ResponseSize from "./ResponseSize.js"
 import type * as Secrets from "./Secrets.js"
 import * as Settings from "./Settings.js"
@@ -64,28 +65,25 @@ export interface Environment extends StreamReport.Report {
   ) => void
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
-  /** What those hold who are being authorized. */
-  readonly authorizing: ByteBudget
+  /** What those hold whose group is not known yet. */
+  readonly admitting: ByteBudget
   /** There was no room for somebody. */
   readonly refusing: Refusing
   /** Why a client may not go on with a group; `undefined`: it may. Asked when it is served, and after every change. */
   readonly revoked: (origin: () => Client.Origin, group: string) => Status.Status | undefined
-  /** Starts the hook; the result stops it. `undefined`: there is no hook. */
-  readonly authorize:
-    | ((
-        node: Node,
-        origin: Client.Origin,
-        group: string,
-        onExit: (exit: Exit.Exit<string, Status.Status>) => void
-      ) => () => void)
-    | undefined
+  /** Asks the application which group a client belongs to; throws what that throws. */
+  readonly nameOf: (node: Node, origin: Client.Origin) => GroupNames.Given
 }
 
 type Phase =
   | { readonly _tag: "Opening" }
-  | { readonly _tag: "Authorizing"; readonly early: Array<Request.Request> }
+  /** Its group is not known yet. */
+  | { readonly _tag: "Admitting"; readonly early: Array<Request.Request> }
   | { readonly _tag: "Serving"; readonly group: Group; readonly stream: GroupStream<Connection> }
   | { readonly _tag: "Ended" }
+
+/** Of the application. */
+const groupFunction = "the group function"
 
 const opening: Phase = { _tag: "Opening" }
 const ended: Phase = { _tag: "Ended" }
@@ -140,7 +138,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   queued = false
   /** When the stream ends if nothing came: its first request, or the answer of a unary call. */
   private giveUpAt: number
-  private stopAuthorizing: (() => void) | undefined
+  private stopSearch: (() => void) | undefined
   private readonly connectedAt: number
   readonly span: Tracer.Span | undefined
 
@@ -166,12 +164,12 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     switch (this.phase._tag) {
       case "Opening":
         return this.open(request)
-      case "Authorizing": {
+      case "Admitting": {
         const { early } = this.phase
         const { maxEarlyRequests } = this.environment.settings
         if (early.length < maxEarlyRequests) early.push(withoutNode(request))
         else {
-          const message = `more than ${maxEarlyRequests} requests before the first was authorized`
+          const message = `more than ${maxEarlyRequests} requests before the group of the stream was known`
           this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
         }
         return
@@ -242,60 +240,79 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   // Before it is served.
 
   private open(request: Request.Request): void {
-    const { authorize, settings } = this.environment
-    const asking = Admission.read(request, settings, authorize !== undefined)
+    const { settings } = this.environment
+    const asking = Admission.read(request, settings)
     if ("_tag" in asking) return this.deny(asking)
-    const { identity, node, weight } = asking
+    const { identity, node } = asking
     this.node = identity
-    const origin = this.origin()
-    let given: unknown
+    let given: GroupNames.Given
     try {
-      given = settings.group(node, origin)
+      given = this.environment.nameOf(node, this.origin())
     } catch (cause) {
-      return this.fail("the group function", cause)
+      return this.fail(groupFunction, cause)
     }
-    const group = Admission.groupName(given, "the group function", settings)
-    if (typeof group !== "string") return this.deny(group)
-    const features = node.clientFeatures
     const first = withoutNode(request)
-    if (authorize === undefined) return this.serve(group, features, [first])
-    if (!this.hold(weight)) return
-
-    const phase = { _tag: "Authorizing" as const, early: [first] }
-    this.phase = phase
-    // What comes after it can wait where it is.
-    this.setBusy(true)
-    this.giveUpAt = Number.POSITIVE_INFINITY
-    this.environment.deadline(this, this.giveUpAt)
-    const stop = authorize(node, origin, group, (exit) => {
-      // It would hold on to the node.
-      this.stopAuthorizing = undefined
-      this.environment.authorizing.delete(this)
-      this.environment.refusing.set(false)
-      if (this.phase !== phase) return
-      const what = "the authorize hook"
-      if (Exit.isSuccess(exit)) {
-        const allowed = Admission.groupName(exit.value, what, settings)
-        return typeof allowed === "string" ? this.serve(allowed, features, phase.early) : this.deny(allowed)
-      }
-      const refusal = Cause.failureOrCause(exit.cause)
-      if (refusal._tag === "Left") this.deny(Admission.refusal(refusal.left, what))
-      else this.fail(what, Cause.squash(refusal.right))
-    })
-    // It may have come at once.
-    if (this.isAuthorizing()) this.stopAuthorizing = stop
+    if (given._tag === "Searched") {
+      if (this.hold(Admission.weight(request, settings))) this.admit(given.search, node.clientFeatures, first)
+      return
+    }
+    const group = Admission.groupName(given.name, groupFunction, settings)
+    if (typeof group === "string") this.serve(group, node.clientFeatures, [first])
+    else this.deny(group)
   }
 
-  /** Counts what is held while it is authorized; `false`: there is no room. Who is being authorized already comes first. */
+  /** Waits until the group is known. Nothing here holds on to the node. */
+  private admit(search: GroupNames.Search, features: ReadonlyArray<string>, first: Request.Request): void {
+    this.phase = { _tag: "Admitting", early: [first] }
+    // What comes after it can wait where it is.
+    this.setBusy(true)
+    this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout
+    this.environment.deadline(this, this.giveUpAt)
+    const stop = search(
+      (name) => this.found(name, features),
+      (exit) => {
+        this.stopSearch = undefined
+        this.searched(exit)
+      }
+    )
+    if (this.hasEnded()) stop?.()
+    else this.stopSearch = stop
+  }
+
+  /** The name of the group was found. */
+  private found(given: unknown, features: ReadonlyArray<string>): void {
+    if (this.phase._tag !== "Admitting") return
+    const { early } = this.phase
+    this.admitted()
+    const name = Admission.groupName(given, groupFunction, this.environment.settings)
+    if (typeof name === "string") this.serve(name, features, early)
+    else this.deny(name)
+  }
+
+  /** What was to find the group has ended. */
+  private searched(exit: Exit.Exit<void, unknown>): void {
+    if (Exit.isSuccess(exit) || this.hasEnded()) return
+    this.admitted()
+    const refusal = Cause.failureOrCause(exit.cause)
+    if (refusal._tag === "Left") this.deny(Admission.refusal(refusal.left, groupFunction))
+    else this.fail(groupFunction, Cause.squash(refusal.right))
+  }
+
+  private admitted(): void {
+    this.environment.admitting.delete(this)
+    this.environment.refusing.set(false)
+  }
+
+  /** Counts what is held until its group is known; `false`: there is no room. Who waits for that already comes first. */
   private hold(bytes: number): boolean {
-    const { authorizing } = this.environment
-    if (authorizing.size > 0 && !authorizing.hasRoom(bytes)) {
-      const message = "the control plane authorizes as many clients as it has room for; try again"
+    const { admitting } = this.environment
+    if (admitting.size > 0 && !admitting.hasRoom(bytes)) {
+      const message = "the control plane finds the groups of as many clients as it has room for; try again"
       this.environment.refusing.set(true)
       this.refuse(Status.make("UNAVAILABLE", message))
       return false
     }
-    authorizing.set(this, bytes)
+    admitting.set(this, bytes)
     return !this.hasEnded()
   }
 
@@ -508,10 +525,6 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     this.accepted.setReading?.(!busy)
   }
 
-  private isAuthorizing(): boolean {
-    return this.phase._tag === "Authorizing"
-  }
-
   private hasEnded(): boolean {
     return this.phase._tag === "Ended"
   }
@@ -542,6 +555,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       const seconds = this.environment.settings.firstRequestTimeout / 1000
       return this.refuse(Status.make("DEADLINE_EXCEEDED", `no request within ${seconds} s of opening the stream`))
     }
+    if (this.phase._tag === "Admitting") {
+      return this.refuse(Status.make("UNAVAILABLE", "the control plane took too long to find the group of the stream"))
+    }
     const { fetchTimeout } = this.environment.settings
     const group = this.phase._tag === "Serving" ? this.phase.group : undefined
     const why =
@@ -557,9 +573,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     if (phase._tag === "Ended") return
     const client = this.client()
     this.setWaiting(false)
-    if (phase._tag === "Authorizing") this.stopAuthorizing?.()
-    this.stopAuthorizing = undefined
-    this.environment.authorizing.delete(this)
+    this.stopSearch?.()
+    this.stopSearch = undefined
+    this.environment.admitting.delete(this)
     this.phase = ended
     if (phase._tag === "Serving") this.environment.leave(this, phase.group, phase.stream)
     else this.environment.leave(this, undefined, undefined)

@@ -5,14 +5,11 @@
 import * as Heartbeat from "@effect-xds/core/server/Heartbeat"
 import type { StreamOptions } from "@effect-xds/core/server/FanOut"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Duration from "effect/Duration"
-import type { Origin } from "../ConnectedClient.js"
 import type { Options, Wildcards } from "../ServerOptions.js"
 
 export interface Settings {
-  readonly group: (node: Node, origin: Origin) => string
   // These throw {@link FunctionFailed} where a function of the application throws or gives what it must not.
   readonly ttl: (group: string) => Heartbeat.Mode
   /** Type URLs whose wildcard is switched off. */
@@ -30,6 +27,7 @@ export interface Settings {
   readonly maxResponseBytes: number
   readonly controlPlane: string | undefined
   readonly firstRequestTimeout: number
+  readonly groupTimeout: number
   readonly fetchTimeout: number
 }
 
@@ -98,7 +96,6 @@ export const of = <R>(options: Options<R>): Settings => {
     duration === undefined ? otherwise : Duration.toMillis(duration)
   const { makeBeforeBreak = true, ttl = "declared" } = options
   return {
-    group: options.group,
     ttl: typeof ttl === "function" ? ask("ttl", ttl, isMode, `"declared", "always" or "never"`) : () => ttl,
     wildcardOff: wildcardOff(options.wildcard ?? {}),
     makeBeforeBreak:
@@ -116,6 +113,7 @@ export const of = <R>(options: Options<R>): Settings => {
     maxResponseBytes: options.maxResponseBytes ?? 4_000_000,
     controlPlane: options.controlPlane,
     firstRequestTimeout: millis(options.firstRequestTimeout, 30_000),
+    groupTimeout: millis(options.groupTimeout, 10_000),
     fetchTimeout: millis(options.fetchTimeout, 5_000)
   }
 }

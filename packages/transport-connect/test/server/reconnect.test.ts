@@ -92,13 +92,15 @@ describe("many clients that say what they hold", () => {
     })
   )
 
-  it.scopedLive("before they are authorized: are sent what they lack when they are", () =>
+  it.scopedLive("before their group is known: are sent what they lack when it is", () =>
     Effect.gen(function* () {
       const decided = yield* Deferred.make<void>()
       let asked = 0
-      const authorize = (_node: unknown, _origin: unknown, name: string) =>
-        Effect.suspend(() => (++asked <= indexes.length ? Effect.void : Deferred.await(decided))).pipe(Effect.as(name))
-      const server = yield* serve({ authorize })
+      const find = ({ cluster }: { readonly cluster: string }) =>
+        Effect.suspend(() => (++asked <= indexes.length ? Effect.void : Deferred.await(decided))).pipe(
+          Effect.as(cluster)
+        )
+      const server = yield* serve({ group: find })
       const versions = yield* set(server)
       yield* areSentWhatTheyLack(yield* reconnected(server, versions))
       const waiting = yield* reconnected(server, versions)

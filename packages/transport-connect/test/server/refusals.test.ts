@@ -138,40 +138,38 @@ describe.each(protocols)("a request, %s", (protocol) => {
     })
   )
 
-  it.scopedLive(
-    "that authorize never decides over ends with UNAVAILABLE, and one that goes meanwhile leaves nothing",
-    () =>
-      Effect.gen(function* () {
-        let running = 0
-        const hang = Effect.acquireUseRelease(
-          Effect.sync(() => running++),
-          () => Effect.never,
-          () => Effect.sync(() => running--)
-        )
-        const { clients, events, figures, port, store } = yield* serve({
-          authorize: ({ id }, _origin, name) => (id === "good" ? Effect.succeed(name) : hang),
-          authorizeTimeout: "300 millis"
-        })
-        yield* store.set(group, clusters("a"))
-        const session = yield* Http2Client.connect(port)
-        const good = new XdsClient(session, protocol, { node: "good" })
-        const hanging = new XdsClient(session, protocol, { node: "hanging" })
-        const leaving = new XdsClient(session, protocol, { node: "leaving" })
-        for (const client of [good, hanging, leaving]) client.subscribe(CDS)
-        yield* good.receive
-        yield* eventually(() => expect(running).toBe(2))
-        leaving.call.stream.end()
-        yield* eventually(() => expect(running).toBe(1))
-        expect(events).toContainEqual(expect.objectContaining({ _tag: "Ended", reason: "the client ended the stream" }))
-        expect(yield* hanging.ended).toEqual({
-          code: 14,
-          message: "the control plane took too long to authorize the stream"
-        })
-        expect(running).toBe(0)
-        expect(yield* good.settle).toEqual([])
-        expect(yield* clients).toEqual(["good"])
-        expect(yield* figures).toMatchObject({ streams: 1, deadlines: 0 })
+  it.scopedLive("whose group is never found ends with UNAVAILABLE, and one that goes meanwhile leaves nothing", () =>
+    Effect.gen(function* () {
+      let running = 0
+      const hang = Effect.acquireUseRelease(
+        Effect.sync(() => running++),
+        () => Effect.never,
+        () => Effect.sync(() => running--)
+      )
+      const { clients, events, figures, port, store } = yield* serve({
+        group: ({ cluster, id }) => (id === "good" ? Effect.succeed(cluster) : hang),
+        groupTimeout: "300 millis"
       })
+      yield* store.set(group, clusters("a"))
+      const session = yield* Http2Client.connect(port)
+      const good = new XdsClient(session, protocol, { node: "good" })
+      const hanging = new XdsClient(session, protocol, { node: "hanging" })
+      const leaving = new XdsClient(session, protocol, { node: "leaving" })
+      for (const client of [good, hanging, leaving]) client.subscribe(CDS)
+      yield* good.receive
+      yield* eventually(() => expect(running).toBe(2))
+      leaving.call.stream.end()
+      yield* eventually(() => expect(running).toBe(1))
+      expect(events).toContainEqual(expect.objectContaining({ _tag: "Ended", reason: "the client ended the stream" }))
+      expect(yield* hanging.ended).toEqual({
+        code: 14,
+        message: "the control plane took too long to find the group of the stream"
+      })
+      expect(running).toBe(0)
+      expect(yield* good.settle).toEqual([])
+      expect(yield* clients).toEqual(["good"])
+      expect(yield* figures).toMatchObject({ streams: 1, deadlines: 0 })
+    })
   )
 
   it.scopedLive("is answered from the last state that was accepted, whatever was refused since", () =>

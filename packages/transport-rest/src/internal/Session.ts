@@ -230,7 +230,7 @@ export class Session implements ServerTransport.AcceptedStream {
     if (!this.#held.has(held)) return
     if (held.current && this.#delivered !== undefined) return this.#answer(held, { _tag: "Unchanged" })
     const message =
-      "the control plane has no answer for this node now: its group is not set, it is not authorized yet, or the answer takes long"
+      "the control plane has no answer for this node now: its group is not set, or not known yet, or the answer takes long"
     this.#answer(held, { _tag: "Refused", status: Status.make("UNAVAILABLE", message) })
   }
 

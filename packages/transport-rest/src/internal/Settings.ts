@@ -23,7 +23,7 @@ export interface Options {
   /** Longest that a poll is held, whoever asks for it. Default: 1 minute. */
   readonly maxWait?: Duration.DurationInput | undefined
   /**
-   * How long the first poll of a client waits for the server: while it is authorized, and while its group is
+   * How long the first poll of a client waits for the server: while its group is looked for, and while that is
    * not set. Then it is answered with 503. Default: 5 seconds.
    */
   readonly answerTimeout?: Duration.DurationInput | undefined
@@ -67,7 +67,7 @@ export interface Options {
   readonly ignoreUnknownFields?: boolean | undefined
   /**
    * Headers by which clients are told apart, besides node, address and certificate: a poll that differs in one is of
-   * another client, which is authorized for itself. Name all that `group` and `authorize` look at. Default:
+   * another client, whose group is asked for. Name all that `group` looks at. Default:
    * `authorization`, `cookie`, `x-api-key`, `x-forwarded-client-cert`, `x-forwarded-for`.
    */
   readonly identityHeaders?: ReadonlyArray<string> | undefined

@@ -1,0 +1,36 @@
+/** How the name of a client's group is found: at once, or by an Effect that is run. */
+import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Runtime from "effect/Runtime"
+import type { Origin } from "../ConnectedClient.js"
+import type { Options } from "../ServerOptions.js"
+
+/**
+ * Runs what finds the name, and stops it with the result; `undefined`: it ended. What it finds and fails with may be anything:
+ * it is the application's.
+ */
+export type Search = (
+  onName: (name: unknown) => void,
+  onExit: (exit: Exit.Exit<void, unknown>) => void
+) => (() => void) | undefined
+
+/** What the `group` function gave. */
+export type Given =
+  { readonly _tag: "Named"; readonly name: unknown } | { readonly _tag: "Searched"; readonly search: Search }
+
+/** Asks the `group` function; throws what that throws. */
+export const make =
+  <R>(group: Options<R>["group"], runtime: Runtime.Runtime<R>): ((node: Node, origin: Origin) => Given) =>
+  (node, origin) => {
+    const given = group(node, origin)
+    if (!Effect.isEffect(given)) return { _tag: "Named", name: given }
+    return {
+      _tag: "Searched",
+      search: (onName, onExit) => {
+        const fiber = Runtime.runFork(runtime)(Effect.map(given, onName))
+        fiber.addObserver(onExit)
+        return fiber.unsafePoll() === null ? () => fiber.unsafeInterruptAsFork(fiber.id()) : undefined
+      }
+    }
+  }

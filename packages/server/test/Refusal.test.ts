@@ -1,0 +1,46 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import * as Request from "@effect-xds/core/wire/Request"
+import { ResourceType } from "@effect-xds/proto"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { Status } from "@effect-xds/transport"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Logger, Schema } from "effect"
+
+const refusal = new XdsServer.Refusal({ code: "UNAUTHENTICATED", reason: "who is it?" })
+
+describe("a refusal", () => {
+  it("is that of a client that may not, unless it says another status", () => {
+    expect(new XdsServer.Refusal({ reason: "no" }).code).toBe("PERMISSION_DENIED")
+    expect(refusal.message).toBe("UNAUTHENTICATED: who is it?")
+  })
+
+  it("is encoded and decoded", () => {
+    const encoded: unknown = JSON.parse(JSON.stringify(Schema.encodeSync(XdsServer.Refusal)(refusal)))
+    expect(encoded).toEqual({ _tag: "Refusal", code: "UNAUTHENTICATED", reason: "who is it?" })
+    expect(Schema.decodeUnknownSync(XdsServer.Refusal)(encoded)).toEqual(refusal)
+  })
+
+  it("has the status of an error", () => {
+    for (const code of ["OK", "toString", "", 7]) {
+      expect(() => Schema.decodeUnknownSync(XdsServer.Refusal)({ _tag: "Refusal", code, reason: "" })).toThrow()
+    }
+  })
+
+  it.scopedLive("is what `group` may give at once", () =>
+    Effect.gen(function* () {
+      const client = yield* MemoryClient.open()
+      const node = toBinary(NodeSchema, create(NodeSchema, { id: "n" }))
+      client.send(Request.incremental({ typeUrl: ResourceType.Cluster.typeUrl, node }))
+      expect(yield* client.ended).toEqual(Status.make("UNAUTHENTICATED", "who is it?"))
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: () => refusal }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
+          Layer.provide(Logger.remove(Logger.defaultLogger))
+        )
+      )
+    )
+  )
+})
