@@ -3554,8 +3554,8 @@ export const mutations = [
     fault: "a group may have any number of streams",
     file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "if (group.fanOut.size > settings.maxStreamsPerGroup) {",
-    becomes: "if (group.fanOut.size > settings.maxStreamsPerGroup + 1) {"
+    line: "if (group.fanOut.size > own.maxStreams) {",
+    becomes: "if (group.fanOut.size > own.maxStreams + 1) {"
   },
   {
     fault: "any number of requests wait until the group is known",
@@ -3882,6 +3882,20 @@ export const mutations = [
     by: "packages/server/test/functions.test.ts",
     line: "this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout",
     becomes: "this.giveUpAt = Number.POSITIVE_INFINITY"
+  },
+  {
+    fault: "server: a group's own deadline of phases is passed over",
+    file: "packages/server/src/internal/Settings.ts",
+    by: "packages/server/test/settings.test.ts",
+    line: 'phaseDeadline: millisOf(given, "phaseDeadline", all.phaseDeadline),',
+    becomes: "phaseDeadline: all.phaseDeadline,"
+  },
+  {
+    fault: "server: whatever the settings of a group say is taken",
+    file: "packages/server/src/internal/Settings.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "  if (is(value)) return value\n",
+    becomes: "  if (is(value) || value !== 0) return value\n"
   },
   {
     fault: "server: the end of the revocations is not told",

@@ -19,6 +19,24 @@ import type { Refusal } from "./Refusal.js"
 export type Wildcards = Readonly<Record<string, boolean>>
 
 /**
+ * How the streams of one group are served, where that is not as the server's options say.
+ *
+ * @since 0.1.0
+ */
+export interface GroupSettings {
+  /** See {@link Options.ttl}. */
+  readonly ttl?: Heartbeat.Mode | undefined
+  /** In place of {@link Options.wildcard}; types that are not named keep the default of the type. */
+  readonly wildcard?: Wildcards | undefined
+  /** See {@link Options.makeBeforeBreak}. */
+  readonly makeBeforeBreak?: boolean | undefined
+  /** See {@link Options.phaseDeadline}. */
+  readonly phaseDeadline?: Duration.DurationInput | undefined
+  /** Open streams of the group; see {@link Options.maxStreamsPerGroup}. */
+  readonly maxStreams?: number | undefined
+}
+
+/**
  * What a server does and what it bounds.
  *
  * @since 0.1.0
@@ -42,23 +60,29 @@ export interface Options<out R = never> {
    */
   readonly revocations?: Stream.Stream<Revocation, never, R> | undefined
   /**
+   * What is different for one group. Called with the name of its group for each stream that is opened; what it leaves out is as
+   * the options here say. If it throws, or gives what is no such thing, the stream ends with INTERNAL and the log names it.
+   * Default: all groups are served alike.
+   */
+  readonly settings?: ((group: string) => GroupSettings | undefined) | undefined
+  /**
    * To whom TTLs are given. `declared`: to clients that declare `xds.config.supports-resource-ttl`, and in state of the
    * world also `xds.config.supports-resource-in-sotw`; Envoy declares neither but honours TTLs, so for Envoy say
    * `always`. Default: `declared`.
    */
-  readonly ttl?: Heartbeat.Mode | ((group: string) => Heartbeat.Mode) | undefined
+  readonly ttl?: Heartbeat.Mode | undefined
   /**
    * State of the world: renew TTLs without repeating the resource, as the specification has it. Envoy's default client
    * does not understand that, and loses listeners and clusters by it. Default: false.
    */
   readonly bodylessHeartbeats?: boolean | undefined
   /** Default: every type has a wildcard but VHDS. Types that are not named keep the default. */
-  readonly wildcard?: Wildcards | ((group: string) => Wildcards) | undefined
+  readonly wildcard?: Wildcards | undefined
   /**
    * On aggregated streams: listeners and routes wait until the clusters they need are ACKed, and deletions until all of
    * that is. Default: true.
    */
-  readonly makeBeforeBreak?: boolean | ((group: string) => boolean) | undefined
+  readonly makeBeforeBreak?: boolean | undefined
   /** How long to wait for those ACKs. Default: 5 seconds. */
   readonly phaseDeadline?: Duration.DurationInput | undefined
   /** Names a client may subscribe to, for each type. Default: 100 000. */

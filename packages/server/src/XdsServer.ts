@@ -36,7 +36,7 @@ import * as XdsServerMetrics from "./XdsServerMetrics.js"
 import type { Options, Revocation } from "./ServerOptions.js"
 
 export { Refusal } from "./Refusal.js"
-export type { Wildcards, Options, Revocation } from "./ServerOptions.js"
+export type { GroupSettings, Wildcards, Options, Revocation } from "./ServerOptions.js"
 
 /**
  * A server that serves.

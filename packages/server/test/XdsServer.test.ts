@@ -402,7 +402,9 @@ describe("XdsServer", () => {
       yield* client.receive
       yield* TestClock.adjust("1 minute")
       expect(client.unread()).toBe(0)
-    }).pipe(Effect.provide(setup({ ttl: (group) => (group === "edge" ? "never" : "always") })))
+    }).pipe(
+      Effect.provide(setup({ ttl: "always", settings: (group) => (group === "edge" ? { ttl: "never" } : undefined) }))
+    )
   )
 
   it.effect("nothing is left of a stream that ended", () =>
@@ -440,7 +442,7 @@ describe("XdsServer", () => {
     }).pipe(Effect.provide(setup()))
   )
 
-  it.effect("make before break is on, and off for the groups that the option says", () =>
+  it.effect("make before break is on, and off for the groups that the settings say", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       for (const [group, types] of [
@@ -463,7 +465,7 @@ describe("XdsServer", () => {
         client.send(ack(sent[0]))
         expect((yield* client.receive).names).toEqual(["second"])
       }
-    }).pipe(Effect.provide(setup({ makeBeforeBreak: (group) => group !== "fast" })))
+    }).pipe(Effect.provide(setup({ settings: (group) => ({ makeBeforeBreak: group !== "fast" }) })))
   )
 
   it.effect("a stream that changes did not concern knows of them when it next asks", () =>

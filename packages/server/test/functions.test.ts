@@ -140,14 +140,16 @@ describe("★ A function of the application that is wrong is the end of the stre
   for (const [option, wanted] of [
     ["ttl", 'not "declared", "always" or "never"'],
     ["wildcard", "not an object of type URLs and booleans"],
-    ["makeBeforeBreak", "not a boolean"]
+    ["makeBeforeBreak", "not a boolean"],
+    ["phaseDeadline", "not a duration"],
+    ["maxStreams", "not a number of streams"]
   ] as const) {
-    const good = { ttl: "never", wildcard: {}, makeBeforeBreak: true }[option]
+    const good = { ttl: "never", wildcard: {}, makeBeforeBreak: true, phaseDeadline: "1 second", maxStreams: 7 }[option]
     for (const [title, hook, words] of [
-      ["undefined", () => undefined, `it gave undefined, ${wanted}`],
-      ["a number", () => 7, `it gave number, ${wanted}`],
-      ["a text", () => "sometimes", `it gave "sometimes", ${wanted}`],
-      ["a promise", () => Promise.resolve(good), `it gave object, ${wanted}`],
+      ["null", () => null, `its ${option} is null, ${wanted}`],
+      ["a function", () => () => good, `its ${option} is function, ${wanted}`],
+      ["a text", () => "sometimes", `its ${option} is "sometimes", ${wanted}`],
+      ["a promise", () => Promise.resolve(good), `its ${option} is object, ${wanted}`],
       [
         "nothing: it throws",
         () => {
@@ -156,17 +158,35 @@ describe("★ A function of the application that is wrong is the end of the stre
         "no config"
       ]
     ] as const) {
-      it.effect(`${option} gives ${title}`, () =>
+      it.effect(`the ${option} of settings is ${title}`, () =>
         Effect.gen(function* () {
           const lines = yield* beside(
-            { [option]: (group: string): unknown => (group === "bad" ? hook() : good) },
+            { settings: (group: string) => ({ [option]: group === "bad" ? hook() : good }) },
             badEndsWith("INTERNAL")
           )
-          const told = lines.filter((line) => line.includes(`the ${option} function failed`) && line.includes(words))
+          const told = lines.filter((line) => line.includes("the settings function failed") && line.includes(words))
           expect(told).toHaveLength(1)
         })
       )
     }
+  }
+
+  for (const [title, given, words] of [
+    ["null", null, "it gave null, not an object of settings"],
+    ["a text", "fast", 'it gave "fast", not an object of settings'],
+    ["a promise", Promise.resolve({}), "it gave object, not an object of settings"],
+    ["an Effect", Effect.succeed({}), "it gave object, not an object of settings"]
+  ] as const) {
+    it.effect(`settings gives ${title}`, () =>
+      Effect.gen(function* () {
+        const lines = yield* beside(
+          { settings: (group: string): unknown => (group === "bad" ? given : undefined) },
+          badEndsWith("INTERNAL")
+        )
+        const told = lines.filter((line) => line.includes("the settings function failed") && line.includes(words))
+        expect(told).toHaveLength(1)
+      })
+    )
   }
 
   for (const [title, revocation, words] of [

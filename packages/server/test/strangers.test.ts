@@ -8,7 +8,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
-import type { Status } from "@effect-xds/transport";
+import type { Status } from "@effect-xds/transport"
 import { ServerTransport } from "@effect-xds/transport"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"

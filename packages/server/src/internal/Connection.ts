@@ -347,8 +347,10 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     if (this.hasEnded()) return
     let group: Group
     let stream: GroupStream<Connection>
+    let own: Settings.OfGroup
     try {
-      const options = Settings.streamOptions(settings, name, this.accepted.method, features)
+      own = settings.ofGroup(name)
+      const options = Settings.streamOptions(settings, own, this.accepted.method, features)
       const sizes = isWhole
         ? { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
         : { maxResponseBytes: settings.maxResponseBytes - this.suffix(longestNonce).byteLength }
@@ -359,8 +361,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       return this.fail("the store", cause)
     }
     this.phase = { _tag: "Serving", group, stream }
-    if (group.fanOut.size > settings.maxStreamsPerGroup) {
-      const limit = `group ${JSON.stringify(name)} has its ${settings.maxStreamsPerGroup} streams already`
+    if (group.fanOut.size > own.maxStreams) {
+      const limit = `group ${JSON.stringify(name)} has its ${own.maxStreams} streams already`
       return this.refuse(Status.make("RESOURCE_EXHAUSTED", `${limit}, the limit for one group`))
     }
     this.giveUpAt = unary ? this.environment.now() + settings.fetchTimeout : Number.POSITIVE_INFINITY

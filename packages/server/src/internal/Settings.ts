@@ -7,22 +7,29 @@ import type { StreamOptions } from "@effect-xds/core/server/FanOut"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Duration from "effect/Duration"
-import type { Options, Wildcards } from "../ServerOptions.js"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { GroupSettings, Options, Wildcards } from "../ServerOptions.js"
+
+/** How the streams of one group are served. */
+export interface OfGroup {
+  readonly ttl: Heartbeat.Mode
+  /** Type URLs whose wildcard is switched off. */
+  readonly wildcardOff: ReadonlySet<string>
+  readonly makeBeforeBreak: boolean
+  readonly phaseDeadline: number
+  readonly maxStreams: number
+}
 
 export interface Settings {
-  // These throw {@link FunctionFailed} where a function of the application throws or gives what it must not.
-  readonly ttl: (group: string) => Heartbeat.Mode
-  /** Type URLs whose wildcard is switched off. */
-  readonly wildcardOff: (group: string) => ReadonlySet<string>
-  readonly makeBeforeBreak: (group: string) => boolean
+  /** Throws {@link FunctionFailed} where the function of the application throws or gives what it must not. */
+  readonly ofGroup: (group: string) => OfGroup
 
   readonly bodylessHeartbeats: boolean
-  readonly phaseDeadline: number
   readonly maxNames: number
   readonly maxNameLength: number
   readonly maxTypes: number
   readonly maxNodeFields: number
-  readonly maxStreamsPerGroup: number
   readonly maxEarlyRequests: number
   readonly maxResponseBytes: number
   readonly controlPlane: string | undefined
@@ -35,7 +42,7 @@ export interface Settings {
 export class FunctionFailed extends Error {
   override readonly name = "FunctionFailed"
   constructor(
-    /** Which: `the ttl function`. */
+    /** Which: `the settings function`. */
     readonly what: string,
     override readonly cause: unknown
   ) {
@@ -46,26 +53,6 @@ export class FunctionFailed extends Error {
 /** What was given, for people. */
 const shown = (value: unknown): string =>
   value === null ? "null" : typeof value === "string" ? JSON.stringify(value.slice(0, 64)) : typeof value
-
-/** What a function of the application says of a group, if it `is` what is wanted. */
-const ask = <A>(
-  option: string,
-  read: (group: string) => unknown,
-  is: (value: unknown) => value is A,
-  wanted: string
-): ((group: string) => A) => {
-  const what = `the ${option} function`
-  return (group) => {
-    let value: unknown
-    try {
-      value = read(group)
-    } catch (cause) {
-      throw new FunctionFailed(what, cause)
-    }
-    if (is(value)) return value
-    throw new FunctionFailed(what, new TypeError(`it gave ${shown(value)}, not ${wanted}`))
-  }
-}
 
 const isMode = (value: unknown): value is Heartbeat.Mode =>
   value === "declared" || value === "always" || value === "never"
@@ -82,33 +69,75 @@ const wildcardByDefault: Wildcards = Object.fromEntries(
 const switchedOff = (wildcards: Wildcards): ReadonlySet<string> =>
   new Set(Object.entries({ ...wildcardByDefault, ...wildcards }).flatMap(([typeUrl, on]) => (on ? [] : [typeUrl])))
 
-const wildcardOff = (wildcard: Wildcards | ((group: string) => Wildcards)): Settings["wildcardOff"] => {
-  if (typeof wildcard === "function") {
-    const wildcards = ask("wildcard", wildcard, isWildcards, "an object of type URLs and booleans")
-    return (group) => switchedOff(wildcards(group))
+const what = "the settings function"
+
+/** A member of the settings that a function gave, if it `is` what is wanted; `otherwise` if it is left out. */
+const member = <A>(
+  given: object,
+  name: keyof GroupSettings,
+  is: (value: unknown) => value is A,
+  wanted: string,
+  otherwise: A
+): A => {
+  const value: unknown = Reflect.get(given, name)
+  if (value === undefined) return otherwise
+  if (is(value)) return value
+  throw new FunctionFailed(what, new TypeError(`its ${name} is ${shown(value)}, not ${wanted}`))
+}
+
+const millisOf = (given: object, name: "phaseDeadline", otherwise: number): number => {
+  const value: unknown = Reflect.get(given, name)
+  if (value === undefined) return otherwise
+  const duration = Duration.decodeUnknown(value)
+  if (Option.isSome(duration)) return Duration.toMillis(duration.value)
+  throw new FunctionFailed(what, new TypeError(`its ${name} is ${shown(value)}, not a duration`))
+}
+
+const isCount = (value: unknown): value is number => typeof value === "number" && value >= 0
+
+/** What a function of the application says of a group, over what counts for all. */
+const settingsOf = (given: unknown, all: OfGroup, wildcards: Wildcards): OfGroup => {
+  if (given === undefined) return all
+  if (typeof given !== "object" || given === null || "then" in given || Effect.isEffect(given)) {
+    throw new FunctionFailed(what, new TypeError(`it gave ${shown(given)}, not an object of settings`))
   }
-  const off = switchedOff(wildcard)
-  return () => off
+  const own = member(given, "wildcard", isWildcards, "an object of type URLs and booleans", wildcards)
+  return {
+    ttl: member(given, "ttl", isMode, `"declared", "always" or "never"`, all.ttl),
+    wildcardOff: own === wildcards ? all.wildcardOff : switchedOff(own),
+    makeBeforeBreak: member(given, "makeBeforeBreak", isBoolean, "a boolean", all.makeBeforeBreak),
+    phaseDeadline: millisOf(given, "phaseDeadline", all.phaseDeadline),
+    maxStreams: member(given, "maxStreams", isCount, "a number of streams", all.maxStreams)
+  }
 }
 
 export const of = <R>(options: Options<R>): Settings => {
   const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
     duration === undefined ? otherwise : Duration.toMillis(duration)
-  const { makeBeforeBreak = true, ttl = "declared" } = options
-  return {
-    ttl: typeof ttl === "function" ? ask("ttl", ttl, isMode, `"declared", "always" or "never"`) : () => ttl,
-    wildcardOff: wildcardOff(options.wildcard ?? {}),
-    makeBeforeBreak:
-      typeof makeBeforeBreak === "function"
-        ? ask("makeBeforeBreak", makeBeforeBreak, isBoolean, "a boolean")
-        : () => makeBeforeBreak,
-    bodylessHeartbeats: options.bodylessHeartbeats ?? false,
+  const { settings, wildcard = {} } = options
+  const all: OfGroup = {
+    ttl: options.ttl ?? "declared",
+    wildcardOff: switchedOff(wildcard),
+    makeBeforeBreak: options.makeBeforeBreak ?? true,
     phaseDeadline: millis(options.phaseDeadline, 5_000),
+    maxStreams: options.maxStreamsPerGroup ?? 100_000
+  }
+  return {
+    ofGroup: (group) => {
+      if (settings === undefined) return all
+      let given: unknown
+      try {
+        given = settings(group)
+      } catch (cause) {
+        throw new FunctionFailed(what, cause)
+      }
+      return settingsOf(given, all, wildcard)
+    },
+    bodylessHeartbeats: options.bodylessHeartbeats ?? false,
     maxNames: options.maxNames ?? 100_000,
     maxNameLength: options.maxNameLength ?? 65_536,
     maxTypes: options.maxTypes ?? 64,
     maxNodeFields: options.maxNodeFields ?? 16_384,
-    maxStreamsPerGroup: options.maxStreamsPerGroup ?? 100_000,
     maxEarlyRequests: options.maxEarlyRequests ?? 100,
     maxResponseBytes: options.maxResponseBytes ?? 4_000_000,
     controlPlane: options.controlPlane,
@@ -118,20 +147,20 @@ export const of = <R>(options: Options<R>): Settings => {
   }
 }
 
-/** How a stream of a group is served. Throws {@link FunctionFailed}. */
+/** How a stream of a group is served. */
 export const streamOptions = (
   settings: Settings,
-  group: string,
+  { makeBeforeBreak, phaseDeadline, ttl, wildcardOff }: OfGroup,
   { protocol, typeUrl }: Pick<ServerTransport.Method, "protocol" | "typeUrl">,
   clientFeatures: ReadonlyArray<string>
 ): StreamOptions => ({
   protocol,
   typeUrl,
-  ttl: Heartbeat.isGiven(settings.ttl(group), protocol, clientFeatures),
+  ttl: Heartbeat.isGiven(ttl, protocol, clientFeatures),
   bodylessHeartbeats: settings.bodylessHeartbeats,
-  wildcardOff: settings.wildcardOff(group),
-  makeBeforeBreak: settings.makeBeforeBreak(group),
-  phaseDeadline: settings.phaseDeadline,
+  wildcardOff,
+  makeBeforeBreak,
+  phaseDeadline,
   maxNames: settings.maxNames,
   maxNameLength: settings.maxNameLength,
   maxTypes: settings.maxTypes
