@@ -5,13 +5,13 @@
 const server = [
   {
     fault: "a NACK advances the accepted version",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "next.nacked = { nonce: answered, version, at: now, error }",
     becomes: "next.acked = next.nacked = { nonce: answered, version, at: now, error }"
   },
   {
     fault: "a NACK causes a resend",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "next.nacked = { nonce: answered, version, at: now, error }",
     becomes: "next.nacked = { nonce: answered, version, at: now, error }; next.mustReply = true"
   },
@@ -24,12 +24,12 @@ const server = [
   {
     fault: "the words of a NACK of an older response are lost",
     file: "server/StreamRequest.ts",
-    line: "const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)",
+    line: "const noted = Acknowledgement.noteRejection(before, nonce, request.errorDetail, now)",
     becomes: "const noted = before"
   },
   {
     fault: "responses that are never answered are all remembered",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "const maxOpen = 64",
     becomes: "const maxOpen = Number.POSITIVE_INFINITY"
   },
@@ -73,7 +73,7 @@ const server = [
   },
   {
     fault: "names added at an unchanged version are not answered",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     line: "self.requested = Steps.toEnd(withNames(self.requested, names))",
     becomes: "self.requested = Steps.toEnd(withNames(self.requested, []))"
   },
@@ -86,7 +86,7 @@ const server = [
   {
     fault: "names do not end the wildcard of state of the world",
     file: "server/StateOfTheWorld.ts",
-    line: "yield* Subscriptions.endWildcard(next)",
+    line: "yield* RequestedNames.endWildcard(next)",
     becomes: ""
   },
   {
@@ -98,8 +98,8 @@ const server = [
   {
     fault: "unsubscribing `*` ends a wildcard that was never named",
     file: "server/Incremental.ts",
-    line: 'if (next.wildcard === "explicit") yield* Subscriptions.dropWildcard(next)',
-    becomes: "yield* Subscriptions.dropWildcard(next)"
+    line: 'if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)',
+    becomes: "yield* RequestedNames.dropWildcard(next)"
   },
   {
     fault: "a name given up under the wildcard is not answered",
@@ -109,20 +109,20 @@ const server = [
   },
   {
     fault: "names that remain after the wildcard forget what it brought",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     line: "if (isWild(self) && held !== undefined) yield* keepHeld(self, held, HashMap.keys(self.names))",
     becomes: ""
   },
   {
     fault: "`*` asked for again is not answered",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     line: "  self.resendAll = true\n",
     becomes: "\n"
   },
   {
     fault: "removed_resources forgets what was deleted",
     file: "server/Incremental.ts",
-    line: "else if (Subscriptions.isRemoved(removals, name)) gone.push(name)",
+    line: "else if (isRemoved(removals, name)) gone.push(name)",
     becomes: ""
   },
   {
@@ -158,7 +158,7 @@ const server = [
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
     file: "server/StreamRequest.ts",
-    line: "      insistent.resendEvenIfHeld = yield* Subscriptions.withNames(insistent.resendEvenIfHeld, self.warming)\n",
+    line: "      insistent.resendEvenIfHeld = yield* RequestedNames.withNames(insistent.resendEvenIfHeld, self.warming)\n",
     becomes: ""
   },
   {
@@ -272,31 +272,31 @@ const server = [
   {
     fault: "a name that is given up is deleted later",
     file: "server/Incremental.ts",
-    line: "if (!Subscriptions.isWild(next)) next.pendingRemovals = Subscriptions.without(next.pendingRemovals, [name])",
+    line: "if (!Subscriptions.isWild(next)) next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, [name])",
     becomes: ""
   },
   {
     fault: "a deletion whose time has come is sent although the resource is back",
     file: "server/Due.ts",
-    line: "if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue\n    if (isLost(protocol, self, newest, name)) found.add(name)",
-    becomes: "if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue\n    found.add(name)"
+    line: "if (waits && !Acknowledgement.wasNeverAccepted(self, name, each)) continue\n    if (isLost(protocol, self, newest, name)) found.add(name)",
+    becomes: "if (waits && !Acknowledgement.wasNeverAccepted(self, name, each)) continue\n    found.add(name)"
   },
   {
     fault: "what the client never accepted is deleted like everything else",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "if (beforeRejection === undefined || !isRejected(self) || Number(since) < Number(beforeRejection.nonce)) return false",
     becomes: "if (beforeRejection !== null) return false"
   },
   {
     fault: "what the client accepted goes with a correction",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: 'return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)',
     becomes: "return true"
   },
   {
     fault: "a correction waits for its phase",
     file: "server/TypeTurn.ts",
-    line: "isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)",
+    line: "isFirstPhase(subscription) || isOpen || now >= renewAt || Acknowledgement.isRejected(subscription)",
     becomes: "isFirstPhase(subscription) || isOpen || now >= renewAt"
   },
   {
@@ -355,7 +355,7 @@ const server = [
   },
   {
     fault: "the names that are left of a long request are gone through for each of its answers",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     line: "for (const name of isOneSmaller ? one : other) all = HashSet.add(all, name)",
     becomes: "for (const name of isOneSmaller ? other : one) all = HashSet.add(all, name)"
   },
@@ -382,19 +382,19 @@ const server = [
   {
     fault: "an answer takes along changes that are held",
     file: "server/Sending.ts",
-    line: "const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }",
+    line: "const input: Flush.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }",
     becomes:
-      "const input: Subscriptions.Flush = { set, changes, updates: updates || true, removals, ttl, maxBytes: maxResponseBytes }"
+      "const input: Flush.Flush = { set, changes, updates: updates || true, removals, ttl, maxBytes: maxResponseBytes }"
   },
   {
     fault: "what was rejected and went without a response holds routes back",
-    file: "server/Subscription.ts",
+    file: "server/CursorAdvance.ts",
     line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined",
     becomes: "void isDoubtful"
   },
   {
     fault: "what was rejected counts as corrected when only some of it went",
-    file: "server/Subscription.ts",
+    file: "server/CursorAdvance.ts",
     line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined",
     becomes: "if (silent && isRejected(self)) next.unackedUpdate = undefined; void isDoubtful"
   },
@@ -418,13 +418,13 @@ const server = [
   },
   {
     fault: "listeners and routes do not wait for the ACK of clusters",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "if (update) self.unackedUpdate = sent",
     becomes: ""
   },
   {
     fault: "the ACK of an older response counts for the latest",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "if (self.unackedUpdate !== undefined && !open.some((later) => later.nonce === self.unackedUpdate?.nonce))\n    next.unackedUpdate = undefined",
     becomes: "next.unackedUpdate = undefined"
   },
@@ -556,7 +556,7 @@ const server = [
   },
   {
     fault: "a name given up under the wildcard takes back that it was to be sent",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     line: "  if (isWild(self)) return\n  const requested",
     becomes: "  const requested"
   },
@@ -589,7 +589,7 @@ const server = [
   },
   {
     fault: "a resource that lost the alias it was asked for by is not removed by its own name",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)",
     becomes: ""
   },
@@ -625,7 +625,7 @@ const server = [
   },
   {
     fault: "a renewal has no body after the NACK of a heartbeat",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "for (const name of sent.heartbeats) next.rejectedHeartbeats = HashSet.add(next.rejectedHeartbeats, name)",
     becomes: ""
   },
@@ -655,7 +655,7 @@ const server = [
   },
   {
     fault: "a better match that appears elsewhere concerns nobody",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "  difference.domains.length === 0 && difference.touched.size",
     becomes: "  difference.touched.size"
   },
@@ -721,19 +721,19 @@ const server = [
   },
   {
     fault: "a resource that came by an alias and is asked for by its name counts as not sent",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     line: 'if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {',
     becomes: "if (false) {"
   },
   {
     fault: "beside a wildcard a host that leads elsewhere is not told",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "changed = [...changed, ...moved]",
     becomes: ""
   },
   {
     fault: "a lost resource is told by the name that was asked for alone",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)",
     becomes: ""
   },
@@ -3993,14 +3993,14 @@ export const mutations = [
   },
   {
     fault: "what a wildcard leaves to the names beside it is noted in one turn",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "if (++count % Steps.atOnce === 0) yield\n    const fingerprint = HashMap.get(held",
     becomes: "const fingerprint = HashMap.get(held"
   },
   {
     fault: "names become the state of a wildcard in one turn",
-    file: "server/Subscription.ts",
+    file: "server/RequestedNames.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: 'if (++count % Steps.atOnce === 0) yield\n    if (fingerprint !== "")',
     becomes: 'if (fingerprint !== "")'
@@ -4030,7 +4030,7 @@ export const mutations = [
     fault: "which of many names a change concerns is found in one turn",
     file: "packages/core/src/server/Due.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: '        ofSets.set(set, yield* Subscriptions.changing(subscription, set, protocol === "Incremental"))',
+    line: '        ofSets.set(set, yield* SubscriptionChanges.changesInSteps(subscription, set, protocol === "Incremental"))',
     becomes: "        continue"
   },
   {
@@ -4302,7 +4302,7 @@ export const mutations = [
   {
     fault: "a short change does not name the aliases that were asked for",
     file: "server/Incremental.ts",
-    line: "  if (changed.some((resource) => Subscriptions.askedAliases(self, set, resource).length > 0)) return undefined\n",
+    line: "  if (changed.some((resource) => AskedAliases.askedAliases(self, set, resource).length > 0)) return undefined\n",
     becomes: ""
   },
   {
@@ -4314,14 +4314,14 @@ export const mutations = [
   {
     fault: "what a short change brought is not noted under its names",
     file: "server/Incremental.ts",
-    line: "  if (!wild) next.names = Subscriptions.holdFew(names, changed)\n",
+    line: "  if (!wild) next.names = HeldNames.holdFew(names, changed)\n",
     becomes: ""
   },
   {
     fault: "what a short change brought to a wildcard is noted as asked for by name",
     file: "server/Incremental.ts",
-    line: "  if (!wild) next.names = Subscriptions.holdFew(names, changed)\n",
-    becomes: "  next.names = Subscriptions.holdFew(names, changed)\n"
+    line: "  if (!wild) next.names = HeldNames.holdFew(names, changed)\n",
+    becomes: "  next.names = HeldNames.holdFew(names, changed)\n"
   },
   {
     fault: "a short response is thought small whatever its type and names",
@@ -4354,7 +4354,7 @@ export const mutations = [
     fault: "many names are looked at in one turn where what changed is known",
     file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
-    line: "return removed.size <= Steps.atOnce && Subscriptions.lookedAt(subscription, set) <= namesPerStep",
+    line: "return removed.size <= Steps.atOnce && SubscriptionChanges.changesEffort(subscription, set) <= namesPerStep",
     becomes: "return removed.size <= Steps.atOnce"
   },
   {
@@ -4464,31 +4464,31 @@ export const mutations = [
   },
   {
     fault: "what comes back under a wildcard is sent again although it is as it was",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
     becomes: "if (incremental && !HashMap.isEmpty(names)) {"
   },
   {
     fault: "a name beside a wildcard that leads nowhere is passed over",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
     becomes: "if (self.pendingRemovals.size > 0) {"
   },
   {
     fault: "what is gone under a wildcard alone is kept",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: "return { changed, gone: removed, returned: noList, superseded:",
     becomes: "return { changed, gone: noChanges.gone, returned: noList, superseded:"
   },
   {
     fault: "what was asked for and never was is gone",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     line: '      if (held === "") return\n      // The client may know',
     becomes: "      // The client may know"
   },
   {
     fault: "an answer to an older response is one to those after it",
-    file: "server/Subscription.ts",
+    file: "server/Acknowledgement.ts",
     line: "const open = index + 1 === self.outstanding.length ? noneOutstanding : self.outstanding.slice(index + 1)",
     becomes: "const open = noneOutstanding"
   },
@@ -4643,8 +4643,8 @@ export const mutations = [
     fault: "what lingers is told in one turn",
     file: "server/Incremental.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "      if (++count % Steps.atOnce === 0) yield\n      if (!Subscriptions.isLost(self, set, name)) {",
-    becomes: "      if (!Subscriptions.isLost(self, set, name)) {"
+    line: "      if (++count % Steps.atOnce === 0) yield\n      if (!AskedAliases.isLost(self, set, name)) {",
+    becomes: "      if (!AskedAliases.isLost(self, set, name)) {"
   },
   {
     fault: "a short full state is sent to who asked by name",
@@ -4667,7 +4667,7 @@ export const mutations = [
   {
     fault: "state of the world: what a short change brought is not noted under its names",
     file: "server/StateOfTheWorld.ts",
-    line: "  next.names = Subscriptions.holdFew(names, changed)\n",
+    line: "  next.names = HeldNames.holdFew(names, changed)\n",
     becomes: ""
   },
   {
@@ -4705,21 +4705,21 @@ export const mutations = [
   },
   {
     fault: "what lingers is compared with what is there again in one turn",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "    else others.push(resource)\n    if (++count % Steps.atOnce === 0) yield\n",
     becomes: "    else others.push(resource)\n"
   },
   {
     fault: "what is there again is noted in one turn",
-    file: "server/Subscription.ts",
+    file: "server/HeldNames.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "if (resource !== undefined) next.setKnown(name, resource.fingerprint)\n    if (++count % Steps.atOnce === 0) yield\n",
     becomes: "if (resource !== undefined) next.setKnown(name, resource.fingerprint)\n"
   },
   {
     fault: "many changes are compared with a few that linger in one turn",
-    file: "server/Subscription.ts",
+    file: "server/SubscriptionChanges.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "const isMatched = pendingRemovals.size > 0 && isWild(self)",
     becomes: "const isMatched = false"

@@ -16,6 +16,10 @@ import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as Acknowledgement from "./Acknowledgement.js"
+import * as AskedAliases from "./AskedAliases.js"
+import * as CursorAdvance from "./CursorAdvance.js"
+import * as SubscriptionChanges from "./SubscriptionChanges.js"
 import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
 
 /**
@@ -25,7 +29,7 @@ import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
  */
 export interface Due {
   readonly set: ResourceSet.ResourceSet
-  readonly changes: Subscriptions.Changes
+  readonly changes: SubscriptionChanges.Changes
   /** Something was asked for and is not answered yet. */
   readonly reply: boolean
   readonly update: boolean
@@ -45,7 +49,7 @@ const nothing: ReadonlySet<string> = new Set()
  *
  * @since 0.1.0
  */
-export type Found = ReadonlyMap<Subscription, ReadonlyMap<ResourceSet.ResourceSet, Subscriptions.Changes>>
+export type Found = ReadonlyMap<Subscription, ReadonlyMap<ResourceSet.ResourceSet, SubscriptionChanges.Changes>>
 
 /**
  * Nothing was found beforehand.
@@ -72,7 +76,7 @@ export const areNear = (
     const set = ResourceGroups.set(group, typeUrl)
     if (subscription.pendingRemovals.size > Steps.atOnce || !Difference.isNear(set, cursor)) return false
     const { removed } = Difference.of(set, cursor)
-    return removed.size <= Steps.atOnce && Subscriptions.lookedAt(subscription, set) <= namesPerStep
+    return removed.size <= Steps.atOnce && SubscriptionChanges.changesEffort(subscription, set) <= namesPerStep
   }
   const changes = round.changes?.group
   for (const each of subscriptions) {
@@ -95,7 +99,7 @@ export const find = function* (
   newest: ResourceGroup,
   round: Round
 ): Steps.Steps<Found> {
-  let found: Map<Subscription, Map<ResourceSet.ResourceSet, Subscriptions.Changes>> | undefined
+  let found: Map<Subscription, Map<ResourceSet.ResourceSet, SubscriptionChanges.Changes>> | undefined
   for (const subscription of subscriptions) {
     const { cursor, typeUrl } = subscription
     if (cursor === undefined) continue
@@ -107,10 +111,10 @@ export const find = function* (
       last = set
       yield* Difference.inSteps(set, cursor)
       found ??= new Map()
-      const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, Subscriptions.Changes>()
+      const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, SubscriptionChanges.Changes>()
       found.set(subscription, ofSets)
       if (!ofSets.has(set))
-        ofSets.set(set, yield* Subscriptions.changing(subscription, set, protocol === "Incremental"))
+        ofSets.set(set, yield* SubscriptionChanges.changesInSteps(subscription, set, protocol === "Incremental"))
     }
   }
   return found ?? nothingFound
@@ -121,12 +125,12 @@ const changesOf = (
   protocol: Protocol,
   subscription: Subscription,
   set: ResourceSet.ResourceSet
-): Subscriptions.Changes =>
-  found.get(subscription)?.get(set) ?? Subscriptions.changes(subscription, set, protocol === "Incremental")
+): SubscriptionChanges.Changes =>
+  found.get(subscription)?.get(set) ?? SubscriptionChanges.changes(subscription, set, protocol === "Incremental")
 
 /** Whether the client is to have nothing by a name. */
 const isLost = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
-  protocol === "Incremental" ? Subscriptions.isLost(self, set, name) : ResourceSet.get(set, name) === undefined
+  protocol === "Incremental" ? AskedAliases.isLost(self, set, name) : ResourceSet.get(set, name) === undefined
 
 /**
  * Whether a subscription has changes to send to come to a state of the group. What is only deleted is none.
@@ -174,7 +178,7 @@ export const plan = (
 ): Planned | Steps.Steps<Planned> => {
   const { protocol } = options
   const set = ResourceGroups.set(group, subscription.typeUrl)
-  let changes = Subscriptions.noChanges
+  let changes = SubscriptionChanges.noChanges
   let isAbsorbed = false
   let silent = false
   if (subscription.cursor !== undefined && !isSame(subscription.cursor, set.cursor)) {
@@ -188,8 +192,8 @@ export const plan = (
   if (subscription.pendingRemovals.size > 0 || (isAbsorbed && changes.gone.size > 0)) {
     return planWithRemovals(options, subscription, set, changes, isAbsorbed ? silent : undefined, group, newest)
   }
-  const current = isAbsorbed ? Subscriptions.absorbed(subscription, set, subscription, silent) : subscription
-  const left = isAbsorbed ? Subscriptions.noChanges : changes
+  const current = isAbsorbed ? CursorAdvance.advanced(subscription, set, subscription, silent) : subscription
+  const left = isAbsorbed ? SubscriptionChanges.noChanges : changes
   return planned(options, current, set, left, false, group, newest)
 }
 
@@ -198,13 +202,13 @@ const planWithRemovals = function* (
   options: Options,
   subscription: Subscription,
   set: ResourceSet.ResourceSet,
-  changes: Subscriptions.Changes,
+  changes: SubscriptionChanges.Changes,
   silent: boolean | undefined,
   group: ResourceGroup,
   newest: ResourceGroup
 ): Steps.Steps<Planned> {
-  const current = silent === undefined ? subscription : yield* Subscriptions.absorb(subscription, set, changes, silent)
-  const left = silent === undefined ? changes : Subscriptions.noChanges
+  const current = silent === undefined ? subscription : yield* CursorAdvance.advance(subscription, set, changes, silent)
+  const left = silent === undefined ? changes : SubscriptionChanges.noChanges
   return planned(options, current, set, left, yield* isLeaving(options.protocol, current, set), group, newest)
 }
 
@@ -212,7 +216,7 @@ const planned = (
   options: Options,
   current: Subscription,
   set: ResourceSet.ResourceSet,
-  changes: Subscriptions.Changes,
+  changes: SubscriptionChanges.Changes,
   removal: boolean,
   group: ResourceGroup,
   newest: ResourceGroup
@@ -275,12 +279,12 @@ const deferredOf = (
 export const removable = function* (
   protocol: Protocol,
   self: Subscription,
-  { gone }: Subscriptions.Changes,
+  { gone }: SubscriptionChanges.Changes,
   group: ResourceGroup,
   now: number,
   held: number
 ): Steps.Steps<ReadonlySet<string>> {
-  if (self.pendingRemovals.size === 0 && (gone.size === 0 || !Subscriptions.isRejected(self))) return nothing
+  if (self.pendingRemovals.size === 0 && (gone.size === 0 || !Acknowledgement.isRejected(self))) return nothing
   const newest = ResourceGroups.set(group, self.typeUrl)
   const found = new Set<string>()
   const since = self.sent?.nonce ?? ""
@@ -288,12 +292,12 @@ export const removable = function* (
   for (const [name, each] of self.pendingRemovals) {
     if (++count % Steps.atOnce === 0) yield
     const waits = each.due > now || each.due >= held
-    if (waits && !Subscriptions.wasNeverAccepted(self, name, each)) continue
+    if (waits && !Acknowledgement.wasNeverAccepted(self, name, each)) continue
     if (isLost(protocol, self, newest, name)) found.add(name)
   }
   for (const [name, resource] of gone) {
     if (++count % Steps.atOnce === 0) yield
-    if (!Subscriptions.wasNeverAccepted(self, name, { resource, since })) continue
+    if (!Acknowledgement.wasNeverAccepted(self, name, { resource, since })) continue
     if (isLost(protocol, self, newest, name)) found.add(name)
   }
   return found

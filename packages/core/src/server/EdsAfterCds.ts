@@ -10,6 +10,7 @@ import type { Resource } from "../resource/Resource.js"
 import * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as RequestedNames from "./RequestedNames.js"
 import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 
@@ -46,7 +47,7 @@ const warm = function* (
   names: ReadonlyArray<string>
 ): Steps.Steps<void> {
   if (names.length === 0) return
-  const more = yield* Subscriptions.withNames(warming === "none" ? HashSet.empty<string>() : warming, names)
+  const more = yield* RequestedNames.withNames(warming === "none" ? HashSet.empty<string>() : warming, names)
   self.warming = HashSet.size(more) > maxWarming ? "all" : more
 }
 
@@ -57,8 +58,8 @@ const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyA
   const names = yield* Steps.filter(of, isAsked)
   if (names.length === 0) return
   const next = Subscriptions.draft(endpoints)
-  next.requested = yield* Subscriptions.withNames(next.requested, names)
-  if (next.initial.size > 0) next.resendEvenIfHeld = yield* Subscriptions.withNames(next.resendEvenIfHeld, names)
+  next.requested = yield* RequestedNames.withNames(next.requested, names)
+  if (next.initial.size > 0) next.resendEvenIfHeld = yield* RequestedNames.withNames(next.resendEvenIfHeld, names)
   self.subscriptions = put(self.subscriptions, next)
 }
 

@@ -15,6 +15,7 @@ import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as AskedAliases from "./AskedAliases.js"
 
 /**
  * To whom TTLs are given. `declared`: to clients that declare the feature; Envoy does not, but honours TTLs all the
@@ -78,7 +79,7 @@ export const due = (
     const isHeld = (by: string) =>
       Option.contains(HashMap.get(wild ? cursor.fingerprints : names, by), resource.fingerprint)
     // In state of the world nobody asks by an alias, and what has that name is another resource.
-    const others = wild || protocol === "StateOfTheWorld" ? [] : Subscriptions.askedAliases(self, set, resource)
+    const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
     if (isHeld(name) || others.some(isHeld)) found.push(resource)
   }
   return found

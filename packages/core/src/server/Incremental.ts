@@ -19,8 +19,15 @@ import * as ResponseParts from "./ResponseParts.js"
 import type { Sorted } from "./ReturningClient.js"
 import * as SharedResponse from "./SharedResponse.js"
 import * as Steps from "../Steps.js"
-import type { Flush, Subscription } from "./Subscription.js"
+import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as AskedAliases from "./AskedAliases.js"
+import type { Flush } from "./Flush.js"
+import { isRemoved } from "./Flush.js"
+import * as HeldNames from "./HeldNames.js"
+import * as PendingRemovals from "./PendingRemovals.js"
+import * as RequestedNames from "./RequestedNames.js"
+import type * as SubscriptionChanges from "./SubscriptionChanges.js"
 
 /**
  * A request that is being taken, some names at a time.
@@ -61,33 +68,33 @@ export const advance = function* (self: Taking, count: number): Steps.Steps<Taki
   let at = self.at
   for (; at < subscribed && left > 0; at++) {
     const name = resourceNamesSubscribe[at] ?? "*"
-    left -= Subscriptions.effort(name)
+    left -= RequestedNames.effort(name)
     if (name === "*") {
       // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
       if (!first && next.cursor === undefined && next.wildcard !== "legacy") next.resendAll = true
-      yield* Subscriptions.addWildcard(next)
+      yield* RequestedNames.addWildcard(next)
     } else {
       added.push(name)
     }
   }
   // ★ A name that is held already is sent again: the client may have forgotten it.
-  Subscriptions.addNames(next, added)
-  if (!first) Subscriptions.resendHeld(next, added)
+  RequestedNames.addNames(next, added)
+  if (!first) RequestedNames.resendHeld(next, added)
   // ★ A legacy wildcard became `*` by the first name that was subscribed to.
   if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"
   for (; at < all && left > 0; at++) {
     const name = resourceNamesUnsubscribe[at - subscribed] ?? "*"
-    left -= Subscriptions.effort(name)
+    left -= RequestedNames.effort(name)
     if (name === "*") {
       // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
-      if (next.wildcard === "explicit") yield* Subscriptions.dropWildcard(next)
+      if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
       // ★ What came by an alias, and is asked for by its own name now, the client has: Envoy asks again so.
-      Subscriptions.keepAlias(next, name)
-      Subscriptions.removeNames(next, [name])
+      RequestedNames.keepAlias(next, name)
+      RequestedNames.removeNames(next, [name])
       // The client drops what it gives up: there is nothing to delete.
-      if (!Subscriptions.isWild(next)) next.pendingRemovals = Subscriptions.without(next.pendingRemovals, [name])
-      Subscriptions.resendHeld(next, [name])
+      if (!Subscriptions.isWild(next)) next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, [name])
+      RequestedNames.resendHeld(next, [name])
       // ★ The client cannot know whether the wildcard has it: tell.
       if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)
     }
@@ -138,7 +145,7 @@ const noResources: ReadonlyArray<Resource> = []
 export const tell = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
-  { changed, gone, superseded }: Subscriptions.Changes,
+  { changed, gone, superseded }: SubscriptionChanges.Changes,
   maxBytes: number
 ): readonly [Subscriptions.Draft, Response.Response] | undefined => {
   const { initial, pendingRemovals, cursor, names, typeUrl } = self
@@ -152,10 +159,10 @@ export const tell = (
   const variant = String(maxBytes)
   const known = alike ? SharedResponse.known(set, cursor, variant) : undefined
   if (known !== undefined) return [next, known]
-  if (changed.some((resource) => Subscriptions.askedAliases(self, set, resource).length > 0)) return undefined
+  if (changed.some((resource) => AskedAliases.askedAliases(self, set, resource).length > 0)) return undefined
   const response = Response.make({ protocol: "Incremental", typeUrl, version: set.version, resources: changed })
   if (!ResponseParts.isSmall(response, maxBytes)) return undefined
-  if (!wild) next.names = Subscriptions.holdFew(names, changed)
+  if (!wild) next.names = HeldNames.holdFew(names, changed)
   return [next, alike ? Steps.toEnd(SharedResponse.of(set, cursor, variant, () => Steps.of(response))) : response]
 }
 
@@ -214,27 +221,33 @@ export const flush = function* (
   let { pendingRemovals } = self
   if (advanced) for (const name of changes.superseded) gone.push(name)
   if (pendingRemovals.size > 0 || (advanced && changes.gone.size > 0)) {
-    if (advanced) pendingRemovals = yield* Subscriptions.leaving(pendingRemovals, self.sent, changes.gone)
+    if (advanced) pendingRemovals = yield* PendingRemovals.leaving(pendingRemovals, self.sent, changes.gone)
     // What is sent now is what the client has from now on.
-    const sent = new Set(resources.flatMap((each) => [each.name, ...Subscriptions.askedAliases(self, set, each)]))
+    const sent = new Set(resources.flatMap((each) => [each.name, ...AskedAliases.askedAliases(self, set, each)]))
     const back: Array<string> = []
     let count = 0
     for (const [name, { resource }] of pendingRemovals) {
       if (++count % Steps.atOnce === 0) yield
-      if (!Subscriptions.isLost(self, set, name)) {
+      if (!AskedAliases.isLost(self, set, name)) {
         back.push(name)
         // ★ What had that very name is not back: the name leads to another.
         const isOther = ResourceSet.find(set, name)?.name !== name && (resource === undefined || resource.name === name)
         if (isOther && (advanced || sent.has(name))) gone.push(name)
       }
       // The client may know it by the name it asked for or by its own: both are told.
-      else if (Subscriptions.isRemoved(removals, name)) gone.push(name)
+      else if (isRemoved(removals, name)) gone.push(name)
       // What left its name to another goes with that one.
       else if (advanced && resource !== undefined && ResourceSet.isReplaced(set, resource)) gone.push(name)
     }
-    pendingRemovals = yield* Subscriptions.withoutMany(pendingRemovals, missing, gone, sent, advanced ? back : noNames)
+    pendingRemovals = yield* PendingRemovals.withoutMany(
+      pendingRemovals,
+      missing,
+      gone,
+      sent,
+      advanced ? back : noNames
+    )
     // What came back after the client asked for everything again is sent, even if it is as it was.
-    if (self.resendAll) pendingRemovals = Subscriptions.forgotten(pendingRemovals)
+    if (self.resendAll) pendingRemovals = PendingRemovals.forgotten(pendingRemovals)
   }
   let absent: ReadonlyArray<string> = noNames
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
@@ -279,19 +292,19 @@ export const flush = function* (
   }
   const removed = removedNames.size === 0 ? noNames : Array.from(removedNames)
   const isFree = (resource: Resource) =>
-    Subscriptions.askedAliases(self, set, resource).every((name) => !later.has(name))
+    AskedAliases.askedAliases(self, set, resource).every((name) => !later.has(name))
   const heartbeats =
     ttl && self.initial.size > 0 ? (yield* renewed(self, set, before, held, resources)).filter(isFree) : noResources
 
   const next = Subscriptions.draft(self)
-  const aliasesOf = (resource: Resource) => Subscriptions.askedAliases(self, set, resource)
+  const aliasesOf = (resource: Resource) => AskedAliases.askedAliases(self, set, resource)
   if (!wild) {
-    next.names = yield* Subscriptions.hold(
-      yield* Subscriptions.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
+    next.names = yield* HeldNames.hold(
+      yield* HeldNames.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
       [...resources, ...held],
       aliasesOf
     )
-    if (advanced) next.names = yield* Subscriptions.holdAgain(next.names, changes.returned, self.pendingRemovals)
+    if (advanced) next.names = yield* HeldNames.holdAgain(next.names, changes.returned, self.pendingRemovals)
   }
   // What is held back the client may have by another name: if that is over, too, before it is sent, it must be told.
   for (const name of wild ? [] : later) {
@@ -386,7 +399,7 @@ const quotedInVain = function* (
         : !wild && !mayHaveOthers
       if (isDone) continue
     }
-    if (resource === undefined || (mayHaveOthers && !Subscriptions.isAsked(self, set, resource))) gone.push(name)
+    if (resource === undefined || (mayHaveOthers && !AskedAliases.isAsked(self, set, resource))) gone.push(name)
     // What is gone under its own name may have left that to another as an alias. Of a name that is asked for it is not known
     // whether it was an alias then, too, but by the log.
     else if (resource.name !== name && !isQuoted(before, name, resource)) {
@@ -394,7 +407,7 @@ const quotedInVain = function* (
     }
   }
   if (mayHaveOthers) {
-    const isUnasked = (resource: Resource) => !Subscriptions.isAsked(self, set, resource)
+    const isUnasked = (resource: Resource) => !AskedAliases.isAsked(self, set, resource)
     for (const resource of yield* Steps.filter(yield* before.held(), isUnasked)) gone.push(resource.name)
   }
   return gone
@@ -534,13 +547,13 @@ const answers = function* (
     // Asked for by an alias: the client may hold it by its own name.
     const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
     const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
-    const isOwnLost = () => !HashSet.has(requested, own) && Subscriptions.isLost(self, set, own)
+    const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
     if (resource === undefined) {
       missing.push(name)
       if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
     }
     // Given up under a `*` that is switched off: there is no wildcard that would have it.
-    else if (!Subscriptions.isAsked(self, set, resource)) lost.push(name, resource.name)
+    else if (!AskedAliases.isAsked(self, set, resource)) lost.push(name, resource.name)
     else {
       if (isHeld && own !== resource.name && isOwnLost()) lost.push(own)
       if (holds(self, before, name, resource) && !isUnknown(name, resource)) held.push(resource)
@@ -561,7 +574,7 @@ const matchedAliases = function* (
   let count = 0
   for (const resource of resources) {
     if (++count % Steps.atOnce === 0) yield
-    const aliases = Subscriptions.askedAliases(self, set, resource)
+    const aliases = AskedAliases.askedAliases(self, set, resource)
     if (aliases.length > 0) matched.set(resource.name, aliases)
   }
   return matched

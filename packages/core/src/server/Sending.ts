@@ -25,6 +25,9 @@ import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as Acknowledgement from "./Acknowledgement.js"
+import type * as Flush from "./Flush.js"
+import * as RequestedNames from "./RequestedNames.js"
 import { sendAssignments } from "./EdsAfterCds.js"
 import { planRound, wakeAt } from "./RoundPlan.js"
 import type { Draft, Options, Output, ServerStream } from "./StreamState.js"
@@ -174,12 +177,12 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
   const overdue = isRenewal ? Heartbeat.due(subscription, set, protocol, now) : []
   if (!due.reply && !due.update && removals === "none") return yield* renew(self, turn, overdue, now)
 
-  const input: Subscriptions.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
+  const input: Flush.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const isWhole = mustBeWhole(self, subscription)
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
-  const asked = Subscriptions.notYet(returning, deferred)
+  const asked = RequestedNames.notYet(returning, deferred)
   const [part, rest] =
-    HashSet.size(asked.requested) <= most ? [asked, Subscriptions.noNameSet] : yield* Subscriptions.inPart(asked, most)
+    HashSet.size(asked.requested) <= most ? [asked, Subscriptions.noNameSet] : yield* RequestedNames.inPart(asked, most)
   const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)
@@ -192,7 +195,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
   // What must not be in one response has its second one before what refers to it; but not a third.
   const isHalf = HashSet.size(next.requested) > 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== returning) {
-    next.requested = Subscriptions.joined(Subscriptions.joined(rest, deferred), next.requested)
+    next.requested = RequestedNames.joined(RequestedNames.joined(rest, deferred), next.requested)
     // Of the names that are left it is still to be seen whether the client holds what they mean.
     next.initial = returning.initial
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
@@ -234,7 +237,7 @@ const send = (
   const phase = self.round.changes
   if (phase !== undefined && isUpdate && isLate(subscription)) {
     self.round = { ...self.round, changes: { ...phase, changed: true } }
-  } else if (phase !== undefined && isFirstPhase(subscription) && Subscriptions.isRejected(subscription)) {
+  } else if (phase !== undefined && isFirstPhase(subscription) && Acknowledgement.isRejected(subscription)) {
     self.round = { ...self.round, changes: { ...phase, anew: true } }
   }
   self.round = Round.turn(self.round, next.typeUrl, isHalf ? self.round.place : place)
@@ -318,7 +321,7 @@ const emit = (
   const nonce = String(self.nonces)
   const { typeUrl } = subscription
   const sent = { ...Subscriptions.noSent, nonce, version: response.version, at: now }
-  Subscriptions.send(subscription, sent, response, update, before)
+  Acknowledgement.send(subscription, sent, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
   if (before !== undefined && response.next !== undefined) {
     const { names, wildcard } = subscription

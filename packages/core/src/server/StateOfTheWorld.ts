@@ -15,8 +15,15 @@ import * as Response from "../wire/Response.js"
 import * as ResponseParts from "./ResponseParts.js"
 import * as SharedResponse from "./SharedResponse.js"
 import * as Steps from "../Steps.js"
-import type { Flush, Subscription } from "./Subscription.js"
+import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as CursorAdvance from "./CursorAdvance.js"
+import type { Flush } from "./Flush.js"
+import { isRemoved } from "./Flush.js"
+import * as HeldNames from "./HeldNames.js"
+import * as PendingRemovals from "./PendingRemovals.js"
+import * as RequestedNames from "./RequestedNames.js"
+import type * as SubscriptionChanges from "./SubscriptionChanges.js"
 
 /**
  * Whether a request is stale: it names a response that is not the last one, so its names may be older than what was
@@ -72,7 +79,7 @@ export const begin = function* (
   const star = request.resourceNames.includes("*")
   const next = Subscriptions.draft(self)
   next.lastNames = request.resourceNames
-  if (star && next.wildcard !== "explicit") yield* Subscriptions.addWildcard(next)
+  if (star && next.wildcard !== "explicit") yield* RequestedNames.addWildcard(next)
   return { _tag: "StateOfTheWorld", request, first, before: self, wanted: [], star, next, at: 0 }
 }
 
@@ -104,7 +111,7 @@ export const advance = function* (self: Taking, count: number): Steps.Steps<Taki
     const isNew = at < resourceNames.length
     if (isNew && at % namesPerSet === 0) wanted = [...wanted, new Set(resourceNames.slice(at, at + namesPerSet))]
     const name = (isNew ? resourceNames[at] : before.lastNames[at - resourceNames.length]) ?? "*"
-    left -= Subscriptions.effort(name)
+    left -= RequestedNames.effort(name)
     if (name === "*") continue
     if (!isNew) {
       if (!isIn(wanted, name)) dropped.push(name)
@@ -113,10 +120,10 @@ export const advance = function* (self: Taking, count: number): Steps.Steps<Taki
     if (!Subscriptions.hasName(before, name)) added.push(name)
     kept.push(name)
   }
-  Subscriptions.addNames(next, added)
+  RequestedNames.addNames(next, added)
   // Also new names keep what the wildcard brought: if that is deleted, the client must be told.
-  if (heldByWildcard !== undefined) yield* Subscriptions.keepHeld(next, heldByWildcard, kept)
-  Subscriptions.removeNames(next, dropped)
+  if (heldByWildcard !== undefined) yield* RequestedNames.keepHeld(next, heldByWildcard, kept)
+  RequestedNames.removeNames(next, dropped)
   return { ...self, wanted, next, at }
 }
 
@@ -129,11 +136,11 @@ export const finish = function* ({ before, next: taken, request, star, wanted }:
   const next = Subscriptions.draft(taken)
   const isDropped = (name: string) => Subscriptions.hasName(before, name) && !isIn(wanted, name)
   if (!star) {
-    next.pendingRemovals = yield* Subscriptions.withoutMany(
+    next.pendingRemovals = yield* PendingRemovals.withoutMany(
       next.pendingRemovals,
       yield* Steps.filter(next.pendingRemovals.keys(), isDropped)
     )
-    yield* Subscriptions.endWildcard(next)
+    yield* RequestedNames.endWildcard(next)
   }
   // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here
   // and asks for again: so it is told the state, also if that is empty.
@@ -231,7 +238,7 @@ const fullVariant = (ttl: boolean): string => (ttl ? "sotw full true" : "sotw fu
 export const tell = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
-  { changed, gone }: Subscriptions.Changes,
+  { changed, gone }: SubscriptionChanges.Changes,
   maxBytes: number
 ): readonly [Subscriptions.Draft, Response.Response] | undefined => {
   const { family, pendingRemovals, cursor, names, typeUrl } = self
@@ -245,7 +252,7 @@ export const tell = (
   }
   const response = Response.make({ protocol: "StateOfTheWorld", typeUrl, version: set.version, resources: changed })
   if (wild || !ResponseParts.isSmall(response, maxBytes)) return undefined
-  next.names = Subscriptions.holdFew(names, changed)
+  next.names = HeldNames.holdFew(names, changed)
   return [next, response]
 }
 
@@ -274,11 +281,10 @@ const flushFullState = function* (
   settled.mustReply = false
   settled.resendAll = false
   settled.requested = Subscriptions.noNameSet
-  const leaving = yield* Subscriptions.leaving(self.pendingRemovals, self.sent, changes.gone)
-  const deletes =
-    removals !== "none" && Array.from(leaving.keys()).some((name) => Subscriptions.isRemoved(removals, name))
+  const leaving = yield* PendingRemovals.leaving(self.pendingRemovals, self.sent, changes.gone)
+  const deletes = removals !== "none" && Array.from(leaving.keys()).some((name) => isRemoved(removals, name))
   if (!self.mustReply && asked.length === 0 && changes.changed.length === 0 && !deletes) {
-    return [yield* Subscriptions.absorb(settled, set, changes, false), undefined, []]
+    return [yield* CursorAdvance.advance(settled, set, changes, false), undefined, []]
   }
   // Of who asks for the first time, all names are to be answered.
   const isAllAsked = HashSet.size(self.requested) === HashMap.size(self.names)
@@ -289,7 +295,7 @@ const flushFullState = function* (
   for (const [name, each] of leaving) {
     if (++count % Steps.atOnce === 0) yield
     // What the log no longer knows cannot be kept: this response deletes it.
-    if (each.resource === undefined || Subscriptions.isRemoved(removals, name)) continue
+    if (each.resource === undefined || isRemoved(removals, name)) continue
     if (ResourceSet.get(set, name) !== undefined) continue
     pendingRemovals.set(name, each)
     kept.push(each.resource)
@@ -303,8 +309,7 @@ const flushFullState = function* (
   })
   const isShared = wild && kept.length === 0
   const response = isShared ? yield* SharedResponse.of(set, set.cursor, fullVariant(ttl), () => Steps.of(made)) : made
-  if (!wild)
-    settled.names = yield* Subscriptions.hold(yield* Subscriptions.release(self.names, changes.gone.keys()), base)
+  if (!wild) settled.names = yield* HeldNames.hold(yield* HeldNames.release(self.names, changes.gone.keys()), base)
   settled.pendingRemovals = pendingRemovals
   const fresh = everything ? base : asked.length === 0 ? changes.changed : unique([...changes.changed, ...asked])
   return [settled, response, fresh]
@@ -330,8 +335,8 @@ const flushByName = function* (
   const advanced = first || everything || updates
   const next = Subscriptions.draft(self)
   if (!wild) {
-    const kept = advanced ? yield* Subscriptions.release(self.names, changes.gone.keys()) : self.names
-    next.names = yield* Subscriptions.hold(kept, resources)
+    const kept = advanced ? yield* HeldNames.release(self.names, changes.gone.keys()) : self.names
+    next.names = yield* HeldNames.hold(kept, resources)
   }
   if (advanced) next.cursor = set.cursor
   else {

@@ -13,6 +13,8 @@ import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import type * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as Acknowledgement from "./Acknowledgement.js"
+import * as RequestedNames from "./RequestedNames.js"
 import { flush, isIdle } from "./Sending.js"
 import type { Options, Output, PartialRequest, ServerStream, Step, ViolationReason } from "./StreamState.js"
 import { draft, find, never, none, put } from "./StreamState.js"
@@ -79,21 +81,21 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
   }
 
   if (request._tag === "StateOfTheWorld" && StateOfTheWorld.isStale(before, request)) {
-    const noted = Subscriptions.noteRejection(before, nonce, request.errorDetail, now)
+    const noted = Acknowledgement.noteRejection(before, nonce, request.errorDetail, now)
     if (noted === before) return [self, [ignored()]]
     const next = draft(self)
     next.subscriptions = put(self.subscriptions, noted)
     return [next, [ignored()]]
   }
-  const [answered, reply] = Subscriptions.reply(before, nonce, request.errorDetail, now)
+  const [answered, reply] = Acknowledgement.reply(before, nonce, request.errorDetail, now)
   const replied =
-    reply._tag === "Unrelated" ? Subscriptions.noteRejection(before, nonce, request.errorDetail, now) : answered
+    reply._tag === "Unrelated" ? Acknowledgement.noteRejection(before, nonce, request.errorDetail, now) : answered
   if (reply._tag === "Acked") {
     outputs.push({ _tag: "Acked", typeUrl, nonce, version: reply.sent.version })
   } else if (reply._tag === "Nacked" && request.errorDetail !== undefined) {
     outputs.push({ _tag: "Nacked", typeUrl, nonce, version: reply.sent.version, error: request.errorDetail })
   } else if (
-    Subscriptions.isNewRejection(before, nonce, request.errorDetail) ||
+    Acknowledgement.isNewRejection(before, nonce, request.errorDetail) ||
     (request._tag === "Incremental" && nonce !== "" && before.sent?.nonce !== nonce)
   ) {
     outputs.push(ignored())
@@ -219,7 +221,7 @@ const onSubscription = function* (
     const insistent = Subscriptions.draft(after)
     if (self.warming === "all") insistent.resendAll = true
     else if (self.warming !== "none") {
-      insistent.resendEvenIfHeld = yield* Subscriptions.withNames(insistent.resendEvenIfHeld, self.warming)
+      insistent.resendEvenIfHeld = yield* RequestedNames.withNames(insistent.resendEvenIfHeld, self.warming)
     }
     after = insistent
     next.warming = "none"

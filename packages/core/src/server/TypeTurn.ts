@@ -10,6 +10,9 @@ import * as Round from "./Round.js"
 import type * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as Acknowledgement from "./Acknowledgement.js"
+import type * as Flush from "./Flush.js"
+import * as SubscriptionChanges from "./SubscriptionChanges.js"
 import { gateOf } from "./RoundPlan.js"
 import type { ServerStream } from "./StreamState.js"
 import { never } from "./StreamState.js"
@@ -27,7 +30,7 @@ export interface Selection {
   readonly place: number
   /** Whether its changes may go out. */
   readonly updates: boolean
-  readonly removals: Subscriptions.Removals
+  readonly removals: Flush.Removals
 }
 
 /** Whether changes of listeners and routes may go out in this round. */
@@ -41,7 +44,7 @@ const isRoundOpen = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray
 
 /** Whether a type may send its changes. A heartbeat tells the version the client has, so what is held back goes out with it. */
 const mayUpdate = (subscription: Subscription, { renewAt }: Due.Due, isOpen: boolean, now: number): boolean =>
-  isFirstPhase(subscription) || isOpen || now >= renewAt || Subscriptions.isRejected(subscription)
+  isFirstPhase(subscription) || isOpen || now >= renewAt || Acknowledgement.isRejected(subscription)
 
 /** Where the first type behind the round's place is that has something to send; -1: there is none. */
 const nextAt = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, isOpen: boolean, now: number) =>
@@ -61,7 +64,7 @@ const removalsAt = (
   updates: boolean,
   group: ResourceGroup,
   now: number
-): Subscriptions.Removals | undefined => {
+): Flush.Removals | undefined => {
   const { options, round, subscriptions } = self
   if (options.typeUrl !== undefined) return due.reply || (due.update && updates) ? "all" : "none"
   if (!updates) return "none"
@@ -130,7 +133,7 @@ export const selectWithRemovals = function* (
   const held = named - options.phaseDeadline
   const removables: Array<ReadonlySet<string>> = []
   for (const [index, each] of subscriptions.entries()) {
-    const changes = dues[index]?.changes ?? Subscriptions.noChanges
+    const changes = dues[index]?.changes ?? SubscriptionChanges.noChanges
     removables.push(yield* Due.removable(protocol, each, changes, group, now, isLate(each) ? never : held))
   }
   const last = subscriptions.findLastIndex((_, index) => (removables[index]?.size ?? 0) > 0)

@@ -1,0 +1,120 @@
+/**
+ * The fingerprint of what the client has under each name that it asked for.
+ *
+ * @since 0.1.0
+ */
+import * as Steps from "../Steps.js"
+import type { Resource } from "../resource/Resource.js"
+import { noAliases } from "./AskedAliases.js"
+import type { PendingRemoval } from "./Subscription.js"
+import * as HashMap from "effect/HashMap"
+
+/**
+ * Changes of a map of names. Of a copy that nobody has yet many are made at the price of one.
+ *
+ * @since 0.1.0
+ */
+export class HeldNamesDraft {
+  private copy: HashMap.HashMap<string, string> | undefined
+
+  constructor(private readonly names: HashMap.HashMap<string, string>) {}
+
+  set(name: string, fingerprint: string): void {
+    this.copy ??= HashMap.beginMutation(this.names)
+    HashMap.set(this.copy, name, fingerprint)
+  }
+
+  /** A name of which nothing is noted; one that is there stays as it is. */
+  setNew(name: string): void {
+    if (!HashMap.has(this.copy ?? this.names, name)) this.set(name, "")
+  }
+
+  delete(name: string): void {
+    if (!HashMap.has(this.copy ?? this.names, name)) return
+    this.copy ??= HashMap.beginMutation(this.names)
+    HashMap.remove(this.copy, name)
+  }
+
+  /** The same for a name that was asked for; another one is passed over. */
+  setKnown(name: string, fingerprint: string): void {
+    if (HashMap.has(this.copy ?? this.names, name)) this.set(name, fingerprint)
+  }
+
+  /** The map with the changes; the same one if there were none. */
+  end(): HashMap.HashMap<string, string> {
+    return this.copy === undefined ? this.names : HashMap.endMutation(this.copy)
+  }
+}
+
+/**
+ * Notes the fingerprints of resources under every name by which they were asked for.
+ *
+ * @param aliasesOf incremental: {@link askedAliases}
+ * @since 0.1.0
+ */
+export const hold = function* (
+  names: HashMap.HashMap<string, string>,
+  resources: Iterable<Resource>,
+  aliasesOf: (resource: Resource) => ReadonlyArray<string> = () => noAliases
+): Steps.Steps<HashMap.HashMap<string, string>> {
+  const next = new HeldNamesDraft(names)
+  let count = 0
+  for (const resource of resources) {
+    if (++count % Steps.atOnce === 0) yield
+    next.setKnown(resource.name, resource.fingerprint)
+    for (const alias of aliasesOf(resource)) next.set(alias, resource.fingerprint)
+  }
+  return next.end()
+}
+
+/**
+ * {@link hold} of few resources, which were asked for by no other names than their own.
+ *
+ * @since 0.1.0
+ */
+export const holdFew = (
+  names: HashMap.HashMap<string, string>,
+  resources: ReadonlyArray<Resource>
+): HashMap.HashMap<string, string> => {
+  const next = new HeldNamesDraft(names)
+  for (const { fingerprint, name } of resources) next.set(name, fingerprint)
+  return next.end()
+}
+
+/**
+ * Notes that what lingered under these names is there again as it was.
+ *
+ * @since 0.1.0
+ */
+export const holdAgain = function* (
+  names: HashMap.HashMap<string, string>,
+  returned: Iterable<string>,
+  pendingRemovals: ReadonlyMap<string, PendingRemoval>
+): Steps.Steps<HashMap.HashMap<string, string>> {
+  const next = new HeldNamesDraft(names)
+  let count = 0
+  for (const name of returned) {
+    const resource = pendingRemovals.get(name)?.resource
+    if (resource !== undefined) next.setKnown(name, resource.fingerprint)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return next.end()
+}
+
+/**
+ * Notes that nothing is held under these names.
+ *
+ * @since 0.1.0
+ */
+export const release = function* (
+  names: HashMap.HashMap<string, string>,
+  released: Iterable<string>
+): Steps.Steps<HashMap.HashMap<string, string>> {
+  const next = new HeldNamesDraft(names)
+  let count = 0
+  for (const name of released) {
+    next.setKnown(name, "")
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return next.end()
+}

@@ -1,0 +1,69 @@
+/**
+ * Deleted resources that the client still has: which of them wait, and until when.
+ *
+ * @since 0.1.0
+ */
+import * as Steps from "../Steps.js"
+import type { Resource } from "../resource/Resource.js"
+import type { PendingRemoval, Sent } from "./Subscription.js"
+
+/**
+ * What lingers after the client asked for everything again: it may have forgotten it, so if that comes back, it is sent.
+ *
+ * @since 0.1.0
+ */
+export const forgotten = (pendingRemovals: ReadonlyMap<string, PendingRemoval>): ReadonlyMap<string, PendingRemoval> =>
+  new Map(Array.from(pendingRemovals, ([name, each]) => [name, { ...each, resource: undefined }]))
+
+/**
+ * What lingers when more resources are gone, after the response that was `sent` last.
+ *
+ * @since 0.1.0
+ */
+export const leaving = function* (
+  pendingRemovals: ReadonlyMap<string, PendingRemoval>,
+  sent: Sent | undefined,
+  gone: ReadonlyMap<string, Resource | undefined>
+): Steps.Steps<ReadonlyMap<string, PendingRemoval>> {
+  if (gone.size === 0) return pendingRemovals
+  const next = new Map(pendingRemovals)
+  let count = 0
+  for (const [name, resource] of gone) {
+    const known = pendingRemovals.get(name)
+    next.set(name, { resource, since: known?.since ?? sent?.nonce ?? "", due: known?.due ?? Number.POSITIVE_INFINITY })
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return next
+}
+
+/**
+ * A map without some keys; the same map if it has none of them.
+ *
+ * @since 0.1.0
+ */
+export const without = <A>(map: ReadonlyMap<string, A>, names: Iterable<string>): ReadonlyMap<string, A> => {
+  let copy: Map<string, A> | undefined
+  for (const name of names) if (map.has(name)) (copy ??= new Map(map)).delete(name)
+  return copy ?? map
+}
+
+/**
+ * {@link without} in steps, for many names.
+ *
+ * @since 0.1.0
+ */
+export const withoutMany = function* <A>(
+  map: ReadonlyMap<string, A>,
+  ...lists: ReadonlyArray<Iterable<string>>
+): Steps.Steps<ReadonlyMap<string, A>> {
+  const dropped = new Set<string>()
+  let count = 0
+  for (const names of lists) {
+    for (const name of names) {
+      if (map.has(name)) dropped.add(name)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  }
+  if (dropped.size === 0) return map
+  return new Map(yield* Steps.filter(map, ([name]) => !dropped.has(name)))
+}

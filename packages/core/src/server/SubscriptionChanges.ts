@@ -1,0 +1,225 @@
+/**
+ * What a subscription has to be sent for a new set of resources: the part of the shared difference that it asks for.
+ *
+ * @since 0.1.0
+ */
+import * as Steps from "../Steps.js"
+import * as Cursor from "../resource/Cursor.js"
+import * as Difference from "../resource/Difference.js"
+import type { Resource } from "../resource/Resource.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
+import { isServed } from "./AskedAliases.js"
+import { type Subscription, isWild, noList } from "./Subscription.js"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+
+/**
+ * What is different for this subscription since its cursor.
+ *
+ * @since 0.1.0
+ */
+export interface Changes {
+  /** Resources that are new to the client or have another content. */
+  readonly changed: ReadonlyArray<Resource>
+  /** Names, as the client knows them, under which there was something and is nothing now. */
+  readonly gone: ReadonlyMap<string, Resource | undefined>
+  /** Names of resources whose removal was pending that came back just as the client has them. */
+  readonly returned: ReadonlyArray<string>
+  /**
+   * Names of resources that the client has by a name that is another's now, and by no other that it asked for. They go with
+   * that one, and not later: of two resources that claim one name a client takes neither.
+   */
+  readonly superseded: ReadonlySet<string>
+}
+
+const noneSuperseded: ReadonlySet<string> = new Set()
+
+/**
+ * Nothing is different.
+ *
+ * @since 0.1.0
+ */
+export const noChanges: Changes = { changed: [], gone: new Map(), returned: [], superseded: noneSuperseded }
+
+/** What is found at the names that were asked for, one after the other. */
+class ChangesByName {
+  private readonly find: typeof ResourceSet.find
+  private changed: Map<string, Resource> | undefined
+  private gone: Map<string, Resource | undefined> | undefined
+  private returned: Array<string> | undefined
+  private superseded: Set<string> | undefined
+
+  constructor(
+    private readonly self: Subscription,
+    private readonly cursor: Cursor.Cursor,
+    private readonly set: ResourceSet.ResourceSet,
+    private readonly difference: Difference.Difference,
+    private readonly incremental: boolean
+  ) {
+    this.find = incremental ? ResourceSet.find : ResourceSet.get
+  }
+
+  see(name: string, held: string): void {
+    const { difference, incremental, cursor, self, set } = this
+    const now = this.find(set, name)
+    const own = held === "" || !incremental ? name : Cursor.nameAt(cursor, name)
+    if (now === undefined) {
+      if (held === "") return
+      // The client may know it by the name it asked for or by its own: both are told, unless another name leads to it.
+      const before = difference.removed.get(own)
+      this.gone ??= new Map()
+      this.gone.set(name, before)
+      if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)
+      return
+    }
+    if (held !== "" && own !== now.name && !isServed(self, set, own)) (this.superseded ??= new Set()).add(own)
+    if (now.fingerprint === held) return
+    if (isBack(self, name, now)) (this.returned ??= []).push(name)
+    else (this.changed ??= new Map()).set(now.name, now)
+  }
+
+  end(): Changes {
+    const { changed, gone, returned, superseded } = this
+    return {
+      changed: changed === undefined ? noChanges.changed : Array.from(changed.values()),
+      gone: gone ?? noChanges.gone,
+      returned: returned ?? noChanges.returned,
+      superseded: superseded ?? noneSuperseded
+    }
+  }
+}
+
+/** Whether a resource lingers under a name, just as it is now. */
+const isBack = ({ pendingRemovals }: Subscription, name: string, { fingerprint }: Resource): boolean =>
+  pendingRemovals.get(name)?.resource?.fingerprint === fingerprint
+
+/**
+ * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for
+ * names those that the difference touches. Nothing else is looked at. Aliases are of incremental xDS only.
+ *
+ * @since 0.1.0
+ */
+export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
+  const { cursor, names } = self
+  if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return noChanges
+  const difference = Difference.of(set, cursor)
+  if (isWild(self)) {
+    if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {
+      return Steps.toEnd(changesInSteps(self, set, incremental))
+    }
+    const { changed, removed, replaced } = difference
+    return { changed, gone: removed, returned: noList, superseded: incremental ? replaced : noneSuperseded }
+  }
+  const byName = new ChangesByName(self, cursor, set, difference, incremental)
+  if (isSmaller(self, difference)) {
+    for (const [name, hash] of difference.touched) {
+      const held = HashMap.getHash(names, name, hash)
+      if (Option.isSome(held)) byName.see(name, held.value)
+    }
+  } else {
+    for (const [name, held] of names) if (Difference.concerns(difference, name)) byName.see(name, held)
+  }
+  return byName.end()
+}
+
+/**
+ * The same in steps: a client may have asked for a hundred thousand names.
+ *
+ * @since 0.1.0
+ */
+export const changesInSteps = function* (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  incremental: boolean
+): Steps.Steps<Changes> {
+  if (self.cursor === undefined || Cursor.isSame(self.cursor, set.cursor)) return noChanges
+  const { pendingRemovals, cursor } = self
+  const difference = Difference.of(set, cursor)
+  if (!isWild(self)) {
+    const byName = new ChangesByName(self, cursor, set, difference, incremental)
+    yield* seeNames(self, difference, (name, held) => byName.see(name, held))
+    return byName.end()
+  }
+  const { removed, replaced } = difference
+  let { changed } = difference
+  const superseded = incremental ? replaced : noneSuperseded
+  let gone = removed
+  if (incremental && !HashMap.isEmpty(self.names)) {
+    const named = new Map<string, Resource | undefined>()
+    let count = 0
+    for (const [name, resource] of removed) {
+      named.set(name, resource)
+      if (++count % Steps.atOnce === 0) yield
+    }
+    const moved = new Set<Resource>()
+    yield* seeNames(self, difference, (name) => {
+      const own = Cursor.nameAt(cursor, name)
+      // Beside a wildcard, too, the client may know it by the name it asked for.
+      const now = ResourceSet.find(set, name)
+      if (now === undefined) {
+        if (HashMap.has(cursor.fingerprints, own)) named.set(name, removed.get(own))
+      } else if (own !== now.name) moved.add(now)
+    })
+    gone = named
+    if (moved.size > 0) {
+      for (const each of changed) {
+        moved.delete(each)
+        if (++count % Steps.atOnce === 0) yield
+      }
+      // A name that led elsewhere leads to what is as it was.
+      changed = [...changed, ...moved]
+    }
+  }
+  if (pendingRemovals.size === 0) return { changed, gone, returned: noChanges.returned, superseded }
+  const others: Array<Resource> = []
+  const returned: Array<string> = []
+  let count = 0
+  for (const resource of changed) {
+    if (isBack(self, resource.name, resource)) returned.push(resource.name)
+    else others.push(resource)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return { changed: others, gone, returned, superseded }
+}
+
+/** Whether a difference is looked up among the names that were asked for; else the names in it. */
+const isSmaller = ({ names }: Subscription, difference: Difference.Difference): boolean =>
+  difference.domains.length === 0 && difference.touched.size < HashMap.size(names)
+
+/**
+ * How many resources or names are looked at to find what changed in the set: nothing is asked again for those that are few.
+ *
+ * @since 0.1.0
+ */
+export const changesEffort = (self: Subscription, set: ResourceSet.ResourceSet): number => {
+  const { pendingRemovals, cursor, names } = self
+  if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return 0
+  // All that a wildcard brought may be back.
+  const isMatched = pendingRemovals.size > 0 && isWild(self)
+  if (!isMatched && HashMap.isEmpty(names)) return 0
+  const difference = Difference.of(set, cursor)
+  const named = isSmaller(self, difference) ? difference.touched.size : HashMap.size(names)
+  return isMatched ? Math.max(named, difference.changed.length) : named
+}
+
+/** Visits the names that were asked for and that a difference concerns. */
+const seeNames = function* (
+  self: Subscription,
+  difference: Difference.Difference,
+  see: (name: string, held: string) => void
+): Steps.Steps<void> {
+  const { names } = self
+  let count = 0
+  if (isSmaller(self, difference)) {
+    for (const [name, hash] of difference.touched) {
+      const held = HashMap.getHash(names, name, hash)
+      if (Option.isSome(held)) see(name, held.value)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  } else {
+    for (const [name, held] of names) {
+      if (Difference.concerns(difference, name)) see(name, held)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  }
+}
