@@ -3615,14 +3615,14 @@ export const mutations = [
   },
   {
     fault: "a connection server may have any number of streams",
-    file: "packages/transport-connect/src/server/Calls.ts",
+    file: "packages/transport-connect/src/server/OpenCalls.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
     line: "if (this.#open.size >= maxStreams) {",
     becomes: "if (this.#open.size > maxStreams) {"
   },
   {
     fault: "one address may have any number of streams",
-    file: "packages/transport-connect/src/server/Calls.ts",
+    file: "packages/transport-connect/src/server/OpenCalls.ts",
     by: "packages/transport-connect/test/ConnectServer.test.ts",
     line: "(this.#perHost.get(host) ?? 0) >= maxStreamsPerPeer",
     becomes: "(this.#perHost.get(host) ?? 0) > maxStreamsPerPeer"
@@ -3714,14 +3714,14 @@ export const mutations = [
   {
     fault: "a Connect request may have any number of JSON values",
     file: "packages/transport-node/src/JsonParts.ts",
-    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    by: "packages/transport-connect/test/wrappedRequests.test.ts",
     line: "if (!(yield* JsonValues.isWithin(bytes, maxValues))) {",
     becomes: "if (!(yield* JsonValues.isWithin(bytes, Infinity))) {"
   },
   {
     fault: "a request in JSON that is too large is parsed as a whole",
-    file: "packages/transport-connect/src/server/WholeRequests.ts",
-    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    file: "packages/transport-connect/src/server/WrappedRequests.ts",
+    by: "packages/transport-connect/test/wrappedRequests.test.ts",
     line: "if (isTooLarge && isJson && !isCompressed) throw tooLarge(maxBytes)",
     becomes: ""
   },
@@ -3742,14 +3742,14 @@ export const mutations = [
   {
     fault: "Connect's JSON is read in one turn, however much there is",
     file: "packages/transport-node/src/TimeSlices.ts",
-    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    by: "packages/transport-connect/test/wrappedRequests.test.ts",
     line: "if (slices.isOver()) await next(slices)\n    const part",
     becomes: "const part"
   },
   {
     fault: "a message of a stream in JSON that comes in pieces is wrapped with its last piece only",
-    file: "packages/transport-connect/src/server/WholeRequests.ts",
-    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    file: "packages/transport-connect/src/server/WrappedRequests.ts",
+    by: "packages/transport-connect/test/wrappedRequests.test.ts",
     line: "else text.push(piece)",
     becomes: "else text = [piece]"
   },
@@ -3989,7 +3989,7 @@ export const mutations = [
     file: "packages/transport-connect/src/server/Connections.ts",
     line: "this.application.beginTurn()\n    const peer",
     becomes: "const peer",
-    by: "packages/transport-connect/test/wholeRequests"
+    by: "packages/transport-connect/test/wrappedRequests"
   },
   {
     fault: "what a wildcard leaves to the names beside it is noted in one turn",
@@ -4009,13 +4009,13 @@ export const mutations = [
     fault: "what comes for a turn that is over is taken from the socket nevertheless",
     file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/strangers.test.ts",
-    line: "      this.intake.hold()\n",
+    line: "      this.readPause.hold()\n",
     becomes: ""
   },
   {
     fault: "a connection that is held goes on with the first stream that lets go",
-    file: "packages/transport-connect/src/server/Intake.ts",
-    by: "packages/transport-connect/test/Intake.test.ts",
+    file: "packages/transport-connect/src/server/ReadPause.ts",
+    by: "packages/transport-connect/test/ReadPause.test.ts",
     line: "if (this.#holders === 0 && !this.session.destroyed)",
     becomes: "if (!this.session.destroyed)"
   },
@@ -4768,15 +4768,15 @@ export const mutations = [
   },
   {
     fault: "Connect: the last message of a stream that rests is counted for ever",
-    file: "packages/transport-connect/src/server/WholeRequests.ts",
-    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    file: "packages/transport-connect/src/server/WrappedRequests.ts",
+    by: "packages/transport-connect/test/wrappedRequests.test.ts",
     line: "onHeld(left > 0 ? size : 0)",
     becomes: "onHeld(size)"
   },
   {
     fault: "Connect: what waits in a stream is in no count",
     file: "packages/transport-connect/src/server/ConnectStream.ts",
-    by: "packages/transport-connect/test/wholeRequests.test.ts",
+    by: "packages/transport-connect/test/wrappedRequests.test.ts",
     line: "this.shared.held.set(this, streamWindow)",
     becomes: ""
   },

@@ -13,14 +13,14 @@ import * as Http2 from "node:http2"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import * as BuiltInServices from "../grpc/BuiltInServices.js"
 import * as MethodTable from "../grpc/MethodTable.js"
-import { Calls, type Call } from "./Calls.js"
+import { OpenCalls, type Call } from "./OpenCalls.js"
 import * as ConnectRoutes from "./ConnectRoutes.js"
 import * as FurtherServices from "./FurtherServices.js"
 import { GrpcStream, refuse, type Shared } from "./GrpcStream.js"
 import { Inflater } from "./Inflater.js"
-import { Intake } from "./Intake.js"
+import { ReadPause } from "./ReadPause.js"
 import * as Interception from "./Interception.js"
-import { KnownVersions } from "./KnownVersions.js"
+import { SharedVersions } from "./SharedVersions.js"
 import type { PeerLog } from "./PeerLog.js"
 import * as RequestHeaders from "./RequestHeaders.js"
 import type { Settings } from "./Settings.js"
@@ -31,7 +31,7 @@ const isGrpc = (contentType: string | undefined): boolean =>
 /** What is known of an HTTP/2 connection for all of its streams. */
 interface Connection {
   readonly peer: ServerTransport.Peer
-  readonly intake: Intake
+  readonly readPause: ReadPause
 }
 
 const unknownPeer: ServerTransport.Peer = { address: "unknown:0", identity: undefined }
@@ -52,8 +52,8 @@ export class Application {
     private readonly path: string | undefined
   ) {
     this.#shared = {
-      calls: new Calls(settings),
-      known: new KnownVersions(settings.knownVersionsBytes),
+      calls: new OpenCalls(settings),
+      known: new SharedVersions(settings.knownVersionsBytes),
       slices: new TimeSlices(),
       inflater: new Inflater(settings.maxRequestBytes),
       held: new ByteBudget(settings.maxClientBytes, "unread requests"),
@@ -157,7 +157,7 @@ export class Application {
     headers: Http2.IncomingHttpHeaders,
     path: string,
     method: ServerTransport.Method | undefined,
-    { intake, peer }: Connection
+    { readPause, peer }: Connection
   ): void {
     const refused = (reason: ConnectServerMetrics.RefusalReason, status: Status.Status): void => {
       this.#onRefused(path, peer, reason, status.message)
@@ -178,7 +178,7 @@ export class Application {
     const plain = RequestHeaders.plain(headers)
     const intercept = this.#intercept
     if (intercept === undefined) {
-      return new GrpcStream(this.#shared, stream, path, encoding, method, peer, intake, plain).start()
+      return new GrpcStream(this.#shared, stream, path, encoding, method, peer, readPause, plain).start()
     }
     // While it is looked at it counts, and what it brings waits within the window of the stream.
     const waiting: Call = {
@@ -194,7 +194,7 @@ export class Application {
       if (stream.destroyed || stream.closed) return
       if (Either.isLeft(outcome)) return refused("refused by an interceptor", outcome.left)
       const call = outcome.right
-      new GrpcStream(this.#shared, stream, path, encoding, method, call.peer, intake, call.headers).start()
+      new GrpcStream(this.#shared, stream, path, encoding, method, call.peer, readPause, call.headers).start()
     })
     stream.on("error", () => undefined)
     stream.once("close", () => {
@@ -208,7 +208,7 @@ export class Application {
     if (connection === undefined) {
       // One that is destroyed has no socket any more.
       const peer = session.destroyed ? unknownPeer : SocketPeer.ofSocket(session.socket, this.path)
-      connection = { peer, intake: new Intake(session) }
+      connection = { peer, readPause: new ReadPause(session) }
       this.#connections.set(session, connection)
     }
     return connection

@@ -32,8 +32,8 @@ import { ConnectStream, toError } from "./ConnectStream.js"
 import type { FurtherServices } from "./FurtherServices.js"
 import type { Shared } from "./GrpcStream.js"
 import { closeSoon } from "./GrpcStream.js"
-import * as WholeRequests from "./WholeRequests.js"
-import * as WrittenJson from "./WrittenJson.js"
+import * as WrappedRequests from "./WrappedRequests.js"
+import * as JsonResponses from "./JsonResponses.js"
 
 export type HttpRequest = Http1.IncomingMessage | Http2.Http2ServerRequest
 export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
@@ -41,7 +41,7 @@ export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
 type Handlers = ReadonlyMap<string, UniversalHandler>
 
 /** Of calls that are answered in JSON. */
-const jsonKey = createContextKey<WrittenJson.WrittenJson | undefined>(undefined)
+const jsonKey = createContextKey<JsonResponses.JsonResponses | undefined>(undefined)
 
 const discoveryCallOf = (context: HandlerContext): Call & { readonly method: ServerTransport.Method } => {
   const { method, ...call } = CallContext.callOf(context.values)
@@ -184,17 +184,17 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   const { maxJsonValues, slices } = shared
   const maxBytes = maxBytesOf(shared)
   const router = createConnectRouter({
-    readMaxBytes: WholeRequests.wrappedBytes(maxBytes, isJson),
-    acceptCompression: [WholeRequests.gzipOf({ isJson, maxBytes })]
+    readMaxBytes: WrappedRequests.wrappedBytes(maxBytes, isJson),
+    acceptCompression: [WrappedRequests.gzipOf({ isJson, maxBytes })]
   })
   const options = { registry: await TypeRegistry.forJson(null), ignoreUnknownFields: true }
   const bytesOf: BytesOf = (schema, wrapped) =>
-    TimeSlices.promise(slices, WholeRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
+    TimeSlices.promise(slices, WrappedRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
   const services = await loadServices(slices)
   for (const { methods } of services) {
     for (const method of methods) {
-      const output = isJson ? WrittenJson.schema : method.output
-      const forms = { input: WholeRequests.schemaOf(isJson), output, bytesOf }
+      const output = isJson ? JsonResponses.schema : method.output
+      const forms = { input: WrappedRequests.schemaOf(isJson), output, bytesOf }
       if (isUnary(method)) addUnary(router, shared, method, forms)
       else if (isStream(method)) addStream(router, shared, method, forms)
     }
@@ -331,7 +331,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     }
     // It is another one where a message is wrapped.
     if (bare && !isFurther) header.delete("content-length")
-    return { ...universal, body: WholeRequests.read(body, reading) }
+    return { ...universal, body: WrappedRequests.read(body, reading) }
   }
 
   const call = async (
@@ -358,7 +358,8 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
       const { stream } = response
       stream.once("wantTrailers", () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
     }
-    const json = method !== undefined && isJson(contentType) ? new WrittenJson.WrittenJson(universal.header) : undefined
+    const json =
+      method !== undefined && isJson(contentType) ? new JsonResponses.JsonResponses(universal.header) : undefined
     universal.contextValues?.set(jsonKey, json)
     const answer = await handler(universal)
     await send(json === undefined ? answer : await json.unwrap(answer, isBare(contentType)), response)

@@ -9,7 +9,7 @@ import { Status } from "@effect-xds/transport"
 import * as Either from "effect/Either"
 import * as Struct from "effect/Struct"
 import type * as ConnectServerMetrics from "../ConnectServerMetrics.js"
-import type { Refusal } from "./Calls.js"
+import type { Refusal } from "./OpenCalls.js"
 import { type Shared, streamWindow } from "./GrpcStream.js"
 
 /** Which HTTP request a call is. */

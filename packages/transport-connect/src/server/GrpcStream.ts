@@ -15,18 +15,18 @@ import type { Buffer } from "node:buffer"
 import type { Http2Session, ServerHttp2Stream } from "node:http2"
 import { constants } from "node:http2"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
-import type { Calls } from "./Calls.js"
+import type { OpenCalls } from "./OpenCalls.js"
 import * as GrpcStatus from "../grpc/GrpcStatus.js"
 import type { Inflater } from "./Inflater.js"
-import type { Intake } from "./Intake.js"
+import type { ReadPause } from "./ReadPause.js"
 import { HeldVersionsReader, WholeRequestReader } from "./HeldVersionsReader.js"
-import type { KnownVersions } from "./KnownVersions.js"
+import type { SharedVersions } from "./SharedVersions.js"
 import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
 /** What the streams of a server share. */
 export interface Shared {
-  readonly calls: Calls
-  readonly known: KnownVersions
+  readonly calls: OpenCalls
+  readonly known: SharedVersions
   readonly slices: TimeSlices
   readonly inflater: Inflater
   /** What streams hold of requests that are not complete, or wait to be read. */
@@ -149,7 +149,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     private readonly encoding: string | undefined,
     readonly method: ServerTransport.Method,
     readonly peer: ServerTransport.Peer,
-    private readonly intake: Intake,
+    private readonly readPause: ReadPause,
     readonly headers: Readonly<Record<string, string>>
   ) {
     this.#session = stream.session
@@ -275,7 +275,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (this.#reading || !this.#wanted || this.#unread.length > 0) return this.#keepUnread(chunk)
     if (this.#isOver(chunk.length <= shortChunk)) {
       this.#keepUnread(chunk)
-      this.intake.hold()
+      this.readPause.hold()
       return this.#readLater(() => this.#letGo(), false)
     }
     this.#read(chunk)
@@ -331,7 +331,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   /** The same where the connection waited in its socket for this turn. */
   #letGo(): void {
-    this.intake.release()
+    this.readPause.release()
     this.#goOn()
   }
 

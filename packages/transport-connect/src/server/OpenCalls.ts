@@ -24,7 +24,7 @@ export interface Refusal {
 
 const shuttingDown = Status.make("UNAVAILABLE", "server is shutting down")
 
-export class Calls {
+export class OpenCalls {
   readonly #open = new Map<Call, string>()
   readonly #perHost = new Map<string, number>()
   readonly #refusing = new TransportMetrics.Refusing("maxStreams")

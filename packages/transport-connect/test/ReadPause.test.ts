@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http2 from "node:http2"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
-import { Intake } from "../src/server/Intake.js"
+import { ReadPause } from "../src/server/ReadPause.js"
 import * as Certificates from "./Certificates.js"
 
 /** A server that notes the streams it hears of, and what its first session sends. */
@@ -48,7 +48,7 @@ const kinds = {
     serving(Http2.createSecureServer({ key: Certificates.server.private, cert: Certificates.server.cert }), "https")
 }
 
-describe("Intake", () => {
+describe("ReadPause", () => {
   for (const [kind, start] of Object.entries(kinds))
     it.scopedLive(`what a connection sends waits in its socket until all have let go of it: ${kind}`, () =>
       Effect.gen(function* () {
@@ -58,7 +58,7 @@ describe("Intake", () => {
         const [session] = sessions
         if (session === undefined) return expect.fail("no session")
         yield* ping(client)
-        const intake = new Intake(session)
+        const intake = new ReadPause(session)
         intake.hold()
         intake.hold()
         let answered = false

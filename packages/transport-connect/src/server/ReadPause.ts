@@ -27,7 +27,7 @@ const handleOf = (session: Http2Session): Handle | undefined => {
   return isHandle(handle) ? handle : undefined
 }
 
-export class Intake {
+export class ReadPause {
   readonly #handle: Handle | undefined
   /** Streams that want it to wait. */
   #holders = 0

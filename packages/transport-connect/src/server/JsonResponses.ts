@@ -23,7 +23,7 @@ const leastCompressed = 1024
 const compressed = 1
 
 /** The responses of one call. */
-export class WrittenJson {
+export class JsonResponses {
   readonly #texts: Array<Uint8Array<ArrayBuffer>> = []
   readonly #takesGzip: boolean
 

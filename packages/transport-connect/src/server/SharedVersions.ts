@@ -8,7 +8,7 @@ import { VersionInterner } from "./VersionInterner.js"
 const rest = 10_000
 
 /** The interner of a server, as long as it is of use: a bounded number of bytes. */
-export class KnownVersions {
+export class SharedVersions {
   #interner: VersionInterner | undefined
   #timer: NodeJS.Timeout | undefined
 

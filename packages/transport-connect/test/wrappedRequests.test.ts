@@ -9,7 +9,7 @@ import { Effect, Metric } from "effect"
 import { vi } from "vitest"
 import { Readable } from "node:stream"
 import { gzipSync } from "node:zlib"
-import * as WholeRequests from "../src/server/WholeRequests.js"
+import * as WrappedRequests from "../src/server/WrappedRequests.js"
 import * as Http2Client from "./Http2Client.js"
 import { adsPath, answering, frame, request, serve } from "./RecordingServer.js"
 
@@ -165,7 +165,7 @@ describe("a request in protobuf", () => {
         const seen: Array<Uint8Array> = []
         const held: Array<number> = []
         const source = Readable.from(chunks)
-        for await (const chunk of WholeRequests.read(source, { ...reading, onHeld: (bytes) => held.push(bytes) }))
+        for await (const chunk of WrappedRequests.read(source, { ...reading, onHeld: (bytes) => held.push(bytes) }))
           seen.push(chunk)
         const messages: Array<[flag: number, message: Uint8Array]> = []
         const all = Buffer.concat(seen)
