@@ -44,6 +44,7 @@ module.exports = {
     },
     may("proto"),
     may("proto-v2", "proto"),
+    may("validate", "proto"),
     may("core", "proto"),
     may("discovery", "core", "proto"),
     may("discovery-node", "discovery", "routing", "client", "transport", "transport-node", "core", "proto"),

@@ -3351,6 +3351,137 @@ const fanOut = [
   }
 ]
 
+/** The rules of messages. A judge sees most of these, too; here the tests that need none have to. */
+const validation = [
+  {
+    fault: "rules: a range whose upper bound is below its lower one is taken for an empty one",
+    file: "packages/validate/src/internal/Range.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "const isOutside = upper !== undefined && lower !== undefined && !(compare(upper.value, lower.value) > 0)",
+    becomes: "const isOutside = false"
+  },
+  {
+    fault: "rules: the bound itself is beyond an inclusive bound",
+    file: "packages/validate/src/internal/Range.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "return upper.isInclusive ? order > 0 : order >= 0",
+    becomes: "return order >= 0"
+  },
+  {
+    fault: "rules: 64 bits are compared as doubles",
+    file: "packages/validate/src/internal/NumberRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "const compare = (a: Numeric, b: Numeric): number => (a < b ? -1 : a > b ? 1 : a == b ? 0 : Number.NaN)",
+    becomes: "const compare = (a: Numeric, b: Numeric): number => Number(a) - Number(b)"
+  },
+  {
+    fault: "rules: NaN is beyond every bound",
+    file: "packages/validate/src/internal/NumberRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "a == b ? 0 : Number.NaN)",
+    becomes: "a == b ? 0 : -1)"
+  },
+  {
+    fault: "rules: lengths count UTF-16 code units",
+    file: "packages/validate/src/internal/TextRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "if (isLow && (text.charCodeAt(index - 1) & 0xfc00) === 0xd800) count--",
+    becomes: "void isLow"
+  },
+  {
+    fault: "rules: a header that need not be strict has to be",
+    file: "packages/validate/src/internal/TextRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "if (!isStrict) {",
+    becomes: "if (!isStrict && isStrict) {"
+  },
+  {
+    fault: "rules: a pattern has to match the whole text",
+    file: "packages/validate/src/internal/TextRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "return (value) => compiled.matcher(value).find()",
+    becomes: "return (value) => compiled.matcher(value).matches()"
+  },
+  {
+    fault: "rules: two NaNs in a list are one",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "if (Number.isNaN(item)) return",
+    becomes: ""
+  },
+  {
+    fault: "rules: a duration whose parts have two signs is taken",
+    file: "packages/validate/src/internal/TimeRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "!(seconds > 0n && nanos < 0) &&",
+    becomes: ""
+  },
+  {
+    fault: "rules: nanoseconds are not compared",
+    file: "packages/validate/src/internal/TimeRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "a.seconds < b.seconds ? -1 : a.seconds > b.seconds ? 1 : a.nanos - b.nanos",
+    becomes: "a.seconds < b.seconds ? -1 : a.seconds > b.seconds ? 1 : 0"
+  },
+  {
+    fault: "rules: what is not set and optional is checked at its default",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "if (value !== undefined || !isSkipped) inField(value, report)",
+    becomes: "inField(value ?? 0, report)"
+  },
+  {
+    fault: "rules: a oneof that has to be set need not be",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "const isNeeded = getOption(oneof, required)",
+    becomes: "const isNeeded = false"
+  },
+  {
+    fault: "rules: what an Any holds is not checked",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "decoded(type, value, report)",
+    becomes: "void decoded"
+  },
+  {
+    fault: "rules: messages may be nested without end",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "if (report.depth >= maxDepth) return",
+    becomes: "if (report.depth < 0) return"
+  },
+  {
+    fault: "rules: everything is looked at after there are enough faults",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "for (let index = 0; index < value.length && !report.isFull; index++) {",
+    becomes: "report.isFull = false; for (let index = 0; index < value.length; index++, report.isFull = false) {"
+  },
+  {
+    fault: "rules: a fault says the value of a sensitive field",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/kinds.test.ts",
+    line: "if (isSensitive(field) || isHeaderValue(field)) {",
+    becomes: "if (isHeaderValue(field)) {"
+  },
+  {
+    fault: "rules: a fault says the value of a header",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "if (isSensitive(field) || isHeaderValue(field)) {",
+    becomes: "if (isSensitive(field)) {"
+  },
+  {
+    fault: "rules: an Any that names an enum is looked up for ever",
+    file: "packages/validate/src/Rules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)",
+    becomes:
+      "if (type === undefined && TypeRegistry.has(name)) missing.add(name); if (missing.size > 0 && loaded.has(name)) throw new Error()"
+  }
+]
+
 export const mutations = [
   ...server,
   ...fanOut,
@@ -5004,5 +5135,6 @@ export const mutations = [
     by: "packages/server/test/XdsServer.test.ts",
     line: "first.push(name.slice(0, longestNamed))",
     becomes: "first.push(name)"
-  }
+  },
+  ...validation
 ]

@@ -164,10 +164,10 @@ const goFlags = ["-gcflags=all=-N -l", "-ldflags=-s -w"]
 const go = (name, args, limitSeconds) =>
   run("go", args, limitSeconds, { cwd: sources(name), env: { ...process.env, ...goEnvironment } })
 
-const goKey = async (name) => {
+const goKey = async (name, ...sources) => {
   const { ok, output } = await go(name, ["version"], 30)
   if (!ok) throw new Missing(`Go is needed to build it (https://go.dev/dl): ${output.split("\n")[0]}`)
-  return keyOf(`${output} ${goFlags.join(" ")}`, name, "go.mod", "go.sum", "main.go")
+  return keyOf(`${output} ${goFlags.join(" ")}`, name, "go.mod", "go.sum", "main.go", ...sources)
 }
 
 /** `what`: the package to build, `.` or one that it imports. */
@@ -281,6 +281,13 @@ const peers = {
     effort: "built with Go, a minute",
     key: () => goKey("grpcurl"),
     install: (path) => buildGo("grpcurl", path, "github.com/fullstorydev/grpcurl/cmd/grpcurl")
+  },
+  // What it generated for Envoy's API; the version is that of go-control-plane/envoy.
+  "protoc-gen-validate": {
+    version: "1.40.0",
+    effort: "built with Go, a minute",
+    key: () => goKey("protoc-gen-validate", "imports.go"),
+    install: (path) => buildGo("protoc-gen-validate", path)
   },
   "grpc-go": {
     version: "1.85.0",

@@ -1,0 +1,159 @@
+/**
+ * Checks messages and encoded resources against the rules in their `.proto` files: the `(validate.rules)` options of
+ * protoc-gen-validate, with the verdicts that the code generated for Go gives. The rules of a type are compiled when its first
+ * message is checked.
+ *
+ * What an `Any` holds (`typed_config`) is checked, too, where its type is known; the code for Go stops there, and Envoy checks
+ * it when it comes to use it.
+ *
+ * @since 0.1.0
+ */
+import type { DescMessage, MessageShape, Registry } from "@bufbuild/protobuf"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Fault } from "./Fault.js"
+import { InvalidMessage } from "./InvalidMessage.js"
+import * as MessageRules from "./internal/MessageRules.js"
+import { Report, type TypeOf } from "./internal/Report.js"
+
+/**
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Most faults that are told; no more are looked for. 100 by default. */
+  readonly maxFaults?: number | undefined
+  /** Types in an `Any` that are not Envoy's; they are asked first. */
+  readonly registry?: Registry | undefined
+  /** Whether to check what an `Any` holds; `true` by default. */
+  readonly insideAny?: boolean | undefined
+}
+
+/**
+ * What a check found.
+ *
+ * @since 0.1.0
+ */
+export interface Result {
+  /** Empty: no rule is broken. In the order of the fields. */
+  readonly faults: ReadonlyArray<Fault>
+  /** Whether there are more than `maxFaults`. */
+  readonly more: boolean
+  /** How many messages were looked at, for what a check costs. */
+  readonly messages: number
+}
+
+const resultOf = (report: Report): Result => ({
+  faults: report.faults(),
+  more: report.isFull,
+  messages: report.messages
+})
+
+const reportOf = (options: Options | undefined, typeOf: TypeOf, now: number | undefined): Report =>
+  new Report(Math.max(1, options?.maxFaults ?? 100), typeOf, now)
+
+const unknown: TypeOf = () => undefined
+
+/**
+ * Checks a message at once, without Effect. Of the `Any`s in it those are entered whose types are in `registry`. Never throws.
+ *
+ * @example
+ * import { create } from "@bufbuild/protobuf"
+ * import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+ * import { Fault, Rules } from "@effect-xds/validate"
+ *
+ * const cluster = create(ClusterSchema, { name: "web", connectTimeout: { seconds: -5n } })
+ * console.log(Rules.check(ClusterSchema, cluster).faults.map(Fault.toText))
+ *
+ * @param options with `now`, in milliseconds, for rules relative to now: without it those are not checked
+ * @since 0.1.0
+ */
+export const check = <Desc extends DescMessage>(
+  type: Desc,
+  message: MessageShape<Desc>,
+  options?: Options & { readonly now?: number | undefined }
+): Result => {
+  const { registry } = options ?? {}
+  const typeOf: TypeOf =
+    registry === undefined || options?.insideAny === false
+      ? unknown
+      : (typeUrl) => registry.getMessage(TypeRegistry.typeName(typeUrl))
+  const report = reportOf(options, typeOf, options?.now)
+  MessageRules.of(type).check(message, report)
+  return resultOf(report)
+}
+
+// Only generated types get in here: there are as many as Envoy's API has. `undefined`: it is no message, but an enum or a service.
+const loaded = new Map<string, DescMessage | undefined>()
+
+/** Runs a check; where types in `Any`s have not been loaded, loads them and runs it again: once for each in a process. */
+const withTypes = (options: Options | undefined, run: (report: Report) => void): Effect.Effect<Report> =>
+  Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (;;) {
+      const missing = new Set<string>()
+      const typeOf: TypeOf = (typeUrl) => {
+        const name = TypeRegistry.typeName(typeUrl)
+        const type = options?.registry?.getMessage(name) ?? loaded.get(name)
+        if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
+        return type
+      }
+      const report = reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
+      run(report)
+      if (missing.size === 0) return report
+      for (const name of missing) yield* load(name)
+    }
+  })
+
+const load = (name: string): Effect.Effect<DescMessage | undefined> =>
+  Effect.tap(
+    Effect.promise(() => TypeRegistry.load(name)),
+    (type) =>
+      Effect.sync(() => {
+        if (TypeRegistry.has(name)) loaded.set(name, type)
+      })
+  )
+
+const verdict = (
+  report: Report,
+  typeUrl: string,
+  resourceName: string | undefined
+): Effect.Effect<void, InvalidMessage> =>
+  report.found.length === 0
+    ? Effect.void
+    : Effect.fail(new InvalidMessage({ typeUrl, resourceName, faults: report.faults(), more: report.isFull }))
+
+/**
+ * Fails with every fault of a message, also of what its `Any`s hold.
+ *
+ * @since 0.1.0
+ */
+export const message = <Desc extends DescMessage>(
+  type: Desc,
+  value: MessageShape<Desc>,
+  options?: Options & { readonly resourceName?: string | undefined }
+): Effect.Effect<void, InvalidMessage> =>
+  Effect.flatMap(
+    withTypes(options, (report) => MessageRules.of(type).check(value, report)),
+    (report) => verdict(report, `type.googleapis.com/${type.typeName}`, options?.resourceName)
+  )
+
+/**
+ * Fails with every fault of an encoded resource, also of what its `Any`s hold; bytes that are none of the type are one.
+ * `false`: the type is not known, so nothing was checked.
+ *
+ * @since 0.1.0
+ */
+export const resource = (
+  resource: { readonly typeUrl: string; readonly name: string; readonly value: Uint8Array },
+  options?: Options
+): Effect.Effect<boolean, InvalidMessage> =>
+  Effect.gen(function* () {
+    const { name, typeUrl, value } = resource
+    const typeName = TypeRegistry.typeName(typeUrl)
+    const type = options?.registry?.getMessage(typeName) ?? loaded.get(typeName) ?? (yield* load(typeName))
+    if (type === undefined) return false
+    const report = yield* withTypes(options, (report) => MessageRules.decoded(type, value, report))
+    yield* verdict(report, typeUrl, name)
+    return true
+  })
