@@ -41,13 +41,13 @@ const server = [
   },
   {
     fault: "a stale nonce is accepted",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
     becomes: "false"
   },
   {
     fault: "a nonce of an earlier stream makes the first request stale",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: 'request.responseNonce !== "" && self.sent !== undefined && self.sent.nonce !== request.responseNonce',
     becomes: 'request.responseNonce !== "" && self.sent?.nonce !== request.responseNonce'
   },
@@ -67,7 +67,7 @@ const server = [
   },
   {
     fault: "a subscription to a name that is held is not answered",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: "      added.push(name)\n",
     becomes: "      if (!Subscriptions.hasName(next, name)) added.push(name)\n"
   },
@@ -79,31 +79,31 @@ const server = [
   },
   {
     fault: "the wildcard returns when the list of names is empty again",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: "if (first && resourceNames.length === 0) {",
     becomes: "if (resourceNames.length === 0) {"
   },
   {
     fault: "names do not end the wildcard of state of the world",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: "yield* RequestedNames.endWildcard(next)",
     becomes: ""
   },
   {
     fault: "the first name ends the wildcard of incremental",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: 'if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"',
     becomes: 'if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "none"'
   },
   {
     fault: "unsubscribing `*` ends a wildcard that was never named",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: 'if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)',
     becomes: "yield* RequestedNames.dropWildcard(next)"
   },
   {
     fault: "a name given up under the wildcard is not answered",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: 'if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)',
     becomes: ""
   },
@@ -139,13 +139,13 @@ const server = [
   },
   {
     fault: "initial_resource_versions is ignored",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: "next.initial = initialResourceVersions",
     becomes: ""
   },
   {
     fault: "what the client holds from an earlier stream and is gone is not taken away",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "if (resource === undefined || (mayHaveOthers &&",
     becomes: "if (resource !== undefined && (mayHaveOthers &&"
   },
@@ -271,7 +271,7 @@ const server = [
   },
   {
     fault: "a name that is given up is deleted later",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: "if (!Subscriptions.isWild(next)) next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, [name])",
     becomes: ""
   },
@@ -544,7 +544,7 @@ const server = [
   },
   {
     fault: "a request that crossed the first response is not answered",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: "if (isCrossing && isOther && !deletionsAreSilent(before)) next.mustReply = true",
     becomes: ""
   },
@@ -601,7 +601,7 @@ const server = [
   },
   {
     fault: "a host that was quoted without a version counts as held",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: 'if (isVirtualHost && version === "") continue',
     becomes: ""
   },
@@ -613,7 +613,7 @@ const server = [
   },
   {
     fault: "a label quoted by an alias counts as held",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "version === fingerprint && others.get(name) === version",
     becomes: "others.get(name) === version"
   },
@@ -661,31 +661,31 @@ const server = [
   },
   {
     fault: "a client that comes back by a name that another has now is not told that it is gone",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)",
     becomes: "if (!Subscriptions.hasName(self, name)) gone.push(name)"
   },
   {
     fault: "what is quoted by its own name counts as known by each alias",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "if (many.has(resource)) return true",
     becomes: ""
   },
   {
     fault: "what is quoted counts as known by a host whose better match is gone",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "return !resource.aliases.includes(name) && (isOther ??= holdsOthers(set, before))",
     becomes: "return false"
   },
   {
     fault: "a quoted name that was given up since counts as held by its alias",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "if (HashSet.size(self.resendEvenIfHeld) > 0) return true",
     becomes: ""
   },
   {
     fault: "what was given up before the first answer is not told by the alias that is left",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: ": !wild && !mayHaveOthers",
     becomes: ": !wild"
   },
@@ -739,7 +739,7 @@ const server = [
   },
   {
     fault: "a resource is left with a client that asked for it by a name that is another resource's own now",
-    file: "server/Incremental.ts",
+    file: "server/QuotedVersions.ts",
     line: "isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name))",
     becomes:
       "isSome(HashMap.keys(self.names), (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
@@ -3535,14 +3535,14 @@ export const mutations = [
   },
   {
     fault: "a hundred thousand names of a request are put into one set",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: "const namesPerSet = 8_192",
     becomes: "const namesPerSet = 1_000_000",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
     fault: "of the names of a long request only the last ones are still asked for",
-    file: "server/StateOfTheWorld.ts",
+    file: "server/StateOfTheWorldNames.ts",
     line: "if (isNew && at % namesPerSet === 0) wanted = [...wanted, new Set(resourceNames.slice(at, at + namesPerSet))]",
     becomes: "if (isNew && at % namesPerSet === 0) wanted = [new Set(resourceNames.slice(at, at + namesPerSet))]",
     by: "packages/core/test/LargeRequest.test.ts"
@@ -3641,9 +3641,9 @@ export const mutations = [
   {
     fault: "what follows from many names is done in the step of the last of them",
     file: "server/StreamRequest.ts",
-    line: "    if (names.at < StateOfTheWorld.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorld.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)",
+    line: "    if (names.at < StateOfTheWorldNames.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorldNames.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorldNames.finish(names), [], now)",
     becomes:
-      "    const taken = yield* StateOfTheWorld.advance(names, count)\n    if (taken.at < StateOfTheWorld.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(taken), [], now)",
+      "    const taken = yield* StateOfTheWorldNames.advance(names, count)\n    if (taken.at < StateOfTheWorldNames.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorldNames.finish(taken), [], now)",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
@@ -4283,8 +4283,8 @@ export const mutations = [
   {
     fault: "a short change is of the newest state, whatever the round is of",
     file: "server/Sending.ts",
-    line: "variant.tell(subscription, due.set,",
-    becomes: "variant.tell(subscription, ResourceGroups.set(group, subscription.typeUrl),"
+    line: "variant.flushFew(subscription, due.set,",
+    becomes: "variant.flushFew(subscription, ResourceGroups.set(group, subscription.typeUrl),"
   },
   {
     fault: "what a short change makes due in another type is passed over",
@@ -4368,13 +4368,13 @@ export const mutations = [
   },
   {
     fault: "a request that subscribes is taken for an ACK",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: "  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0\n",
     becomes: "  resourceNamesUnsubscribe.length === 0\n"
   },
   {
     fault: "a request that unsubscribes is taken for an ACK",
-    file: "server/Incremental.ts",
+    file: "server/IncrementalNames.ts",
     line: "  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0\n",
     becomes: "  resourceNamesSubscribe.length === 0\n"
   },

@@ -12,7 +12,7 @@ import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import type { Round } from "./Round.js"
-import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
@@ -183,7 +183,7 @@ export const plan = (
   let silent = false
   if (subscription.cursor !== undefined && !isSame(subscription.cursor, set.cursor)) {
     changes = changesOf(found, protocol, subscription, set)
-    silent = protocol === "StateOfTheWorld" && StateOfTheWorld.deletionsAreSilent(subscription)
+    silent = protocol === "StateOfTheWorld" && StateOfTheWorldNames.deletionsAreSilent(subscription)
     const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
     // What was asked for by an alias is looked up in the cursor, so that stays until it is answered.
     const asked = protocol === "Incremental" && HashSet.size(subscription.requested) > 0

@@ -1,139 +1,35 @@
 /**
- * The incremental (delta) variant, one type on one stream: what a request means, and what a response holds.
+ * The incremental (delta) variant, one type on one stream: what a response holds.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Incremental xDS"
  * @since 0.1.0
  */
+import * as Steps from "../Steps.js"
+import * as Cursor from "../resource/Cursor.js"
+import * as HeldVersions from "../resource/HeldVersions.js"
+import type { Resource } from "../resource/Resource.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Response from "../wire/Response.js"
+import * as AskedAliases from "./AskedAliases.js"
+import { type Flush, isRemoved } from "./Flush.js"
+import * as Heartbeat from "./Heartbeat.js"
+import * as HeldNames from "./HeldNames.js"
+import { answers, entailed, matchedAliases } from "./IncrementalAnswers.js"
+import * as PendingRemovals from "./PendingRemovals.js"
+import { quotedInVain, isQuotedByAlias, holds } from "./QuotedVersions.js"
+import * as ResponseParts from "./ResponseParts.js"
+import type { Sorted } from "./ReturningClient.js"
+import * as SharedResponse from "./SharedResponse.js"
+import * as Subscriptions from "./Subscription.js"
+import type { Subscription } from "./Subscription.js"
+import type * as SubscriptionChanges from "./SubscriptionChanges.js"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
-import * as Heartbeat from "./Heartbeat.js"
-import * as HeldVersions from "../resource/HeldVersions.js"
-import type { IncrementalRequest } from "../wire/Request.js"
-import type { Resource } from "../resource/Resource.js"
-import * as Cursor from "../resource/Cursor.js"
-import * as ResourceSet from "../resource/ResourceSet.js"
-import * as Response from "../wire/Response.js"
-import * as ResponseParts from "./ResponseParts.js"
-import type { Sorted } from "./ReturningClient.js"
-import * as SharedResponse from "./SharedResponse.js"
-import * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
-import * as AskedAliases from "./AskedAliases.js"
-import type { Flush } from "./Flush.js"
-import { isRemoved } from "./Flush.js"
-import * as HeldNames from "./HeldNames.js"
-import * as PendingRemovals from "./PendingRemovals.js"
-import * as RequestedNames from "./RequestedNames.js"
-import type * as SubscriptionChanges from "./SubscriptionChanges.js"
-
-/**
- * A request that is being taken, some names at a time.
- *
- * @since 0.1.0
- */
-export interface Taking {
-  readonly _tag: "Incremental"
-  readonly request: IncrementalRequest
-  readonly first: boolean
-  /** The subscription as far as the names were taken. */
-  readonly next: Subscription
-  /** How many were: those that are subscribed to, then those that are unsubscribed from. */
-  readonly at: number
-}
-
-/**
- * How many names there are to take in all.
- *
- * @since 0.1.0
- */
-export const sizeOf = ({ request }: Taking): number =>
-  request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length
-
-/**
- * Takes so many names more.
- *
- * @since 0.1.0
- */
-export const advance = function* (self: Taking, count: number): Steps.Steps<Taking> {
-  const { first, request } = self
-  const { resourceNamesSubscribe, resourceNamesUnsubscribe } = request
-  const next = Subscriptions.draft(self.next)
-  const subscribed = resourceNamesSubscribe.length
-  const all = sizeOf(self)
-  const added: Array<string> = []
-  let left = count
-  let at = self.at
-  for (; at < subscribed && left > 0; at++) {
-    const name = resourceNamesSubscribe[at] ?? "*"
-    left -= RequestedNames.effort(name)
-    if (name === "*") {
-      // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
-      if (!first && next.cursor === undefined && next.wildcard !== "legacy") next.resendAll = true
-      yield* RequestedNames.addWildcard(next)
-    } else {
-      added.push(name)
-    }
-  }
-  // ★ A name that is held already is sent again: the client may have forgotten it.
-  RequestedNames.addNames(next, added)
-  if (!first) RequestedNames.resendHeld(next, added)
-  // ★ A legacy wildcard became `*` by the first name that was subscribed to.
-  if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"
-  for (; at < all && left > 0; at++) {
-    const name = resourceNamesUnsubscribe[at - subscribed] ?? "*"
-    left -= RequestedNames.effort(name)
-    if (name === "*") {
-      // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
-      if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)
-    } else if (Subscriptions.hasName(next, name)) {
-      // ★ What came by an alias, and is asked for by its own name now, the client has: Envoy asks again so.
-      RequestedNames.keepAlias(next, name)
-      RequestedNames.removeNames(next, [name])
-      // The client drops what it gives up: there is nothing to delete.
-      if (!Subscriptions.isWild(next)) next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, [name])
-      RequestedNames.resendHeld(next, [name])
-      // ★ The client cannot know whether the wildcard has it: tell.
-      if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)
-    }
-  }
-  return { ...self, next, at }
-}
-
-/**
- * Whether a request neither asks for names nor gives any up: an ACK or NACK.
- *
- * @since 0.1.0
- */
-export const isAnswer = ({ resourceNamesSubscribe, resourceNamesUnsubscribe }: IncrementalRequest): boolean =>
-  resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0
-
-/**
- * Takes what a request subscribes to and unsubscribes from: all of it, or as many names as given and what is left to be
- * taken. Nonces do not matter here: a stale one changes nothing about the subscription.
- *
- * @since 0.1.0
- */
-export const subscribe = function* (
-  self: Subscription,
-  request: IncrementalRequest,
-  first: boolean,
-  count: number
-): Steps.Steps<Subscription | Taking> {
-  const { initialResourceVersions, resourceNamesSubscribe } = request
-  if (!first && isAnswer(request)) return self
-  const next = Subscriptions.draft(self)
-  if (first) {
-    next.initial = initialResourceVersions
-    if (resourceNamesSubscribe.length === 0) next.wildcard = "legacy"
-  }
-  const partialRequest = yield* advance({ _tag: "Incremental", request, first, next, at: 0 }, count)
-  return partialRequest.at < sizeOf(partialRequest) ? partialRequest : partialRequest.next
-}
 
 const noNames: ReadonlyArray<string> = []
+
 const noResources: ReadonlyArray<Resource> = []
 
 /**
@@ -142,7 +38,7 @@ const noResources: ReadonlyArray<Resource> = []
  *
  * @since 0.1.0
  */
-export const tell = (
+export const flushFew = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   { changed, gone, superseded }: SubscriptionChanges.Changes,
@@ -361,116 +257,6 @@ const heldOf = ({ cursor, names }: Subscription, resource: Resource | undefined)
   return undefined
 }
 
-/** Ends at the first one: there may be a hundred thousand. */
-const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean => {
-  for (const name of names) if (is(name)) return true
-  return false
-}
-
-/** What the client says that it holds, and must not hold any more. */
-const quotedInVain = function* (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
-  before: HeldVersions.Comparison,
-  sorted: Sorted | undefined
-): Steps.Steps<ReadonlyArray<string>> {
-  const wild = Subscriptions.isWild(self)
-  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
-  const gone: Array<string> = []
-  // ★ A client that asked by an alias may quote the name of the resource alone: then it may be another's alias by now.
-  const isQuotedItself = (name: string): boolean => {
-    if (before.others.has(name)) return true
-    const own = ResourceSet.get(set, name)
-    return own !== undefined && before.isHeld(own)
-  }
-  const mayHaveOthers =
-    sorted?.mayHaveOthers ?? (!wild && isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name)))
-  let count = 0
-  for (const [name, version] of before.others) {
-    if (++count % Steps.atOnce === 0) yield
-    // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
-    if (isVirtualHost && version === "") continue
-    const resource = ResourceSet.find(set, name)
-    // What was asked for again is answered by name, and what was given up the client dropped: unless it has it by an alias, or
-    // under a wildcard.
-    if (HashSet.has(self.resendEvenIfHeld, name)) {
-      const isDone = Subscriptions.hasName(self, name)
-        ? resource === undefined || resource.name === name
-        : !wild && !mayHaveOthers
-      if (isDone) continue
-    }
-    if (resource === undefined || (mayHaveOthers && !AskedAliases.isAsked(self, set, resource))) gone.push(name)
-    // What is gone under its own name may have left that to another as an alias. Of a name that is asked for it is not known
-    // whether it was an alias then, too, but by the log.
-    else if (resource.name !== name && !isQuoted(before, name, resource)) {
-      if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)
-    }
-  }
-  if (mayHaveOthers) {
-    const isUnasked = (resource: Resource) => !AskedAliases.isAsked(self, set, resource)
-    for (const resource of yield* Steps.filter(yield* before.held(), isUnasked)) gone.push(resource.name)
-  }
-  return gone
-}
-
-/** Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by an alias. */
-const holds = (self: Subscription, before: HeldVersions.Comparison, name: string, resource: Resource): boolean =>
-  !self.resendAll &&
-  !HashSet.has(self.resendEvenIfHeld, name) &&
-  (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource))
-
-/**
- * Whether, of what the client said that it holds as it is, it may not know that a name leads there: then it would wait for it,
- * or take for it what it led to before. The name of a resource alone says it only of one that nothing else leads to.
- */
-const mayNotKnow = (
-  self: Subscription,
-  requested: HashSet.HashSet<string>,
-  set: ResourceSet.ResourceSet,
-  before: HeldVersions.Comparison,
-  heldMore: boolean
-): ((name: string, resource: Resource) => boolean) => {
-  let many: Set<Resource> | undefined
-  let isOther = heldMore ? true : undefined
-  return (name, resource) => {
-    if (name === resource.name ? before.isHeld(resource) : isQuoted(before, name, resource)) return false
-    if (Subscriptions.isWild(self) || HashSet.size(requested) < HashMap.size(self.names)) return true
-    // Names were asked for again or given up, perhaps those by which the client had it: it may have forgotten it.
-    if (HashSet.size(self.resendEvenIfHeld) > 0) return true
-    many ??= ledToTwice(requested, set)
-    if (many.has(resource)) return true
-    // A domain that stands for many hosts may have had a better one beside it, which is gone.
-    return !resource.aliases.includes(name) && (isOther ??= holdsOthers(set, before))
-  }
-}
-
-const ledToTwice = (names: Iterable<string>, set: ResourceSet.ResourceSet): Set<Resource> => {
-  const once = new Set<Resource>()
-  const twice = new Set<Resource>()
-  for (const name of names) {
-    const resource = ResourceSet.find(set, name)
-    if (resource === undefined) continue
-    if (once.has(resource)) twice.add(resource)
-    once.add(resource)
-  }
-  return twice
-}
-
-/** Whether the client holds something that is not so any more. */
-const holdsOthers = (set: ResourceSet.ResourceSet, { others }: HeldVersions.Comparison): boolean => {
-  for (const [name, version] of others) {
-    if (version !== "" && ResourceSet.get(set, name)?.version !== version) return true
-  }
-  return false
-}
-
-/** Another resource may have had that name. So only the version of a content counts, and no label. */
-const isQuoted = ({ others }: HeldVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
-  version === fingerprint && others.get(name) === version
-
-const isQuotedByAlias = (before: HeldVersions.Comparison, resource: Resource): boolean =>
-  resource.aliases.some((alias) => isQuoted(before, alias, resource))
-
 /** ★ What the client said that it holds with a TTL, and still is so: else it would lose it before the next renewal. */
 const renewed = function* (
   self: Subscription,
@@ -491,93 +277,6 @@ const renewed = function* (
   }
   for (const resource of sent) found.delete(resource)
   return Array.from(found)
-}
-
-interface Answers {
-  readonly included: ReadonlyMap<string, Resource>
-  /** What the client has from an earlier stream. */
-  readonly held: ReadonlyArray<Resource>
-  readonly missing: ReadonlyArray<string>
-  /** What the client may hold and must not hold any more. */
-  readonly lost: ReadonlyArray<string>
-}
-
-const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [] }
-
-/**
- * The names that are to be answered ahead of other changes, and those that lead elsewhere in what is sent with them: when it
- * is sent, the change that took these names from it is over, and nothing else would tell.
- */
-const entailed = (self: Subscription, set: ResourceSet.ResourceSet): HashSet.HashSet<string> => {
-  const { cursor, names } = self
-  let { requested } = self
-  if (cursor === undefined || HashMap.isEmpty(cursor.aliases) || HashSet.size(requested) === 0) return requested
-  for (;;) {
-    const sent = new Set(Array.from(requested, (name) => ResourceSet.find(set, name)?.name))
-    let next = requested
-    for (const name of HashMap.keys(names)) {
-      const own = Cursor.nameAt(cursor, name)
-      if (own === name || !sent.has(own) || HashSet.has(requested, name)) continue
-      if (ResourceSet.find(set, name)?.name !== own) next = HashSet.add(next, name)
-    }
-    if (next === requested) return requested
-    requested = next
-  }
-}
-
-/** What there is under the names that are to be answered. */
-const answers = function* (
-  self: Subscription,
-  requested: HashSet.HashSet<string>,
-  set: ResourceSet.ResourceSet,
-  before: HeldVersions.Comparison,
-  heldMore: boolean
-): Steps.Steps<Answers> {
-  if (HashSet.size(requested) === 0) return noAnswers
-  const included = new Map<string, Resource>()
-  const held: Array<Resource> = []
-  const missing: Array<string> = []
-  const lost: Array<string> = []
-  const { cursor } = self
-  const isUnknown = mayNotKnow(self, requested, set, before, heldMore)
-  let count = 0
-  for (const name of requested) {
-    if (++count % Steps.atOnce === 0) yield
-    const resource = ResourceSet.find(set, name)
-    // Asked for by an alias: the client may hold it by its own name.
-    const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
-    const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
-    const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
-    if (resource === undefined) {
-      missing.push(name)
-      if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
-    }
-    // Given up under a `*` that is switched off: there is no wildcard that would have it.
-    else if (!AskedAliases.isAsked(self, set, resource)) lost.push(name, resource.name)
-    else {
-      if (isHeld && own !== resource.name && isOwnLost()) lost.push(own)
-      if (holds(self, before, name, resource) && !isUnknown(name, resource)) held.push(resource)
-      else included.set(resource.name, resource)
-    }
-  }
-  return { included, held, missing, lost }
-}
-
-/** The aliases under which a client asked for these resources. */
-const matchedAliases = function* (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
-  resources: ReadonlyArray<Resource>
-): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
-  const matched = new Map<string, ReadonlyArray<string>>()
-  if (HashMap.isEmpty(self.names)) return matched
-  let count = 0
-  for (const resource of resources) {
-    if (++count % Steps.atOnce === 0) yield
-    const aliases = AskedAliases.askedAliases(self, set, resource)
-    if (aliases.length > 0) matched.set(resource.name, aliases)
-  }
-  return matched
 }
 
 /**

@@ -120,7 +120,7 @@ export const tell = (self: Draft, group: ResourceGroup, now: number): Output | u
   const { due, subscription } = turn
   if (due.reply) return undefined
   const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental
-  const told = variant.tell(subscription, due.set, due.changes, options.maxResponseBytes)
+  const told = variant.flushFew(subscription, due.set, due.changes, options.maxResponseBytes)
   if (told === undefined) return undefined
   const [next, response] = told
   const output = send(self, turn, next, response, true, false, now)

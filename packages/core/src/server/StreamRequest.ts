@@ -5,11 +5,11 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
-import * as Incremental from "./Incremental.js"
+import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
 import type { Request } from "../wire/Request.js"
 import * as Round from "./Round.js"
-import * as StateOfTheWorld from "./StateOfTheWorld.js"
+import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
@@ -43,7 +43,9 @@ export const isHeard = (outcome: Heard | Step): outcome is Heard => "replied" in
  * @since 0.1.0
  */
 export const isRepeated = (subscription: Subscription, request: Request): boolean =>
-  request._tag === "Incremental" ? Incremental.isAnswer(request) : StateOfTheWorld.isRepeated(subscription, request)
+  request._tag === "Incremental"
+    ? IncrementalNames.isAnswer(request)
+    : StateOfTheWorldNames.isRepeated(subscription, request)
 
 /**
  * Takes the answer to a response that is in a request. What it asks for is yet to be looked at.
@@ -80,7 +82,7 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
     return { _tag: "Ignored", typeUrl, nonce, reason, error: request.errorDetail }
   }
 
-  if (request._tag === "StateOfTheWorld" && StateOfTheWorld.isStale(before, request)) {
+  if (request._tag === "StateOfTheWorld" && StateOfTheWorldNames.isStale(before, request)) {
     const noted = Acknowledgement.noteRejection(before, nonce, request.errorDetail, now)
     if (noted === before) return [self, [ignored()]]
     const next = draft(self)
@@ -133,8 +135,8 @@ export const onRequest = function* (self: ServerStream, request: Request, now: n
   }
   const asked =
     request._tag === "StateOfTheWorld"
-      ? yield* StateOfTheWorld.subscribe(replied, request, first, options.namesPerStep)
-      : yield* Incremental.subscribe(replied, request, first, options.namesPerStep)
+      ? yield* StateOfTheWorldNames.subscribe(replied, request, first, options.namesPerStep)
+      : yield* IncrementalNames.subscribe(replied, request, first, options.namesPerStep)
   const next = draft(self)
   next.round = round
   if (!("_tag" in asked)) return yield* onSubscription(next, known, asked, outputs, now)
@@ -169,15 +171,15 @@ export const goOn = function* (
 ): Steps.Steps<Step> {
   const next = draft(self)
   if (names._tag === "StateOfTheWorld") {
-    if (names.at < StateOfTheWorld.sizeOf(names)) {
-      next.partialRequest = { names: yield* StateOfTheWorld.advance(names, count), known }
+    if (names.at < StateOfTheWorldNames.sizeOf(names)) {
+      next.partialRequest = { names: yield* StateOfTheWorldNames.advance(names, count), known }
       return [next, none]
     }
     next.partialRequest = undefined
-    return yield* onSubscription(next, known, yield* StateOfTheWorld.finish(names), [], now)
+    return yield* onSubscription(next, known, yield* StateOfTheWorldNames.finish(names), [], now)
   }
-  if (names.at < Incremental.sizeOf(names)) {
-    next.partialRequest = { names: yield* Incremental.advance(names, count), known }
+  if (names.at < IncrementalNames.sizeOf(names)) {
+    next.partialRequest = { names: yield* IncrementalNames.advance(names, count), known }
     return [next, none]
   }
   next.partialRequest = undefined

@@ -5,12 +5,12 @@
  */
 import type * as HashMap from "effect/HashMap"
 import type * as HashSet from "effect/HashSet"
-import type * as Incremental from "./Incremental.js"
+import type * as IncrementalNames from "./IncrementalNames.js"
 import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type { Response } from "../wire/Response.js"
 import type * as Round from "./Round.js"
-import type * as StateOfTheWorld from "./StateOfTheWorld.js"
+import type * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Subscription, Wildcard } from "./Subscription.js"
 
 /**
@@ -97,7 +97,7 @@ interface Parts {
  * @since 0.1.0
  */
 export interface PartialRequest {
-  readonly names: StateOfTheWorld.Taking | Incremental.Taking
+  readonly names: StateOfTheWorldNames.PartialNames | IncrementalNames.PartialNames
   /** Before the request; `undefined`: it is the first of its type. */
   readonly known: Subscription | undefined
 }
