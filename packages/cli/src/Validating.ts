@@ -5,6 +5,8 @@
  */
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import type { ResourceFile } from "@effect-xds/transport-filesystem"
+import { InvalidMessage } from "@effect-xds/validate/InvalidMessage"
+import * as Rules from "@effect-xds/validate/Rules"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { CommandFailure } from "./CommandFailure.js"
@@ -15,10 +17,10 @@ interface Mistake {
   readonly file: string | null
   readonly line: number | null
   readonly column: number | null
-  /** Inside of the document: `[1].load_assignment`; empty: all of it, or not known. */
+  /** Inside of the document: `[1].load_assignment`; empty: all of it, or not known. Of a broken rule: inside of the resource. */
   readonly path: string
-  /** One of the reasons of a file's rejection, or `Reference`. */
-  readonly reason: ResourceFile.ResourceFileError["reason"] | "Reference"
+  /** One of the reasons of a file's rejection, `Rule` or `Reference`. */
+  readonly reason: ResourceFile.ResourceFileError["reason"] | "Rule" | "Reference"
   /** What is wrong, without the place. */
   readonly detail: string
   /** With the place: the line that is printed as text. */
@@ -34,6 +36,27 @@ const mistakeOf = (error: ResourceFile.ResourceFileError): Mistake => ({
   detail: error.detail,
   message: error.message
 })
+
+/** Of one resource; one more line says that there are more. */
+const maxFaults = 100
+
+/** The rules of Envoy's API that a resource breaks: Envoy would refuse it, and with it all others of its type. */
+const broken = (resource: ResourceFile.FileResource): Effect.Effect<ReadonlyArray<Mistake>> =>
+  Rules.resource(resource, { maxFaults }).pipe(
+    Effect.as([]),
+    Effect.catchTag("InvalidMessage", ({ faults, more, resourceName, typeUrl }) => {
+      const place = { file: resource.file, line: resource.line ?? null, column: null }
+      const mistakes = faults.map((fault): Mistake => {
+        const detail = new InvalidMessage({ typeUrl, resourceName, faults: [fault], more: false }).message
+        const message = `${LocalResources.placeOf(resource)}: ${detail}`
+        return { ...place, path: fault.path, reason: "Rule", detail, message }
+      })
+      if (!more) return Effect.succeed(mistakes)
+      const detail = `and more: the first ${maxFaults} are told`
+      const message = `${LocalResources.placeOf(resource)}: ${detail}`
+      return Effect.succeed([...mistakes, { ...place, path: "", reason: "Rule" as const, detail, message }])
+    })
+  )
 
 /** Where references stand that lead nowhere, and where they would lead. */
 const dangling = (
@@ -78,8 +101,10 @@ export const run = ({ noReferences, output, path }: Arguments): Effect.Effect<vo
     const references = noReferences
       ? []
       : (yield* Effect.forEach(groups, ([group, resources]) => dangling(group, resources))).flat()
-    const wrong = [...mistakes.map(mistakeOf), ...references]
-    const resources = Array.from(groups.values()).reduce((sum, each) => sum + each.length, 0)
+    const all = Array.from(groups.values()).flat()
+    const rules = (yield* Effect.forEach(all, broken)).flat()
+    const wrong = [...mistakes.map(mistakeOf), ...rules, ...references]
+    const resources = all.length
     if (output === "json") {
       const report = { path, files, groups: Array.from(groups.keys()), resources, mistakes: wrong }
       yield* Console.log(JSON.stringify(report, undefined, 2))

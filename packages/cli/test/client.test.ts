@@ -319,6 +319,41 @@ describe("validate, every mistake", () => {
   })
 })
 
+describe("validate, the rules of Envoy's API", () => {
+  it("are told with the file, the resource and the path", { timeout: limit }, async () => {
+    const slow = `${cluster("slow").trimEnd()}
+outlier_detection: { interval: -5s }
+health_checks: [{ timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1 }]
+transport_socket:
+  name: tls
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+    sni: ${"a".repeat(256)}
+`
+    const directory = directoryOf({ "edge/a.yaml": [cluster("fine"), slow].join("---\n") })
+    const text = await run("validate", "--no-references", directory)
+    expect([text.code, text.error]).toEqual([1, `effect-xds: 3 mistakes in ${directory}`])
+    const place = `${join(directory, "edge/a.yaml")}:${cluster("fine").split("\n").length + 1}`
+    const words = [
+      "health_checks[0].health_checker must be set: one of http_health_check, tcp_health_check, grpc_health_check, custom_health_check",
+      "outlier_detection.interval must be greater than 0s, is -5s",
+      "transport_socket.typed_config[envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext].sni must have at most 255 bytes"
+    ]
+    for (const [index, each] of words.entries())
+      expect(text.lines[index]).toContain(`${place}: clusters "slow": ${each}`)
+    const json = await run("validate", "--no-references", "--output", "json", directory)
+    expect(JSON.parse(json.out)).toMatchObject({
+      groups: ["edge"],
+      resources: 2,
+      mistakes: [
+        { file: join(directory, "edge/a.yaml"), path: "health_checks[0].health_checker", reason: "Rule" },
+        { path: "outlier_detection.interval", message: text.lines[1] },
+        {}
+      ]
+    })
+  })
+})
+
 describe("bootstrap", () => {
   it("is what an Envoy and a gRPC application read", { timeout: limit }, async () => {
     const envoy = await run(

@@ -14,8 +14,9 @@ export const validate = CommandLine.command({
   name: "validate",
   summary: "says what is wrong with the files of a directory, or with one file",
   details: [
-    "That is: what cannot be read or is no message of its type, numbers that the API forbids, names that are there " +
-      "twice, references to resources that are not there. Subdirectories are groups, as for `serve`.",
+    "That is: what cannot be read or is no message of its type, what breaks a rule that Envoy's API has for a field " +
+      "(Envoy refuses it, and with it all others of its type), names that are there twice, references to resources that " +
+      "are not there. Subdirectories are groups, as for `serve`.",
     "Exit code 0: nothing is wrong. 1: something is; every mistake is a line on the standard output. 3: PATH cannot be read."
   ],
   examples: [
