@@ -4059,8 +4059,8 @@ export const mutations = [
   {
     fault: "the last bytes of a name and version are not compared",
     file: "packages/transport-connect/src/server/VersionInterner.ts",
-    line: "let different = stored.getInt32(first + last, true) ^ view.getInt32(end - 4, true)",
-    becomes: "let different = 0",
+    line: "let one = stored.getInt32(first + length - 4, true) ^ view.getInt32(end - 4, true)",
+    becomes: "let one = 0",
     by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
