@@ -86,14 +86,25 @@ const lengthsNear = (rules: object, least: string, most: string, cap: number): R
     .flatMap((length) => [length - 1, length, length + 1])
     .filter((length) => length >= 0 && length <= cap)
 
+const signed32 = [-(2n ** 31n), 2n ** 31n - 1n] as const
+const unsigned32 = [0n, 2n ** 32n - 1n] as const
+const signed64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
+const unsigned64 = [0n, 2n ** 64n - 1n] as const
+
 const limits: Partial<Record<ScalarType, readonly [bigint, bigint]>> = {
-  [ScalarType.INT32]: [-(2n ** 31n), 2n ** 31n - 1n],
-  [ScalarType.UINT32]: [0n, 2n ** 32n - 1n],
-  [ScalarType.INT64]: [-(2n ** 63n), 2n ** 63n - 1n],
-  [ScalarType.UINT64]: [0n, 2n ** 64n - 1n]
+  [ScalarType.INT32]: signed32,
+  [ScalarType.SINT32]: signed32,
+  [ScalarType.SFIXED32]: signed32,
+  [ScalarType.UINT32]: unsigned32,
+  [ScalarType.FIXED32]: unsigned32,
+  [ScalarType.INT64]: signed64,
+  [ScalarType.SINT64]: signed64,
+  [ScalarType.SFIXED64]: signed64,
+  [ScalarType.UINT64]: unsigned64,
+  [ScalarType.FIXED64]: unsigned64
 }
 
-const isLong = (scalar: ScalarType): boolean => scalar === ScalarType.INT64 || scalar === ScalarType.UINT64
+const isLong = ([, most]: readonly [bigint, bigint]): boolean => most > 2n ** 32n
 
 const number = (random: Random, scalar: ScalarType, rules: object): number | bigint => {
   const near = ["lt", "lte", "gt", "gte", "const"].map((key) => given(rules, key)).filter(isNumeric)
@@ -115,7 +126,7 @@ const number = (random: Random, scalar: ScalarType, rules: object): number | big
     ...[...near, ...listed].map(BigInt).flatMap((each) => [each, each - 1n, each + 1n])
   ]
   const value = random.pick(values.filter((each) => each >= least && each <= most))
-  return isLong(scalar) ? value : Number(value)
+  return isLong(range) ? value : Number(value)
 }
 
 const text = (random: Random, rules: object): string => {
