@@ -87,32 +87,18 @@ export const broken = (history: History, except: ReadonlyArray<Invariant> = []):
 
 export { isChange, type History, type Invariant, type Step } from "./stream/StreamInvariant.js"
 
-export { acknowledgesWhatWasSent } from "./stream/AcknowledgesWhatWasSent.js"
-
-export { nackKeepsTheVersion } from "./stream/NackKeepsTheVersion.js"
-
-export { oneResponsePerCredit } from "./stream/OneResponsePerCredit.js"
-
-export { neverSetIsNeverAnswered } from "./stream/NeverSetIsNeverAnswered.js"
-
-export { noDuplicateNames } from "./stream/NoDuplicateNames.js"
-
-export { noncesAreNew } from "./stream/NoncesAreNew.js"
-
-export { onlyWhatWasAskedFor } from "./stream/OnlyWhatWasAskedFor.js"
-
-export { nothingWithoutReason } from "./stream/NothingWithoutReason.js"
-
-export { typesInOrder } from "./stream/TypesInOrder.js"
-
-export { nothingStarves } from "./stream/NothingStarves.js"
-
-export { deadlinesPass } from "./stream/DeadlinesPass.js"
-
-export { heartbeatsAreHeld } from "./stream/HeartbeatsAreHeld.js"
-
-export { ttlsAreRenewed } from "./stream/TtlsAreRenewed.js"
-
-export { unsettled } from "./stream/Unsettled.js"
-
-export { disagreements } from "./stream/Disagreements.js"
+export * from "./stream/AcknowledgesWhatWasSent.js"
+export * from "./stream/NackKeepsTheVersion.js"
+export * from "./stream/OneResponsePerCredit.js"
+export * from "./stream/NeverSetIsNeverAnswered.js"
+export * from "./stream/NoDuplicateNames.js"
+export * from "./stream/NoncesAreNew.js"
+export * from "./stream/OnlyWhatWasAskedFor.js"
+export * from "./stream/NothingWithoutReason.js"
+export * from "./stream/TypesInOrder.js"
+export * from "./stream/NothingStarves.js"
+export * from "./stream/DeadlinesPass.js"
+export * from "./stream/HeartbeatsAreHeld.js"
+export * from "./stream/TtlsAreRenewed.js"
+export * from "./stream/Unsettled.js"
+export * from "./stream/Disagreements.js"

@@ -55,27 +55,17 @@ export const all: Readonly<Record<string, TraceInvariant>> = {
 
 export { type TraceInvariant } from "./trace/TraceInvariant.js"
 
-export { acknowledgesWhatWasSent } from "./trace/AcknowledgesWhatWasSent.js"
-
-export { nackKeepsTheVersion } from "./trace/NackKeepsTheVersion.js"
-
-export { nackCausesNoResend } from "./trace/NackCausesNoResend.js"
-
-export { endsDelivered } from "./trace/EndsDelivered.js"
-
-export { sameForAll } from "./trace/SameForAll.js"
-
-export { replacementsFirst } from "./trace/ReplacementsFirst.js"
-
-export { versionsNeverGoBack } from "./trace/VersionsNeverGoBack.js"
-
-export { nothingTwice } from "./trace/NothingTwice.js"
-
-export { assignmentsFollowClusters } from "./trace/AssignmentsFollowClusters.js"
-
-export { phasesWait } from "./trace/PhasesWait.js"
-
-export { doesNotExistAfterTimer, doesNotExistAfterFullTimer } from "./trace/DoesNotExistAfterTimer.js"
+export * from "./trace/AcknowledgesWhatWasSent.js"
+export * from "./trace/NackKeepsTheVersion.js"
+export * from "./trace/NackCausesNoResend.js"
+export * from "./trace/EndsDelivered.js"
+export * from "./trace/SameForAll.js"
+export * from "./trace/ReplacementsFirst.js"
+export * from "./trace/VersionsNeverGoBack.js"
+export * from "./trace/NothingTwice.js"
+export * from "./trace/AssignmentsFollowClusters.js"
+export * from "./trace/PhasesWait.js"
+export * from "./trace/DoesNotExistAfterTimer.js"
 
 export {
   ofStreams,
