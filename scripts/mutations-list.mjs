@@ -3997,8 +3997,8 @@ export const mutations = [
     fault: "server: whatever the Effect of a group fails with is taken for a refusal",
     file: "packages/server/src/internal/Admission.ts",
     by: "packages/server/test/functions.test.ts",
-    line: "  given instanceof Refusal\n",
-    becomes: "  given !== 0\n"
+    line: "if (!(given instanceof Refusal)) {",
+    becomes: "if (!(given instanceof Refusal) && given === 0) {"
   },
   {
     fault: "server: whatever a function gives is taken for the name of a group",

@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as Status from "@effect-xds/transport/Status"
-import * as Schema from "effect/Schema"
+import type * as Status from "@effect-xds/transport/Status"
+import * as Data from "effect/Data"
 
 /**
  * How a stream may end for a client that is not served: each status of gRPC that is an error.
@@ -13,11 +13,9 @@ import * as Schema from "effect/Schema"
  */
 export type Code = Exclude<Status.Code, "OK">
 
-const isCode = (code: string): code is Code => code !== "OK" && Object.hasOwn(Status.codes, code)
-
 /**
- * A client is not served: its stream ends with this status, and the client's log has the reason. It can be encoded and
- * decoded, as answers of a service that decides over clients.
+ * A client is not served: its stream ends with this status, and the client's log has the reason. Its fields are plain data: a
+ * service that decides over clients can answer with them as JSON.
  *
  * `PERMISSION_DENIED` is for a client that is known and may not, `UNAUTHENTICATED` for one that did not say who it is,
  * `UNAVAILABLE` for one that is to come again.
@@ -30,16 +28,16 @@ const isCode = (code: string): code is Code => code !== "OK" && Object.hasOwn(St
  *
  * @since 0.1.0
  */
-export class Refusal extends Schema.TaggedError<Refusal>()("Refusal", {
+export class Refusal extends Data.TaggedError("Refusal")<{
   /** Default: `PERMISSION_DENIED`. */
-  code: Schema.String.pipe(
-    Schema.filter(isCode, { message: () => "not the name of a gRPC status that is an error" }),
-    Schema.propertySignature,
-    Schema.withConstructorDefault((): Code => "PERMISSION_DENIED")
-  ),
+  readonly code: Code
   /** Words for the person who reads the client's log. */
-  reason: Schema.String
-}) {
+  readonly reason: string
+}> {
+  constructor({ code = "PERMISSION_DENIED", reason }: { readonly code?: Code | undefined; readonly reason: string }) {
+    super({ code, reason })
+  }
+
   override get message(): string {
     return `${this.code}: ${this.reason}`
   }

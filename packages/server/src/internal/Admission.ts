@@ -119,8 +119,20 @@ export const groupName = (
   return refused("RESOURCE_EXHAUSTED", message)
 }
 
-/** Why a client is not served as a function of the application gave it. */
-export const refusal = (given: unknown, by: string): Denial =>
-  given instanceof Refusal
-    ? refused(given.code, given.reason)
-    : failed(by, given instanceof Error ? given : new TypeError(`it failed with ${typeof given}, not with a Refusal`))
+const isError = (code: string): boolean => code !== "OK" && Object.hasOwn(Status.codes, code)
+
+/** Why a client is not served as a function of the application gave it, which may have been written without types. */
+export const refusal = (given: unknown, by: string): Denial => {
+  if (!(given instanceof Refusal)) {
+    return failed(
+      by,
+      given instanceof Error ? given : new TypeError(`it failed with ${typeof given}, not with a Refusal`)
+    )
+  }
+  if (isError(given.code)) return refused(given.code, given.reason)
+  const said = JSON.stringify(given.code)
+  return failed(
+    by,
+    new TypeError(`it gave a Refusal whose code is ${said}, not that of a gRPC status that is an error`)
+  )
+}
