@@ -473,7 +473,7 @@ const server = [
   {
     fault: "a deletion is lost when the log was cut",
     file: "resource/Difference.ts",
-    line: "      if (!HashMap.has(self.resources, name)) see(name, undefined)\n",
+    line: "      if (!HashMap.has(self.resources, name)) see(name, Cursors.resourceAt(since, name))\n",
     becomes: ""
   },
   {
@@ -1234,8 +1234,8 @@ const serverPackage = [
     fault: "who left is still told of changes",
     file: "server/FanOut.ts",
     by: "packages/server/test",
-    line: "    return this.interests.delete(stream)\n",
-    becomes: "    return undefined\n"
+    line: "    this.streams.delete(stream)\n    return this.interests.delete(stream)\n",
+    becomes: "    this.streams.delete(stream)\n    return undefined\n"
   },
   {
     fault: "groups without streams are kept",
@@ -1530,7 +1530,7 @@ const thinParts = [
   {
     fault: "a stream that was allowed before it was taken back is served",
     file: "packages/server/src/internal/Connection.ts",
-    line: "    this.endIfRevoked(name)\n",
+    line: "    // What allowed it may have been taken back while it was decided.\n    this.endIfRevoked(name)\n",
     becomes: "",
     by: "packages/server/test/revocations.test.ts"
   },
@@ -4013,6 +4013,25 @@ export const mutations = [
     by: "packages/server/test/functions.test.ts",
     line: "this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout",
     becomes: "this.giveUpAt = Number.POSITIVE_INFINITY"
+  },
+  {
+    fault: "what a moved client has of the group before is deleted at once",
+    file: "resource/Difference.ts",
+    line: "see(name, Cursors.resourceAt(since, name))",
+    becomes: "see(name, undefined)"
+  },
+  {
+    fault: "a group that a client was moved away from forgets what it has of it",
+    file: "server/Round.ts",
+    line: "phase && { ...phase, group: ResourceGroups.departed(phase.group) }",
+    becomes: "phase && { ...phase, group: phase.group }"
+  },
+  {
+    fault: "server: a client stays in its first group, whatever names come later",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: 'if (this.phase._tag === "Serving") this.environment.later(moving)',
+    becomes: 'if (this.phase._tag === "Serving") return'
   },
   {
     fault: "server: a group's own deadline of phases is passed over",

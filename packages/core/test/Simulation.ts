@@ -38,6 +38,10 @@ const describe = (
     absent: [...answer.absent].sort()
   })
 
+/** A group that holds the same, and never held anything else. */
+const unrelated = (group: ResourceGroup.ResourceGroup): ResourceGroup.ResourceGroup =>
+  Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, ResourceGroup.all(group)))
+
 const manyNames = (typeUrl: string): ReadonlyArray<Resource> => {
   const known = floods.get(typeUrl)
   if (known !== undefined) return known
@@ -61,6 +65,8 @@ export const run = (
     readonly restored?: boolean
     /** Is given the record of the stream after each step. */
     readonly onRecord?: (record: string) => void
+    /** Whether the client is moved to other groups. Default: true. */
+    readonly moves?: boolean
     /** Default: `names`. */
     readonly keys?: ReferenceClient.ReferenceClient["keys"]
   }
@@ -151,7 +157,12 @@ export const run = (
   const set = (next: ResourceGroup.ResourceGroup | undefined) => {
     const before = fanOut.group
     changes++
-    fanOut.publish(next, () => undefined)
+    // At times the client is moved to another group instead, which holds the same by another history.
+    if (how.moves !== false && changes % 4 === 3) {
+      const other = new FanOut<undefined>(next && unrelated(next), 0)
+      fanOut.move(stream, other, stream.state.options)
+      fanOut = other
+    } else fanOut.publish(next, () => undefined)
     // Every other time it is taken for a change that concerns the stream, as if there were no index: nothing comes of that.
     if (changes % 2 === 1) stream.affectedAfter(before)
     // At times the stream has its turn when more has changed.

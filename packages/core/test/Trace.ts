@@ -8,6 +8,7 @@
  *     reconnect                        opens another one with the same options; the client keeps its versions
  *     store CDS a=1 b=2 -c; EDS a=1    changes the group in one step: contents are put in, `-` takes out
  *     store empty | store never        a group that was set and has nothing | that was never set
+ *     move CDS b=2; EDS a=1            the client is moved to another group, which holds this; `move empty`, `move never`
  *     > CDS [a b]                      state of the world: a request with these names
  *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions; `x:a=1` is the
  *                                      version of a=1 by the name x, and `x:` none
@@ -225,10 +226,17 @@ export const play = (section: Section): ReadonlyArray<string> => {
     group = next
     if (stream !== undefined) step({ _tag: "Changed", group })
   }
+  const move = (text: string) => {
+    if (stream === undefined) throw new Error("no stream was opened")
+    group = contentOf(text, ResourceGroup.empty)
+    step({ _tag: "Moved", group, phases: stream.options })
+  }
 
-  const store = (text: string) => {
-    if (text === "never") return changed(undefined)
-    if (text === "empty") return changed(ResourceGroup.empty)
+  const store = (text: string) => changed(contentOf(text, group ?? ResourceGroup.empty))
+  /** What a group holds after what the text says, before which it held `from`. */
+  const contentOf = (text: string, from: ResourceGroup.ResourceGroup): ResourceGroup.ResourceGroup | undefined => {
+    if (text === "never") return undefined
+    if (text === "empty") return ResourceGroup.empty
     const upsert: Array<Resource> = []
     const remove: Array<{ typeUrl: string; name: string }> = []
     const versions: Record<string, string> = {}
@@ -246,7 +254,7 @@ export const play = (section: Section): ReadonlyArray<string> => {
         }
       }
     }
-    changed(Either.getOrThrow(ResourceGroup.update(group ?? ResourceGroup.empty, { upsert, remove, versions })))
+    return Either.getOrThrow(ResourceGroup.update(from, { upsert, remove, versions }))
   }
 
   const flood = (text: string) => {
@@ -404,6 +412,8 @@ export const play = (section: Section): ReadonlyArray<string> => {
         return open()
       case "store":
         return store(text)
+      case "move":
+        return move(text)
       case "flood":
         return flood(text)
       case ">":

@@ -118,7 +118,11 @@ describe("a stream and its client, whatever happens", () => {
           Arbitraries.script({ typeUrls, ...asking, unrelated: false }),
           scripts,
           (script) =>
-            Simulation.run({ protocol, typeUrl: undefined, maxResponseBytes: 1 }, script, { lockstep: false }).problems
+            // In parts a client that was moved may be sent again what it asked for by name and by `*`.
+            Simulation.run({ protocol, typeUrl: undefined, maxResponseBytes: 1 }, script, {
+              lockstep: false,
+              moves: !isIncremental
+            }).problems
         ))
       it(`${protocol}, aggregated, by ${by}, a store that is cleared or goes another way, phases that end: the same`, () =>
         checkScripts(

@@ -14,6 +14,8 @@ import type { ConnectedClient } from "./ConnectedClient.js"
 export type ServerEvent =
   /** Its first request was accepted; its group is known. */
   | { readonly _tag: "Connected"; readonly client: ConnectedClient }
+  /** It belongs to another group from now on, that of `client`; `from`: the one before. */
+  | { readonly _tag: "Moved"; readonly client: ConnectedClient; readonly from: string }
   /** It changed what it asks for. */
   | {
       readonly _tag: "Subscribed"

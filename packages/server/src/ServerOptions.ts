@@ -48,11 +48,20 @@ export interface Options<out R = never> {
    *
    * - a name: the stream is served at once.
    * - an Effect: it finds the name, in a directory or by a token, or fails with the {@link Refusal} that the stream ends with.
+   * - a Stream of names: the first is waited for; with each other one the client is moved to that group, and its stream goes on: it
+   *   is sent what is different, additions and changes first, deletions last. A Refusal ends it at any time. When there are no more
+   *   names, it stays where it is.
+   *
+   * A move keeps what the stream was opened with (`ttl`, `wildcard`) and takes `makeBeforeBreak` and `phaseDeadline` of the other
+   * group. The node is not kept for it: what the Stream needs of it, it holds itself.
    *
    * If it throws or dies, that stream ends with INTERNAL and the error is logged.
    */
-  readonly group: (node: Node, origin: Origin) => string | Effect.Effect<string, Refusal, R>
-  /** How long the Effect of `group` may take; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
+  readonly group: (
+    node: Node,
+    origin: Origin
+  ) => string | Effect.Effect<string, Refusal, R> | Stream.Stream<string, Refusal, R>
+  /** How long the Effect of `group` may take, or its Stream to the first name; then the stream ends with UNAVAILABLE. Default: 10 seconds. */
   readonly groupTimeout?: Duration.DurationInput | undefined
   /**
    * What was allowed and is not any more. Each function is asked of every open stream when it comes, and of every stream that

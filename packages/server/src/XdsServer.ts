@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Slices } from "@effect-xds/core/server/InterestIndex"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import { EventLoop } from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
@@ -132,6 +133,23 @@ export const make = <R = never>(
       }
     })
 
+    /** A stream is not in a group any more; `slices` remove what it subscribed to. */
+    const left = (group: Group, slices: Slices | undefined): void => {
+      if (group.fanOut.size === 0) {
+        // With what it knows of the last one.
+        groups.delete(group.name)
+        return
+      }
+      if (slices === undefined) return
+      const rest: Work = {
+        queued: false,
+        run: () => {
+          if (slices.next().done !== true) enqueue(rest)
+        }
+      }
+      later(rest)
+    }
+
     const environment: Environment = {
       some: (work) => Slice.some(loop, work),
       bodies: Bodies.make(),
@@ -153,22 +171,9 @@ export const make = <R = never>(
           XdsServerMetrics.streams.unsafeModify(-1, [])
           full.set(false)
         }
-        if (group === undefined || stream === undefined) return
-        const slices = group.fanOut.leave(stream)
-        if (group.fanOut.size === 0) {
-          // With what it knows of the last one.
-          groups.delete(group.name)
-          return
-        }
-        if (slices === undefined) return
-        const rest: Work = {
-          queued: false,
-          run: () => {
-            if (slices.next().done !== true) enqueue(rest)
-          }
-        }
-        later(rest)
+        if (group !== undefined && stream !== undefined) left(group, group.fanOut.leave(stream))
       },
+      move: (from, stream, to, phases) => left(from, from.fanOut.move(stream, to.fanOut, phases)),
       publish: subscribers.publish,
       log: LogThrottle.make(runtime, now),
       span,

@@ -10,7 +10,8 @@ import type { Resource } from "./Resource.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
- * What a stream remembers of the set that it was last brought up to: which contents had which names, but not the contents.
+ * What a stream remembers of the set that it was last brought up to: which contents had which names, but not the contents, unless it
+ * goes on with a set that does not know them.
  * Plain data: a cursor that is printed and read again is the same cursor.
  *
  * @since 0.1.0
@@ -31,6 +32,8 @@ export interface Cursor {
   readonly domains: VirtualHostDiscovery.DomainIndex
   /** Whether any of the resources had a TTL. */
   readonly hasTtls: boolean
+  /** After a move to a set of another history: the resources of the one before, by name, among them those of `fingerprints`. */
+  readonly held?: HashMap.HashMap<string, Resource>
 }
 
 /**
@@ -118,6 +121,16 @@ export const ahead = (
 }
 
 /**
+ * The cursor of a client that goes on with a set of another history. Clients with equal cursors have equal ones after it, so that what
+ * is different is found once for all of them.
+ *
+ * @param held the resources that it stands for: what is gone in the other set is deleted last, and kept as it is until then
+ * @since 0.1.0
+ */
+export const elsewhere = (self: Cursor, held: HashMap.HashMap<string, Resource>): Cursor =>
+  self.revision < 0 ? self : { ...self, revision: -1, held }
+
+/**
  * The cursor of a client that asks for everything again, and holds only this from before.
  *
  * @since 0.1.0
@@ -128,3 +141,14 @@ export const again = (self: Cursor, fingerprints: Cursor["fingerprints"]): Curso
   digest: undefined,
   fingerprints
 })
+
+/**
+ * The resource that a client had under a name; `undefined`: it had none, or it is not known any more.
+ *
+ * @since 0.1.0
+ */
+export const resourceAt = ({ fingerprints, held }: Cursor, name: string): Resource | undefined => {
+  const resource = held === undefined ? undefined : Option.getOrUndefined(HashMap.get(held, name))
+  if (resource === undefined) return undefined
+  return Option.contains(HashMap.get(fingerprints, name), resource.fingerprint) ? resource : undefined
+}

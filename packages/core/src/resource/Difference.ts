@@ -9,6 +9,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import { Crossing, type Difference } from "./Crossing.js"
 import type { Cursor } from "./Cursor.js"
+import * as Cursors from "./Cursor.js"
 import { isSame } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceSet } from "./ResourceSet.js"
@@ -130,7 +131,7 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
     }
   } else {
     for (const name of HashMap.keys(since.fingerprints)) {
-      if (!HashMap.has(self.resources, name)) see(name, undefined)
+      if (!HashMap.has(self.resources, name)) see(name, Cursors.resourceAt(since, name))
       if (++count % Steps.atOnce === 0) yield
     }
     for (const name of HashMap.keys(self.resources)) {

@@ -18,6 +18,7 @@ import * as Steps from "../Steps.js"
 export class ResourceGroup {
   /** Sets of types that the group has nothing of and that somebody asked for. */
   #empty: Map<string, ResourceSet.ResourceSet> | undefined
+  #departed: ResourceGroup | undefined
 
   constructor(readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>) {}
 
@@ -32,7 +33,22 @@ export class ResourceGroup {
     this.#empty.set(typeUrl, made)
     return made
   }
+
+  /** See {@link departed}. */
+  get departed(): ResourceGroup {
+    this.#departed ??= new ResourceGroup(
+      new Map(Array.from(this.sets, ([typeUrl, set]) => [typeUrl, ResourceSet.departed(set)]))
+    )
+    return this.#departed
+  }
 }
+
+/**
+ * A group for clients that were moved away from it; see `ResourceSet.departed`. The same one for all of them.
+ *
+ * @since 0.1.0
+ */
+export const departed = (self: ResourceGroup): ResourceGroup => self.departed
 
 /**
  * One step given the same name twice.

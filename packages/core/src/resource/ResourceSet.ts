@@ -15,7 +15,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import { Computed } from "./Computed.js"
 import type { Cursor } from "./Cursor.js"
-import { leadsTo } from "./Cursor.js"
+import { elsewhere, isSame, leadsTo } from "./Cursor.js"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
 import * as Steps from "../Steps.js"
@@ -418,6 +418,38 @@ export const changesSince = (self: ResourceSet, since: Cursor): ReadonlyArray<Lo
   const first = entries[start]
   if (first === undefined || !isFrom(first, since)) return undefined
   return start === 0 ? entries : entries.slice(start)
+}
+
+/**
+ * The resources of a set as of a cursor: as far as the log reaches back, else those that it has now.
+ *
+ * @since 0.1.0
+ */
+export const resourcesAt = function* (self: ResourceSet, cursor: Cursor): Steps.Steps<ResourceSet["resources"]> {
+  const entries = isSame(self.cursor, cursor) ? [] : (changesSince(self, cursor) ?? [])
+  let { resources } = self
+  let count = 0
+  for (const { before } of entries.toReversed()) {
+    for (const [name, resource] of before) {
+      resources = resource === undefined ? HashMap.remove(resources, name) : HashMap.set(resources, name, resource)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  }
+  return resources
+}
+
+/**
+ * A set for clients that were moved away from it, and are still sent some of it: with the same content, and cursors that say that what
+ * comes next has another history; see `Cursor.elsewhere`.
+ *
+ * @since 0.1.0
+ */
+export const departed = (self: ResourceSet): ResourceSet => {
+  const { aliases, cursor, digest, resources, ttls, typeUrl, version } = self
+  if (cursor.revision < 0) return self
+  const logs = { log: [], recent: [], logged: 0 }
+  const left = elsewhere(cursor, resources)
+  return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor: left, ...logs })
 }
 
 /**

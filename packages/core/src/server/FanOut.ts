@@ -11,7 +11,7 @@ import type { Group } from "./GroupStream.js"
 import { GroupStream } from "./GroupStream.js"
 import type { Slices } from "./InterestIndex.js"
 import { InterestIndex } from "./InterestIndex.js"
-import type { Interest, Options } from "./ServerStream.js"
+import type { Interest, Options, PhaseOptions } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
 
 /**
@@ -83,6 +83,19 @@ export class FanOut<A> implements Group<A> {
   /** Closes a stream. Its interests, if they are many, are removed in the slices that are given back. */
   leave(stream: GroupStream<A>): Slices | undefined {
     this.streams.delete(stream)
+    return this.interests.delete(stream)
+  }
+
+  /**
+   * Moves a stream to another group, whose fan-out has it from now on: it has something to do then. Its interests here, if they are
+   * many, are removed in the slices that are given back.
+   *
+   * @param phases how the other group's streams wait between phases
+   */
+  move(stream: GroupStream<A>, to: FanOut<A>, phases: PhaseOptions): Slices | undefined {
+    this.streams.delete(stream)
+    to.streams.add(stream)
+    stream.movedTo(to, phases)
     return this.interests.delete(stream)
   }
 

@@ -9,6 +9,7 @@
  * | a long step that is not over | nothing else: more of that step |
  * | many names to index | nothing else: the next slice |
  * | a request that is taken in parts | `Continue` |
+ * | another group that the client was moved to | `Moved`, to its newest state |
  * | a newer state of the group that does not concern the stream | `Advance` to it |
  * | a newer state that concerns it | `Advance` to the last state that does not, if there is one; then `Changed` to the newest |
  * | requests and credit | each, in the order in which they came |
@@ -23,7 +24,7 @@ import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import type { Slices } from "./InterestIndex.js"
-import type { Input, Interest, Output, ServerStream, Step } from "./ServerStream.js"
+import type { Input, Interest, Output, PhaseOptions, ServerStream, Step } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
 
 /**
@@ -73,13 +74,15 @@ export class GroupStream<A> {
   /** The reducer was given a change without credit, so that its response waits. */
   private held = false
   private due = false
+  /** The client was moved to another group, and the reducer was not given that yet. */
+  private moved: PhaseOptions | undefined
   /** What the interest index has still to note of many names. */
   private indexing: Slices | undefined
   /** A step that is not over. */
   private unfinished: Steps.Steps<Step> | undefined
 
   constructor(
-    private readonly fanOut: Group<A>,
+    private fanOut: Group<A>,
     state: ServerStream,
     /** What the stream belongs to: a connection of a server. */
     readonly owner: A
@@ -117,6 +120,13 @@ export class GroupStream<A> {
     return isConflated
   }
 
+  /** For `FanOut.move`: the client belongs to another group from now on. Its interests are not in the index of that yet. */
+  movedTo(fanOut: Group<A>, phases: PhaseOptions): void {
+    this.fanOut = fanOut
+    this.moved = phases
+    this.indexing = undefined
+  }
+
   // What comes of it.
 
   /** Gives the reducer its next input, or does more of a long step. What comes of it; `undefined`: there is nothing left to do. */
@@ -135,6 +145,7 @@ export class GroupStream<A> {
     if (state.ended) return undefined
     if (ServerStreams.isWorking(state)) return goOn
     const { group } = this.fanOut
+    if (this.moved !== undefined) return this.move(group, this.moved)
     if (state.group !== group) {
       // A stream that is concerned now may be many changes behind that did not concern it.
       const passed = this.changed ? this.unaffected : group
@@ -168,7 +179,7 @@ export class GroupStream<A> {
     const { due, fanOut, inputs, state } = this
     if (state.ended) return false
     if (inputs.length > 0 || due || state.group !== fanOut.group || ServerStreams.isWorking(state)) return true
-    return this.isUnfinished()
+    return this.isUnfinished() || this.moved !== undefined
   }
 
   /** Whether {@link take} goes on with what it did not end. */
@@ -185,6 +196,16 @@ export class GroupStream<A> {
   /** When it wants {@link deadlineReached}, in milliseconds; Infinity: never, or not before a long step is over. */
   deadline(): number {
     return this.unfinished === undefined ? ServerStreams.deadline(this.state) : Number.POSITIVE_INFINITY
+  }
+
+  /** A change that came before it, or since then, is part of it. */
+  private move(group: ResourceGroup | undefined, phases: PhaseOptions): Input {
+    this.moved = undefined
+    this.unaffected = undefined
+    this.changed = false
+    if (!this.isCredited()) this.held = true
+    this.indexing = this.fanOut.index(this, ServerStreams.interests(this.state))
+    return { _tag: "Moved", group, phases }
   }
 
   private advance(work: Steps.Steps<Step>, some: Some): ReadonlyArray<Output> {

@@ -41,6 +41,7 @@
  * @since 0.1.0
  */
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
 
 /**
  * A response that a phase waits for.
@@ -106,6 +107,18 @@ export const idle: Round = { group: undefined, place: first, turned: nobody, cha
  */
 export const next = ({ changes, removals }: Round): Round =>
   changes === undefined && removals === undefined ? idle : { ...idle, changes, removals }
+
+/**
+ * After the client was moved to another group: what is under way goes on, and is followed by what is different in the other group.
+ *
+ * @since 0.1.0
+ */
+export const departed = (self: Round): Round => {
+  const { changes, group, removals } = self
+  if (self === idle) return self
+  const of = (phase: Phase | undefined) => phase && { ...phase, group: ResourceGroups.departed(phase.group) }
+  return { ...self, group: group && ResourceGroups.departed(group), changes: of(changes), removals: of(removals) }
+}
 
 /**
  * After a type had its turn.

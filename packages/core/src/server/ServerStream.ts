@@ -19,14 +19,22 @@ import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as Round from "./Round.js"
 import * as Steps from "../Steps.js"
-import type { Rejected, Sent, Wildcard } from "./Subscription.js"
+import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import { flush, isIdle, tell } from "./Sending.js"
 import { goOn, hear, isHeard, isRepeated, onRequest } from "./StreamRequest.js"
-import type { Draft, Options, ServerStream, Step } from "./StreamState.js"
+import type { Draft, Options, PhaseOptions, ServerStream, Step } from "./StreamState.js"
 import { draft, never, none, put } from "./StreamState.js"
 
-export type { IgnoredReason, Options, Output, ServerStream, Step, ViolationReason } from "./StreamState.js"
+export type {
+  IgnoredReason,
+  Options,
+  Output,
+  PhaseOptions,
+  ServerStream,
+  Step,
+  ViolationReason
+} from "./StreamState.js"
 
 /**
  * What happens to a stream.
@@ -42,6 +50,11 @@ export type Input =
    * see {@link interests}. Costs the same however much changed; nothing comes of it.
    */
   | { readonly _tag: "Advance"; readonly group: ResourceGroup }
+  /**
+   * The client belongs to another group from now on: what that holds, and how it waits between phases. It is sent what is
+   * different from what it has, as after a change: an update of the group before that is under way is ended first.
+   */
+  | { readonly _tag: "Moved"; readonly group: ResourceGroup | undefined; readonly phases: PhaseOptions }
   /** Credit for one response. */
   | { readonly _tag: "Writable" }
   /** More of the work that {@link isWorking} tells of. */
@@ -244,6 +257,11 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     if (self.group === input.group) return [self, none]
     next.group = input.group
     if (input.group === undefined) next.round = Round.idle
+  } else if (input._tag === "Moved") {
+    next.group = input.group
+    next.options = { ...self.options, ...input.phases }
+    next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
+    next.round = input.group === undefined ? Round.idle : Round.departed(self.round)
   } else if (input._tag === "Writable") {
     if (self.credit) return [self, none]
     next.credit = true
@@ -255,6 +273,18 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     return [next, unanswered.map(({ typeUrl }) => ({ _tag: "Waiting", typeUrl }))]
   }
   return [next, output === undefined ? none : [output]]
+}
+
+/** What a client has of a group that it belongs to no more. */
+const leave = function* (
+  subscriptions: ReadonlyArray<Subscription>,
+  group: ResourceGroup
+): Steps.Steps<ReadonlyArray<Subscription>> {
+  const left: Array<Subscription> = []
+  for (const each of subscriptions) {
+    left.push(yield* Subscriptions.elsewhere(each, ResourceGroups.set(group, each.typeUrl)))
+  }
+  return left
 }
 
 /**

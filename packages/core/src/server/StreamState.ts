@@ -14,11 +14,23 @@ import type * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Subscription, Wildcard } from "./Subscription.js"
 
 /**
- * What does not change while a stream lasts.
+ * How a stream waits between the phases of an update: the client's group says it.
  *
  * @since 0.1.0
  */
-export interface Options {
+export interface PhaseOptions {
+  /** Whether a phase of an update waits for the ACKs of the one before. Aggregated streams only. Default: true. */
+  readonly makeBeforeBreak: boolean
+  /** Milliseconds after which a phase goes out without those ACKs. Default: 5 000. */
+  readonly phaseDeadline: number
+}
+
+/**
+ * What does not change while a stream lasts; {@link PhaseOptions} change when its client is moved to another group.
+ *
+ * @since 0.1.0
+ */
+export interface Options extends PhaseOptions {
   readonly protocol: Protocol
   /** The type of a separate service; `undefined`: the aggregated one. */
   readonly typeUrl: string | undefined
@@ -28,10 +40,6 @@ export interface Options {
   readonly bodylessHeartbeats: boolean
   /** Type URLs whose wildcard is switched off. Default: VHDS. */
   readonly wildcardOff: ReadonlySet<string>
-  /** Whether a phase of an update waits for the ACKs of the one before. Aggregated streams only. Default: true. */
-  readonly makeBeforeBreak: boolean
-  /** Milliseconds after which a phase goes out without those ACKs. Default: 5 000. */
-  readonly phaseDeadline: number
   /** Names a client may subscribe to, for each type. Default: 100 000. */
   readonly maxNames: number
   /** Characters of a name. Default: 65 536: the name of a virtual host holds what an HTTP client says is its host. */

@@ -3,9 +3,11 @@
  *
  * @since 0.1.0
  */
-import type * as Cursor from "../resource/Cursor.js"
+import * as Cursor from "../resource/Cursor.js"
 import type { HeldVersions } from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
+import type * as Steps from "../Steps.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
@@ -299,3 +301,17 @@ export const isIdle = (self: Subscription): boolean =>
   !self.mustReply &&
   self.pendingRemovals.size === 0 &&
   HashSet.size(self.requested) === 0
+
+/**
+ * A subscription of a client that was moved to another group: the client holds what it held, but that is no state in the history
+ * of what the group holds.
+ *
+ * @param set of the group before
+ * @since 0.1.0
+ */
+export const elsewhere = function* (self: Subscription, set: ResourceSet.ResourceSet): Steps.Steps<Subscription> {
+  if (self.cursor === undefined) return self
+  const next = draft(self)
+  next.cursor = Cursor.elsewhere(self.cursor, yield* ResourceSet.resourcesAt(set, self.cursor))
+  return next
+}

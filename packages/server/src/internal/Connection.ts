@@ -5,6 +5,7 @@
 import type { FanOut } from "@effect-xds/core/server/FanOut"
 import type { GroupStream, Some } from "@effect-xds/core/server/GroupStream"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
+import type { PhaseOptions } from "@effect-xds/core/server/StreamState"
 import type * as Steps from "@effect-xds/core/Steps"
 import type * as Request from "@effect-xds/core/wire/Request"
 import * as Response from "@effect-xds/core/wire/Response"
@@ -63,6 +64,8 @@ export interface Environment extends StreamReport.Report {
     group: Group | undefined,
     stream: GroupStream<Connection> | undefined
   ) => void
+  /** The stream is served from another group from now on. */
+  readonly move: (from: Group, stream: GroupStream<Connection>, to: Group, phases: PhaseOptions) => void
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
   /** What those hold whose group is not known yet. */
@@ -84,6 +87,12 @@ type Phase =
 
 /** Of the application. */
 const groupFunction = "the group function"
+
+const tooManyStreams = (group: string, { maxStreams }: Settings.OfGroup): Status.Status =>
+  Status.make(
+    "RESOURCE_EXHAUSTED",
+    `group ${JSON.stringify(group)} has its ${maxStreams} streams already, the limit for one group`
+  )
 
 const opening: Phase = { _tag: "Opening" }
 const ended: Phase = { _tag: "Ended" }
@@ -268,8 +277,15 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     this.setBusy(true)
     this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout
     this.environment.deadline(this, this.giveUpAt)
+    let last: unknown
+    // Many names at a time are one move.
+    const moving: Work = { queued: false, run: () => this.move(last) }
     const stop = search(
-      (name) => this.found(name, features),
+      (name) => {
+        last = name
+        if (this.phase._tag === "Serving") this.environment.later(moving)
+        else this.found(name, features)
+      },
       (exit) => {
         this.stopSearch = undefined
         this.searched(exit)
@@ -289,9 +305,43 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     else this.deny(name)
   }
 
+  /** Another name was found for a stream that is served: it is moved, unless it is where it belongs. */
+  private move(given: unknown): void {
+    if (this.phase._tag !== "Serving") return
+    const { group: from, stream } = this.phase
+    const { environment } = this
+    const name = Admission.groupName(given, groupFunction, environment.settings)
+    if (typeof name !== "string") return this.deny(name)
+    if (name === from.name) return
+    this.endIfRevoked(name)
+    if (this.hasEnded()) return
+    let group: Group
+    let own: Settings.OfGroup
+    try {
+      own = environment.settings.ofGroup(name)
+      group = environment.group(name)
+    } catch (cause) {
+      if (cause instanceof Settings.FunctionFailed) return this.fail(cause.what, cause.cause)
+      return this.fail("the store", cause)
+    }
+    this.setWaiting(false)
+    const { makeBeforeBreak, phaseDeadline } = own
+    environment.move(from, stream, group, { makeBeforeBreak, phaseDeadline })
+    this.phase = { _tag: "Serving", group, stream }
+    if (group.fanOut.size > own.maxStreams) return this.refuse(tooManyStreams(name, own))
+    this.span?.attribute("xds.group", name)
+    StreamReport.moved(this, from.name)
+    environment.later(this)
+  }
+
   /** What was to find the group has ended. */
   private searched(exit: Exit.Exit<void, unknown>): void {
-    if (Exit.isSuccess(exit) || this.hasEnded()) return
+    if (this.hasEnded()) return
+    if (Exit.isSuccess(exit)) {
+      // A stream that ends has said its last word; but it must have said one.
+      if (this.phase._tag === "Admitting") this.fail(groupFunction, new Error("its stream of names ended without one"))
+      return
+    }
     this.admitted()
     const refusal = Cause.failureOrCause(exit.cause)
     if (refusal._tag === "Left") this.deny(Admission.refusal(refusal.left, groupFunction))
@@ -362,8 +412,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     }
     this.phase = { _tag: "Serving", group, stream }
     if (group.fanOut.size > own.maxStreams) {
-      const limit = `group ${JSON.stringify(name)} has its ${own.maxStreams} streams already`
-      return this.refuse(Status.make("RESOURCE_EXHAUSTED", `${limit}, the limit for one group`))
+      return this.refuse(tooManyStreams(name, own))
     }
     this.giveUpAt = unary ? this.environment.now() + settings.fetchTimeout : Number.POSITIVE_INFINITY
     this.span?.attribute("xds.node.id", this.node?.id)

@@ -1,8 +1,9 @@
-/** How the name of a client's group is found: at once, or by an Effect that is run. */
+/** How the name of a client's group is found: at once, by an Effect that is run, or by a Stream, anew whenever it is another one. */
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Runtime from "effect/Runtime"
+import * as Stream from "effect/Stream"
 import type { Origin } from "../ConnectedClient.js"
 import type { Options } from "../ServerOptions.js"
 
@@ -15,6 +16,10 @@ export type Search = (
   onExit: (exit: Exit.Exit<void, unknown>) => void
 ) => (() => void) | undefined
 
+/** Whatever the types say. */
+const isStream = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && Stream.StreamTypeId in value
+
 /** What the `group` function gave. */
 export type Given =
   { readonly _tag: "Named"; readonly name: unknown } | { readonly _tag: "Searched"; readonly search: Search }
@@ -24,11 +29,16 @@ export const make =
   <R>(group: Options<R>["group"], runtime: Runtime.Runtime<R>): ((node: Node, origin: Origin) => Given) =>
   (node, origin) => {
     const given = group(node, origin)
-    if (!Effect.isEffect(given)) return { _tag: "Named", name: given }
+    if (typeof given === "string") return { _tag: "Named", name: given }
+    const isEffect = Effect.isEffect(given)
+    if (!isEffect && !isStream(given)) return { _tag: "Named", name: given }
     return {
       _tag: "Searched",
       search: (onName, onExit) => {
-        const fiber = Runtime.runFork(runtime)(Effect.map(given, onName))
+        const names = isEffect
+          ? Effect.map(given, onName)
+          : Stream.runForEach(given, (name) => Effect.sync(() => onName(name)))
+        const fiber = Runtime.runFork(runtime)(names)
         fiber.addObserver(onExit)
         return fiber.unsafePoll() === null ? () => fiber.unsafeInterruptAsFork(fiber.id()) : undefined
       }

@@ -40,6 +40,10 @@ type Rejection = Pick<Output<"Nacked">, "typeUrl" | "nonce" | "version" | "error
 export const connected = (self: Subject): void =>
   self.report.publish(() => ({ _tag: "Connected", client: self.client() }))
 
+/** `from`: the group in which it was. */
+export const moved = (self: Subject, from: string): void =>
+  self.report.publish(() => ({ _tag: "Moved", client: self.client(), from }))
+
 export const subscribed = (self: Subject, output: Output<"Subscribed">): void =>
   self.report.publish(() => ({ ...output, client: self.client() }))
 

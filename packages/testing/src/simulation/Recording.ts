@@ -17,7 +17,7 @@ import type { StreamOptions } from "@effect-xds/core/server/FanOut"
 import { FanOut } from "@effect-xds/core/server/FanOut"
 import type { Some } from "@effect-xds/core/server/GroupStream"
 import { GroupStream } from "@effect-xds/core/server/GroupStream"
-import type { Output, ServerStream } from "@effect-xds/core/server/ServerStream"
+import type { Output, PhaseOptions, ServerStream } from "@effect-xds/core/server/ServerStream"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import type { Protocol, Request } from "@effect-xds/core/wire/Request"
@@ -70,6 +70,13 @@ export type Entry =
     }
   | { readonly _tag: "Joined"; readonly fanOut: number; readonly stream: number; readonly options: StreamOptions }
   | { readonly _tag: "Left"; readonly fanOut: number; readonly stream: number }
+  | {
+      readonly _tag: "Moved"
+      readonly fanOut: number
+      readonly stream: number
+      readonly to: number
+      readonly phases: PhaseOptions
+    }
   | { readonly _tag: "Requested"; readonly stream: number; readonly protocol: Protocol; readonly bytes: Uint8Array }
   | { readonly _tag: "Writable"; readonly stream: number }
   | { readonly _tag: "DeadlineReached"; readonly stream: number }
@@ -212,7 +219,7 @@ class RecordedStream<A> extends GroupStream<A> {
 const numberOf = (stream: GroupStream<unknown>): number => (stream instanceof RecordedStream ? stream.number : -1)
 
 class RecordedFanOut<A> extends FanOut<A> {
-  private readonly number: number
+  readonly number: number
 
   constructor(
     group: ResourceGroup | undefined,
@@ -233,6 +240,12 @@ class RecordedFanOut<A> extends FanOut<A> {
   override leave(stream: GroupStream<A>): ReturnType<FanOut<A>["leave"]> {
     this.recorder.write({ _tag: "Left", fanOut: this.number, stream: numberOf(stream) })
     return super.leave(stream)
+  }
+
+  override move(stream: GroupStream<A>, to: FanOut<A>, phases: PhaseOptions): ReturnType<FanOut<A>["move"]> {
+    const number = to instanceof RecordedFanOut ? to.number : -1
+    this.recorder.write({ _tag: "Moved", fanOut: this.number, stream: numberOf(stream), to: number, phases })
+    return super.move(stream, to, phases)
   }
 
   override publish(group: ResourceGroup | undefined, visit: Parameters<FanOut<A>["publish"]>[1]): void {
@@ -345,6 +358,9 @@ export const replay = (entries: ReadonlyArray<Entry>): ReadonlyArray<string> => 
       case "Left":
         fanOutOf(entry.fanOut).leave(streamOf(entry.stream))
         streams.delete(entry.stream)
+        break
+      case "Moved":
+        fanOutOf(entry.fanOut).move(streamOf(entry.stream), fanOutOf(entry.to), entry.phases)
         break
       case "Requested":
         streamOf(entry.stream).request(Either.getOrThrow(Requests.decode(entry.protocol, entry.bytes)))

@@ -52,8 +52,8 @@ export const sendsOf = (step: Step): ReadonlyArray<Send> => step.outputs.filter(
  *
  * @since 0.1.0
  */
-export const isChange = (input: Input): input is Extract<Input, { readonly _tag: "Changed" | "Advance" }> =>
-  input._tag === "Changed" || input._tag === "Advance"
+export const isChange = (input: Input): input is Extract<Input, { readonly _tag: "Changed" | "Advance" | "Moved" }> =>
+  input._tag === "Changed" || input._tag === "Advance" || input._tag === "Moved"
 
 /** @since 0.1.0 */
 export const atStep = (step: Step, index: number, problem: string): string =>
