@@ -3641,9 +3641,9 @@ export const mutations = [
   {
     fault: "what follows from many names is done in the step of the last of them",
     file: "server/StreamRequest.ts",
-    line: "    if (names.at < StateOfTheWorldNames.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorldNames.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorldNames.finish(names), [], now)",
+    line: "    if (names.at < StateOfTheWorldNames.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorldNames.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, names.request, known, yield* StateOfTheWorldNames.finish(names), [], now)",
     becomes:
-      "    const taken = yield* StateOfTheWorldNames.advance(names, count)\n    if (taken.at < StateOfTheWorldNames.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, known, yield* StateOfTheWorldNames.finish(taken), [], now)",
+      "    const taken = yield* StateOfTheWorldNames.advance(names, count)\n    if (taken.at < StateOfTheWorldNames.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, taken.request, known, yield* StateOfTheWorldNames.finish(taken), [], now)",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {

@@ -161,6 +161,7 @@ export const play = (section: Section): ReadonlyArray<string> => {
 
   const show = (output: ServerStream.Output): void => {
     if (output._tag === "Violation") return print(`! Violation ${output.reason}: ${output.message}`)
+    if (output._tag === "Named") return
     const { _tag, typeUrl } = output
     const type = ResourceType.shortNameOf(typeUrl)
     switch (_tag) {

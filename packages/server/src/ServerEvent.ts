@@ -24,6 +24,19 @@ export type ServerEvent =
       readonly wildcard: boolean
       readonly names: number
     }
+  /**
+   * Which names it subscribed to and unsubscribed from by one request; without `*`. Each list has `maxEventNames` names at most, of
+   * which 256 characters are shown.
+   */
+  | {
+      readonly _tag: "Named"
+      readonly client: ConnectedClient
+      readonly typeUrl: string
+      readonly subscribed: ReadonlyArray<string>
+      readonly unsubscribed: ReadonlyArray<string>
+      /** Names of the request that were not looked at, because a list was full or 16 384 were looked at. */
+      readonly omitted: number
+    }
   | {
       readonly _tag: "Sent"
       readonly client: ConnectedClient

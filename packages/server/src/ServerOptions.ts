@@ -135,6 +135,30 @@ export interface Options<out R = never> {
   readonly fetchTimeout?: Duration.DurationInput | undefined
   /** Events that are kept for one slow subscriber of `events`. Default: 1 024. */
   readonly eventCapacity?: number | undefined
+  /** Names in each list of the event `Named`. Default: 32, so that 1 024 such events hold 32 MiB at most. */
+  readonly maxEventNames?: number | undefined
+  /**
+   * Makes a resource on demand. Called for a name that a request subscribes to and the group has no resource for, typically to
+   * put one into the store: the client is told at once that there is nothing, and is sent the resource when the store has it. Virtual hosts are named `<route configuration>/<host>`.
+   * A name is given once until the call is over; another request for it, from any client, after that is a reason to call again. In
+   * state of the world a client that repeats its names asks for those that are new. Also called if the group is not set.
+   *
+   * What fails, dies, is no Effect or takes longer than `missingTimeout` is logged with group, type URL and name; nothing else
+   * comes of it. ★ A client can name anything: what the Effect puts into the store is for it to bound.
+   */
+  readonly onMissing?:
+    ((group: string, typeUrl: string, name: string) => Effect.Effect<unknown, unknown, R>) | undefined
+  /** How long a call of `onMissing` may take; then it is interrupted. Default: 10 seconds. */
+  readonly missingTimeout?: Duration.DurationInput | undefined
+  /** Calls of `onMissing` at a time. Default: 16. */
+  readonly maxMissingCalls?: number | undefined
+  /** Names for `onMissing`: those that calls are under way for, and those that wait. Others are left out, and the log says so. Default: 1 000. */
+  readonly maxMissingNames?: number | undefined
+  /**
+   * Bytes of those names, with group and type URL: two for each character, and 256 for each name. Others are left out.
+   * Default: 4 194 304.
+   */
+  readonly maxMissingBytes?: number | undefined
 }
 
 /**

@@ -10,6 +10,8 @@ import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,6 +27,7 @@ import { Connection } from "./internal/Connection.js"
 import { Secrets } from "./internal/Secrets.js"
 import * as Bodies from "./internal/Bodies.js"
 import * as GroupNames from "./internal/GroupNames.js"
+import * as MissingResources from "./internal/MissingResources.js"
 import * as Settings from "./internal/Settings.js"
 import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
@@ -150,6 +153,11 @@ export const make = <R = never>(
       later(rest)
     }
 
+    const log = LogThrottle.make(runtime, now)
+    const missing =
+      options.onMissing === undefined
+        ? undefined
+        : yield* MissingResources.make({ ...options, onMissing: options.onMissing }, runtime, log, later)
     const environment: Environment = {
       some: (work) => Slice.some(loop, work),
       bodies: Bodies.make(),
@@ -175,7 +183,8 @@ export const make = <R = never>(
       },
       move: (from, stream, to, phases) => left(from, from.fanOut.move(stream, to.fanOut, phases)),
       publish: subscribers.publish,
-      log: LogThrottle.make(runtime, now),
+      log,
+      missing,
       span,
       secrets: new Secrets(),
       admitting: new ByteBudget.ByteBudget(options.maxClientBytes ?? ByteBudget.defaultLimit, "admitting"),
@@ -267,3 +276,27 @@ export const layer = <R = never>(
   ServerTransport.ServerTransportError,
   GroupSource.GroupSource | ServerTransport.ServerTransport | R
 > => Layer.scoped(XdsServer, make(options))
+
+/**
+ * A server whose options come from a `ConfigProvider`, for the life of the layer. Functions are given as they are.
+ *
+ * @example
+ * import { SnapshotStore, XdsServer } from "@effect-xds/server"
+ * import { ConnectServer } from "@effect-xds/transport-connect"
+ * import { Config, Layer } from "effect"
+ *
+ * const layer = XdsServer.layerConfig({
+ *   group: Config.succeed((node) => node.cluster),
+ *   controlPlane: Config.string("XDS_CONTROL_PLANE"),
+ *   phaseDeadline: Config.withDefault(Config.duration("XDS_PHASE_DEADLINE"), "5 seconds")
+ * }).pipe(Layer.provide([ConnectServer.layer({ port: 18000 }), SnapshotStore.layerMemory()]))
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = <R = never>(
+  config: Config.Config.Wrap<Options<R>>
+): Layer.Layer<
+  XdsServer,
+  ConfigError | ServerTransport.ServerTransportError,
+  GroupSource.GroupSource | ServerTransport.ServerTransport | R
+> => Layer.scoped(XdsServer, Effect.flatMap(Config.unwrap(config), make))

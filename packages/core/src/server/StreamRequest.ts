@@ -7,6 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
+import * as NamesChange from "./NamesChange.js"
 import type { Request } from "../wire/Request.js"
 import * as Round from "./Round.js"
 import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
@@ -139,7 +140,7 @@ export const onRequest = function* (self: ServerStream, request: Request, now: n
       : yield* IncrementalNames.subscribe(replied, request, first, options.namesPerStep)
   const next = draft(self)
   next.round = round
-  if (!("_tag" in asked)) return yield* onSubscription(next, known, asked, outputs, now)
+  if (!("_tag" in asked)) return yield* onSubscription(next, request, known, asked, outputs, now)
   next.partialRequest = { names: asked, known }
   next.deadline = never
   return [next, outputs]
@@ -176,19 +177,20 @@ export const goOn = function* (
       return [next, none]
     }
     next.partialRequest = undefined
-    return yield* onSubscription(next, known, yield* StateOfTheWorldNames.finish(names), [], now)
+    return yield* onSubscription(next, names.request, known, yield* StateOfTheWorldNames.finish(names), [], now)
   }
   if (names.at < IncrementalNames.sizeOf(names)) {
     next.partialRequest = { names: yield* IncrementalNames.advance(names, count), known }
     return [next, none]
   }
   next.partialRequest = undefined
-  return yield* onSubscription(next, known, names.next, [], now)
+  return yield* onSubscription(next, names.request, known, names.next, [], now)
 }
 
 /** What follows when all names of a request were taken. */
 const onSubscription = function* (
   self: ServerStream,
+  request: Request,
   known: Subscription | undefined,
   asked: Subscription,
   heard: ReadonlyArray<Output>,
@@ -207,6 +209,8 @@ const onSubscription = function* (
   if (first || asked.wildcard !== known.wildcard || asked.names !== known.names) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
+  const change = NamesChange.of(request, known, asked)
+  if (change !== undefined) outputs.push({ _tag: "Named", change })
   if (self.group === undefined && Subscriptions.isUnanswered(asked) && (first || !Subscriptions.isUnanswered(known))) {
     outputs.push({ _tag: "Waiting", typeUrl })
   }

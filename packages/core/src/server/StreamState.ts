@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { NamesChange } from "./NamesChange.js"
 import type * as HashMap from "effect/HashMap"
 import type * as HashSet from "effect/HashSet"
 import type * as IncrementalNames from "./IncrementalNames.js"
@@ -127,6 +128,8 @@ export type Output =
     }
   /** The client changed what it asks for. */
   | { readonly _tag: "Subscribed"; readonly typeUrl: string; readonly wildcard: boolean; readonly names: number }
+  /** A request listed names: it comes after `Subscribed`, and without one if all were subscribed to before. */
+  | { readonly _tag: "Named"; readonly change: NamesChange }
   | { readonly _tag: "Acked"; readonly typeUrl: string; readonly nonce: string; readonly version: string }
   | {
       readonly _tag: "Nacked"

@@ -24,6 +24,7 @@ import * as AckLatency from "./AckLatency.js"
 import * as Admission from "./Admission.js"
 import type { ChangeTimes } from "./ChangeTimes.js"
 import type * as GroupNames from "./GroupNames.js"
+import type { MissingResources } from "./MissingResources.js"
 import * as ResponseSize from "./ResponseSize.js"
 import type * as Secrets from "./Secrets.js"
 import * as Settings from "./Settings.js"
@@ -68,6 +69,8 @@ export interface Environment extends StreamReport.Report {
   readonly move: (from: Group, stream: GroupStream<Connection>, to: Group, phases: PhaseOptions) => void
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
+  /** Hears of every name that is asked for; `undefined`: nothing is made on demand. */
+  readonly missing: MissingResources | undefined
   /** What those hold whose group is not known yet. */
   readonly admitting: ByteBudget
   /** There was no room for somebody. */
@@ -489,6 +492,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
         return
       case "Subscribed":
         return StreamReport.subscribed(this, output)
+      case "Named":
+        this.environment.missing?.named(group, output.change)
+        return StreamReport.named(this, output, this.environment.settings.maxEventNames)
       case "Acked": {
         const answered = AckLatency.answeredBy(this.unacked, output)
         this.unacked = AckLatency.after(this.unacked, output)

@@ -32,6 +32,7 @@ export interface Settings {
   readonly maxNodeFields: number
   readonly maxEarlyRequests: number
   readonly maxResponseBytes: number
+  readonly maxEventNames: number
   readonly controlPlane: string | undefined
   readonly firstRequestTimeout: number
   readonly groupTimeout: number
@@ -140,6 +141,7 @@ export const of = <R>(options: Options<R>): Settings => {
     maxNodeFields: options.maxNodeFields ?? 16_384,
     maxEarlyRequests: options.maxEarlyRequests ?? 100,
     maxResponseBytes: options.maxResponseBytes ?? 4_000_000,
+    maxEventNames: options.maxEventNames ?? 32,
     controlPlane: options.controlPlane,
     firstRequestTimeout: millis(options.firstRequestTimeout, 30_000),
     groupTimeout: millis(options.groupTimeout, 10_000),

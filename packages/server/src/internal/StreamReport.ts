@@ -1,6 +1,7 @@
 /**
  * What people are told of a stream: by events, metrics, the log and its span.
  */
+import * as NamesChange from "@effect-xds/core/server/NamesChange"
 import type * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
@@ -46,6 +47,38 @@ export const moved = (self: Subject, from: string): void =>
 
 export const subscribed = (self: Subject, output: Output<"Subscribed">): void =>
   self.report.publish(() => ({ ...output, client: self.client() }))
+
+/** Names of a request that are looked at for one event: some milliseconds of work. */
+const namesLookedAt = 16_384
+
+/** Characters of a name that are shown: a client may make one of any length. */
+const longestNamed = 256
+
+/** A part of a text holds on to all of it. */
+const shownName = (name: string): string =>
+  name.length <= longestNamed ? name : Buffer.from(name.slice(0, longestNamed), "utf16le").toString("utf16le")
+
+export const named = (self: Subject, { change }: Output<"Named">, most: number): void => {
+  // The client wants again what it subscribed to.
+  if (change.before === change.after) return
+  self.report.publish(() => {
+    let left = namesLookedAt
+    let omitted = 0
+    const listOf = (names: ReadonlyArray<string>, is: (change: NamesChange.NamesChange, name: string) => boolean) => {
+      const found = new Set<string>()
+      let at = 0
+      for (; at < names.length && left > 0 && found.size < most; at++, left--) {
+        const name = names[at]
+        if (name !== undefined && is(change, name)) found.add(name)
+      }
+      omitted += names.length - at
+      return Array.from(found, shownName)
+    }
+    const subscribed = listOf(change.listed, NamesChange.isSubscribed)
+    const unsubscribed = listOf(change.dropped, NamesChange.isUnsubscribed)
+    return { _tag: "Named", client: self.client(), typeUrl: change.typeUrl, subscribed, unsubscribed, omitted }
+  })
+}
 
 /** `since`: when the changes were that the client has ACKed, in milliseconds. */
 export const acked = (
