@@ -76,7 +76,7 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [470, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
   [520, ["validate", "DIR"], undefined],
   [560, ["diff", "DIR", "DIR"], undefined],
-  [700, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
+  [730, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
 ]
 
 describe("Modules", { timeout: 3 * deadline }, () => {

@@ -124,7 +124,7 @@ describe("resources made on demand", () => {
         client.send(subscribe("there", "bad"))
         expect((yield* client.receive).names).toEqual(["there"])
         yield* settled
-        expect(lines.join("\n")).toContain(`the onMissing hook failed for group "edge", ${CDS} "bad": `)
+        expect(lines.join("\n")).toContain(`the hook for missing resources failed for group "edge", ${CDS} "bad": `)
         expect(lines.join("\n")).toContain(words)
         const store = yield* SnapshotStore.SnapshotStore
         yield* store.update("edge", { upsert: clusters("bad") })

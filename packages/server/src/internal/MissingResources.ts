@@ -111,8 +111,8 @@ export const make = <R>(
           known.delete(call.key)
           if (!ended && Exit.isFailure(exit)) {
             const reason = Redaction.text(Reason.of(Cause.squash(exit.cause)))
-            const words = `the onMissing hook failed for ${describe(call)}: ${reason}`
-            log(LogLevel.Error, `onMissing ${call.key}`, words)
+            const words = `the hook for missing resources failed for ${describe(call)}: ${reason}`
+            log(LogLevel.Error, `missing ${call.key}`, words)
           }
           start()
         })
@@ -129,7 +129,7 @@ export const make = <R>(
       const call: Call = { key, group, typeUrl, name, bytes: size }
       if (known.size >= maxMissingNames || bytes + size > maxMissingBytes) {
         const limit = `${known.size} names of ${bytes} bytes are held for it already`
-        log(LogLevel.Warning, `onMissing ${group}`, `the onMissing hook is not called for ${describe(call)}: ${limit}`)
+        log(LogLevel.Warning, `missing ${group}`, `the hook for missing resources is not called for ${describe(call)}: ${limit}`)
         return
       }
       known.add(key)
