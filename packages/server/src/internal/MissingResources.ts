@@ -129,7 +129,11 @@ export const make = <R>(
       const call: Call = { key, group, typeUrl, name, bytes: size }
       if (known.size >= maxMissingNames || bytes + size > maxMissingBytes) {
         const limit = `${known.size} names of ${bytes} bytes are held for it already`
-        log(LogLevel.Warning, `missing ${group}`, `the hook for missing resources is not called for ${describe(call)}: ${limit}`)
+        log(
+          LogLevel.Warning,
+          `missing ${group}`,
+          `the hook for missing resources is not called for ${describe(call)}: ${limit}`
+        )
         return
       }
       known.add(key)
