@@ -80,8 +80,6 @@ const run = (command, args, { cwd, minutes = 5 }) =>
     delete env.NODE_OPTIONS
     // Set by `npm run`: it is the folder of this repository, not the one to install into.
     delete env.npm_config_local_prefix
-    // The peers are in the repository, not in a user's folder: an example that looks for one finds none, and says so.
-    delete env.XDS_REQUIRE_PEERS
     const out = []
     const all = []
     const shell = process.platform === "win32" && command !== process.execPath

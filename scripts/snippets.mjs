@@ -64,6 +64,8 @@ const run = (args, cwd, milliseconds) =>
   new Promise((resolve) => {
     // Ports of their own, where an example leaves them open, and no colours.
     const env = { ...process.env, PORT: "0", NO_COLOR: "1", CI: "true" }
+    // The peers are in the repository, not in a user's folder: an example that looks for one finds none, and says so.
+    delete env.XDS_REQUIRE_PEERS
     delete env.NODE_OPTIONS
     const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] })
     const [out, all] = [[], []]
