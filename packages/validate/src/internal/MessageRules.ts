@@ -80,12 +80,8 @@ const canBreak = (type: DescMessage): boolean => {
     if (isOff(each) || isWellKnown(each)) continue
     if (each.oneofs.some((oneof) => getOption(oneof, required))) return true
     for (const field of each.fields) {
-      if (
-        getOption(field, rulesOption).type.case !== undefined ||
-        getOption(field, rulesOption).message !== undefined
-      ) {
-        return true
-      }
+      const { message, type } = getOption(field, rulesOption)
+      if (type.case !== undefined || message !== undefined) return true
       if (field.message !== undefined) seen.add(field.message)
     }
   }
@@ -132,7 +128,7 @@ const fieldCheck = (field: DescField): Check | undefined => {
   const inField = named(field, check)
   // ★ What has no presence is checked at its default; what `optional` gives presence to only where it is set.
   const isOptional = field.proto.proto3Optional
-  const isAlwaysThere = field.fieldKind === "message" && isRequired(getOption(field, rulesOption))
+  const isAlwaysThere = field.fieldKind === "message" && requiredRule(getOption(field, rulesOption)) !== undefined
   const isSkipped = isOptional || (field.fieldKind === "message" && !isAlwaysThere)
   return (message, report) => {
     const value = isProperties(message) ? message[localName] : undefined
@@ -229,18 +225,19 @@ const scalarCheck = ({ type }: FieldRules): Check | undefined => {
 const enumCheck = ({ type }: FieldRules, desc: DescEnum): Check | undefined =>
   type.case === "enum" ? NumberRules.enums(type.value, desc) : undefined
 
-/** ★ `required` means presence: an empty message passes. */
-const isRequired = ({ message, type }: FieldRules): boolean => {
-  const own = type.case === "any" || type.case === "duration" || type.case === "timestamp" ? type.value : undefined
-  return own?.required ?? message?.required ?? false
+/** The rule by which a message must be there, if there is one. ★ It means presence: an empty message passes. */
+const requiredRule = ({ message, type }: FieldRules): string | undefined => {
+  if (type.case === "any" || type.case === "duration" || type.case === "timestamp") {
+    return type.value.required ? `${type.case}.required` : undefined
+  }
+  return message?.required === true ? "message.required" : undefined
 }
 
 /** @param isUnwrapped a wrapper is its value in protobuf-es, but in oneofs, lists and maps */
 const messageCheck = (rules: FieldRules | undefined, type: DescMessage, isUnwrapped: boolean): Check | undefined => {
   const inside = rules === undefined ? insideCheck(undefined, type) : contentCheck(rules, type, isUnwrapped)
-  if (rules === undefined || !isRequired(rules)) return inside
-  const kind = rules.type.case === "any" || rules.type.case === "duration" || rules.type.case === "timestamp"
-  const rule = `${kind ? rules.type.case : "message"}.required`
+  const rule = rules && requiredRule(rules)
+  if (rule === undefined) return inside
   return (value, report) => {
     if (value === undefined) report.add(rule, "must be set")
     else inside?.(value, report)

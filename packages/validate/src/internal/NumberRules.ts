@@ -3,8 +3,9 @@
  */
 import type { DescEnum } from "@bufbuild/protobuf"
 import type { BoolRules, DoubleRules, EnumRules, Int64Rules } from "@effect-xds/proto/validate/validate"
+import * as Membership from "./Membership.js"
 import * as Range from "./Range.js"
-import { type Check, given, notA, type Report } from "./Report.js"
+import { type Check, given, notA } from "./Report.js"
 
 type Numeric = number | bigint
 
@@ -19,8 +20,6 @@ const isNumeric = (value: unknown): value is Numeric => typeof value === "number
 /** NaN where one is NaN. A number and a bigint are compared exactly. */
 const compare = (a: Numeric, b: Numeric): number => (a < b ? -1 : a > b ? 1 : a == b ? 0 : Number.NaN)
 
-const list = (values: ReadonlyArray<Numeric | string>): string => values.map(String).join(", ")
-
 export const numbers = (kind: string, rules: NumberRules): Check => {
   const constant = given(rules, "const")
   const range = Range.check<Numeric>(
@@ -29,20 +28,14 @@ export const numbers = (kind: string, rules: NumberRules): Check => {
     compare,
     String
   )
-  const oneOf: ReadonlyArray<Numeric> = rules.in
-  const noneOf: ReadonlyArray<Numeric> = rules.notIn
-  // `includes` would find NaN, which equals nothing.
-  const isIn = (values: ReadonlyArray<Numeric>, value: Numeric): boolean => values.some((each) => each == value)
+  // NaN equals nothing, also not itself.
+  const member = Membership.check<Numeric>(kind, rules, (a, b) => a == b, String)
   return (value, report) => {
     if (!isNumeric(value)) return notA(report, "a number", value)
     if (rules.ignoreEmpty && compare(value, 0) === 0) return
     if (constant !== undefined && value != constant) report.add(`${kind}.const`, `must be ${constant}`, String(value))
     range?.(value, report)
-    if (oneOf.length > 0) {
-      if (!isIn(oneOf, value)) report.add(`${kind}.in`, `must be one of ${list(oneOf)}`, String(value))
-    } else if (noneOf.length > 0 && isIn(noneOf, value)) {
-      report.add(`${kind}.not_in`, `must be none of ${list(noneOf)}`, String(value))
-    }
+    member?.(value, report)
   }
 }
 
@@ -58,17 +51,15 @@ export const booleans = (rules: BoolRules): Check | undefined => {
 export const enums = (rules: EnumRules, type: DescEnum): Check => {
   const constant = given(rules, "const")
   const nameOf = (number: number): string => type.value[number]?.name ?? String(number)
-  const names = (numbers: ReadonlyArray<number>): string => list(numbers.map(nameOf))
-  const add = (report: Report, rule: string, problem: string, value: number): void =>
-    report.add(`enum.${rule}`, problem, nameOf(value))
+  const member = Membership.check<number>("enum", rules, (a, b) => a === b, nameOf)
   return (value, report) => {
     if (typeof value !== "number") return notA(report, "a number", value)
-    if (constant !== undefined && value !== constant) add(report, "const", `must be ${nameOf(constant)}`, value)
-    if (rules.in.length > 0) {
-      if (!rules.in.includes(value)) add(report, "in", `must be one of ${names(rules.in)}`, value)
-    } else if (rules.notIn.includes(value)) add(report, "not_in", `must be none of ${names(rules.notIn)}`, value)
+    if (constant !== undefined && value !== constant) {
+      report.add("enum.const", `must be ${nameOf(constant)}`, nameOf(value))
+    }
+    member?.(value, report)
     if (rules.definedOnly && type.value[value] === undefined) {
-      add(report, "defined_only", `must be a value of ${type.typeName}`, value)
+      report.add("enum.defined_only", `must be a value of ${type.typeName}`, nameOf(value))
     }
   }
 }

@@ -3,6 +3,7 @@
  */
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt"
 import type { DurationRules, TimestampRules } from "@effect-xds/proto/validate/validate"
+import * as Membership from "./Membership.js"
 import * as Range from "./Range.js"
 import { type Check, notA } from "./Report.js"
 
@@ -64,9 +65,8 @@ const boundsOf = (rules: DurationRules | TimestampRules): Range.Bounds<Time> => 
 export const durations = (rules: DurationRules): Check | undefined => {
   const range = Range.check("duration", boundsOf(rules), compare, showDuration)
   const constant: Duration | undefined = rules.const
-  const isIn = (values: ReadonlyArray<Time>, value: Time): boolean => values.some((each) => compare(each, value) === 0)
-  const list = (values: ReadonlyArray<Time>): string => values.map(showDuration).join(", ")
-  if (range === undefined && constant === undefined && rules.in.length + rules.notIn.length === 0) return undefined
+  const member = Membership.check<Time>("duration", rules, (a, b) => compare(a, b) === 0, showDuration)
+  if (range === undefined && constant === undefined && member === undefined) return undefined
   return (value, report) => {
     if (!isTime(value)) return notA(report, "a Duration", value)
     if (!isDuration(value)) return report.add("duration", "must be a valid duration", shownParts(value))
@@ -74,11 +74,7 @@ export const durations = (rules: DurationRules): Check | undefined => {
       report.add("duration.const", `must be ${showDuration(constant)}`, showDuration(value))
     }
     range?.(value, report)
-    if (rules.in.length > 0) {
-      if (!isIn(rules.in, value)) report.add("duration.in", `must be one of ${list(rules.in)}`, showDuration(value))
-    } else if (isIn(rules.notIn, value)) {
-      report.add("duration.not_in", `must be none of ${list(rules.notIn)}`, showDuration(value))
-    }
+    member?.(value, report)
   }
 }
 
