@@ -316,17 +316,12 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     const name = Admission.groupName(given, groupFunction, environment.settings)
     if (typeof name !== "string") return this.deny(name)
     if (name === from.name) return
-    this.endIfRevoked(name)
-    if (this.hasEnded()) return
-    let group: Group
-    let own: Settings.OfGroup
-    try {
-      own = environment.settings.ofGroup(name)
-      group = environment.group(name)
-    } catch (cause) {
-      if (cause instanceof Settings.FunctionFailed) return this.fail(cause.what, cause.cause)
-      return this.fail("the store", cause)
-    }
+    const entered = this.enter(name, () => ({
+      own: environment.settings.ofGroup(name),
+      group: environment.group(name)
+    }))
+    if (entered === undefined) return
+    const { group, own } = entered
     this.setWaiting(false)
     const { makeBeforeBreak, phaseDeadline } = own
     environment.move(from, stream, group, { makeBeforeBreak, phaseDeadline })
@@ -391,28 +386,35 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     }
   }
 
+  /** Asks the settings and the store for a group; `undefined`: the client may not have it, or one of them failed, and the stream has ended. */
+  private enter<A>(name: string, ask: () => A): A | undefined {
+    // What allowed it may have been taken back while it was decided.
+    this.endIfRevoked(name)
+    if (this.hasEnded()) return undefined
+    try {
+      return ask()
+    } catch (cause) {
+      if (cause instanceof Settings.FunctionFailed) this.fail(cause.what, cause.cause)
+      else this.fail("the store", cause)
+      return undefined
+    }
+  }
+
   private serve(name: string, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {
     const { settings } = this.environment
     const { unary } = this.accepted.method
     const isWhole = unary || this.accepted.whole === true
-    // What allowed it may have been taken back while it was decided.
-    this.endIfRevoked(name)
-    if (this.hasEnded()) return
-    let group: Group
-    let stream: GroupStream<Connection>
-    let own: Settings.OfGroup
-    try {
-      own = settings.ofGroup(name)
+    const entered = this.enter(name, () => {
+      const own = settings.ofGroup(name)
       const options = Settings.streamOptions(settings, own, this.accepted.method, features)
       const sizes = isWhole
         ? { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
         : { maxResponseBytes: settings.maxResponseBytes - this.suffix(longestNonce).byteLength }
-      group = this.environment.group(name)
-      stream = group.fanOut.join({ ...options, ...sizes }, this)
-    } catch (cause) {
-      if (cause instanceof Settings.FunctionFailed) return this.fail(cause.what, cause.cause)
-      return this.fail("the store", cause)
-    }
+      const group = this.environment.group(name)
+      return { own, group, stream: group.fanOut.join({ ...options, ...sizes }, this) }
+    })
+    if (entered === undefined) return
+    const { group, own, stream } = entered
     this.phase = { _tag: "Serving", group, stream }
     if (group.fanOut.size > own.maxStreams) {
       return this.refuse(tooManyStreams(name, own))
