@@ -6,7 +6,6 @@
  */
 import type * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Authority from "../protocol/Authority.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Notice } from "./ClientCache.js"
 import * as ClientCache from "./ClientCache.js"
@@ -232,11 +231,3 @@ export class ClientDraft {
     this.drive(key, { _tag: "Restart" })
   }
 }
-
-/**
- * Whether a subscription brings a resource of this name.
- *
- * @since 0.1.0
- */
-export const brings = ({ names, wildcard }: ClientSubscription, name: string): boolean =>
-  HashSet.has(names, name) || (wildcard && Authority.isCovered(name))

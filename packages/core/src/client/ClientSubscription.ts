@@ -165,6 +165,14 @@ export const serves = (self: ClientSubscription, name: string): boolean =>
   self.wildcard || HashSet.has(self.names, name)
 
 /**
+ * Whether a resource comes by name or by the wildcard, which does not bring all that there is: see `Authority.isCovered`.
+ *
+ * @since 0.1.0
+ */
+export const brings = ({ names, wildcard }: ClientSubscription, name: string): boolean =>
+  HashSet.has(names, name) || (wildcard && Authority.isCovered(name))
+
+/**
  * Whether a response is to a request that asked for a resource: so that its absence means something.
  *
  * @param crossed requests that were written until then are answered, in milliseconds

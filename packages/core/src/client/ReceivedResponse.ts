@@ -8,7 +8,7 @@ import * as HashSet from "effect/HashSet"
 import type { ClientResponse } from "../wire/ClientResponse.js"
 import * as ClientCache from "./ClientCache.js"
 import type { ClientDraft } from "./ClientDraft.js"
-import { brings, responseDelay } from "./ClientDraft.js"
+import { responseDelay } from "./ClientDraft.js"
 import type { ViolationReason } from "./ClientOutput.js"
 import * as ClientStream from "./ClientStream.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
@@ -119,6 +119,7 @@ const markUndeclared = (
   for (const [other, { server, stream }] of draft.streams) {
     const subscription = ClientStream.subscription(stream, typeUrl)
     if (other === key || server.protocol !== "Incremental" || subscription === undefined) continue
-    if (changed.some((name) => brings(subscription, name))) draft.drive(other, { _tag: "Undeclared", typeUrl })
+    if (changed.some((name) => ClientSubscriptions.brings(subscription, name)))
+      draft.drive(other, { _tag: "Undeclared", typeUrl })
   }
 }

@@ -46,6 +46,13 @@ export const nameOf = (routeConfiguration: string, host: string): string => `${r
 export const openerOf = (routeConfiguration: string): string => `${routeConfiguration}/`
 
 /**
+ * Whether a name is one of {@link openerOf}: that of no host.
+ *
+ * @since 0.1.0
+ */
+export const isOpener = (name: string): boolean => name.endsWith("/")
+
+/**
  * Whether an encoded RouteConfiguration asks for its virtual hosts by VHDS. `false` for bytes that are no such message.
  *
  * @since 0.1.0

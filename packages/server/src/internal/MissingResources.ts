@@ -4,6 +4,7 @@
 import * as NamesChange from "@effect-xds/core/server/NamesChange"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -50,10 +51,6 @@ const namesAtATime = 512
 
 /** What a call takes beside its names. */
 const bytesPerCall = 256
-
-/** What opens a listener, see `VirtualHostDiscovery.openerOf`: no host. */
-const isOpener = (typeUrl: string, name: string): boolean =>
-  typeUrl === ResourceType.VirtualHost.typeUrl && name.endsWith("/")
 
 /** Calls the hook until the scope ends; then calls that are under way are interrupted. */
 export const make = <R>(
@@ -122,7 +119,7 @@ export const make = <R>(
     const add = ({ fanOut, name: group }: Group, typeUrl: string, name: string): void => {
       const resources = fanOut.group
       if (resources !== undefined && ResourceSet.find(ResourceGroup.set(resources, typeUrl), name) !== undefined) return
-      if (isOpener(typeUrl, name)) return
+      if (typeUrl === ResourceType.VirtualHost.typeUrl && VirtualHostDiscovery.isOpener(name)) return
       const key = JSON.stringify([group, typeUrl, name])
       if (known.has(key)) return
       const size = 2 * (group.length + typeUrl.length + name.length + key.length) + bytesPerCall
