@@ -1,7 +1,5 @@
 import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
-import { NodeContext } from "@effect/platform-node"
-import { it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { type Cluster, Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
@@ -10,8 +8,7 @@ import { OnDemandSchema } from "@effect-xds/proto/envoy/extensions/filters/http/
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import type { ServerEvent } from "@effect-xds/server"
 import { Snapshot } from "@effect-xds/server"
-import { Peer } from "@effect-xds/testing"
-import { Duration, Effect, Exit, Logger, LogLevel, Scope } from "effect"
+import { Duration, Effect, Exit, Scope } from "effect"
 import { performance } from "node:perf_hooks"
 import { describe, expect } from "vitest"
 import * as Bootstrap from "../src/Bootstrap.js"
@@ -22,20 +19,12 @@ import * as Http from "../src/Http.js"
 import * as Resources from "../src/Resources.js"
 import * as Wait from "../src/Wait.js"
 import * as ControlPlane from "./ControlPlane.js"
+import { path, test } from "./EnvoyTest.js"
 
-const peer = Peer.forTest("envoy")
 const node = { id: "ingress-1", cluster: "edge" }
 
-/** A test with a real Envoy, skipped where there is none. */
-const test = (name: string, run: Effect.Effect<void, unknown, NodeContext.NodeContext | Scope.Scope>) =>
-  it.scopedLive.skipIf(peer._tag === "Missing")(
-    Peer.title(name, peer),
-    () => Logger.withMinimumLogLevel(Effect.provide(run, NodeContext.layer), LogLevel.Error),
-    120_000
-  )
-
 const startEnvoy = (variant: Bootstrap.Variant, address: string) =>
-  Effect.suspend(() => Envoy.start({ path: peer._tag === "Present" ? peer.path : "", variant, node, address }))
+  Effect.suspend(() => Envoy.start({ path, variant, node, address }))
 
 type Events = ReadonlyArray<ServerEvent.ServerEvent>
 
@@ -504,7 +493,6 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
     "is missed when it is killed in the middle of an update, and has the last state when it is back",
     Effect.gen(function* () {
       const { one, plane, url } = yield* running(variant)
-      const path = peer._tag === "Present" ? peer.path : ""
       const start = Envoy.start({ path, variant, node: { id: "ingress-2", cluster: "edge" }, address: plane.address })
       const streams = Effect.map(plane.status, (status) => status.map((client) => client.node?.id).sort())
       const killed = yield* Scope.make()

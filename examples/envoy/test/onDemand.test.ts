@@ -1,10 +1,7 @@
-import { NodeContext } from "@effect/platform-node"
-import { it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { SnapshotStore, XdsServer, type Snapshot } from "@effect-xds/server"
-import { Peer } from "@effect-xds/testing"
 import { ConnectServer } from "@effect-xds/transport-connect"
-import { Context, Effect, Layer, Logger, LogLevel, type Scope } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { describe, expect } from "vitest"
 import * as Bootstrap from "../src/Bootstrap.js"
 import * as Envoy from "../src/Envoy.js"
@@ -12,17 +9,9 @@ import * as Http from "../src/Http.js"
 import * as OnDemand from "../src/OnDemand.js"
 import * as Resources from "../src/Resources.js"
 import * as Wait from "../src/Wait.js"
+import { path, test } from "./EnvoyTest.js"
 
-const peer = Peer.forTest("envoy")
 const node = { id: "ingress-1", cluster: "edge" }
-
-/** A test with a real Envoy, skipped where there is none. */
-const test = (name: string, run: Effect.Effect<void, unknown, NodeContext.NodeContext | Scope.Scope>) =>
-  it.scopedLive.skipIf(peer._tag === "Missing")(
-    Peer.title(name, peer),
-    () => Logger.withMinimumLogLevel(Effect.provide(run, NodeContext.layer), LogLevel.Error),
-    120_000
-  )
 
 /** A control plane that makes what is missing, an Envoy, and what its answers are. */
 const running = (snapshot: Snapshot.Snapshot, endpoints: Readonly<Record<string, ReadonlyArray<string>>>) =>
@@ -40,7 +29,6 @@ const running = (snapshot: Snapshot.Snapshot, endpoints: Readonly<Record<string,
     )
     yield* Context.get(context, SnapshotStore.SnapshotStore).set("edge", snapshot)
     const { address } = Context.get(context, XdsServer.XdsServer)
-    const path = peer._tag === "Present" ? peer.path : ""
     const envoy = yield* Envoy.start({ path, variant: Bootstrap.incremental, node, address })
     const url = `http://127.0.0.1:${yield* envoy.listenerPort("ingress")}/`
     const agent = yield* Http.agent

@@ -1,10 +1,7 @@
-import { NodeContext } from "@effect/platform-node"
-import { it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { SnapshotStore, XdsServer, type ServerEvent } from "@effect-xds/server"
-import { Peer } from "@effect-xds/testing"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
-import { Context, Effect, Exit, Layer, Logger, LogLevel, Metric, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Layer, Metric, Scope, Stream } from "effect"
 import { performance } from "node:perf_hooks"
 import { describe, expect } from "vitest"
 import * as Bootstrap from "../src/Bootstrap.js"
@@ -13,17 +10,9 @@ import * as Envoy from "../src/Envoy.js"
 import * as Http from "../src/Http.js"
 import * as Resources from "../src/Resources.js"
 import * as Wait from "../src/Wait.js"
+import { path, test } from "./EnvoyTest.js"
 
-const peer = Peer.forTest("envoy")
 const node = { id: "ingress-1", cluster: "edge" }
-
-/** A test with a real Envoy, skipped where there is none. */
-const test = (name: string, run: Effect.Effect<void, unknown, NodeContext.NodeContext | Scope.Scope>) =>
-  it.scopedLive.skipIf(peer._tag === "Missing")(
-    Peer.title(name, peer),
-    () => Logger.withMinimumLogLevel(Effect.provide(run, NodeContext.layer), LogLevel.Error),
-    120_000
-  )
 
 /** A control plane in this process, on any free port, with all that it says. */
 const serve = (options: RestServer.ListenOptions) =>
@@ -78,7 +67,6 @@ const running = ({ options, variant }: How, scope?: Scope.Scope) =>
       "edge",
       Edge.resources(variant, { weights: { one: 1 }, clusters: { one: [one], two: [two] } })
     )
-    const path = peer._tag === "Present" ? peer.path : ""
     const envoy = yield* Envoy.start({ path, variant, node, address: plane.address })
     const port = yield* envoy.listenerPort("ingress")
     const url = `http://127.0.0.1:${port}/`

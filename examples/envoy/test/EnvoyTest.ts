@@ -1,0 +1,17 @@
+import { NodeContext } from "@effect/platform-node"
+import { it } from "@effect/vitest"
+import { Peer } from "@effect-xds/testing"
+import { Effect, Logger, LogLevel, type Scope } from "effect"
+
+const peer = Peer.forTest("envoy")
+
+/** The program of Envoy; empty where there is none, and then no test runs. */
+export const path = peer._tag === "Present" ? peer.path : ""
+
+/** A test with a real Envoy, skipped where there is none. */
+export const test = (name: string, run: Effect.Effect<void, unknown, NodeContext.NodeContext | Scope.Scope>) =>
+  it.scopedLive.skipIf(peer._tag === "Missing")(
+    Peer.title(name, peer),
+    () => Logger.withMinimumLogLevel(Effect.provide(run, NodeContext.layer), LogLevel.Error),
+    120_000
+  )
