@@ -1115,10 +1115,52 @@ const clientPackage = [
 const clientDefects = [
   {
     fault: "client: an event loop that never calls back stops every stream",
-    file: "packages/client/src/internal/Driver.ts",
+    file: "packages/client/src/XdsClient.ts",
     by: "packages/client/test/defects.test.ts",
-    line: "const at = Math.min(FlowControl.deadline(this.state), this.countAt, this.writtenBy)",
-    becomes: "const at = Math.min(FlowControl.deadline(this.state), this.countAt)"
+    line: "const { soon } = yield* EventLoop.guarded",
+    becomes: "const { soon } = yield* EventLoop.EventLoop"
+  },
+  {
+    fault: "server: an event loop that never calls back stops every stream",
+    file: "packages/server/src/XdsServer.ts",
+    by: "packages/server/test/eventLoop.test.ts",
+    line: "const loop = yield* EventLoop.guarded",
+    becomes: "const loop = yield* EventLoop.EventLoop"
+  },
+  {
+    fault: "event loop: what is done in time is late",
+    file: "packages/transport/src/EventLoop.ts",
+    by: "packages/server/test/eventLoop.test.ts",
+    line: "if (!before.some((task) => this.tasks.has(task))) return look",
+    becomes: "if (before.length === 0) return look"
+  },
+  {
+    fault: "event loop: what it does at once is not noticed",
+    file: "packages/transport/src/EventLoop.ts",
+    by: "packages/server/test/eventLoop.test.ts",
+    line: "if (isGiving) this.distrust(",
+    becomes: "if (isGiving && this.last < 0) this.distrust("
+  },
+  {
+    fault: "event loop: what it does twice is done twice",
+    file: "packages/transport/src/EventLoop.ts",
+    by: "packages/server/test/eventLoop.test.ts",
+    line: "if (this.done(task)) task.work()",
+    becomes: "this.done(task), task.work()"
+  },
+  {
+    fault: "event loop: what was given before its first mistake is lost",
+    file: "packages/transport/src/EventLoop.ts",
+    by: "packages/server/test/eventLoop.test.ts",
+    line: "for (const task of this.tasks) task.cancel =",
+    becomes: "for (const task of new Set<Task>()) task.cancel ="
+  },
+  {
+    fault: "event loop: a clock that stands still is believed for ever",
+    file: "packages/transport/src/EventLoop.ts",
+    by: "packages/server/test/eventLoop.test.ts",
+    line: "} else if (++this.repeated >= readings) this.distrust(",
+    becomes: "} else if (++this.repeated >= 1e9) this.distrust("
   },
   {
     fault: "client: a random number that is none is believed",

@@ -16,7 +16,7 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
-import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Status from "@effect-xds/transport/Status"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
@@ -223,7 +223,7 @@ export const make = <E = never, R = never>(
     const transport = yield* ClientTransport.ClientTransport
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock
-    const { soon } = yield* EventLoop
+    const { soon } = yield* EventLoop.guarded
     const bootstrap = Effect.isEffect(options.bootstrap) ? yield* options.bootstrap : options.bootstrap
     const resourceTimeout =
       options.resourceTimeout === undefined ? undefined : Duration.toMillis(options.resourceTimeout)

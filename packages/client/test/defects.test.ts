@@ -153,7 +153,7 @@ describe("★ A transport or an event loop that throws is the end of one stream:
       lines.length = 0
       const good = yield* watching("a")
       yield* serve("good:1", "1", "a")
-      expect(lines.join()).toContain("no turn")
+      expect(lines.join()).toContain("the EventLoop that was provided is not used any more: soon failed")
       yield* TestClock.adjust("2 seconds")
       yield* serve("good:1", "2", "a")
       expect(good.at(-1)).toMatchObject({ _tag: "Updated", version: "2" })
@@ -176,7 +176,10 @@ describe("★ what is handed in and fails is named, and everything else goes on"
       expect(server.open().map(({ requests }) => requests.length)).toEqual([1])
       yield* TestClock.adjust("1 second")
       yield* settled
-      expect(lines).toEqual(["the EventLoop did not run what it was given within 1 s; requests go on without it"])
+      expect(lines).toEqual([
+        "the EventLoop that was provided is not used any more: what it was given was not done within 1 s; " +
+          "that of the process does the rest"
+      ])
       expect(server.open().map(({ requests }) => requests.at(-1)?.responseNonce)).toEqual(["1"])
     }).pipe(Effect.provide(setup([], loop)))
   })

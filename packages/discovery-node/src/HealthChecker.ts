@@ -10,7 +10,7 @@ import * as HealthCheck from "@effect-xds/discovery/HealthCheck"
 import type { HealthFlags } from "@effect-xds/discovery/HealthFlags"
 import type { Host } from "@effect-xds/discovery/Host"
 import * as Reason from "@effect-xds/proto/Reason"
-import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -134,7 +134,7 @@ export const make = ({
     const prober = yield* Prober
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock
-    const { later } = yield* EventLoop
+    const { later } = yield* EventLoop.guarded
     const fork = Runtime.runFork(runtime)
     // Not the wall clock: it may go back, and the reducers' time must not.
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)

@@ -295,7 +295,7 @@ describe("one host", () => {
         Effect.provideService(EventLoop.EventLoop, { ...EventLoop.process, later })
       )
       yield* checks.check(h)
-      yield* TestClock.adjust(4_000)
+      yield* TestClock.adjust(1_500)
       expect([put.length, fake.log]).toEqual([1, []])
       yield* Deferred.succeed(answer, { _tag: "Success" })
       yield* adjust(0)

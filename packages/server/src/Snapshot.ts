@@ -24,7 +24,7 @@ import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_
 import type { ScopedRouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
 import type { Secret } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import type { Runtime } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
-import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -514,7 +514,7 @@ export const encode = (
   self: Resources,
   held: ResourceGroup.ResourceGroup = ResourceGroup.empty
 ): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> =>
-  Effect.flatMap(EventLoop, (loop) => {
+  Effect.flatMap(EventLoop.guarded, (loop) => {
     const entries = entriesOf(self)
     const resources: Array<Resource.Resource> = []
     const go = (): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> => {

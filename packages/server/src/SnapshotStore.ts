@@ -8,8 +8,7 @@ import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
-import type * as EventLoops from "@effect-xds/transport/EventLoop"
-import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -147,7 +146,7 @@ interface Changed<A> {
 type Applied<A, E> = Either.Either<Changed<A>, E>
 
 /** Does what is left in slices, whatever becomes of who asked for it. `true`: it was done at once. */
-const finish = (loop: EventLoops.Service, rest: Steps.Steps<object>, onEnd: () => void): boolean => {
+const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () => void): boolean => {
   if (Slice.some(loop, rest) !== undefined) return true
   loop.later(() => {
     if (finish(loop, rest, onEnd)) onEnd()
@@ -238,7 +237,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       apply: (prepared: P) => Either.Either<N, E> | Steps.Steps<Either.Either<N, E>>,
       commit: (next: N) => Applied<A, E>
     ): Effect.Effect<A, E | StoreError.Conflict> =>
-      Effect.flatMap(EventLoop, (loop) => {
+      Effect.flatMap(EventLoop.guarded, (loop) => {
         const turn: Turn = { isApplied: false, begin: undefined }
         const queue = turns.get(group)
         if (queue === undefined) turns.set(group, [turn])

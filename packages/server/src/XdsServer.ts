@@ -5,7 +5,7 @@
  */
 import type { Slices } from "@effect-xds/core/server/InterestIndex"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
-import { EventLoop } from "@effect-xds/transport/EventLoop"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
@@ -93,7 +93,7 @@ export const make = <R = never>(
     const transport = yield* ServerTransport.ServerTransport
     const runtime = yield* Effect.runtime<R>()
     const clock = yield* Effect.clock
-    const loop = yield* EventLoop
+    const loop = yield* EventLoop.guarded
     const span = yield* StreamSpan.make
     const fanOuts = yield* FanOuts
     // Of the map of names: clients must not be able to guess it.

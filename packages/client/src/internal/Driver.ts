@@ -42,9 +42,6 @@ const maxQuoted = 2_000
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
 
-/** Milliseconds that the event loop has to run what it was given. */
-const loopTimeout = 1_000
-
 /** Why a stream ended. An orderly end is none of the server's failures, but who waits for a resource has no server now. */
 const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
   code === "OK"
@@ -62,8 +59,6 @@ export class Driver {
   private readonly streams = new Map<string, OpenStream>()
   /** Streams with a request that was sent just now. */
   private unwritten = new Map<string, OpenStream>()
-  /** When the event loop must have come back for {@link unwritten}. */
-  private writtenBy = never
   private readonly observations = new Observations()
   private countAt = never
 
@@ -101,11 +96,6 @@ export class Driver {
   /** The deadline has come. */
   onDeadline(): void {
     const now = this.environment.now()
-    if (now >= this.writtenBy) {
-      const message = `the EventLoop did not run what it was given within ${loopTimeout / 1_000} s`
-      this.environment.log(LogLevel.Error, "defect EventLoop", `${message}; requests go on without it`)
-      this.onWritten()
-    }
     if (now >= this.countAt) {
       this.countAt = never
       this.observations.resources(this.dump())
@@ -137,12 +127,12 @@ export class Driver {
   }
 
   private setAlarm(): void {
-    const at = Math.min(FlowControl.deadline(this.state), this.countAt, this.writtenBy)
+    const at = Math.min(FlowControl.deadline(this.state), this.countAt)
     this.environment.alarm(this.closed ? never : at)
   }
 
   /**
-   * Does what an output says. It may call a transport or the event loop, which are anybody's. What throws is the end of its
+   * Does what an output says. It may call a transport, which is anybody's. What throws is the end of its
    * stream: the others go on, and the core is told, so that it tries again.
    */
   private attempt(output: FlowControl.Output): void {
@@ -157,7 +147,7 @@ export class Driver {
 
   private blame(key: string | undefined, what: string, cause: unknown): string {
     const address = key === undefined ? "the client" : this.addressOf(key)
-    const message = `${what} failed in the transport or the event loop: ${Reason.of(cause)}`
+    const message = `${what} failed in the transport: ${Reason.of(cause)}`
     this.environment.log(LogLevel.Error, `defect ${address} ${what}`, `${address}: ${message}`, Cause.die(cause))
     return message
   }
@@ -265,17 +255,13 @@ export class Driver {
     const open = this.streams.get(key)
     if (open === undefined) return
     open.port.send(open.encoder.encode(request))
-    if (this.unwritten.size === 0) {
-      this.environment.soon(() => this.onWritten())
-      this.writtenBy = this.environment.now() + loopTimeout
-    }
+    if (this.unwritten.size === 0) this.environment.soon(() => this.onWritten())
     this.unwritten.set(key, open)
   }
 
   private onWritten(): void {
     const { unwritten } = this
     this.unwritten = new Map()
-    this.writtenBy = never
     for (const [key, open] of unwritten) {
       if (this.streams.get(key) === open) this.run({ _tag: "Written", stream: key })
     }
