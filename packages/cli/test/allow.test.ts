@@ -3,7 +3,7 @@ import { request } from "node:https"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { mutualTls } from "./Certificates.js"
+import { mutualTls } from "./MutualTls.js"
 import { deadline, effectXds, eventually, replaceFile, serve, temporaryDirectory } from "./ServeProcess.js"
 
 const limit = 3 * deadline

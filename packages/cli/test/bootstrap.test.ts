@@ -8,7 +8,7 @@ import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { mutualTls } from "./Certificates.js"
+import { mutualTls } from "./MutualTls.js"
 import { deadline, effectXds, serve, start, temporaryDirectory } from "./ServeProcess.js"
 
 const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))

@@ -5,7 +5,7 @@ import * as Net from "node:net"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
-import { mutualTls } from "./Certificates.js"
+import { mutualTls } from "./MutualTls.js"
 import { deadline, effectXds, eventually, replaceFile, serve, temporaryDirectory } from "./ServeProcess.js"
 
 const limit = 4 * deadline

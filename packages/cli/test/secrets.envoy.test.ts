@@ -1,17 +1,18 @@
 /** A real Envoy quotes what it rejects, inline keys too. */
 import { Peer } from "@effect-xds/testing"
+import * as Certificates from "@effect-xds/testing/Certificates"
+import { Effect } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { generate } from "selfsigned"
 import { describe, expect, it } from "vitest"
 import { deadline, eventually, serve, start, temporaryDirectory } from "./ServeProcess.js"
 
 const envoy = Peer.forTest("envoy")
 
-const own = await generate([{ name: "commonName", value: "edge" }], { keyType: "ec", algorithm: "sha256" })
-const other = await generate([{ name: "commonName", value: "other" }], { keyType: "ec", algorithm: "sha256" })
+const own = await Effect.runPromise(Certificates.selfSigned("edge"))
+const other = await Effect.runPromise(Certificates.selfSigned("other"))
 
-const planted = { key: own.private, otherKey: other.private, password: "4711-word-for-nobody-0815" }
+const planted = { key: own.key, otherKey: other.key, password: "4711-word-for-nobody-0815" }
 
 const tlsContext = (common: object) => ({
   name: "envoy.transport_sockets.tls",

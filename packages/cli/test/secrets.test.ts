@@ -1,10 +1,10 @@
 /** Secrets that come in every way, and everything that the program prints and serves. */
-import { Schema } from "effect"
+import * as Certificates from "@effect-xds/testing/Certificates"
+import { Effect, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { generate } from "selfsigned"
 import { expect, it } from "vitest"
 import { deadline, effectXds, eventually, serve, temporaryDirectory } from "./ServeProcess.js"
 
@@ -13,7 +13,7 @@ const Answer = Schema.Struct({ nonce: Schema.String, versionInfo: Schema.String 
 const limit = 10 * deadline
 
 const planted = {
-  key: (await generate([{ name: "commonName", value: "edge" }], { keyType: "ec", algorithm: "sha256" })).private,
+  key: (await Effect.runPromise(Certificates.selfSigned("edge"))).key,
   password: "pass-of-the-key-4711",
   generic: "generic-secret-in-json-4712",
   text: "in-the-text-format-4713",

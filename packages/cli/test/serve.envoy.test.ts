@@ -8,7 +8,7 @@ import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { parse } from "yaml"
-import { mutualTls } from "./Certificates.js"
+import { mutualTls } from "./MutualTls.js"
 import {
   deadline,
   effectXds,

@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { mutualTls } from "./Certificates.js"
+import { mutualTls } from "./MutualTls.js"
 import {
   deadline,
   effectXds,

@@ -1,4 +1,5 @@
 import * as Certificates from "@effect-xds/transport-node/Certificates"
+import * as TestCertificates from "@effect-xds/testing/Certificates"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Metric, TestClock } from "effect"
@@ -6,22 +7,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Tls from "node:tls"
-import { generate } from "selfsigned"
-import { authority, client, server } from "./Certificates.js"
 import { serve } from "./RecordingServer.js"
 
 const day = 86_400_000
 const start = Date.parse("2030-01-01T00:00:00Z")
 
 const validFor = (days: number) =>
-  Effect.promise(() =>
-    generate([{ name: "commonName", value: "edge" }], {
-      keyType: "ec",
-      algorithm: "sha256",
-      notBeforeDate: new Date(start),
-      notAfterDate: new Date(start + days * day)
-    })
-  )
+  TestCertificates.selfSigned("edge", { notBefore: new Date(start), notAfter: new Date(start + days * day) })
+
+const { authority, client, server } = await Effect.runPromise(TestCertificates.mutual)
 
 const captured = () => {
   const lines: Array<string> = []
@@ -98,7 +92,7 @@ describe("certificates", () => {
       const refusal = (text: string) =>
         Effect.gen(function* () {
           writeFileSync(ca, text)
-          const tls = { key: server.private, cert: server.cert, ca, requireClientCertificate: true }
+          const tls = { ...server, ca, requireClientCertificate: true }
           const error = yield* Effect.flip(Effect.scoped(ConnectServer.make({ tls }).serve(() => expect.unreachable())))
           return error.reason
         })
@@ -106,7 +100,7 @@ describe("certificates", () => {
       expect(yield* refusal("")).toBe(`tls.ca ${ca}: it is empty; ${form}`)
       expect(yield* refusal("  \n")).toBe(`tls.ca ${ca}: it is empty; ${form}`)
       expect(yield* refusal("hunter2 hunter2")).toBe(`tls.ca ${ca}: there is no certificate in it; ${form}`)
-      expect(yield* refusal(client.private)).toBe(`tls.ca ${ca}: there is no certificate in it; ${form}`)
+      expect(yield* refusal(client.key)).toBe(`tls.ca ${ca}: there is no certificate in it; ${form}`)
       const broken = authority.cert.replace(/\n[^-\n]{20}/, "\nhunter2hunter2hunter")
       expect(yield* refusal(`${client.cert}\n${broken}`)).toBe(`tls.ca ${ca}: its certificate 2 of 2 cannot be read`)
       rmSync(directory, { recursive: true })
@@ -117,7 +111,7 @@ describe("certificates", () => {
 describe("TLS 1.2", () => {
   it.scopedLive("is spoken with forward secrecy and authenticated encryption only, TLS 1.1 not at all", () =>
     Effect.gen(function* () {
-      const { address } = yield* serve({ tls: { key: server.private, cert: server.cert } })
+      const { address } = yield* serve({ tls: server })
       const [host = "", port = ""] = address.split(":")
       const speak = (options: Tls.ConnectionOptions) =>
         Effect.promise(

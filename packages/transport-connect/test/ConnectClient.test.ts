@@ -1,5 +1,6 @@
 import { ResourceType } from "@effect-xds/proto"
 import { ClientTransport, Status } from "@effect-xds/transport"
+import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
@@ -13,8 +14,9 @@ import { join } from "node:path"
 import { vi } from "vitest"
 import { gzipSync } from "node:zlib"
 import * as ServerAddress from "../src/client/ServerAddress.js"
-import { authority, client, server, stranger } from "./Certificates.js"
 import { adsPath, answering, frame, request, response, serve } from "./RecordingServer.js"
+
+const { authority, client, server, stranger } = await Effect.runPromise(Certificates.mutual)
 
 const eventually = (assertion: () => void) =>
   Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
@@ -460,7 +462,7 @@ describe("ConnectClient", () => {
 })
 
 describe("ConnectClient with TLS", () => {
-  const tls = { key: server.private, cert: server.cert, ca: authority.cert }
+  const tls = { ...server, ca: authority.cert }
   const credentials = (more: Partial<Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>> = {}) =>
     ({ _tag: "Tls", ca: authority.cert, ...more }) as const
 
@@ -493,9 +495,9 @@ describe("ConnectClient with TLS", () => {
         (path) => Effect.sync(() => rmSync(path, { recursive: true }))
       )
       const [cert, key] = [join(folder, "tls.crt"), join(folder, "tls.key")]
-      const write = (own: { readonly cert: string; readonly private: string }) => {
+      const write = (own: Certificates.Certificate) => {
         writeFileSync(cert, own.cert)
-        writeFileSync(key, own.private)
+        writeFileSync(key, own.key)
       }
       write(stranger)
       const to = yield* channel(`localhost:${port}`, {}, credentials({ cert, key }))

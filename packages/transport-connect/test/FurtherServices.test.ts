@@ -8,6 +8,7 @@ import {
 } from "@effect-xds/proto/envoy/service/load_stats/v3/lrs"
 import { AggregatedDiscoveryService } from "@effect-xds/proto/envoy/service/discovery/v3/ads"
 import { ServerTransport, Status } from "@effect-xds/transport"
+import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectApp, ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import type { Interceptor } from "@effect-xds/transport-connect/Interceptor"
 import { describe, expect, it } from "@effect/vitest"
@@ -22,7 +23,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
 import { mount } from "../src/server/Mounting.js"
-import { authority, server as tls } from "./Certificates.js"
 import * as GrpcClient from "./GrpcClient.js"
 import * as Http2Client from "./Http2Client.js"
 import { answering, frame, request, serve } from "./RecordingServer.js"
@@ -354,7 +354,8 @@ describe("an HTTP server of one's own", { timeout: 60_000 }, () => {
 
   it.scopedLive("with TLS knows its clients, and of HTTP/1.1 serves Connect and gRPC-Web", () =>
     Effect.gen(function* () {
-      const secure = Http2.createSecureServer({ key: tls.private, cert: tls.cert, allowHTTP1: true })
+      const { authority, server: tls } = yield* Certificates.mutual
+      const secure = Http2.createSecureServer({ ...tls, allowHTTP1: true })
       const { port } = yield* listen(secure)
       yield* serve({ server: secure }, answering)
       const credentials = Grpc.credentials.createSsl(Buffer.from(authority.cert), null, null, {
@@ -478,7 +479,7 @@ describe("a Unix socket", { timeout: 60_000 }, () => {
         expect((yield* Effect.flip(serve({ path: join(home, "y.sock") }))).message).toContain("may not write to it")
       }
       chmodSync(home, 0o700)
-      const none = yield* Effect.flip(serve({ path, tls: { key: tls.private, cert: tls.cert } }))
+      const none = yield* Effect.flip(serve({ path, tls: yield* Certificates.selfSigned("xds") }))
       expect(none.message).toContain("there is no TLS on a Unix socket")
     })
   )

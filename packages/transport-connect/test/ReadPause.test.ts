@@ -2,9 +2,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { once } from "node:events"
 import * as Http2 from "node:http2"
+import * as Certificates from "@effect-xds/testing/Certificates"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import { ReadPause } from "../src/server/ReadPause.js"
-import * as Certificates from "./Certificates.js"
 
 /** A server that notes the streams it hears of, and what its first session sends. */
 const serving = (server: Http2.Http2Server, scheme: string) =>
@@ -44,8 +44,7 @@ const ping = (session: Http2.ClientHttp2Session) =>
 
 const kinds = {
   cleartext: () => serving(Http2.createServer(), "http"),
-  TLS: () =>
-    serving(Http2.createSecureServer({ key: Certificates.server.private, cert: Certificates.server.cert }), "https")
+  TLS: () => Effect.flatMap(Certificates.selfSigned("xds"), (own) => serving(Http2.createSecureServer(own), "https"))
 }
 
 describe("ReadPause", () => {

@@ -1,4 +1,5 @@
 import { splitSubjectAltNames } from "@effect-xds/transport-node/SocketPeer"
+import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
@@ -10,7 +11,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Tls from "node:tls"
 import { vi } from "vitest"
-import { authority, certificate, client, server, stranger } from "./Certificates.js"
 import * as GrpcClient from "./GrpcClient.js"
 import { answering, request, serve } from "./RecordingServer.js"
 
@@ -18,13 +18,14 @@ const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 const eventually = (assertion: () => void) =>
   Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
-const tls = { key: server.private, cert: server.cert, ca: authority.cert }
+const { authority, client, server, stranger } = await Effect.runPromise(Certificates.mutual)
+const tls = { ...server, ca: authority.cert }
 /** gRPC warns of addresses as names. */
 const named = { "grpc.ssl_target_name_override": "localhost" }
-const credentials = (own?: { readonly private: string; readonly cert: string }) =>
+const credentials = (own?: Certificates.Certificate) =>
   own === undefined
     ? Grpc.credentials.createSsl(Buffer.from(authority.cert))
-    : Grpc.credentials.createSsl(Buffer.from(authority.cert), Buffer.from(own.private), Buffer.from(own.cert))
+    : Grpc.credentials.createSsl(Buffer.from(authority.cert), Buffer.from(own.key), Buffer.from(own.cert))
 
 describe("TLS", () => {
   it.scopedLive("gives the identity of a client whose certificate verifies", () =>
@@ -75,7 +76,7 @@ describe("TLS", () => {
         port,
         host: "127.0.0.1",
         ca: authority.cert,
-        key: client.private,
+        key: client.key,
         cert: client.cert,
         ALPNProtocols: ["http/1.1"]
       }
@@ -126,7 +127,7 @@ describe("TLS", () => {
         (path) => Effect.sync(() => rmSync(path, { recursive: true }))
       )
       const key = join(directory, "key.pem")
-      writeFileSync(key, server.private)
+      writeFileSync(key, server.key)
       const { address } = yield* serve({ tls: { ...tls, key } })
       const grpc = yield* GrpcClient.connect(address, credentials(), named)
       yield* wait(GrpcClient.open(grpc).metadata)
@@ -138,7 +139,7 @@ describe("TLS", () => {
       expect(yield* fail({ ...tls, cert: join(directory, "none.pem") })).toMatch(
         /^tls\.cert cannot be read: ENOENT.*none\.pem/
       )
-      expect(yield* fail({ ...tls, key: stranger.private })).toMatch(/^tls cannot be used: .*mismatch/)
+      expect(yield* fail({ ...tls, key: stranger.key })).toMatch(/^tls cannot be used: .*mismatch/)
     })
   )
 
@@ -151,9 +152,9 @@ describe("TLS", () => {
           (path) => Effect.sync(() => rmSync(path, { recursive: true }))
         )
         // As a Kubernetes secret is mounted: files that lead through a link, which is exchanged.
-        const put = (version: string, own: { readonly private: string; readonly cert: string }) => {
+        const put = (version: string, own: Certificates.Certificate) => {
           mkdirSync(join(directory, version))
-          writeFileSync(join(directory, version, "key.pem"), own.private)
+          writeFileSync(join(directory, version, "key.pem"), own.key)
           writeFileSync(join(directory, version, "cert.pem"), own.cert)
           symlinkSync(version, join(directory, "new"))
           renameSync(join(directory, "new"), join(directory, "..data"))
@@ -178,13 +179,13 @@ describe("TLS", () => {
         const open = GrpcClient.open(grpc)
         yield* wait(open.metadata)
 
-        const next = yield* wait(certificate("xds two", [{ type: 2, value: "localhost" }]))
+        const next = yield* authority.sign("xds two", { dns: ["localhost"] })
         put("two", next)
         yield* serves("xds two")
         // A key of another certificate is of no use; what was good stays.
-        put("three", { private: stranger.private, cert: next.cert })
+        put("three", { key: stranger.key, cert: next.cert })
         yield* eventually(() => expect(logs.map(({ message }) => message).join()).toContain("cannot be used"))
-        const last = yield* wait(certificate("xds four", [{ type: 2, value: "localhost" }]))
+        const last = yield* authority.sign("xds four", { dns: ["localhost"] })
         expect(yield* wait(served())).toBe("xds two")
         put("four", last)
         yield* serves("xds four")

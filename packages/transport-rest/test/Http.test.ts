@@ -29,7 +29,7 @@ import {
   serve,
   type Call
 } from "./ControlPlane.js"
-import * as Certificates from "./Certificates.js"
+import * as Certificates from "@effect-xds/testing/Certificates"
 
 const send = (port: number, call: Call) => Effect.promise(() => request(port, call))
 
@@ -474,19 +474,18 @@ describe("The server", { timeout: 120_000 }, () => {
 
   it.scopedLive("serves HTTPS, and tells clients apart by their certificates", () =>
     Effect.gen(function* () {
-      const { authority, client, server, stranger } = Certificates
+      const { authority, client, server, stranger } = yield* Certificates.mutual
       const { port, status } = yield* serving({
         tls: {
-          key: server.private,
-          cert: server.cert,
+          ...server,
           ca: authority.cert
         }
       })
-      const poll = (own?: { readonly private: string; readonly cert: string }) =>
+      const poll = (own?: Certificates.Certificate) =>
         Effect.promise(
           () =>
             new Promise<number | undefined>((resolve, reject) => {
-              const certificate = own === undefined ? {} : { key: own.private, cert: own.cert }
+              const certificate = own ?? {}
               const options = { port, method: "POST", path: "/v3/discovery:clusters", ca: authority.cert, agent: false }
               Https.request({ host: "127.0.0.1", ...options, ...certificate }, (response) => {
                 response.resume().on("end", () => resolve(response.statusCode))
@@ -509,14 +508,14 @@ describe("The server", { timeout: 120_000 }, () => {
 
   it.scopedLive("reads TLS files again when they change, and keeps what was good", () =>
     Effect.gen(function* () {
-      const { authority, client, server, stranger } = Certificates
+      const { authority, client, server, stranger } = yield* Certificates.mutual
       const directory = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "tls-"))),
         (path) => Effect.sync(() => rmSync(path, { recursive: true }))
       )
       const [key, cert] = [join(directory, "key.pem"), join(directory, "cert.pem")]
-      const put = (own: { readonly private: string; readonly cert: string }) => {
-        writeFileSync(key, own.private)
+      const put = (own: Certificates.Certificate) => {
+        writeFileSync(key, own.key)
         writeFileSync(cert, own.cert)
       }
       put(server)
@@ -531,7 +530,7 @@ describe("The server", { timeout: 120_000 }, () => {
         })
       expect(yield* Effect.promise(served)).toBe("xds")
       // A key of another certificate.
-      put({ private: stranger.private, cert: client.cert })
+      put({ key: stranger.key, cert: client.cert })
       put(client)
       yield* eventually(async () => expect(await served()).toBe("node one"))
     })

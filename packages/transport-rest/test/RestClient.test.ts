@@ -9,6 +9,7 @@ import {
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { ClientTransport } from "@effect-xds/transport"
+import * as Certificates from "@effect-xds/testing/Certificates"
 import { RestClient, RestClientMetrics } from "@effect-xds/transport-rest"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Logger, Metric, Scope, Stream, Tracer } from "effect"
@@ -17,7 +18,6 @@ import * as Http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { authority, client as certificate, server as serverCertificate, stranger } from "./Certificates.js"
 import { assignment, cluster, eventually, held, serve } from "./ControlPlane.js"
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
@@ -209,18 +209,18 @@ describe("Polls to our server", { timeout: 120_000 }, () => {
         Effect.sync(() => mkdtempSync(join(tmpdir(), "rest-client-"))),
         (path) => Effect.sync(() => rmSync(path, { recursive: true }))
       )
+      const { authority, client: own, server, stranger } = yield* Certificates.mutual
       const key = join(folder, "key.pem")
-      writeFileSync(key, certificate.private)
+      writeFileSync(key, own.key)
       const { port, status, store } = yield* serve({
         tls: {
-          key: serverCertificate.private,
-          cert: serverCertificate.cert,
+          ...server,
           ca: authority.cert,
           requireClientCertificate: true
         }
       })
       yield* store.set("edge", { clusters: [cluster("a", "1")] })
-      const tls = { _tag: "Tls", ca: authority.cert, cert: certificate.cert, key } as const
+      const tls = { _tag: "Tls", ca: authority.cert, cert: own.cert, key } as const
       const client = yield* connect({ address: `https://127.0.0.1:${port}`, credentials: tls })
       expect((yield* client.get(clusters, "a")).altStatName).toBe("1")
       expect((yield* status).map(({ peer }) => peer.identity?.commonName)).toEqual(["node one"])

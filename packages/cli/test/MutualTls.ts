@@ -1,7 +1,8 @@
 /** An authority, and a server and a client that it signed, as files. */
+import * as Certificates from "@effect-xds/testing/Certificates"
+import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { generate } from "selfsigned"
 import { temporaryDirectory } from "./ServeProcess.js"
 
 /** Arguments of both sides with which they know each other at 127.0.0.1. */
@@ -15,29 +16,24 @@ export interface MutualTls {
 }
 
 export const mutualTls = async (): Promise<MutualTls> => {
-  const authority = await generate([{ name: "commonName", value: "authority" }], {
-    keyType: "ec",
-    algorithm: "sha256",
-    extensions: [
-      { name: "basicConstraints", cA: true, critical: true },
-      { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true }
-    ]
-  })
-  const signed = (commonName: string) =>
-    generate([{ name: "commonName", value: commonName }], {
-      keyType: "ec",
-      algorithm: "sha256",
-      ca: { key: authority.private, cert: authority.cert },
-      extensions: [{ name: "subjectAltName", altNames: [{ type: 7, ip: "127.0.0.1" }] }]
+  const names = { ip: ["127.0.0.1"] }
+  const { authority, client, server } = await Effect.runPromise(
+    Effect.gen(function* () {
+      const signing = yield* Certificates.authority("authority")
+      return {
+        authority: signing,
+        server: yield* signing.sign("server", names),
+        client: yield* signing.sign("client", names)
+      }
     })
-  const [server, client] = [await signed("server"), await signed("client")]
+  )
   const directory = temporaryDirectory()
   const write = (name: string, text: string): string => {
     writeFileSync(join(directory, name), text)
     return join(directory, name)
   }
   const ca = write("ca.pem", authority.cert)
-  const pair = (name: string, { cert, private: key }: typeof server) => [
+  const pair = (name: string, { cert, key }: Certificates.Certificate) => [
     ...["--tls-cert", write(`${name}.pem`, cert)],
     ...["--tls-key", write(`${name}.key`, key)]
   ]
@@ -45,6 +41,6 @@ export const mutualTls = async (): Promise<MutualTls> => {
     server: [...pair("server", server), "--tls-client-ca", ca, "--allow", "CN:client=*"],
     client: ["--tls-ca", ca, ...pair("client", client)],
     ca,
-    pem: { ca: authority.cert, cert: client.cert, key: client.private }
+    pem: { ca: authority.cert, ...client }
   }
 }
