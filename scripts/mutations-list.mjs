@@ -454,13 +454,13 @@ const server = [
   },
   {
     fault: "the cursor skips one revision",
-    file: "resource/ResourceSet.ts",
+    file: "resource/ChangeLog.ts",
     line: "return start === 0 ? entries : entries.slice(start)",
     becomes: "return entries.slice(start + 1)"
   },
   {
     fault: "a log that does not lead from the client's revision is trusted",
-    file: "resource/ResourceSet.ts",
+    file: "resource/ChangeLog.ts",
     line: "if (first === undefined || !isFrom(first, since)) return undefined",
     becomes: "if (first === undefined) return undefined"
   },
@@ -496,7 +496,7 @@ const server = [
   },
   {
     fault: "the log of changes grows without end",
-    file: "resource/ResourceSet.ts",
+    file: "resource/ChangeLog.ts",
     line: "return { log: log.slice(drop), recent: [], logged: left }",
     becomes: "return { log, recent: [], logged: left }"
   },
@@ -662,7 +662,7 @@ const server = [
   {
     fault: "a client that comes back by a name that another has now is not told that it is gone",
     file: "server/QuotedVersions.ts",
-    line: "if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)",
+    line: "if (!Subscriptions.hasName(self, name) || ChangeLog.hadOwn(set, name)) gone.push(name)",
     becomes: "if (!Subscriptions.hasName(self, name)) gone.push(name)"
   },
   {
@@ -4574,7 +4574,7 @@ export const mutations = [
     fault: "of another history what changed is thought near",
     file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  if (first !== undefined && ResourceSets.isFrom(first, since)) {\n    let names",
+    line: "  if (first !== undefined && ChangeLog.isFrom(first, since)) {\n    let names",
     becomes: "  if (first !== undefined) {\n    let names"
   },
   {

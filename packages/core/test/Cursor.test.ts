@@ -1,4 +1,5 @@
 /** Cursors are plain data: what a stream is sent from one depends on its value, and so does what is shared. */
+import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import type { Resource } from "@effect-xds/core/resource/Resource"
@@ -42,7 +43,7 @@ describe("a cursor", () => {
       contents.reduce((set, content) => put(set, resource("a", content)), ResourceSet.empty(typeUrl))
     const now = remove(put(history(1, 2, 3), resource("b", 1), resource("c", 1)), "c")
     assert.isDefined(
-      ResourceSet.changesSince(now, history(5, 3).cursor) ?? ResourceSet.changesSince(now, history(5, 4, 3).cursor)
+      ChangeLog.changesSince(now, history(5, 3).cursor) ?? ChangeLog.changesSince(now, history(5, 4, 3).cursor)
     )
     for (const [before, isInLog] of [
       [history(1, 2), true],
@@ -50,7 +51,7 @@ describe("a cursor", () => {
       [history(1, 9), false],
       [history(2), false]
     ] as const) {
-      assert.strictEqual(ResourceSet.changesSince(now, before.cursor) !== undefined, isInLog)
+      assert.strictEqual(ChangeLog.changesSince(now, before.cursor) !== undefined, isInLog)
       assert.deepStrictEqual(namesOf(Difference.of(now, before.cursor)), ["a", "b"])
       // What the client was sent ahead is not sent again, and what it holds beside is taken away.
       const ahead = Cursor.ahead(before.cursor, [resource("a", 3), resource("d", 1)], [])

@@ -1,3 +1,4 @@
+import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import * as LayeredGroup from "@effect-xds/core/resource/LayeredGroup"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as Difference from "@effect-xds/core/resource/Difference"
@@ -128,7 +129,7 @@ describe("LayeredGroup", () => {
             if (isSame && hasOwn) assert.strictEqual(seen.cursor, old.cursor)
             // ★ The log tells what its streams have, whoever else keeps the same entry.
             const told = new Map<string, Resource | undefined>()
-            for (const { before: was } of ResourceSet.changesSince(seen, old.cursor) ?? []) {
+            for (const { before: was } of ChangeLog.changesSince(seen, old.cursor) ?? []) {
               for (const [name, each] of was) if (!told.has(name)) told.set(name, each)
             }
             for (const [name, each] of told) {
@@ -202,9 +203,9 @@ describe("LayeredGroup", () => {
       assert.isTrue(steps.next().done)
       assert.isTrue(Difference.isNear(set(after.seen), set(before.seen).cursor))
       assert.deepStrictEqual(diff(set(before.seen), set(after.seen)), { changed: ["shared-7"], removed: [] })
-      return ResourceSet.changesSince(set(after.seen), set(before.seen).cursor)?.[0]?.before
+      return ChangeLog.changesSince(set(after.seen), set(before.seen).cursor)?.[0]?.before
     })
-    const inBase = ResourceSet.changesSince(set(next), set(base).cursor)?.[0]?.before
+    const inBase = ChangeLog.changesSince(set(next), set(base).cursor)?.[0]?.before
     assert.isDefined(inBase)
     for (const each of seen) assert.strictEqual(each, inBase)
   })

@@ -7,6 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import * as ChangeLog from "./ChangeLog.js"
 import { Crossing, type Difference } from "./Crossing.js"
 import type { Cursor } from "./Cursor.js"
 import * as Cursors from "./Cursor.js"
@@ -62,7 +63,7 @@ export const isNear = (self: ResourceSet, since: Cursor): boolean => {
   const { recent } = self
   const start = recent.length - steps
   const first = recent[start]
-  if (first !== undefined && ResourceSets.isFrom(first, since)) {
+  if (first !== undefined && ChangeLog.isFrom(first, since)) {
     let names = 0
     for (let index = start; index < recent.length; index++) names += recent[index]?.before.size ?? 0
     if (names < Steps.atOnce) return true
@@ -116,7 +117,7 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
     touched.set(name, hash)
     if (before !== undefined) for (const alias of before.aliases) touch(alias)
   }
-  const entries = ResourceSets.changesSince(self, since)
+  const entries = ChangeLog.changesSince(self, since)
   if (entries !== undefined) {
     const oldest = new Map<string, Resource | undefined>()
     for (const entry of entries) {

@@ -12,6 +12,7 @@
  */
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
+import * as ChangeLog from "./ChangeLog.js"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceGroup } from "./ResourceGroup.js"
@@ -158,7 +159,7 @@ const changedNames = (before: ResourceSet, now: ResourceSet): ReadonlySet<string
   if (before.resources === now.resources) return new Set()
   // Labels changed, of any.
   if (before.cursor === now.cursor) return new Set(HashMap.keys(now.resources))
-  const changes = ResourceSets.changesSince(now, before.cursor)
+  const changes = ChangeLog.changesSince(now, before.cursor)
   return changes && new Set(changes.flatMap((change) => Array.from(change.before.keys())))
 }
 
@@ -238,7 +239,7 @@ const sharedLog = (
   before: Layers,
   now: Layers
 ): ReadonlyMap<string, Resource | undefined> => {
-  const changes = ResourceSets.changesSince(now.base, before.base.cursor)
+  const changes = ChangeLog.changesSince(now.base, before.base.cursor)
   const shared = changes?.length === 1 ? changes[0]?.before : undefined
   if (shared?.size !== different.size) return different
   for (const [name, resource] of different) if (!shared.has(name) || shared.get(name) !== resource) return different

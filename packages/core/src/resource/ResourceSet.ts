@@ -13,6 +13,7 @@ import * as Either from "effect/Either"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import * as ChangeLog from "./ChangeLog.js"
 import { Computed } from "./Computed.js"
 import type { Cursor } from "./Cursor.js"
 import { elsewhere, isSame, leadsTo } from "./Cursor.js"
@@ -21,37 +22,8 @@ import type { Resource } from "./Resource.js"
 import * as Steps from "../Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
-/**
- * Whether, as far as the log goes back, there was a resource of that very name.
- *
- * @since 0.1.0
- */
-export const hadOwn = ({ log, recent }: ResourceSet, name: string): boolean => {
-  const isOf = ({ before }: LogEntry) => before.get(name) !== undefined
-  return recent.some(isOf) || log.some(isOf)
-}
-
-/**
- * One change of a set: the names it touched and what was there before.
- *
- * @since 0.1.0
- */
-export interface LogEntry {
-  /** Digest of the content that was changed. Its revision follows from the place in the log. */
-  readonly from: Digest.Digest
-  readonly before: ReadonlyMap<string, Resource | undefined>
-}
-
-/**
- * Whether a change led on from a cursor, if that has the revision of the change.
- *
- * @since 0.1.0
- */
-export const isFrom = ({ from }: LogEntry, { digest }: Cursor): boolean =>
-  digest !== undefined && Digest.equals(from, digest)
-
 /** The fields of a {@link ResourceSet}. */
-interface Fields {
+interface Fields extends ChangeLog.ChangeLog {
   readonly typeUrl: string
   readonly resources: HashMap.HashMap<string, Resource>
   /** Alias → name. */
@@ -63,12 +35,6 @@ interface Fields {
   /** What clients are told as the version of the type. */
   readonly version: string
   readonly cursor: Cursor
-  /** Changes, oldest first. */
-  readonly log: ReadonlyArray<LogEntry>
-  /** The changes after those, up to this revision. Few, because every change copies them. */
-  readonly recent: ReadonlyArray<LogEntry>
-  /** Number of names in both, for their bound. */
-  readonly logged: number
 }
 
 /**
@@ -84,8 +50,8 @@ export class ResourceSet implements Fields {
   readonly digest: Digest.Digest
   readonly version: string
   readonly cursor: Cursor
-  readonly log: ReadonlyArray<LogEntry>
-  readonly recent: ReadonlyArray<LogEntry>
+  readonly log: ReadonlyArray<ChangeLog.LogEntry>
+  readonly recent: ReadonlyArray<ChangeLog.LogEntry>
   readonly logged: number
   #computed: Computed | undefined
 
@@ -127,13 +93,6 @@ export class AliasConflict extends Data.TaggedError("AliasConflict")<{
   }
 }
 
-/** Most changes a log keeps. At fifty changes a second a stream may lag for ten seconds before names are compared. */
-const maxLogEntries = 512
-/** Most names a log keeps, unless the last change alone has more. */
-const maxLoggedNames = 8192
-/** Changes after which what is recent goes into the log, which is copied then. */
-const maxRecentEntries = 32
-
 /**
  * The set of a type that nothing was put into.
  *
@@ -155,9 +114,7 @@ export const empty = (typeUrl: string): ResourceSet =>
       domains: VirtualHostDiscovery.noDomains,
       hasTtls: false
     },
-    log: [],
-    recent: [],
-    logged: 0
+    ...ChangeLog.empty
   })
 
 /**
@@ -382,8 +339,8 @@ const relabelled = (
 
 /** A set with its next content, and with a change more in its log. */
 const changed = (
-  { cursor: { revision }, digest: from, log, logged, recent, typeUrl }: ResourceSet,
-  before: LogEntry["before"],
+  self: ResourceSet,
+  before: ChangeLog.LogEntry["before"],
   {
     aliases,
     digest,
@@ -394,30 +351,11 @@ const changed = (
   fingerprints: Cursor["fingerprints"],
   domains: Cursor["domains"]
 ): ResourceSet => {
-  const hasTtls = HashMap.size(ttls) > 0
-  const cursor: Cursor = { revision: revision + 1, digest, fingerprints, aliases, domains, hasTtls }
-  const entries = [...recent, { from, before }]
-  const names = logged + before.size
-  const logs =
-    entries.length < maxRecentEntries && names <= maxLoggedNames
-      ? { log, recent: entries, logged: names }
-      : shortened([...log, ...entries], names)
+  const { digest: from, typeUrl } = self
+  const revision = self.cursor.revision + 1
+  const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
+  const logs = ChangeLog.withChange(self, { from, before })
   return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, ...logs })
-}
-
-/**
- * The changes of a set since a cursor, oldest first, with the names that only have a new label. `undefined`: the log does not
- * reach back that far.
- *
- * @since 0.1.0
- */
-export const changesSince = (self: ResourceSet, since: Cursor): ReadonlyArray<LogEntry> | undefined => {
-  const steps = self.cursor.revision - since.revision
-  const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
-  const start = entries.length - steps
-  const first = entries[start]
-  if (first === undefined || !isFrom(first, since)) return undefined
-  return start === 0 ? entries : entries.slice(start)
 }
 
 /**
@@ -426,7 +364,7 @@ export const changesSince = (self: ResourceSet, since: Cursor): ReadonlyArray<Lo
  * @since 0.1.0
  */
 export const resourcesAt = function* (self: ResourceSet, cursor: Cursor): Steps.Steps<ResourceSet["resources"]> {
-  const entries = isSame(self.cursor, cursor) ? [] : (changesSince(self, cursor) ?? [])
+  const entries = isSame(self.cursor, cursor) ? [] : (ChangeLog.changesSince(self, cursor) ?? [])
   let { resources } = self
   let count = 0
   for (const { before } of entries.toReversed()) {
@@ -447,9 +385,8 @@ export const resourcesAt = function* (self: ResourceSet, cursor: Cursor): Steps.
 export const departed = (self: ResourceSet): ResourceSet => {
   const { aliases, cursor, digest, resources, ttls, typeUrl, version } = self
   if (cursor.revision < 0) return self
-  const logs = { log: [], recent: [], logged: 0 }
   const left = elsewhere(cursor, resources)
-  return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor: left, ...logs })
+  return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor: left, ...ChangeLog.empty })
 }
 
 /**
@@ -461,7 +398,7 @@ export const departed = (self: ResourceSet): ResourceSet => {
 export const withContentOf = (
   self: ResourceSet,
   content: ResourceSet,
-  before: LogEntry["before"],
+  before: ChangeLog.LogEntry["before"],
   version: string
 ): ResourceSet => {
   const { aliases, digest, resources, ttls } = content
@@ -470,17 +407,6 @@ export const withContentOf = (
     return changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains)
   }
   return resources === self.resources && version === self.version ? self : relabelled(self, resources, version)
-}
-
-/** A log within its bounds, with room for what is recent next. The last change stays. */
-const shortened = (log: ReadonlyArray<LogEntry>, logged: number): Pick<ResourceSet, "log" | "recent" | "logged"> => {
-  let left = logged
-  let drop = 0
-  while (log.length - drop > 1 && (log.length - drop > maxLogEntries - maxRecentEntries || left > maxLoggedNames)) {
-    left -= log[drop]?.before.size ?? 0
-    drop++
-  }
-  return { log: log.slice(drop), recent: [], logged: left }
 }
 
 /**

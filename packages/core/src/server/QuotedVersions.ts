@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Steps from "../Steps.js"
+import * as ChangeLog from "../resource/ChangeLog.js"
 import type * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -61,7 +62,7 @@ export const quotedInVain = function* (
     // What is gone under its own name may have left that to another as an alias. Of a name that is asked for it is not known
     // whether it was an alias then, too, but by the log.
     else if (resource.name !== name && !isQuoted(before, name, resource)) {
-      if (!Subscriptions.hasName(self, name) || ResourceSet.hadOwn(set, name)) gone.push(name)
+      if (!Subscriptions.hasName(self, name) || ChangeLog.hadOwn(set, name)) gone.push(name)
     }
   }
   if (mayHaveOthers) {

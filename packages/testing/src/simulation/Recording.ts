@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import type { Resource } from "@effect-xds/core/resource/Resource"
@@ -106,7 +107,7 @@ const versionsOf = (sets: Iterable<ResourceSet.ResourceSet>): Readonly<Record<st
 const touched = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet): Iterable<string> => {
   const last = set.recent.at(-1) ?? set.log.at(-1)
   const isOne = last !== undefined && set.cursor.revision === before.cursor.revision + 1
-  return isOne && ResourceSet.isFrom(last, before.cursor)
+  return isOne && ChangeLog.isFrom(last, before.cursor)
     ? last.before.keys()
     : Difference.of(set, before.cursor).touched.keys()
 }
