@@ -118,11 +118,7 @@ describe("a stream and its client, whatever happens", () => {
           Arbitraries.script({ typeUrls, ...asking, unrelated: false }),
           scripts,
           (script) =>
-            // In parts a client that was moved may be sent again what it asked for by name and by `*`.
-            Simulation.run({ protocol, typeUrl: undefined, maxResponseBytes: 1 }, script, {
-              lockstep: false,
-              moves: !isIncremental
-            }).problems
+            Simulation.run({ protocol, typeUrl: undefined, maxResponseBytes: 1 }, script, { lockstep: false }).problems
         ))
       it(`${protocol}, aggregated, by ${by}, a store that is cleared or goes another way, phases that end: the same`, () =>
         checkScripts(

@@ -150,8 +150,9 @@ export const selectWithRemovals = function* (
     return { ...turn, removals: due ?? "none" }
   }
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
-  if (subscription === undefined || due === undefined || removals === undefined || due.update) return undefined
-  // What has its turn, or changes to send in the next round, takes them along then.
+  if (subscription === undefined || due === undefined || removals === undefined) return undefined
+  // What had its turn, or has changes or answers to send in the next round, takes them along then.
+  if (due.update || due.reply) return undefined
   if (round.turned.includes(subscription.typeUrl) || Due.isChanged(found, protocol, subscription, group))
     return undefined
   return { subscription, due, place: never, updates: true, removals }

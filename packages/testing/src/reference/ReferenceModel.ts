@@ -579,9 +579,16 @@ export const pending = (self: ReferenceModel, typeUrl: string): Pending => {
  * Takes note of a response that another server sent. With it the model follows that server and knows at each time
  * what is still to be sent; it is then given no credit of its own.
  *
+ * @param since of a later part of a response: what was asked for after the first one, `*` for everything. Only what the part
+ *   says does not exist is an answer to it: its resources were found before
  * @since 0.1.0
  */
-export const observe = (self: ReferenceModel, response: Response, nonce: string): ReferenceModel => {
+export const observe = (
+  self: ReferenceModel,
+  response: Response,
+  nonce: string,
+  since: ReadonlySet<string> = new Set()
+): ReferenceModel => {
   const before = self.subscriptions.get(response.typeUrl)
   if (before === undefined) return self
   const isFullState = self.protocol === "StateOfTheWorld" && byTypeUrl(response.typeUrl)?.family === "full-state"
@@ -641,6 +648,8 @@ export const observe = (self: ReferenceModel, response: Response, nonce: string)
   }
   // In state of the world there is no other answer to a name that leads nowhere than a response without it.
   if (self.protocol === "StateOfTheWorld") owed.clear()
-  const after: Subscription = { ...before, sent, owed, unanswered: false, lastNonce: nonce }
+  for (const name of since) if (before.owed.has(name) && !response.removed.includes(name)) owed.add(name)
+  const unanswered = before.unanswered && since.has("*")
+  const after: Subscription = { ...before, sent, owed, unanswered, lastNonce: nonce }
   return { ...self, subscriptions: new Map(self.subscriptions).set(response.typeUrl, after) }
 }

@@ -20,6 +20,8 @@ export const nothingStarves: Invariant = following({
     if (history.options.typeUrl !== undefined) return undefined
     const { phaseDeadline, protocol } = history.options
     interface Wait {
+      /** What it had to send when it began to wait: names, `*` for an answer. */
+      readonly of: ReadonlyArray<string>
       /** When a phase may have begun. */
       since: number | undefined
       /** How many clusters and endpoints were sent while it waits, by type: those of a phase under way, and its own. */
@@ -85,18 +87,19 @@ export const nothingStarves: Invariant = following({
         // What came to be, or went, since it was asked for may be answered in the round after.
         if (isChange(input)) asked.clear()
         for (const [typeUrl, { owed, unanswered }] of model.subscriptions) {
-          const isWaiting =
-            model.resources !== undefined &&
-            (unanswered ||
-              isAnswered(
-                model,
-                typeUrl,
-                Array.from(asked.get(typeUrl) ?? []).filter((name) => owed.has(name))
-              ) ||
-              updatesOf(model, typeUrl).length > 0)
-          if (!isWaiting) waiting.delete(typeUrl)
-          else if (!waiting.has(typeUrl))
-            waiting.set(typeUrl, { since: undefined, before: new Map(), counts: new Map() })
+          const answers = Array.from(asked.get(typeUrl) ?? []).filter((name) => owed.has(name))
+          const of =
+            model.resources === undefined
+              ? []
+              : [
+                  ...(unanswered ? ["*"] : []),
+                  ...(isAnswered(model, typeUrl, answers) ? answers : []),
+                  ...updatesOf(model, typeUrl)
+                ]
+          if (of.length === 0) waiting.delete(typeUrl)
+          // What it waited for may have been given up, and be nothing any more: then it is of the round after that.
+          else if (waiting.get(typeUrl)?.of.some((name) => of.includes(name)) !== true)
+            waiting.set(typeUrl, { of, since: undefined, before: new Map(), counts: new Map() })
         }
       }
     }

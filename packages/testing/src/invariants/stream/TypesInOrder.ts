@@ -21,11 +21,10 @@ export const typesInOrder: Invariant = following({
     history.options.typeUrl !== undefined
       ? undefined
       : {
-          check: ({ model, removes, send, states, subscription, updates }) => {
+          check: ({ model, removes, send, states, updates }) => {
             const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
             // Answers are never held back, so they come when they come; and so does what corrects a rejected response.
-            if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
-            if (send.isCorrection) return undefined
+            if (send.isAnswer || send.isCorrection) return undefined
             // A TTL is renewed when it is due.
             const renewed = [...send.response.resources, ...send.response.heartbeats]
             if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined

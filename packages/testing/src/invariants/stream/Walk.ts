@@ -54,13 +54,22 @@ const hasNames = (request: Request): boolean =>
   request._tag === "StateOfTheWorld" ||
   request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length > 0
 
+/** What a request asks for, whether it was owed before or not: in state of the world that is not known of what was. */
+const askedBy = (request: Request, owed: ReadonlySet<string> = new Set()): ReadonlyArray<string> =>
+  request._tag === "StateOfTheWorld"
+    ? request.resourceNames.filter((name) => !owed.has(name))
+    : [...request.resourceNamesSubscribe, ...request.resourceNamesUnsubscribe]
+
 /** What is known at a response, before it counts. */
 interface Look {
   readonly now: number
   readonly model: ReferenceModel.ReferenceModel
   readonly subscription: ReferenceModel.Subscription | undefined
-  /** `isCorrection`: the client rejected the response of the type before it; `isPart`: it is a later part of one. */
-  readonly send: Send & { readonly isCorrection: boolean; readonly isPart: boolean }
+  /**
+   * `isPart`: it is a later part of a response. And of the response, as it was with the first part: `isAnswer`: the client asked
+   * for something; `isCorrection`: it rejected the response of the type before it.
+   */
+  readonly send: Send & { readonly isPart: boolean; readonly isAnswer: boolean; readonly isCorrection: boolean }
   /** What it has that is new to the client. */
   readonly updates: ReadonlyArray<Resource>
   /** What it takes away from the client. */
@@ -106,6 +115,8 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
   const last = new Map<string, { readonly nonce: string; readonly isRejected: boolean }>()
   /** The last response. */
   let latest: Look["send"] | undefined
+  /** What was asked for of its type after its first part. */
+  const since = new Set<string>()
   let responses = 0
   for (const [index, step] of history.steps.entries()) {
     const { input, now } = step
@@ -117,6 +128,9 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
       if (errorDetail !== undefined) rejected.add(`${typeUrl} ${responseNonce}`)
       const sent = last.get(typeUrl)
       if (errorDetail !== undefined && sent?.nonce === responseNonce) last.set(typeUrl, { ...sent, isRejected: true })
+      if (latest?.typeUrl === typeUrl && latest.response.next !== undefined) {
+        for (const name of askedBy(input.request, before.subscriptions.get(typeUrl)?.owed)) since.add(name)
+      }
     }
     if (isChange(input)) {
       const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
@@ -137,7 +151,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
     for (const send of sendsOf(step)) {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
-      const isAnswer = (subscription?.owed.size ?? 0) > 0
+      const isAsked = (subscription?.owed.size ?? 0) > 0
       const pending = ReferenceModel.pending(model, typeUrl)
       const updates = response.resources.filter(
         ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
@@ -154,12 +168,13 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
             subscription?.sent.get(name)?.asked.some((alias) => brought.has(alias)) !== true
       )
       const isPart = latest?.typeUrl === typeUrl && latest.response.next !== undefined
+      const isAnswer = isAsked || subscription?.unanswered === true || (isPart && latest?.isAnswer === true)
       const isCorrection = last.get(typeUrl)?.isRejected === true || (isPart && latest?.isCorrection === true)
       const look: Look = {
         now,
         model,
         subscription,
-        send: { ...send, isCorrection, isPart },
+        send: { ...send, isPart, isAnswer, isCorrection },
         updates: updates.filter(
           ({ name }) =>
             !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
@@ -189,7 +204,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
         known.delete(`${typeUrl} ${name}`)
         taken.add(`${typeUrl} ${name}`)
       }
-      latest = { ...send, isCorrection, isPart }
+      latest = { ...send, isPart, isAnswer, isCorrection }
       last.set(typeUrl, { nonce: send.nonce, isRejected: false })
       for (const name of subscription?.owed ?? []) {
         if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {
@@ -197,14 +212,15 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
         }
       }
       for (const { name } of response.resources) later.delete(`${typeUrl} ${name}`)
-      model = ReferenceModel.observe(model, response, send.nonce)
+      if (!isPart) since.clear()
+      model = ReferenceModel.observe(model, response, send.nonce, since)
       for (const resource of response.resources) {
         // Of an older state may be sent what is gone already.
         const isThere =
           model.resources?.some((each) => each.typeUrl === typeUrl && each.name === resource.name) ?? false
         if (isThere) vanished.delete(`${typeUrl} ${resource.name}`)
         else vanished.add(`${typeUrl} ${resource.name}`)
-        if (isAnswer) ahead.add(`${typeUrl} ${resource.name}`)
+        if (isAsked) ahead.add(`${typeUrl} ${resource.name}`)
         else ahead.delete(`${typeUrl} ${resource.name}`)
         if (resource.assignment !== undefined) warming.add(resource.assignment)
         if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
