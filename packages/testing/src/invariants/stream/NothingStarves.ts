@@ -44,10 +44,13 @@ export const nothingStarves: Invariant = following({
         return found === undefined ? protocol === "Incremental" : held !== `version ${found.version}`
       })
     const asked = new Map<string, ReadonlySet<string>>()
+    /** Since when there is no credit. */
+    let stalled: number | undefined
     /** By type: what the last response took away. */
     const removed = new Map<string, ReadonlyArray<string>>()
     return {
       check: ({ model, now, send }) => {
+        stalled = now
         const names = [...Array.from(send.response.aliases.values()).flat(), ...send.response.absent]
         const isHalf = names.some((name) => removed.get(send.typeUrl)?.includes(name) === true)
         const earlier = send.isPart ? (removed.get(send.typeUrl) ?? []) : []
@@ -75,7 +78,12 @@ export const nothingStarves: Invariant = following({
         }
         return undefined
       },
-      after: (model, before, input) => {
+      after: (model, before, input, now) => {
+        if (input._tag === "Writable" && stalled !== undefined) {
+          // A phase that is over while there is no credit ends when there is.
+          for (const wait of waiting.values()) if (wait.since !== undefined) wait.since += now - stalled
+          stalled = undefined
+        }
         if (input._tag === "Request") {
           const { typeUrl } = input.request
           const old = before.subscriptions.get(typeUrl)?.owed

@@ -20,7 +20,12 @@ import { byTypeUrl, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType
 export interface Follower {
   readonly check: (look: Look) => string | undefined
   /** After each input. */
-  readonly after?: (model: ReferenceModel.ReferenceModel, before: ReferenceModel.ReferenceModel, input: Input) => void
+  readonly after?: (
+    model: ReferenceModel.ReferenceModel,
+    before: ReferenceModel.ReferenceModel,
+    input: Input,
+    now: number
+  ) => void
 }
 
 /** An invariant of what a walk shows: many of them can be checked in one. */
@@ -147,7 +152,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
     if (isAggregated && input._tag === "Request" && hasNames(input.request)) {
       states.look(model, responses, input.request.typeUrl)
     }
-    for (const { after } of followers) after?.(model, before, input)
+    for (const { after } of followers) after?.(model, before, input, now)
     for (const send of sendsOf(step)) {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
