@@ -413,8 +413,8 @@ const server = [
   {
     fault: "what is not in the state of a phase yet is said not to exist",
     file: "server/Due.ts",
-    line: 'const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet',
-    becomes: "const deferred = Subscriptions.noNameSet; void newestSet; void deferredOf"
+    line: 'const later = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet',
+    becomes: "const later = Subscriptions.noNameSet; void deferredOf"
   },
   {
     fault: "listeners and routes do not wait for the ACK of clusters",
@@ -3524,6 +3524,262 @@ const validation = [
   }
 ]
 
+/** Resources made on demand: what waits for them, and who has them made. */
+const onDemand = [
+  {
+    fault: "on demand: a name that may be made is said not to exist at once",
+    file: "server/Due.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const deferred = awaited === undefined ? later : RequestedNames.joined(later, awaited.names)",
+    becomes: "const deferred = later; void RequestedNames.joined"
+  },
+  {
+    fault: "on demand: the first answer does not wait if it is empty",
+    file: "server/Due.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: 'const isOwed = settled.mustReply && (awaited === undefined || settled.wildcard !== "none" || !isAllLater)',
+    becomes: "const isOwed = settled.mustReply"
+  },
+  {
+    fault: "on demand: a wildcard waits for a name beside it",
+    file: "server/Due.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: '(awaited === undefined || settled.wildcard !== "none" || !isAllLater)',
+    becomes: "(awaited === undefined || !isAllLater)"
+  },
+  {
+    fault: "on demand: the stream does not wake when an answer has waited as long as it may",
+    file: "server/RoundPlan.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "...dues.map((due) => Math.min(due.renewAt, due.answerAt))",
+    becomes: "...dues.map((due) => due.renewAt)"
+  },
+  {
+    fault: "on demand: an answer waits for ever",
+    file: "server/Sending.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (self.options.missingWait !== undefined) AwaitedNames.expire(self, now)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: an answer waits anew when it is asked for again",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "HashMap.has(awaited, name) || isHeld(self, name)",
+    becomes: "isHeld(self, name)"
+  },
+  {
+    fault: "on demand: who asks for what was taken from it waits",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "HashMap.has(awaited, name) || isHeld(self, name)",
+    becomes: "HashMap.has(awaited, name)"
+  },
+  {
+    fault: "on demand: the answer waits though the resource is there",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (!HashSet.has(requested, name) || isIn(protocol, newest, name)) continue",
+    becomes: "if (!HashSet.has(requested, name)) continue"
+  },
+  {
+    fault: "on demand: what a client holds from an earlier stream it is told to delete before the answer",
+    file: "server/Incremental.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "...AwaitedNames.except(self, vain)",
+    becomes: "...vain"
+  },
+  {
+    fault: "on demand: the name that opens a listener is to be made",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (!isHost || !VirtualHostDiscovery.isOpener(name)) found.add(name)",
+    becomes: "found.add(name)"
+  },
+  {
+    fault: "on demand: that what can be done was done is not heard",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const left = HashMap.removeMany(known.awaited, names)",
+    becomes: "const left = known.awaited"
+  },
+  {
+    fault: "on demand: given up beside a wildcard, it is not told whether that has it",
+    file: "server/RequestedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (HashMap.size(self.awaited) > 0) self.awaited = HashMap.removeMany(self.awaited, names)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: what the group lacks that a client is moved to is not told",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: 'if (names.length > 0) outputs.push({ _tag: "Missing", typeUrl: each.typeUrl, names })',
+    becomes: ""
+  },
+  {
+    fault: "on demand: after a move an answer waits as in the group before",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const left = withAwaited(each, Subscriptions.noneAwaited)",
+    becomes: "const left = each"
+  },
+  {
+    fault: "on demand: any number of answers of a stream wait",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/FanOut.test.ts",
+    line: "if (HashMap.size(awaited) >= mostAwaited) break",
+    becomes: ""
+  },
+  {
+    fault: "on demand: a stream whose names are not indexed yet does not hear that its answer waits no longer",
+    file: "server/InterestIndex.ts",
+    by: "packages/core/test/FanOut.test.ts",
+    line: "for (const item of this.#unfinished.keys()) if (those?.has(item) !== true) visit(item)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: streams whose answers do not wait are told, too",
+    file: "server/GroupStream.ts",
+    by: "packages/core/test/FanOut.test.ts",
+    line: "if (!AwaitedNames.isAwaited(this.state, typeUrl, name)) return false",
+    becomes: ""
+  },
+  {
+    fault: "on demand: what is gone is looked for among the names of wildcard domains in vain",
+    file: "server/InterestIndex.ts",
+    by: "packages/core/test/FanOut.test.ts",
+    line: "for (const [name] of named) if (!difference.touched.has(name) && Difference.concerns(difference, name)) see(name)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: many answers that waited for one thing go out one by one",
+    file: "server/GroupStream.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: 'const isMore = last?._tag === "MissingDone" && last.typeUrl === typeUrl',
+    becomes: 'const isMore = last?._tag === "MissingDone" && last.typeUrl === ""'
+  },
+  {
+    fault: "on demand: names of two groups are one",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/MissingNames.test.ts",
+    line: "const key = JSON.stringify([group, typeUrl, name])",
+    becomes: "const key = JSON.stringify([typeUrl, name])"
+  },
+  {
+    fault: "on demand: bytes have no bound",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/MissingNames.test.ts",
+    line: "while (this.#keys.size >= this.options.maxNames || this.#bytes + bytes > this.options.maxBytes) {",
+    becomes: "while (this.#keys.size >= this.options.maxNames) {"
+  },
+  {
+    fault: "on demand: a group that fills the queue keeps others out",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/MissingNames.test.ts",
+    line: "if (most === undefined || last === undefined || most.bytes - last.bytes < other.bytes + bytes) return undefined",
+    becomes: "if (most === undefined || last === undefined || other !== most) return undefined; void bytes"
+  },
+  {
+    fault: "on demand: who comes last takes from who has no more",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/MissingNames.test.ts",
+    line: "most.bytes - last.bytes < other.bytes + bytes",
+    becomes: "most === other"
+  },
+  {
+    fault: "on demand: one group has all calls",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/MissingNames.test.ts",
+    line: "if (share.calls >= this.options.maxCallsPerGroup) continue",
+    becomes: ""
+  },
+  {
+    fault: "on demand: groups have no turns",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/MissingNames.test.ts",
+    line: "this.#shares.delete(group)\n      this.#shares.set(group, share)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: what calls are over for counts for ever",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "this.#hold(name, share, -1)\n  }\n\n  /** Holds nothing",
+    becomes: "}\n\n  /** Holds nothing"
+  },
+  {
+    fault: "on demand: when the server ends its names are counted on",
+    file: "packages/server/src/internal/MissingNames.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "this.options.onHeld(-this.#keys.size, -this.#bytes)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: the clients are not told that the call is over",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "          done(next)\n          start()",
+    becomes: "          start()"
+  },
+  {
+    fault: "on demand: those for whose names there is no room wait for nothing",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "for (const each of refused) done(each)",
+    becomes: ""
+  },
+  {
+    fault: "on demand: what is no Effect is run",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/missing.test.ts",
+    line: 'return Effect.isEffect(given) ? given : Effect.die(new TypeError("it gave no Effect"))',
+    becomes: "return given"
+  },
+  {
+    fault: "on demand: what cannot be interrupted holds its place for ever",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/missing.test.ts",
+    line: "        Effect.disconnect,\n",
+    becomes: ""
+  },
+  {
+    fault: "on demand: what is there again is asked for again",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "if (isThere(group, typeUrl, name)) continue",
+    becomes: ""
+  },
+  {
+    fault: "on demand: what nobody subscribes to any more is asked for again",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "const wanted = those.filter((each) => fanOut.isNamed(each.typeUrl, each.name))",
+    becomes: "const wanted = those"
+  },
+  {
+    fault: "on demand: a store that drops one resource for another is asked without end",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "timers.set(group.name, now() + againAfter)",
+    becomes: "timers.set(group.name, now())"
+  },
+  {
+    fault: "on demand: a resource that is taken away is not asked for again",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "const looking = before && group.fanOut.gone(before)",
+    becomes: "const looking = before && group.fanOut.group === before ? group.fanOut.gone(before) : undefined"
+  },
+  {
+    fault: "on demand: a group that was cleared is asked for",
+    file: "packages/server/src/internal/MissingResources.ts",
+    by: "packages/server/test/onDemand.test.ts",
+    line: "if (fanOut.group === undefined) return\n",
+    becomes: ""
+  }
+]
+
 export const mutations = [
   ...server,
   ...fanOut,
@@ -5197,5 +5453,6 @@ export const mutations = [
     line: "first.push(name.slice(0, longestNamed))",
     becomes: "first.push(name)"
   },
-  ...validation
+  ...validation,
+  ...onDemand
 ]

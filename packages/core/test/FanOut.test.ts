@@ -224,4 +224,89 @@ describe("FanOut", () => {
     expect(stream.hasWork()).toBe(false)
     expect(turn(stream)).toEqual([])
   })
+
+  it("★ what was done about a missing name is told to the streams whose answers wait for it, and to no others", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const options = { protocol: "Incremental", typeUrl: EDS, missingWait: 2_000 } as const
+    const [one, two, three, other] = ["one", "two", "three", "other"].map((owner) => fanOut.join(options, owner))
+    for (const stream of [one, two, three]) stream?.request(ask("a", "made"))
+    other?.request(ask("b", "another"))
+    for (const stream of [one, two, three, other]) if (stream !== undefined) turn(stream)
+    two?.request(Request.incremental({ typeUrl: EDS, resourceNamesUnsubscribe: ["made"] }))
+    if (two !== undefined) turn(two)
+    if (three !== undefined) fanOut.leave(three)
+    const visited: Array<string> = []
+    const done = (name: string, typeUrl = EDS) =>
+      fanOut.missingDone(typeUrl, name, (stream) => visited.push(stream.owner))
+    done("made", ResourceType.Cluster.typeUrl)
+    done("a")
+    expect(visited).toEqual([])
+    done("made")
+    expect(visited).toEqual(["one"])
+    expect(one?.next()).toEqual({ _tag: "MissingDone", typeUrl: EDS, names: ["made"] })
+  })
+
+  it("★ a stream whose many names are not indexed yet is told, too", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const stream = fanOut.join({ protocol: "Incremental", typeUrl: EDS, missingWait: 2_000 }, "many")
+    stream.request(ask("made", ...Array.from({ length: 2_000 }, (_, index) => `name ${index}`)))
+    for (let input = stream.next(); input !== undefined; input = stream.next()) {
+      stream.apply(step(stream.state, input, 0))
+    }
+    expect(stream.isUnfinished()).toBe(true)
+    const visited: Array<string> = []
+    fanOut.missingDone(EDS, "made", ({ owner }) => visited.push(owner))
+    expect(visited).toEqual(["many"])
+  })
+
+  it("so many answers of a stream wait, and no more", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const stream = fanOut.join({ protocol: "Incremental", typeUrl: EDS, missingWait: 2_000 }, "many")
+    const names = Array.from({ length: 1_500 }, (_, index) => `name ${index}`)
+    stream.writable()
+    stream.request(ask(...names))
+    let told = 0
+    let sent = 0
+    const outputs: Array<ServerStream.Output> = []
+    for (let input = stream.next(); input !== undefined; input = stream.next()) {
+      outputs.push(...stream.apply(step(stream.state, input, 0)))
+    }
+    for (const output of outputs) {
+      if (output._tag === "Missing") told += output.names.length
+      if (output._tag === "Send") sent += output.response.removed.length
+    }
+    expect([told, sent]).toEqual([1_500, 500])
+  })
+
+  it("★ names that are gone: by name or alias, subscribed to by name, and not there again", () => {
+    const VHDS = ResourceType.VirtualHost.typeUrl
+    const host = (name: string, ...aliases: ReadonlyArray<string>) =>
+      Either.getOrThrow(Resource.make({ typeUrl: VHDS, name, aliases, value: new Uint8Array([1]) }))
+    const fanOut = new FanOut<string>(upserted(initial, host("r/w", "r/*.test"), host("r/x", "r/x.org")), 0)
+    const before = fanOut.group ?? ResourceGroup.empty
+    const stream = fanOut.join({ protocol: "Incremental", typeUrl: undefined }, "one")
+    stream.writable()
+    stream.request(ask("a", "b", "never there"))
+    stream.request(
+      Request.incremental({ typeUrl: VHDS, resourceNamesSubscribe: ["r/one.test", "r/two.test", "r/x.org", "r/y.org"] })
+    )
+    turn(stream)
+    const gone = () =>
+      Steps.toEnd(fanOut.gone(before) ?? Steps.of([]))
+        .map(({ name }) => name)
+        .sort()
+    expect(gone()).toEqual([])
+    const remove = [
+      ...["a", "c"].map((name) => ({ typeUrl: EDS, name })),
+      ...["r/w", "r/x"].map((name) => ({ typeUrl: VHDS, name }))
+    ]
+    publish(fanOut, Either.getOrThrow(ResourceGroup.update(before, { remove, upsert: [host("r/z", "r/two.test")] })))
+    expect(gone()).toEqual(["a", "r/one.test", "r/x.org"])
+    publish(fanOut, upserted(fanOut.group ?? ResourceGroup.empty, assignment("a", 7)))
+    expect(gone()).toEqual(["r/one.test", "r/x.org"])
+    fanOut.leave(stream)
+    expect(gone()).toEqual([])
+    publish(fanOut, undefined)
+    expect(gone()).toEqual([])
+  })
 })

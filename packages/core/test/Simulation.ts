@@ -105,7 +105,8 @@ export const run = (
     const sends = outputs.filter((output) => output._tag === "Send")
     const violation = outputs.find((output) => output._tag === "Violation")
     if (violation !== undefined) problems.push(`Violation: ${violation.message}`)
-    if (how.lockstep && input._tag !== "Deadline" && input._tag !== "Continue") {
+    const isOurs = input._tag === "Deadline" || input._tag === "Continue" || input._tag === "MissingDone"
+    if (how.lockstep && !isOurs) {
       const resources =
         Invariants.isChange(input) && input.group !== undefined ? ResourceGroup.all(input.group) : undefined
       const [after, expected] = ReferenceModel.step(

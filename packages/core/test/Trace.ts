@@ -13,6 +13,7 @@
  *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions; `x:a=1` is the
  *                                      version of a=1 by the name x, and `x:` none
  *     > CDS ack | > CDS nack "words"   answers the last response of the type
+ *     made CDS a b                     what can be done about these names, which are missing, was done (option `missing=2s`)
  *     wait 5s                          time passes; deadlines fire on the way
  *     credit off | credit on | credit  none after the next response | after every response (the default) | for one
  *     status CDS                       shows what is known of the type
@@ -197,6 +198,8 @@ export const play = (section: Section): ReadonlyArray<string> => {
         )
       case "Waiting":
         return print(`! Waiting ${type}`)
+      case "Missing":
+        return print(`! Missing ${type} [${output.names.join(" ")}]`)
     }
   }
 
@@ -374,10 +377,10 @@ export const play = (section: Section): ReadonlyArray<string> => {
     const maxNames = value("maxNames")
     const maxTypes = value("maxTypes")
     const maxResponseBytes = value("maxResponseBytes")
+    const missing = value("missing")
     const known = ["ttl", "bodyless", "noPhases"]
-    const unknown = rest.find(
-      (word) => !known.includes(word) && !/^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes)=/.test(word)
-    )
+    const valued = /^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes|missing)=/
+    const unknown = rest.find((word) => !known.includes(word) && !valued.test(word))
     if (unknown !== undefined) throw new Error(`not an option of a stream: ${unknown}`)
     options = {
       protocol: protocol === "delta" ? "Incremental" : "StateOfTheWorld",
@@ -398,6 +401,7 @@ export const play = (section: Section): ReadonlyArray<string> => {
       ...(phaseDeadline === undefined ? {} : { phaseDeadline: milliseconds(phaseDeadline) }),
       ...(maxNames === undefined ? {} : { maxNames: Number(maxNames) }),
       ...(maxTypes === undefined ? {} : { maxTypes: Number(maxTypes) }),
+      ...(missing === undefined ? {} : { missingWait: milliseconds(missing) }),
       ...(maxResponseBytes === undefined ? {} : { maxResponseBytes: Number(maxResponseBytes) })
     }
     open()
@@ -417,6 +421,10 @@ export const play = (section: Section): ReadonlyArray<string> => {
         return move(text)
       case "flood":
         return flood(text)
+      case "made": {
+        const [type = "", ...names] = words(text)
+        return step({ _tag: "MissingDone", typeUrl: typeUrlOf(type), names })
+      }
       case ">":
         return request(text)
       case "wait":

@@ -7,7 +7,7 @@ import type { Request } from "@effect-xds/core"
 import type { ConnectedClient } from "./ConnectedClient.js"
 
 /**
- * An event of one client's stream.
+ * An event of one client's stream, or of a group.
  *
  * @since 0.1.0
  */
@@ -77,6 +77,18 @@ export type ServerEvent =
     }
   /** It asked for something of a type, and its group is not set: it never was, or it was cleared. */
   | { readonly _tag: "Waiting"; readonly client: ConnectedClient; readonly typeUrl: string; readonly group: string }
+  /**
+   * There was no room for names that clients of the group asked for: `onMissing` is not called for them. The list has
+   * `maxEventNames` names at most, of which 256 characters are shown.
+   */
+  | {
+      readonly _tag: "MissingRefused"
+      readonly group: string
+      readonly typeUrl: string
+      readonly names: ReadonlyArray<string>
+      /** How many names are left out. */
+      readonly omitted: number
+    }
   | { readonly _tag: "Ended"; readonly client: ConnectedClient; readonly reason: string }
   /** The subscriber was too slow: this many events are missing here. */
   | { readonly _tag: "Lost"; readonly count: number }

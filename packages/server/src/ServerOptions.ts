@@ -138,25 +138,46 @@ export interface Options<out R = never> {
   /** Names in each list of the event `Named`. Default: 32, so that 1 024 such events hold 32 MiB at most. */
   readonly maxEventNames?: number | undefined
   /**
-   * Makes a resource on demand. Called for a name that a request subscribes to and the group has no resource for, typically to
-   * put one into the store: the client is told at once that there is nothing, and is sent the resource when the store has it. Virtual hosts are named `<route configuration>/<host>`.
-   * A name is given once until the call is over; another request for it, from any client, after that is a reason to call again. In
-   * state of the world a client that repeats its names asks for those that are new. Also called if the group is not set.
+   * Makes a resource on demand. Called for a name that a client subscribes to and its group has no resource for, typically to
+   * put one into the store. Virtual hosts are named `<route configuration>/<host>`. It is called when
+   *
+   * - a request asks for the name. In state of the world a client that repeats its names asks for those that are new.
+   * - a client that subscribes to the name is moved to a group that does not have it.
+   * - the resource was taken out of the store while a client subscribes to it, see `missingAgainAfter`.
+   *
+   * The client's answer waits until the group has the resource, the call is over or `missingWait` has passed; what else it asks for
+   * is answered meanwhile. A name is given to one call at a time. Also called if the group is not set.
    *
    * What fails, dies, is no Effect or takes longer than `missingTimeout` is logged with group, type URL and name; nothing else
    * comes of it. ★ A client can name anything: what the Effect puts into the store is for it to bound.
    */
   readonly onMissing?:
     ((group: string, typeUrl: string, name: string) => Effect.Effect<unknown, unknown, R>) | undefined
+  /**
+   * How long a client's answer for a name waits for the call; then it is told that there is nothing, and is sent the resource
+   * when the store has it. Envoy lets an HTTP request wait for an on-demand cluster for 5 seconds. Default: 2 seconds.
+   */
+  readonly missingWait?: Duration.DurationInput | undefined
   /** How long a call of `onMissing` may take; then it is interrupted. Default: 10 seconds. */
   readonly missingTimeout?: Duration.DurationInput | undefined
+  /**
+   * So long names are collected whose resource was taken out of the store while clients subscribe to them by name; then `onMissing` is
+   * called for those that have none again. It bounds how often: a store that drops one resource when it makes another one would be
+   * asked without end. Default: 1 second.
+   */
+  readonly missingAgainAfter?: Duration.DurationInput | undefined
   /** Calls of `onMissing` at a time. Default: 16. */
   readonly maxMissingCalls?: number | undefined
-  /** Names for `onMissing`: those that calls are under way for, and those that wait. Others are left out, and the log says so. Default: 1 000. */
+  /** Calls of `onMissing` at a time for one group. Default: three quarters of `maxMissingCalls`. */
+  readonly maxMissingCallsPerGroup?: number | undefined
+  /**
+   * Names for `onMissing`: those that calls are under way for, and those that wait. For others there is no call: the log, the event
+   * `MissingRefused` and a metric say so. It is the group with the most bytes of names that gives way to others. Default: 1 000.
+   */
   readonly maxMissingNames?: number | undefined
   /**
-   * Bytes of those names, with group and type URL: two for each character, and 256 for each name. Others are left out.
-   * Default: 4 194 304.
+   * Bytes of those names, with group and type URL: four for each character, and some 300 for each name. For others there is no
+   * call. Default: 4 194 304.
    */
   readonly maxMissingBytes?: number | undefined
 }

@@ -157,7 +157,14 @@ export const make = <R = never>(
     const missing =
       options.onMissing === undefined
         ? undefined
-        : yield* MissingResources.make({ ...options, onMissing: options.onMissing }, runtime, log, later)
+        : yield* MissingResources.make({ ...options, onMissing: options.onMissing }, runtime, {
+            now,
+            log,
+            publish: subscribers.publish,
+            later,
+            some: (work) => Slice.some(loop, work),
+            group: (name) => groups.get(name)
+          })
     const environment: Environment = {
       some: (work) => Slice.some(loop, work),
       bodies: Bodies.make(),
@@ -233,11 +240,13 @@ export const make = <R = never>(
     yield* source.listen((name, resources) => {
       const group = groups.get(name)
       if (group === undefined) return
-      group.changes.note(group.fanOut.group, resources, now())
+      const before = group.fanOut.group
+      group.changes.note(before, resources, now())
       group.fanOut.publish(resources, ({ owner }, isConflated) => {
         if (isConflated) XdsServerMetrics.conflations.unsafeUpdate(1, [])
         enqueue(owner)
       })
+      missing?.changed(group, before)
       worker.start()
     })
     const address = yield* transport.serve((stream) => {

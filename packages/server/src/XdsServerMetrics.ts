@@ -133,6 +133,34 @@ export const waiting = Metric.gauge("xds_server_waiting_streams", {
 })
 
 /**
+ * Names that `onMissing` is called for, or waits to be.
+ *
+ * @since 0.1.0
+ */
+export const missingNames = Metric.gauge("xds_server_missing_names", {
+  description: "Names that the hook for missing resources is called for, or waits to be"
+})
+
+/**
+ * What those names take, as the option `maxMissingBytes` counts it.
+ *
+ * @since 0.1.0
+ */
+export const missingBytes = Metric.gauge("xds_server_missing_bytes", {
+  description: "Bytes of the names that the hook for missing resources is called for, or waits to be"
+})
+
+/**
+ * Names that `onMissing` was not called for because there was no room, tagged with the group as {@link waiting} is.
+ *
+ * @since 0.1.0
+ */
+export const missingRefused = Metric.counter("xds_server_missing_refused_total", {
+  description: "Names that the hook for missing resources was not called for because there was no room",
+  incremental: true
+})
+
+/**
  * Events that a subscriber of `XdsServer.events` was too slow for.
  *
  * @since 0.1.0

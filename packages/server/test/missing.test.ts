@@ -106,23 +106,37 @@ describe("resources made on demand", () => {
     ["fails", () => Effect.fail("no database"), "no database"],
     ["dies", () => Effect.die(new Error("a mistake")), "a mistake"],
     ["gives no Effect", (): unknown => 7, "it gave no Effect"],
+    ["gives a Promise", (): unknown => Promise.resolve(7), "it gave no Effect"],
+    ["gives nothing", (): unknown => undefined, "it gave no Effect"],
+    ["interrupts itself", () => Effect.interrupt, "Interrupted by"],
+    ["takes no end", () => Effect.forever(Effect.yieldNow()), "it took longer than 0.05 s"],
+    ["waits, and cannot be interrupted", () => Effect.uninterruptible(Effect.never), "it took longer than 0.05 s"],
     [
       "throws",
       () => {
         throw new Error("at once")
       },
       "at once"
+    ],
+    [
+      "throws what cannot be put into words",
+      () => {
+        throw Object.create(null)
+      },
+      "something that cannot be put into words"
     ]
   ] as const) {
     // Whatever the types say.
-    const careless: Readonly<Record<string, unknown>> = { onMissing: hook }
-    it.effect(`★ a hook that ${title} is named in the log, with group, type and name; nobody is disturbed`, () =>
+    const careless: Readonly<Record<string, unknown>> = { missingTimeout: "50 millis", onMissing: hook }
+    it.live(`★ a hook that ${title} is named in the log, with group, type and name; nobody is disturbed`, () =>
       Effect.gen(function* () {
         lines.length = 0
         yield* set
         const client = yield* MemoryClient.open()
         client.send(subscribe("there", "bad"))
         expect((yield* client.receive).names).toEqual(["there"])
+        // The call is over, and nothing came of it.
+        expect(yield* client.receive).toMatchObject({ names: [], removed: ["bad"] })
         yield* settled
         expect(lines.join("\n")).toContain(`the hook for missing resources failed for group "edge", ${CDS} "bad": `)
         expect(lines.join("\n")).toContain(words)

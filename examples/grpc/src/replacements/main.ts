@@ -81,6 +81,7 @@ const writeEvents = (file: string, fleet: Fleet): void => {
       Effect.sync(() => {
         const time = `${performance.now().toFixed(1)} ms`
         if (event._tag === "Lost") return out.write(`${time}: ${event.count} events are missing here\n`)
+        if (event._tag === "MissingRefused") return out.write(`${time} ${JSON.stringify(event)}\n`)
         const { client, ...rest } = event
         const type = "typeUrl" in event ? ` ${ResourceType.shortNameOf(event.typeUrl)}` : ""
         return out.write(`${time} ${client.node?.id ?? "?"}${type} ${JSON.stringify(rest)}\n`)

@@ -18,7 +18,9 @@ import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as Acknowledgement from "./Acknowledgement.js"
 import * as AskedAliases from "./AskedAliases.js"
+import * as AwaitedNames from "./AwaitedNames.js"
 import * as CursorAdvance from "./CursorAdvance.js"
+import * as RequestedNames from "./RequestedNames.js"
 import * as SubscriptionChanges from "./SubscriptionChanges.js"
 import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
 
@@ -38,7 +40,9 @@ export interface Due {
   /** When a TTL must be renewed, in milliseconds. */
   readonly renewAt: number
   readonly openers: ReadonlyArray<string>
-  /** Names that were asked for and are in the group, but not yet in this state of it. */
+  /** When names must be answered that may still be made, in milliseconds. */
+  readonly answerAt: number
+  /** Names that were asked for and are not to be answered yet: in the group, but not in this state of it, or about to be made. */
   readonly deferred: HashSet.HashSet<string>
 }
 
@@ -225,15 +229,21 @@ const planned = (
   const [settled, openers] = VirtualHostOpeners.due(current, group)
   const newestSet = ResourceGroups.set(newest, current.typeUrl)
   // In state of the world a response without a name is its answer, and what comes to be is a change.
-  const deferred = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet
+  const later = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet
+  const awaited = AwaitedNames.of(protocol, settled, newestSet)
+  const deferred = awaited === undefined ? later : RequestedNames.joined(later, awaited.names)
+  const isAllLater = HashSet.size(settled.requested) === HashSet.size(deferred)
+  // The first answer is owed also if it is empty; but not before the names that are about to be made.
+  const isOwed = settled.mustReply && (awaited === undefined || settled.wildcard !== "none" || !isAllLater)
   const due: Due = {
     set,
     changes,
-    reply: settled.mustReply || HashSet.size(settled.requested) > HashSet.size(deferred) || openers.length > 0,
+    reply: isOwed || !isAllLater || openers.length > 0,
     update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
     removal,
     renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : Number.POSITIVE_INFINITY,
     openers,
+    answerAt: awaited === undefined ? Number.POSITIVE_INFINITY : awaited.until,
     deferred
   }
   return [settled, due]

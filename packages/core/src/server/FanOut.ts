@@ -9,9 +9,10 @@
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type { Group } from "./GroupStream.js"
 import { GroupStream } from "./GroupStream.js"
-import type { Slices } from "./InterestIndex.js"
+import type { Named, Slices } from "./InterestIndex.js"
 import { InterestIndex } from "./InterestIndex.js"
 import type { Interest, Options, PhaseOptions } from "./ServerStream.js"
+import type * as Steps from "../Steps.js"
 import * as ServerStreams from "./ServerStream.js"
 
 /**
@@ -114,6 +115,27 @@ export class FanOut<A> implements Group<A> {
       this.interests.forEach(before, group, affect)
       this.interests.someInTurn((stream) => visit(stream, false))
     }
+  }
+
+  /** What can be done about a name that is missing was done. Visits the streams that have something to do then: whose answers waited. */
+  missingDone(typeUrl: string, name: string, visit: (stream: GroupStream<A>) => void): void {
+    this.interests.forName(typeUrl, name, (stream) => {
+      if (stream.missingDone(typeUrl, name)) visit(stream)
+    })
+  }
+
+  /**
+   * After a change: the names that streams subscribe to by name, for which there was a resource before, and is none now. `undefined`:
+   * there are none, as after most changes.
+   */
+  gone(before: ResourceGroup): Steps.Steps<ReadonlyArray<Named>> | undefined {
+    const { current, interests } = this
+    return current !== undefined && interests.isAnyGone(before, current) ? interests.gone(before, current) : undefined
+  }
+
+  /** Whether a stream subscribes to a name by name. */
+  isNamed(typeUrl: string, name: string): boolean {
+    return this.interests.isNamed(typeUrl, name)
   }
 
   /** For its streams: what one subscribes to now. */

@@ -12,7 +12,7 @@
  * | another group that the client was moved to | `Moved`, to its newest state |
  * | a newer state of the group that does not concern the stream | `Advance` to it |
  * | a newer state that concerns it | `Advance` to the last state that does not, if there is one; then `Changed` to the newest |
- * | requests and credit | each, in the order in which they came |
+ * | requests, credit, what was done about missing names | each, in the order in which they came |
  * | a deadline | `Deadline` |
  *
  * So the reducer always has the newest state of the group when it is given a request, and any number of changes behind a slow
@@ -23,6 +23,7 @@
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
+import * as AwaitedNames from "./AwaitedNames.js"
 import type { Slices } from "./InterestIndex.js"
 import type { Input, Interest, Output, PhaseOptions, ServerStream, Step } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
@@ -46,7 +47,7 @@ export interface Group<A> {
   index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined
 }
 
-type Queued = Extract<Input, { readonly _tag: "Request" | "Writable" }>
+type Queued = Extract<Input, { readonly _tag: "Request" | "Writable" | "MissingDone" }>
 
 const writable: Queued = { _tag: "Writable" }
 const goOn: Input = { _tag: "Continue" }
@@ -65,7 +66,7 @@ const noOutputs: ReadonlyArray<Output> = []
 export class GroupStream<A> {
   /** The state of its reducer. */
   state: ServerStream
-  /** Requests and credit, oldest first. */
+  /** Requests, credit and what was done about missing names, oldest first. */
   private inputs = noInputs
   /** The group changed in what this stream subscribes to, and the reducer was not given that yet. */
   private changed = false
@@ -95,6 +96,18 @@ export class GroupStream<A> {
   /** A request came. */
   request(request: Request): void {
     this.queue({ _tag: "Request", request })
+  }
+
+  /** What can be done about a name that is missing was done. Whether its answer waited for that. */
+  missingDone(typeUrl: string, name: string): boolean {
+    if (!AwaitedNames.isAwaited(this.state, typeUrl, name)) return false
+    const last = this.inputs.at(-1)
+    // Many at a time have one answer.
+    const isMore = last?._tag === "MissingDone" && last.typeUrl === typeUrl
+    const names = isMore ? [...last.names, name] : [name]
+    if (isMore) this.inputs = this.inputs.slice(0, -1)
+    this.queue({ _tag: "MissingDone", typeUrl, names })
+    return true
   }
 
   /** The transport takes another response. */

@@ -11,6 +11,7 @@ import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Response from "../wire/Response.js"
 import * as AskedAliases from "./AskedAliases.js"
+import * as AwaitedNames from "./AwaitedNames.js"
 import { type Flush, isRemoved } from "./Flush.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as HeldNames from "./HeldNames.js"
@@ -90,7 +91,8 @@ export const flush = function* (
     sorted?.heldMore === true
   )
   const isQuoting = first && before !== HeldVersions.none
-  const gone = [...lost, ...(isQuoting ? yield* quotedInVain(self, set, before, sorted) : [])]
+  const vain = isQuoting ? yield* quotedInVain(self, set, before, sorted) : []
+  const gone = [...lost, ...AwaitedNames.except(self, vain)]
 
   let resources: ReadonlyArray<Resource>
   if (everything) {

@@ -9,6 +9,8 @@ import { isSame } from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
+import * as ResourceSets from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import { NameMap } from "./NameMap.js"
 import type { Interest } from "./ServerStream.js"
 
@@ -31,6 +33,16 @@ const namesAtATime = 1_024
  * @since 0.1.0
  */
 export type Slices = Iterator<void, void>
+
+/**
+ * A name of a type.
+ *
+ * @since 0.1.0
+ */
+export interface Named {
+  readonly typeUrl: string
+  readonly name: string
+}
 
 /** What a stream subscribes to of one type, before and after. */
 interface Change {
@@ -131,6 +143,52 @@ export class InterestIndex<A> {
       if (difference.domains.length === 0) continue
       for (const [name, those] of named) if (Difference.concerns(difference, name)) those.forEach(see)
     }
+  }
+
+  /** Visits the streams that subscribe to a name by name, and those of which that is not known yet. */
+  forName(typeUrl: string, name: string, visit: (item: A) => void): void {
+    const those = this.#types.get(typeUrl)?.named.get(name)
+    those?.forEach(visit)
+    for (const item of this.#unfinished.keys()) if (those?.has(item) !== true) visit(item)
+  }
+
+  /** Whether a stream subscribes to a name by name. */
+  isNamed(typeUrl: string, name: string): boolean {
+    return this.#types.get(typeUrl)?.named.get(name) !== undefined
+  }
+
+  /** Whether {@link gone} may find anything. */
+  isAnyGone(before: ResourceGroup, after: ResourceGroup): boolean {
+    for (const [typeUrl, { named }] of this.#types) {
+      const [old, set] = [ResourceGroups.set(before, typeUrl), ResourceGroups.set(after, typeUrl)]
+      if (named.size === 0 || isSame(set.cursor, old.cursor)) continue
+      if (!HashMap.isEmpty(old.cursor.aliases) || Difference.of(set, old.cursor).removed.size > 0) return true
+    }
+    return false
+  }
+
+  /** The names that streams subscribe to by name, under which there was a resource before, and is none after. */
+  *gone(before: ResourceGroup, after: ResourceGroup): Steps.Steps<ReadonlyArray<Named>> {
+    const found: Array<Named> = []
+    let count = 0
+    for (const [typeUrl, { named }] of this.#types) {
+      const [old, set] = [ResourceGroups.set(before, typeUrl), ResourceGroups.set(after, typeUrl)]
+      if (named.size === 0 || isSame(set.cursor, old.cursor)) continue
+      const difference = yield* Difference.inSteps(set, old.cursor)
+      const see = (name: string): void => {
+        if (ResourceSets.find(old, name) !== undefined && ResourceSets.find(set, name) === undefined) {
+          found.push({ typeUrl, name })
+        }
+      }
+      for (const name of difference.touched.keys()) {
+        if (++count % Steps.atOnce === 0) yield
+        if (named.get(name) !== undefined) see(name)
+      }
+      if (difference.domains.length === 0) continue
+      // Not in steps: meanwhile names could change places.
+      for (const [name] of named) if (!difference.touched.has(name) && Difference.concerns(difference, name)) see(name)
+    }
+    return found
   }
 
   /** Visits a part of all streams, another one with each call: so that no stream keeps an old state of the group alive. */

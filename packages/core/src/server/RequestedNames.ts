@@ -57,6 +57,8 @@ export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => 
   const next = new HeldNamesDraft(self.names)
   for (const name of names) next.delete(name)
   self.names = next.end()
+  // Under a wildcard the client is to be told whether that has them: it is no matter whether they are made.
+  if (HashMap.size(self.awaited) > 0) self.awaited = HashMap.removeMany(self.awaited, names)
   if (isWild(self)) return
   const requested = HashSet.beginMutation(self.requested)
   for (const name of names) HashSet.remove(requested, name)

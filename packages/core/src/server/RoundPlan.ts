@@ -187,7 +187,7 @@ export const wakeAt = (self: ServerStream, dues: ReadonlyArray<Due.Due>, now: nu
   const times = [
     ...[changes, removals].flatMap((phase) => (phase === undefined ? [] : Round.opensAt(phase))),
     ...self.subscriptions.map((each) => Due.nextRemovalAt(each, now)),
-    ...dues.map((due) => due.renewAt)
+    ...dues.map((due) => Math.min(due.renewAt, due.answerAt))
   ]
   return times.reduce((soonest, time) => Math.min(soonest, time), never)
 }

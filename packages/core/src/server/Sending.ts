@@ -9,6 +9,7 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { Cursor } from "../resource/Cursor.js"
 import { isSame } from "../resource/Cursor.js"
+import * as AwaitedNames from "./AwaitedNames.js"
 import * as Due from "./Due.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
@@ -80,6 +81,7 @@ export const isIdle = (self: Draft): boolean => {
 export const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.Steps<Output | undefined> {
   const part = nextPart(self, now)
   if (part !== undefined) return part
+  if (self.options.missingWait !== undefined) AwaitedNames.expire(self, now)
   while (!isQuiet(self, group)) {
     const found = Due.areNear(self.options, self.subscriptions, group, self.round)
       ? Due.nothingFound

@@ -14,6 +14,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import { isSame } from "../resource/Cursor.js"
+import * as AwaitedNames from "./AwaitedNames.js"
 import type { Request } from "../wire/Request.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
@@ -55,6 +56,8 @@ export type Input =
    * different from what it has, as after a change: an update of the group before that is under way is ended first.
    */
   | { readonly _tag: "Moved"; readonly group: ResourceGroup | undefined; readonly phases: PhaseOptions }
+  /** What can be done about names of a `Missing` output was done: their answers wait no longer. */
+  | { readonly _tag: "MissingDone"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   /** Credit for one response. */
   | { readonly _tag: "Writable" }
   /** More of the work that {@link isWorking} tells of. */
@@ -84,6 +87,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
     namesPerStep: 512,
     namesPerResponse: 1_000,
     maxResponseBytes: 4_000_000,
+    missingWait: undefined,
     ...options
   },
   group: undefined,
@@ -253,6 +257,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   }
   if (input._tag === "Advance" && self.group !== undefined) return untouched(self, self.group, input.group, now)
   const next = draft(self)
+  let missing = none
   if (input._tag === "Changed" || input._tag === "Advance") {
     if (self.group === input.group) return [self, none]
     next.group = input.group
@@ -262,6 +267,11 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     next.options = { ...self.options, ...input.phases }
     next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
     next.round = input.group === undefined ? Round.idle : Round.departed(self.round)
+    missing = yield* AwaitedNames.elsewhere(next, now)
+  } else if (input._tag === "MissingDone") {
+    const subscriptions = AwaitedNames.without(self.subscriptions, input.typeUrl, input.names)
+    if (subscriptions === self.subscriptions) return [self, none]
+    next.subscriptions = subscriptions
   } else if (input._tag === "Writable") {
     if (self.credit) return [self, none]
     next.credit = true
@@ -270,9 +280,9 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   // What was asked for before the group was cleared, and found no credit, waits from now on.
   if (next.group === undefined) {
     const unanswered = self.group === undefined ? [] : next.subscriptions.filter(Subscriptions.isUnanswered)
-    return [next, unanswered.map(({ typeUrl }) => ({ _tag: "Waiting", typeUrl }))]
+    return [next, [...missing, ...unanswered.map(({ typeUrl }) => ({ _tag: "Waiting", typeUrl }) as const)]]
   }
-  return [next, output === undefined ? none : [output]]
+  return [next, output === undefined ? missing : [...missing, output]]
 }
 
 /** What a client has of a group that it belongs to no more. */

@@ -5,13 +5,14 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
+import * as AwaitedNames from "./AwaitedNames.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
 import * as NamesChange from "./NamesChange.js"
 import type { Request } from "../wire/Request.js"
 import * as Round from "./Round.js"
 import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
-import type * as Steps from "../Steps.js"
+import * as Steps from "../Steps.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as Acknowledgement from "./Acknowledgement.js"
@@ -217,8 +218,16 @@ const onSubscription = function* (
 
   const next = draft(self)
   let after = asked
+  if (options.missingWait !== undefined && change !== undefined) {
+    const listed = yield* Steps.filter(change.listed, (name) => NamesChange.isAsked(change, name))
+    const missing = yield* AwaitedNames.missing(self, typeUrl, listed)
+    if (missing.length > 0) {
+      outputs.push({ _tag: "Missing", typeUrl, names: missing })
+      after = AwaitedNames.wait(after, missing, now + options.missingWait)
+    }
+  }
   if (isCounted) {
-    const counted = Subscriptions.draft(asked)
+    const counted = Subscriptions.draft(after)
     counted.namesChecked = names
     after = counted
   }

@@ -62,6 +62,11 @@ export interface Options extends PhaseOptions {
    * out in parts, see `ResponseParts`. Default: 4 000 000, a little less than what clients of gRPC take.
    */
   readonly maxResponseBytes: number
+  /**
+   * Whether resources are made on demand: names that the group does not have are told by `Missing`, and their answers wait so many
+   * milliseconds at most, see `AwaitedNames`. Default: `undefined`, they are not.
+   */
+  readonly missingWait: number | undefined
 }
 
 /**
@@ -130,6 +135,11 @@ export type Output =
   | { readonly _tag: "Subscribed"; readonly typeUrl: string; readonly wildcard: boolean; readonly names: number }
   /** A request listed names: it comes after `Subscribed`, and without one if all were subscribed to before. */
   | { readonly _tag: "Named"; readonly change: NamesChange }
+  /**
+   * Where resources are made on demand: names that the client asks for and its group does not have. It is told after each request
+   * that asks for them, and when the client is moved to another group. `MissingDone` is to say when what can be done was done.
+   */
+  | { readonly _tag: "Missing"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   | { readonly _tag: "Acked"; readonly typeUrl: string; readonly nonce: string; readonly version: string }
   | {
       readonly _tag: "Nacked"

@@ -111,6 +111,8 @@ export interface Subscription {
   readonly resendAll: boolean
   /** Names that were asked for and are to be answered whatever the client was sent before. */
   readonly requested: HashSet.HashSet<string>
+  /** Of those, names whose answer waits, and until when, in milliseconds; see `AwaitedNames`. Some may be answered already. */
+  readonly awaited: HashMap.HashMap<string, number>
   /** Incremental, until the first answer: what the client holds from an earlier stream. */
   readonly initial: HeldVersions
   /** Names that are sent even if `initial` says that the client holds them. */
@@ -146,6 +148,13 @@ export const noNames = HashMap.empty<string, string>()
  * @since 0.1.0
  */
 export const noNameSet = HashSet.empty<string>()
+
+/**
+ * No answer waits.
+ *
+ * @since 0.1.0
+ */
+export const noneAwaited = HashMap.empty<string, number>()
 
 /**
  * The client holds nothing from an earlier stream.
@@ -198,6 +207,7 @@ export const make = (typeUrl: string, wildcardEnabled: boolean): Subscription =>
     mustReply: true,
     resendAll: false,
     requested: noNameSet,
+    awaited: noneAwaited,
     initial: noVersions,
     resendEvenIfHeld: noNameSet,
     pendingRemovals: noPendingRemovals,
@@ -241,6 +251,7 @@ export const draft = (self: Subscription): Draft => ({
   mustReply: self.mustReply,
   resendAll: self.resendAll,
   requested: self.requested,
+  awaited: self.awaited,
   initial: self.initial,
   resendEvenIfHeld: self.resendEvenIfHeld,
   pendingRemovals: self.pendingRemovals,

@@ -69,7 +69,7 @@ export interface Environment extends StreamReport.Report {
   readonly move: (from: Group, stream: GroupStream<Connection>, to: Group, phases: PhaseOptions) => void
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
-  /** Hears of every name that is asked for; `undefined`: nothing is made on demand. */
+  /** Hears of every name that is asked for and missing; `undefined`: nothing is made on demand. */
   readonly missing: MissingResources | undefined
   /** What those hold whose group is not known yet. */
   readonly admitting: ByteBudget
@@ -495,8 +495,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       case "Subscribed":
         return StreamReport.subscribed(this, output)
       case "Named":
-        this.environment.missing?.named(group, output.change)
         return StreamReport.named(this, output, this.environment.settings.maxEventNames)
+      case "Missing":
+        return this.environment.missing?.asked(group, output.typeUrl, output.names)
       case "Acked": {
         const answered = AckLatency.answeredBy(this.unacked, output)
         this.unacked = AckLatency.after(this.unacked, output)

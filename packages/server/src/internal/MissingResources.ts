@@ -1,14 +1,14 @@
 /**
  * Resources made on demand: calls of the `onMissing` hook for names that clients subscribe to and their group does not have.
  */
-import * as NamesChange from "@effect-xds/core/server/NamesChange"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
-import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
+import type { Named } from "@effect-xds/core/server/InterestIndex"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { LogThrottle } from "@effect-xds/transport-node/LogThrottle"
+import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -18,25 +18,45 @@ import type * as Fiber from "effect/Fiber"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import type { ServerEvent } from "../ServerEvent.js"
 import type { Options } from "../ServerOptions.js"
+import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import type { Group, Work } from "./Connection.js"
+import { MissingNames, type MissingName } from "./MissingNames.js"
 
 /** What calls the hook. */
 export interface MissingResources {
-  /** A client of the group listed names. Returns at once. */
-  readonly named: (group: Group, change: NamesChange.NamesChange) => void
+  /** A client of the group asks for names that the group does not have. Returns at once. */
+  readonly asked: (group: Group, typeUrl: string, names: ReadonlyArray<string>) => void
+  /** The group has changed. Returns at once. */
+  readonly changed: (group: Group, before: ResourceGroup.ResourceGroup | undefined) => void
 }
 
-type Hook<R> = Pick<Options<R>, "missingTimeout" | "maxMissingCalls" | "maxMissingNames" | "maxMissingBytes"> & {
+type Hook<R> = Pick<
+  Options<R>,
+  | "missingTimeout"
+  | "missingAgainAfter"
+  | "maxMissingCalls"
+  | "maxMissingCallsPerGroup"
+  | "maxMissingNames"
+  | "maxMissingBytes"
+  | "maxEventNames"
+> & {
   readonly onMissing: NonNullable<Options<R>["onMissing"]>
 }
 
-interface Call {
-  readonly key: string
-  readonly group: string
-  readonly typeUrl: string
-  readonly name: string
-  readonly bytes: number
+/** What the calls need of their server. */
+interface Server {
+  /** Milliseconds that never go back. */
+  readonly now: () => number
+  readonly log: LogThrottle
+  readonly publish: (make: () => ServerEvent) => void
+  /** Runs it when others had their turn. */
+  readonly later: (work: Work) => void
+  /** Does some of the work: what it ends with, or `undefined` if others are to have their turn before its end. */
+  readonly some: <A extends object>(work: Steps.Steps<A>) => A | undefined
+  /** The group of a name, if streams are served from it. */
+  readonly group: (name: string) => Group | undefined
 }
 
 /** It took longer than `missingTimeout`. */
@@ -49,31 +69,50 @@ class TookTooLong extends Data.TaggedError("TookTooLong")<{ readonly seconds: nu
 /** Names that are looked at in one turn. */
 const namesAtATime = 512
 
-/** What a call takes beside its names. */
-const bytesPerCall = 256
+/** Characters of a name that are shown: a client may make one of any length. */
+const longestShown = 256
+
+/** Milliseconds that `missingAgainAfter` is rounded up to. */
+const tick = 10
+
+/** A part of a text holds on to all of it. */
+const shown = (name: string): string =>
+  name.length <= longestShown ? name : Buffer.from(name.slice(0, longestShown), "utf16le").toString("utf16le")
+
+const describe = (group: string, typeUrl: string, name: string): string =>
+  `group ${JSON.stringify(shown(group))}, ${typeUrl} ${JSON.stringify(shown(name))}`
 
 /** Calls the hook until the scope ends; then calls that are under way are interrupted. */
 export const make = <R>(
-  { maxMissingBytes = 4_194_304, maxMissingCalls = 16, maxMissingNames = 1_000, missingTimeout, onMissing }: Hook<R>,
+  hook: Hook<R>,
   runtime: Runtime.Runtime<R>,
-  log: LogThrottle,
-  later: (work: Work) => void
+  server: Server
 ): Effect.Effect<MissingResources, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const timeout = missingTimeout ?? "10 seconds"
+    const { later, log, now, publish } = server
+    const { maxEventNames = 32, onMissing } = hook
+    const timeout = hook.missingTimeout ?? "10 seconds"
+    const againAfter = Duration.toMillis(hook.missingAgainAfter ?? "1 second")
     const seconds = Duration.toSeconds(timeout)
-    const known = new Set<string>()
-    /** By group: each has its turn, however many names another one waits for. */
-    const waiting = new Map<string, Array<Call>>()
+    const maxCalls = hook.maxMissingCalls ?? 16
+    const bounds = {
+      maxNames: hook.maxMissingNames ?? 1_000,
+      maxBytes: hook.maxMissingBytes ?? 4_194_304,
+      maxCallsPerGroup: hook.maxMissingCallsPerGroup ?? Math.ceil((maxCalls * 3) / 4),
+      onHeld: (count: number, bytes: number) => {
+        XdsServerMetrics.missingNames.unsafeModify(count, [])
+        XdsServerMetrics.missingBytes.unsafeModify(bytes, [])
+      }
+    }
+    const names = new MissingNames(bounds)
+    /** Those whose resource was taken away, until they are asked for again. */
+    const gone = new MissingNames(bounds)
     const running = new Set<Fiber.RuntimeFiber<unknown, unknown>>()
-    let bytes = 0
-    let calls = 0
+    /** Groups that are asked for what is gone when their time has come. */
+    const timed = new Set<string>()
     let ended = false
 
-    const describe = ({ group, name, typeUrl }: Call): string =>
-      `group ${JSON.stringify(group)}, ${typeUrl} ${JSON.stringify(name.slice(0, 256))}`
-
-    const hook = ({ group, name, typeUrl }: Call): Effect.Effect<unknown, unknown, R> =>
+    const call = ({ group, name, typeUrl }: MissingName): Effect.Effect<unknown, unknown, R> =>
       Effect.suspend((): Effect.Effect<unknown, unknown, R> => {
         const given = onMissing(group, typeUrl, name)
         return Effect.isEffect(given) ? given : Effect.die(new TypeError("it gave no Effect"))
@@ -83,86 +122,132 @@ export const make = <R>(
         Effect.timeoutFail({ duration: timeout, onTimeout: () => new TookTooLong({ seconds }) })
       )
 
-    const next = (): Call | undefined => {
-      for (const [group, queue] of waiting) {
-        const call = queue.shift()
-        waiting.delete(group)
-        if (queue.length > 0) waiting.set(group, queue)
-        if (call !== undefined) return call
-      }
-      return undefined
-    }
+    /** Nothing more comes of it: whoever waits for an answer is to have it. */
+    const done = ({ group, name, typeUrl }: MissingName): void =>
+      server.group(group)?.fanOut.missingDone(typeUrl, name, ({ owner }) => later(owner))
 
     const start = (): void => {
-      while (!ended && calls < maxMissingCalls) {
-        const call = next()
-        if (call === undefined) return
-        calls++
+      while (!ended && running.size < maxCalls) {
+        const next = names.next()
+        if (next === undefined) return
         // Not in the step of the stream that asked.
-        const fiber = Runtime.runFork(runtime)(hook(call), { immediate: false })
+        const fiber = Runtime.runFork(runtime)(call(next), { immediate: false })
         running.add(fiber)
         fiber.addObserver((exit) => {
           running.delete(fiber)
-          calls--
-          bytes -= call.bytes
-          known.delete(call.key)
-          if (!ended && Exit.isFailure(exit)) {
+          if (ended) return
+          names.end(next)
+          if (Exit.isFailure(exit)) {
             const reason = Redaction.text(Reason.of(Cause.squash(exit.cause)))
-            const words = `the hook for missing resources failed for ${describe(call)}: ${reason}`
-            log(LogLevel.Error, `missing ${call.key}`, words)
+            const what = describe(next.group, next.typeUrl, next.name)
+            log(LogLevel.Error, `missing ${next.key}`, `the hook for missing resources failed for ${what}: ${reason}`)
           }
+          done(next)
           start()
         })
       }
     }
 
-    const add = ({ fanOut, name: group }: Group, typeUrl: string, name: string): void => {
-      const resources = fanOut.group
-      if (resources !== undefined && ResourceSet.find(ResourceGroup.set(resources, typeUrl), name) !== undefined) return
-      if (typeUrl === ResourceType.VirtualHost.typeUrl && VirtualHostDiscovery.isOpener(name)) return
-      const key = JSON.stringify([group, typeUrl, name])
-      if (known.has(key)) return
-      const size = 2 * (group.length + typeUrl.length + name.length + key.length) + bytesPerCall
-      const call: Call = { key, group, typeUrl, name, bytes: size }
-      if (known.size >= maxMissingNames || bytes + size > maxMissingBytes) {
-        const limit = `${known.size} names of ${bytes} bytes are held for it already`
-        log(
-          LogLevel.Warning,
-          `missing ${group}`,
-          `the hook for missing resources is not called for ${describe(call)}: ${limit}`
-        )
-        return
-      }
-      known.add(key)
-      bytes += size
-      const queue = waiting.get(group)
-      if (queue === undefined) waiting.set(group, [call])
-      else queue.push(call)
+    /** There is no room for names of one group and type. */
+    const refuse = (group: string, typeUrl: string, refused: ReadonlyArray<MissingName>): void => {
+      XdsServerMetrics.missingRefused.unsafeUpdate(refused.length, XdsServerMetrics.groupTags(group))
+      const listed = refused.slice(0, maxEventNames).map(({ name }) => shown(name))
+      const omitted = refused.length - listed.length
+      publish(() => ({ _tag: "MissingRefused", group, typeUrl, names: listed, omitted }))
+      const others = refused.length > 1 ? ` and ${refused.length - 1} others` : ""
+      const limit = `${names.size} names of ${names.bytes} bytes are held for it already`
+      log(
+        LogLevel.Warning,
+        `missing ${group}`,
+        `the hook for missing resources is not called for ${describe(group, typeUrl, refused[0]?.name ?? "")}${others}: ${limit}`
+      )
+      for (const each of refused) done(each)
     }
+
+    const isThere = ({ fanOut: { group } }: Group, typeUrl: string, name: string): boolean =>
+      group !== undefined && ResourceSet.find(ResourceGroup.set(group, typeUrl), name) !== undefined
+
+    const add = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>): void => {
+      const refused = new Map<string, Array<MissingName>>()
+      for (const { name, typeUrl } of asked) {
+        // The hook, or somebody else, was faster.
+        if (isThere(group, typeUrl, name)) continue
+        for (const each of to.add(group.name, typeUrl, name)) {
+          const subject = JSON.stringify([each.group, each.typeUrl])
+          const those = refused.get(subject)
+          if (those === undefined) refused.set(subject, [each])
+          else those.push(each)
+        }
+      }
+      for (const those of refused.values()) {
+        const [first] = those
+        if (first !== undefined) refuse(first.group, first.typeUrl, those)
+      }
+    }
+
+    /** Takes many names in turns. */
+    const addAll = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>, then: () => void): void => {
+      let at = 0
+      const some = (): void => {
+        if (ended) return
+        const end = at + namesAtATime
+        add(to, group, asked.slice(at, end))
+        then()
+        at = end
+        if (at < asked.length) later(rest)
+      }
+      const rest: Work = { queued: false, run: some }
+      some()
+    }
+
+    /** Asks for what is still gone and subscribed to. */
+    const askAgain = (name: string): void => {
+      timed.delete(name)
+      const those = gone.take(name)
+      const group = server.group(name)
+      if (group === undefined) return
+      const { fanOut } = group
+      // A group that was cleared has nothing on purpose.
+      if (fanOut.group === undefined) return
+      const wanted = those.filter((each) => fanOut.isNamed(each.typeUrl, each.name))
+      addAll(names, group, wanted, start)
+    }
+
+    const timers = yield* TimerTable.make<string>({ now, tick, onDue: (groups) => groups.forEach(askAgain) })
 
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         ended = true
-        waiting.clear()
-        known.clear()
+        names.clear()
+        gone.clear()
         return Effect.forEach(Array.from(running), (fiber) => fiber.interruptAsFork(fiber.id()), { discard: true })
       })
     )
 
     return {
-      named: (group, change) => {
-        let at = 0
-        const some = (): void => {
-          const end = Math.min(change.listed.length, at + namesAtATime)
-          for (; at < end; at++) {
-            const name = change.listed[at]
-            if (name !== undefined && NamesChange.isAsked(change, name)) add(group, change.typeUrl, name)
+      asked: (group, typeUrl, listed) =>
+        addAll(
+          names,
+          group,
+          listed.map((name) => ({ typeUrl, name })),
+          start
+        ),
+      changed: (group, before) => {
+        const looking = before && group.fanOut.gone(before)
+        if (looking === undefined) return
+        const rest: Work = {
+          queued: false,
+          run: () => {
+            if (ended) return
+            const found = server.some(looking)
+            if (found === undefined) return later(rest)
+            addAll(gone, group, found, () => {
+              if (!timed.has(group.name)) timers.set(group.name, now() + againAfter)
+              timed.add(group.name)
+            })
           }
-          start()
-          if (at < change.listed.length && !ended) later(rest)
         }
-        const rest: Work = { queued: false, run: some }
-        some()
+        later(rest)
       }
     }
   })

@@ -37,6 +37,8 @@ export interface Settings {
   readonly firstRequestTimeout: number
   readonly groupTimeout: number
   readonly fetchTimeout: number
+  /** How long answers wait for what is made on demand; `undefined`: nothing is. */
+  readonly missingWait: number | undefined
 }
 
 /** A function of the application that failed, or gave what it must not give. */
@@ -145,7 +147,8 @@ export const of = <R>(options: Options<R>): Settings => {
     controlPlane: options.controlPlane,
     firstRequestTimeout: millis(options.firstRequestTimeout, 30_000),
     groupTimeout: millis(options.groupTimeout, 10_000),
-    fetchTimeout: millis(options.fetchTimeout, 5_000)
+    fetchTimeout: millis(options.fetchTimeout, 5_000),
+    missingWait: options.onMissing === undefined ? undefined : millis(options.missingWait, 2_000)
   }
 }
 
@@ -165,5 +168,6 @@ export const streamOptions = (
   phaseDeadline,
   maxNames: settings.maxNames,
   maxNameLength: settings.maxNameLength,
-  maxTypes: settings.maxTypes
+  maxTypes: settings.maxTypes,
+  missingWait: settings.missingWait
 })

@@ -182,7 +182,7 @@ class Run {
     const resources = ResourceGroups.all(group)
     const theirs = isChange(input)
       ? { _tag: "Changed" as const, resources }
-      : input._tag === "Deadline" || input._tag === "Continue"
+      : input._tag === "Deadline" || input._tag === "Continue" || input._tag === "MissingDone"
         ? undefined
         : input
     const { problems } = this.onlooker

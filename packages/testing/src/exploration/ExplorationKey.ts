@@ -115,6 +115,7 @@ const ofSubscription = (
     mustReply: self.mustReply,
     resendAll: self.resendAll,
     requested: sorted(self.requested),
+    awaited: pairs(HashMap.map(self.awaited, (until) => String(ahead(until, now)))),
     initial: pairs(self.initial),
     resendEvenIfHeld: sorted(self.resendEvenIfHeld),
     pendingRemovals: pairs(

@@ -156,7 +156,8 @@ class Run {
       wire: [...this.state.wire, ...sends]
     }
     for (const output of outputs) if (output._tag === "Violation") this.problems.push(`violation: ${output.message}`)
-    if (isCompared(this.options) && input._tag !== "Deadline" && input._tag !== "Continue") {
+    const isOurs = input._tag === "Deadline" || input._tag === "Continue" || input._tag === "MissingDone"
+    if (isCompared(this.options) && !isOurs) {
       const resources =
         Invariants.isChange(input) && input.group !== undefined ? ResourceGroups.all(input.group) : undefined
       const theirs = Invariants.isChange(input) ? { _tag: "Changed" as const, resources } : input

@@ -80,6 +80,7 @@ export type Entry =
     }
   | { readonly _tag: "Requested"; readonly stream: number; readonly protocol: Protocol; readonly bytes: Uint8Array }
   | { readonly _tag: "Writable"; readonly stream: number }
+  | { readonly _tag: "MissingDone"; readonly stream: number; readonly typeUrl: string; readonly name: string }
   | { readonly _tag: "DeadlineReached"; readonly stream: number }
   /** A stream had a turn. `steps`: of a long step so many parts were done. `outcome`: its outputs, see {@link outcomeOf}. */
   | {
@@ -202,6 +203,11 @@ class RecordedStream<A> extends GroupStream<A> {
   override writable(): void {
     this.recorder.write({ _tag: "Writable", stream: this.number })
     super.writable()
+  }
+
+  override missingDone(typeUrl: string, name: string): boolean {
+    this.recorder.write({ _tag: "MissingDone", stream: this.number, typeUrl, name })
+    return super.missingDone(typeUrl, name)
   }
 
   override deadlineReached(): void {
@@ -368,6 +374,9 @@ export const replay = (entries: ReadonlyArray<Entry>): ReadonlyArray<string> => 
         break
       case "Writable":
         streamOf(entry.stream).writable()
+        break
+      case "MissingDone":
+        streamOf(entry.stream).missingDone(entry.typeUrl, entry.name)
         break
       case "DeadlineReached":
         streamOf(entry.stream).deadlineReached()
