@@ -11,8 +11,9 @@ import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
 import * as StatusCode from "../protocol/StatusCode.js"
-import type { ClientResponse, ReceivedResource, ResourceError } from "../wire/ClientResponse.js"
-import * as ClientResponses from "../wire/ClientResponse.js"
+import type { ClientResponse, ResourceError } from "../wire/ClientResponse.js"
+import type { ReceivedResource } from "../wire/ReceivedResource.js"
+import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 import { utf8 } from "../wire/Wire.js"
@@ -235,7 +236,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
         }
         // VHDS says so that a host does not exist. Any other resource without a body is a heartbeat that came too late.
         else if (resource.aliases.includes(name)) removed.push(each)
-      } else if (held !== undefined && ClientResponses.equals(held.bytes, value)) {
+      } else if (held !== undefined && ReceivedResources.equals(held.bytes, value)) {
         const isOwn = each === name
         const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
         if (isPlain && placed !== undefined) {
@@ -285,7 +286,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   return { seen, known, order, updated, unchanged, rejected, removed, failed, isComplete, problems }
 }
 
-const isSame = (use: InUse, value: Uint8Array): boolean => use.isPlain && ClientResponses.equals(use.bytes, value)
+const isSame = (use: InUse, value: Uint8Array): boolean => use.isPlain && ReceivedResources.equals(use.bytes, value)
 
 /** The name that stands first is most often the one; whether it is, the bytes must say. */
 const guess = (value: Uint8Array, view: View): Placed | undefined => {

@@ -1,9 +1,6 @@
 /**
  * Discovery responses as a client takes them, read straight from their bytes.
  *
- * A resource stays a slice of the message: whether it is worth decoding is known only after it was compared with what
- * the client holds. Whoever keeps a slice copies it, or the whole message stays in memory with it.
- *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md
  * @since 0.1.0
@@ -13,40 +10,10 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire"
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import { DeltaDiscoveryResponse, DiscoveryResponse, ResourceError as Errors, Status } from "./Fields.js"
+import * as Received from "./ReceivedResource.js"
 import type { ErrorDetail, Protocol } from "./Request.js"
-import {
-  Any,
-  DeltaDiscoveryResponse,
-  DiscoveryResponse,
-  Duration,
-  Resource,
-  ResourceError as Errors,
-  ResourceName,
-  Status,
-  tagOf
-} from "./Fields.js"
 import { fields } from "./Wire.js"
-
-/**
- * A resource in a response: an `Any`, or an `envoy.service.discovery.v3.Resource` around one.
- *
- * @since 0.1.0
- */
-export interface ReceivedResource {
-  /** Empty if it came without a wrapper: then only the resource itself knows. */
-  readonly name: string
-  /** Of this one resource; empty if it came without a wrapper. */
-  readonly version: string
-  readonly aliases: ReadonlyArray<string>
-  /** Time to live in milliseconds, if it has one. */
-  readonly ttl: number | undefined
-  /** The type inside the `Any`; empty without a body. */
-  readonly typeUrl: string
-  /** The encoded message, a view into the response; `undefined`: a wrapper without a body. */
-  readonly value: Uint8Array | undefined
-  /** Why the wrapper cannot be read. */
-  readonly malformed: string | undefined
-}
 
 /**
  * A resource that the server cannot give, and why (TP3).
@@ -69,7 +36,7 @@ export interface ClientResponse {
   /** `version_info`, or `system_version_info`, which is for people only. */
   readonly version: string
   readonly nonce: string
-  readonly resources: ReadonlyArray<ReceivedResource>
+  readonly resources: ReadonlyArray<Received.ReceivedResource>
   /** `removed_resources`. Incremental only. */
   readonly removed: ReadonlyArray<string>
   /** `resource_errors`. */
@@ -93,19 +60,6 @@ export class MalformedResponse extends Data.TaggedError("MalformedResponse")<{
   }
 }
 
-/** `type.googleapis.com/` and this: the wrapper in state of the world. */
-const WRAPPER = "/envoy.service.discovery.v3.Resource"
-
-const tags = {
-  anyTypeUrl: tagOf(Any.typeUrl),
-  anyValue: tagOf(Any.value),
-  version: tagOf(Resource.version),
-  body: tagOf(Resource.resource),
-  name: tagOf(Resource.name)
-} as const
-
-const noText: ReadonlyArray<string> = []
-
 /**
  * Reads a response from its bytes. Unknown fields are skipped.
  *
@@ -121,9 +75,9 @@ export const decode = (protocol: Protocol, bytes: Uint8Array): Either.Either<Cli
 
 const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
   const head = { version: "", typeUrl: "", nonce: "" }
-  const resources: Array<ReceivedResource> = []
+  const resources: Array<Received.ReceivedResource> = []
   const errors: Array<ResourceError> = []
-  const typeUrls = new TypeUrls()
+  const typeUrls = new Received.TypeUrls()
   fields(bytes, (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
@@ -131,7 +85,7 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
         head.version = reader.string()
         return true
       case DiscoveryResponse.resources:
-        resources.push(readResource(bytes, reader, typeUrls))
+        resources.push(Received.decode(bytes, reader, typeUrls))
         return true
       case DiscoveryResponse.typeUrl:
         head.typeUrl = reader.string()
@@ -146,15 +100,15 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
         return false
     }
   })
-  return { protocol: "StateOfTheWorld", ...head, resources, removed: noText, errors }
+  return { protocol: "StateOfTheWorld", ...head, resources, removed: noNames, errors }
 }
 
 const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
   const head = { version: "", typeUrl: "", nonce: "" }
-  const resources: Array<ReceivedResource> = []
+  const resources: Array<Received.ReceivedResource> = []
   const removed: Array<string> = []
   const errors: Array<ResourceError> = []
-  const typeUrls = new TypeUrls()
+  const typeUrls = new Received.TypeUrls()
   fields(bytes, (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
@@ -162,7 +116,7 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
         head.version = reader.string()
         return true
       case DeltaDiscoveryResponse.resources:
-        resources.push(readWrapped(bytes, reader, typeUrls))
+        resources.push(Received.decodeWrapped(bytes, reader, typeUrls))
         return true
       case DeltaDiscoveryResponse.typeUrl:
         head.typeUrl = reader.string()
@@ -174,7 +128,7 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
         removed.push(reader.string())
         return true
       case DeltaDiscoveryResponse.removedResourceNames:
-        removed.push(decodeResourceName(reader))
+        removed.push(Received.decodeName(reader))
         return true
       case DeltaDiscoveryResponse.resourceErrors:
         errors.push(decodeResourceError(reader))
@@ -186,232 +140,16 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
   return { protocol: "Incremental", ...head, resources, removed, errors }
 }
 
-/** Thousands of resources carry the same type URL: it becomes text once. */
-class TypeUrls {
-  private bytes: Uint8Array = new Uint8Array()
-  private text = ""
-
-  of(bytes: Uint8Array): string {
-    if (!equals(bytes, this.bytes)) {
-      this.bytes = bytes
-      this.text = decoder.decode(bytes)
-    }
-    return this.text
-  }
-
-  /** Whether the type URL that was seen last is at this place. */
-  isAt(bytes: Uint8Array, start: number, length: number): boolean {
-    if (length !== this.bytes.byteLength) return false
-    for (let at = 0; at < length; at++) if (bytes[start + at] !== this.bytes[at]) return false
-    return true
-  }
-
-  get last(): string {
-    return this.text
-  }
-}
-
-const decoder = new TextDecoder()
-
-/**
- * Whether two byte strings are the same.
- *
- * @since 0.1.0
- */
-export const equals = (one: Uint8Array, other: Uint8Array): boolean => {
-  const length = one.byteLength
-  if (length !== other.byteLength) return false
-  let at = 0
-  if (length >= 32) {
-    // By words: this is most of what a response costs in which nothing changed.
-    const first = new DataView(one.buffer, one.byteOffset, length)
-    const second = new DataView(other.buffer, other.byteOffset, length)
-    for (; at + 4 <= length; at += 4) if (first.getInt32(at) !== second.getInt32(at)) return false
-  }
-  for (; at < length; at++) if (one[at] !== other[at]) return false
-  return true
-}
-
-/** `google.protobuf.Any` */
-const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; value: Uint8Array } => {
-  const any = { typeUrl: "", value: bytes.subarray(0, 0) }
-  fields(bytes, (reader, field, type) => {
-    if (type !== WireType.LengthDelimited) return false
-    if (field === Any.typeUrl) any.typeUrl = typeUrls.of(reader.bytes())
-    else if (field === Any.value) any.value = reader.bytes()
-    else return false
-    return true
-  })
-  return any
-}
-
-/**
- * The next resource of a state-of-the-world response. Almost all are a type URL that was seen before and a value, in
- * this order and nothing else: those are read in place.
- */
-const readResource = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): ReceivedResource => {
-  const start = reader.pos
-  const end = reader.uint32() + reader.pos
-  const length = bytes[reader.pos + 1] ?? 0
-  const first = reader.pos + 2
-  if (
-    end <= reader.len &&
-    bytes[reader.pos] === tags.anyTypeUrl &&
-    length < 0x80 &&
-    bytes[first + length] === tags.anyValue &&
-    typeUrls.isAt(bytes, first, length)
-  ) {
-    reader.pos = first + length + 1
-    const size = reader.uint32()
-    const at = reader.pos
-    if (at + size === end && !typeUrls.last.endsWith(WRAPPER)) {
-      reader.pos = end
-      return {
-        name: "",
-        version: "",
-        aliases: noText,
-        ttl: undefined,
-        typeUrl: typeUrls.last,
-        value: bytes.subarray(at, end),
-        malformed: undefined
-      }
-    }
-  }
-  reader.pos = start
-  return decodeAny(reader.bytes(), typeUrls)
-}
-
-/**
- * The next resource of an incremental response. Most are a version, a body of the type that was seen before, and a name,
- * in this order, short and nothing else: those are read in place.
- */
-const readWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): ReceivedResource => {
-  const start = reader.pos
-  const end = reader.uint32() + reader.pos
-  const version = reader.pos + 2
-  const versionEnd = version + (bytes[version - 1] ?? 0)
-  if (
-    end <= reader.len &&
-    bytes[version - 2] === tags.version &&
-    versionEnd < version + 0x80 &&
-    bytes[versionEnd] === tags.body
-  ) {
-    reader.pos = versionEnd + 1
-    const bodyEnd = reader.uint32() + reader.pos
-    const length = bytes[reader.pos + 1] ?? 0
-    const first = reader.pos + 2
-    const name = bodyEnd + 2
-    if (
-      bodyEnd < end &&
-      bytes[reader.pos] === tags.anyTypeUrl &&
-      length < 0x80 &&
-      bytes[first + length] === tags.anyValue &&
-      typeUrls.isAt(bytes, first, length) &&
-      bytes[bodyEnd] === tags.name &&
-      name + (bytes[name - 1] ?? 0) === end &&
-      end < name + 0x80
-    ) {
-      reader.pos = first + length + 1
-      const size = reader.uint32()
-      const at = reader.pos
-      const text = decoder.decode(bytes.subarray(name, end))
-      // What is not UTF-8 is told apart below.
-      if (at + size === bodyEnd && !text.includes("\ufffd")) {
-        reader.pos = end
-        return {
-          name: text,
-          version: decoder.decode(bytes.subarray(version, versionEnd)),
-          aliases: noText,
-          ttl: undefined,
-          typeUrl: typeUrls.last,
-          value: bytes.subarray(at, bodyEnd),
-          malformed: undefined
-        }
-      }
-    }
-  }
-  reader.pos = start
-  return decodeResource(reader.bytes(), typeUrls)
-}
-
-const decodeAny = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource => {
-  const any = readAny(bytes, typeUrls)
-  if (any.typeUrl.endsWith(WRAPPER)) return decodeResource(any.value, typeUrls)
-  return { name: "", version: "", aliases: noText, ttl: undefined, ...any, malformed: undefined }
-}
-
-const decodeResource = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource => {
-  let name = ""
-  let version = ""
-  let aliases: Array<string> | undefined
-  let ttl: number | undefined
-  let body: { typeUrl: string; value: Uint8Array } | undefined
-  let malformed: string | undefined
-  try {
-    fields(bytes, (reader, field, type) => {
-      if (type !== WireType.LengthDelimited) return false
-      switch (field) {
-        case Resource.version:
-          version = reader.string()
-          return true
-        case Resource.resource:
-          body = readAny(reader.bytes(), typeUrls)
-          return true
-        case Resource.name:
-          name = reader.string()
-          return true
-        case Resource.aliases:
-          ;(aliases ??= []).push(reader.string())
-          return true
-        case Resource.ttl:
-          ttl = decodeDuration(reader)
-          return true
-        case Resource.resourceName:
-          name ||= decodeResourceName(reader)
-          return true
-        default:
-          return false
-      }
-    })
-  } catch (cause) {
-    malformed = Reason.of(cause)
-  }
-  return { name, version, aliases: aliases ?? noText, ttl, typeUrl: "", value: undefined, ...body, malformed }
-}
-
-const decodeDuration = (reader: BinaryReader): number => {
-  const duration = { seconds: 0, nanos: 0 }
-  fields(reader.bytes(), (inner, field, type) => {
-    if (type !== WireType.Varint) return false
-    if (field === Duration.seconds) duration.seconds = Number(inner.int64())
-    else if (field === Duration.nanos) duration.nanos = inner.int32()
-    else return false
-    return true
-  })
-  return duration.seconds * 1_000 + duration.nanos / 1e6
-}
-
 const decodeResourceError = (reader: BinaryReader): ResourceError => {
   const found = { name: "", error: { code: 0, message: "" } }
   fields(reader.bytes(), (inner, field, type) => {
     if (type !== WireType.LengthDelimited) return false
-    if (field === Errors.resourceName) found.name = decodeResourceName(inner)
+    if (field === Errors.resourceName) found.name = Received.decodeName(inner)
     else if (field === Errors.errorDetail) found.error = decodeStatus(inner)
     else return false
     return true
   })
   return found
-}
-
-/** The name in an `envoy.service.discovery.v3.ResourceName`. */
-const decodeResourceName = (reader: BinaryReader): string => {
-  let name = ""
-  fields(reader.bytes(), (inner, field, type) => {
-    if (field !== ResourceName.name || type !== WireType.LengthDelimited) return false
-    name = inner.string()
-    return true
-  })
-  return name
 }
 
 const decodeStatus = (reader: BinaryReader): ErrorDetail => {
@@ -425,7 +163,8 @@ const decodeStatus = (reader: BinaryReader): ErrorDetail => {
   return status
 }
 
-const noResources: ReadonlyArray<ReceivedResource> = []
+const noResources: ReadonlyArray<Received.ReceivedResource> = []
+const noNames: ReadonlyArray<string> = []
 const noErrors: ReadonlyArray<ResourceError> = []
 
 /**
@@ -439,23 +178,7 @@ export const make = (
   version: "",
   nonce: "",
   resources: noResources,
-  removed: noText,
+  removed: noNames,
   errors: noErrors,
   ...response
-})
-
-/**
- * A resource in a response; what is left out is empty.
- *
- * @since 0.1.0
- */
-export const resource = (received: Partial<ReceivedResource>): ReceivedResource => ({
-  name: "",
-  version: "",
-  aliases: noText,
-  ttl: undefined,
-  typeUrl: "",
-  value: undefined,
-  malformed: undefined,
-  ...received
 })

@@ -1,5 +1,6 @@
 import * as Client from "@effect-xds/core/client/Client"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import type { Request } from "@effect-xds/core/wire/Request"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as Warming from "@effect-xds/core/client/Warming"
@@ -19,7 +20,7 @@ const decoderOf = (typeUrl: string, onDecode: () => void = () => undefined) =>
   })
 
 const received = (typeUrl: string, name: string, content = 1) =>
-  ClientResponse.resource({ typeUrl, value: toResource({ typeUrl, name, content }).value })
+  ReceivedResource.make({ typeUrl, value: toResource({ typeUrl, name, content }).value })
 
 describe("a large set", () => {
   for (const isNamed of [false, true]) {
@@ -43,7 +44,7 @@ describe("a large set", () => {
       step({ _tag: "Connected", stream: "s" })
       step({ _tag: "Written", stream: "s" })
       const resources = names.map((name) => received(typeUrl, name))
-      const respond = (nonce: string, all: ReadonlyArray<ClientResponse.ReceivedResource>) => {
+      const respond = (nonce: string, all: ReadonlyArray<ReceivedResource.ReceivedResource>) => {
         outputs.length = 0
         const response = { protocol: "StateOfTheWorld", typeUrl, version: nonce, nonce, resources: all } as const
         step({ _tag: "Response", stream: "s", response: ClientResponse.make(response) })
@@ -93,7 +94,7 @@ describe("a large set", () => {
           typeUrl,
           version: "1",
           nonce: "1",
-          resources: [ClientResponse.resource({ typeUrl, value: view })]
+          resources: [ReceivedResource.make({ typeUrl, value: view })]
         })
       }
     ]
@@ -215,7 +216,7 @@ describe("hostile input", () => {
       ),
       malformed: fc.constantFrom(undefined, undefined, "garbage")
     })
-    .map(ClientResponse.resource)
+    .map(ReceivedResource.make)
   const input: fc.Arbitrary<Client.Input> = fc.oneof(
     fc.record({ _tag: fc.constant("Watch" as const), watcher: fc.nat(9), typeUrl, name }),
     fc.record({ _tag: fc.constant("Unwatch" as const), watcher: fc.nat(9) }),

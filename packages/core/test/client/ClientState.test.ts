@@ -3,6 +3,7 @@ import * as FlowControl from "@effect-xds/core/client/FlowControl"
 import * as PlainData from "@effect-xds/core/PlainData"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import { Cluster } from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
@@ -28,7 +29,7 @@ const holding = (): FlowControl.FlowControl => {
         typeUrl,
         version: "1",
         nonce: "1",
-        resources: [ClientResponse.resource({ typeUrl, value: toResource({ typeUrl, name: "a", content: 1 }).value })]
+        resources: [ReceivedResource.make({ typeUrl, value: toResource({ typeUrl, name: "a", content: 1 }).value })]
       })
     }
   ]

@@ -1,6 +1,7 @@
 import * as FlowControl from "@effect-xds/core/client/FlowControl"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
 import { assert, describe, it } from "@effect/vitest"
@@ -66,7 +67,7 @@ const play = () => {
           version: nonce,
           nonce,
           resources: names.map((name) =>
-            ClientResponse.resource({ typeUrl, value: toResource({ typeUrl, name, content: Number(nonce) }).value })
+            ReceivedResource.make({ typeUrl, value: toResource({ typeUrl, name, content: Number(nonce) }).value })
           )
         })
       }),

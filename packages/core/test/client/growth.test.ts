@@ -1,6 +1,7 @@
 /** Everything that grows with what is watched, or with what servers do, is as before when that is over. */
 import * as Client from "@effect-xds/core/client/Client"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as Warming from "@effect-xds/core/client/Warming"
@@ -15,7 +16,7 @@ const CDS = Cluster.typeUrl
 const EDS = ClusterLoadAssignment.typeUrl
 
 const received = (typeUrl: string, name: string, content = 1) => ({
-  ...ClientResponse.resource({ typeUrl, value: toResource({ typeUrl, name, content }).value, version: `${content}` }),
+  ...ReceivedResource.make({ typeUrl, value: toResource({ typeUrl, name, content }).value, version: `${content}` }),
   name
 })
 
