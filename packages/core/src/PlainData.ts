@@ -1,6 +1,6 @@
 /**
- * State as text: what reducers hold is data, which can be printed, compared and restored. JSON, with a tag for what JSON does
- * not have: maps and sets, bytes, `undefined`, and numbers that are not finite.
+ * Printing and reading of reducer state, which is plain data: it can be printed, compared and restored. The text is JSON, with
+ * a tag for what JSON lacks: maps, sets, bytes, `undefined` and numbers that are not finite.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 
-/** No field of a state is called so. */
+/** Key that marks such a value. No field of a state has this name. */
 const tag = "$"
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
@@ -56,14 +56,14 @@ const fromJson = (json: unknown): unknown => {
 }
 
 /**
- * A value as text. Throws a `TypeError` for what is no data: a function, a symbol, an instance of a class.
+ * A value as text. Throws a `TypeError` for a value that is not data: a function, a symbol, a class instance.
  *
  * @since 0.1.0
  */
 export const print = (value: unknown): string => JSON.stringify(toJson(value))
 
 /**
- * The value that {@link print} printed. Throws a `SyntaxError` for what is not JSON.
+ * The value of a text from {@link print}. Throws a `SyntaxError` if the text is not JSON.
  *
  * @since 0.1.0
  */

@@ -1,22 +1,22 @@
 /**
- * Work that may be long, in steps: whoever drives it decides whether others run in between. It depends on what it was given alone,
- * however it is driven, and changes nothing of that.
+ * Long work in steps. The driver decides whether other work runs between two steps. The result depends on the inputs alone,
+ * which stay unchanged.
  *
  * @since 0.1.0
  */
 
 /**
- * Work that ends with `A`. Others may run wherever it yields.
+ * Work that ends with `A`. Other work may run at each yield.
  *
  * @since 0.1.0
  */
 export type Steps<A> = Generator<undefined, A>
 
-/** Resources that are looked at before others may run: no more than a tenth of a millisecond, and a millisecond or two while their code is new. */
+/** Resources per step. A step takes at most 0.1 ms, or 1–2 ms while its code is new. */
 export const atOnce = 64
 
 /**
- * Work that many need and that is done once: whoever needs it goes on with what the others left.
+ * Work that many callers share and that is done once: each caller goes on where the last one stopped.
  *
  * @since 0.1.0
  */
@@ -26,16 +26,16 @@ export class Once<A extends object> {
 
   constructor(private readonly make: () => Steps<A>) {}
 
-  /** What it ended with; `undefined`: it did not end yet. */
+  /** The result; `undefined` until the work has ended. */
   get value(): A | undefined {
     return this.made
   }
 
-  /** What is left of it. */
+  /** The remaining work. */
   *steps(): Steps<A> {
     while (this.made === undefined) {
       const work = this.work ?? this.make()
-      // Work that throws is begun anew by whoever needs it next.
+      // If the work throws, the next caller starts it again.
       this.work = undefined
       const { done, value } = work.next()
       if (done === true) {
@@ -50,7 +50,7 @@ export class Once<A extends object> {
 }
 
 /**
- * Work that is done already.
+ * Finished work with this result.
  *
  * @since 0.1.0
  */
@@ -59,7 +59,7 @@ export const of = function* <A>(value: A): Steps<A> {
 }
 
 /**
- * Those of many that are such.
+ * `Array.filter` in steps.
  *
  * @since 0.1.0
  */
@@ -74,7 +74,7 @@ export const filter = function* <A>(from: Iterable<A>, is: (item: A, place: numb
 }
 
 /**
- * What it ends with, without letting others run.
+ * The result, without letting other work run.
  *
  * @since 0.1.0
  */

@@ -10,12 +10,12 @@
  */
 import * as HashSet from "effect/HashSet"
 import * as StatusCode from "../protocol/StatusCode.js"
+import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
 import * as Backoff from "./Backoff.js"
 import type { ClientSubscription } from "./ClientSubscription.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
 import * as NextRequest from "./NextRequest.js"
 import * as ResourceTimer from "./ResourceTimer.js"
-import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
 
 /**
  * What does not change.

@@ -12,10 +12,10 @@
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Authority from "../protocol/Authority.js"
+import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import * as Backoff from "./Backoff.js"
 import type { ResourceTimers } from "./ResourceTimer.js"
 import * as ResourceTimer from "./ResourceTimer.js"
-import type { ErrorDetail, Protocol } from "../wire/Request.js"
 
 /**
  * The answer to a response that has not left yet.

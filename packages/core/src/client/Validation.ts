@@ -15,8 +15,8 @@ import type { ClientResponse, ResourceError } from "../wire/ClientResponse.js"
 import type { ReceivedResource } from "../wire/ReceivedResource.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
-import type { ResourceDecoder } from "./ResourceDecoder.js"
 import { utf8 } from "../wire/Wire.js"
+import type { ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
  * A resource that is in use.

@@ -1,5 +1,5 @@
 /**
- * Federation: which authority a resource name belongs to. Old names have none; the new ones say it:
+ * Federation: the authority of a resource name. Old names have none; new names carry it:
  * `xdstp://<authority>/<type>/<id>?<context parameters>`.
  *
  * @see https://github.com/grpc/proposal/blob/master/A47-xds-federation.md
@@ -11,7 +11,7 @@ import * as Either from "effect/Either"
 const SCHEME = "xdstp:"
 
 /**
- * The authority of a name: `undefined` for an old name, empty for a new one that names none.
+ * The authority of a name: `undefined` for an old name, empty for an xdstp name without one.
  *
  * @since 0.1.0
  */
@@ -19,15 +19,15 @@ export const ofName = (name: string): string | undefined =>
   name.startsWith(SCHEME) ? (/^xdstp:\/\/([^/?#]*)/.exec(name)?.[1] ?? "") : undefined
 
 /**
- * Whether a wildcard brings resources of this name: not those of an authority.
+ * Whether a wildcard subscription covers this name: it covers old names only.
  *
  * @since 0.1.0
  */
 export const isCovered = (name: string): boolean => ofName(name) === undefined
 
 /**
- * The name under which a resource is kept and asked for: that of a new name with its context parameters in order, the
- * last one of several with the same key.
+ * The canonical form of a name, under which a resource is stored and requested: context parameters of an xdstp name are sorted
+ * by key, and of several with one key the last counts.
  *
  * @since 0.1.0
  */
@@ -47,7 +47,7 @@ export const normalize = (name: string): string => {
 }
 
 /**
- * Checks that a name can be asked for as a resource of a type. Right: the normal form. Left: what is wrong with it.
+ * Checks a name that a client requests for a type. Right: its canonical form. Left: what is wrong with it.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * The variants of the protocol.
+ * Protocol variants.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * The gRPC status codes: of a NACK, of a resource error (TP3), of the end of a stream.
+ * gRPC status codes, as used in a NACK, in a resource error (TP3) and at the end of a stream.
  *
  * @see https://grpc.github.io/grpc/core/md_doc_statuscodes.html
  * @since 0.1.0

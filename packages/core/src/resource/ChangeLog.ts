@@ -1,6 +1,6 @@
 /**
- * What was changed in a set of resources, as far back as a bounded log reaches: a stream whose cursor is in it is sent what changed since,
- * without comparing names.
+ * The log of the changes of a resource set, bounded. A stream whose cursor lies within it is sent the changes since, without
+ * comparing names.
  *
  * @since 0.1.0
  */
@@ -9,18 +9,18 @@ import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
 
 /**
- * One change of a set: the names it touched and what was there before.
+ * One change of a set: the names that it touched, each with its resource before.
  *
  * @since 0.1.0
  */
 export interface LogEntry {
-  /** Digest of the content that was changed. Its revision follows from the place in the log. */
+  /** Digest of the content before the change. The revision follows from the place in the log. */
   readonly from: Digest.Digest
   readonly before: ReadonlyMap<string, Resource | undefined>
 }
 
 /**
- * Whether a change led on from a cursor, if that has the revision of the change.
+ * Whether a change started at a cursor. The cursor must have the revision of the change.
  *
  * @since 0.1.0
  */
@@ -35,21 +35,21 @@ export const isFrom = ({ from }: LogEntry, { digest }: Cursor): boolean =>
 export interface ChangeLog {
   /** Changes, oldest first. */
   readonly log: ReadonlyArray<LogEntry>
-  /** The changes after those. Few, because every change copies them. */
+  /** The changes after `log`. Few, because every change copies this array. */
   readonly recent: ReadonlyArray<LogEntry>
-  /** Number of names in both, for their bound. */
+  /** Number of names in `log` and `recent`, which is bounded. */
   readonly logged: number
 }
 
 /**
- * The log of a set that was not changed, or whose changes are nobody's business.
+ * The log of a set without changes.
  *
  * @since 0.1.0
  */
 export const empty: ChangeLog = { log: [], recent: [], logged: 0 }
 
 /**
- * Whether, as far as the log goes back, there was a resource of that very name.
+ * Whether the log holds an earlier resource of exactly this name.
  *
  * @since 0.1.0
  */
@@ -59,7 +59,7 @@ export const hadOwn = ({ log, recent }: ChangeLog, name: string): boolean => {
 }
 
 /**
- * The changes of a set since a cursor, oldest first, with the names that only have a new label. `undefined`: the log does not
+ * The changes of a set since a cursor, oldest first, and the names that only have a new label. `undefined`: the log does not
  * reach back that far.
  *
  * @since 0.1.0
@@ -76,15 +76,15 @@ export const changesSince = (
   return start === 0 ? entries : entries.slice(start)
 }
 
-/** Most changes a log keeps. At fifty changes a second a stream may lag for ten seconds before names are compared. */
+/** Most changes in a log. At fifty changes a second a stream may lag by ten seconds before names are compared. */
 const maxLogEntries = 512
-/** Most names a log keeps, unless the last change alone has more. */
+/** Most names in a log, unless the last change alone has more. */
 const maxLoggedNames = 8192
-/** Changes after which what is recent goes into the log, which is copied then. */
+/** Most changes in `recent`. Then they move to `log`, which is copied. */
 const maxRecentEntries = 32
 
 /**
- * A log with a change more. The last change stays, however large it is.
+ * A log with one more change. The last change stays, however large it is.
  *
  * @since 0.1.0
  */
@@ -96,7 +96,7 @@ export const withChange = ({ log, logged, recent }: ChangeLog, entry: LogEntry):
     : shortened([...log, ...entries], names)
 }
 
-/** A log within its bounds, with room for what is recent next. */
+/** A log within its bounds, with room for the next recent changes. */
 const shortened = (log: ReadonlyArray<LogEntry>, logged: number): ChangeLog => {
   let left = logged
   let drop = 0

@@ -1,6 +1,6 @@
 /**
- * What is computed once for a set of resources and shared by all streams. It belongs to the set, is gone with it, and is no part
- * of its value: it is neither compared nor printed.
+ * Cache of what is computed once for a set of resources and shared by all streams. It belongs to the set and ends with it. It
+ * is no part of the set's value: it is neither compared nor printed.
  *
  * @since 0.1.0
  */
@@ -10,13 +10,16 @@ import type { Responses } from "./Crossing.js"
 import { type Cursor, isAlike } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
 
-/** Crossings that are kept, the newest: of states of a set, from which many streams come, and of other cursors, which are one stream's. */
+/**
+ * Most crossings kept, of each kind; the newest stay. Shared: from a state of the set, where many streams are. Own: from any
+ * other cursor, where one stream is.
+ */
 const mostShared = 16
 
 const mostOwn = 4
 
 /**
- * What is computed once for one set.
+ * The cache of one set.
  *
  * @since 0.1.0
  */
@@ -25,20 +28,20 @@ export class Computed {
   listing: Once<ReadonlyArray<Resource>> | undefined
   /** The different heartbeat periods, in milliseconds. */
   heartbeatPeriods: ReadonlyArray<number> | undefined
-  /** Route configurations: the openers of those with VHDS. */
+  /** For route configurations with VHDS: their opener names. */
   openers: ReadonlyArray<string> | undefined
   #full: Responses | undefined
   /** Oldest first. */
   #crossings: Array<Crossing> = []
 
-  /** Responses that bring all resources. */
+  /** Responses that carry all resources. */
   get full(): Responses {
     return (this.#full ??= new Map())
   }
 
   /** The crossing from a cursor, if it is kept. */
   known(since: Cursor): Crossing | undefined {
-    // Most streams come from where the last one came from.
+    // Newest first: most streams come from the same cursor as the stream before.
     for (let index = this.#crossings.length - 1; index >= 0; index--) {
       const each = this.#crossings[index]
       if (each !== undefined && isAlike(each.since, since)) return each

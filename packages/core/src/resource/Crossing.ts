@@ -1,5 +1,5 @@
 /**
- * The way from a cursor to a set: what is different, and the responses that bring it.
+ * The crossing from a cursor to a set: the difference, and the responses that carry it.
  *
  * @since 0.1.0
  */
@@ -9,35 +9,35 @@ import type { Cursor } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
 
 /**
- * What is different in a set since a cursor.
+ * The difference of a set since a cursor.
  *
  * @since 0.1.0
  */
 export interface Difference {
-  /** New or with other content, as they are now. */
+  /** New resources and those with new content, as they are now. */
   readonly changed: ReadonlyArray<Resource>
-  /** Gone. The value is what was there; `undefined` if the log no longer knows. */
+  /** Removed resources. The value is the last content; `undefined` if the log no longer has it. */
   readonly removed: ReadonlyMap<string, Resource | undefined>
   /**
-   * Every name and alias, of before and of now, under which somebody may have asked for one of these, and its hash: it
-   * is looked up in the names of every stream.
+   * Names and aliases, old and new, by which a client may have requested one of these resources, with their hashes: each is
+   * looked up in the names of every stream.
    */
   readonly touched: ReadonlyMap<string, number>
-  /** Those of them that stand for many hosts: whoever asked for one of those may be concerned, too. */
+  /** Those of `touched` that match many hosts: a request for a matching host may be concerned, too. */
   readonly domains: ReadonlyArray<string>
-  /** Of what is gone, what left a name or alias to another; see `ResourceSet.isReplaced`. */
+  /** Removed resources whose name or alias now belongs to another resource; see `ResourceSet.isReplaced`. */
   readonly replaced: ReadonlySet<string>
 }
 
 /**
- * Responses by what else is different in them: whether TTLs are given, for example.
+ * Responses by a key of all else in which they differ, for example whether they carry TTLs.
  *
  * @since 0.1.0
  */
 export type Responses = Map<string, Once<Response>>
 
 /**
- * The way from a cursor to a set.
+ * The crossing from a cursor to a set.
  *
  * @since 0.1.0
  */
@@ -49,7 +49,7 @@ export class Crossing {
     readonly difference: Once<Difference>
   ) {}
 
-  /** Responses that bring what changed. */
+  /** Responses that carry the difference. */
   get responses(): Responses {
     return (this.#responses ??= new Map())
   }

@@ -1,5 +1,5 @@
 /**
- * Where a stream is in the history of a {@link ResourceSet}.
+ * The position of a stream in the history of a {@link ResourceSet}.
  *
  * @since 0.1.0
  */
@@ -10,35 +10,34 @@ import type { Resource } from "./Resource.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
- * What a stream remembers of the set that it was last brought up to: which contents had which names, but not the contents, unless it
- * goes on with a set that does not know them.
- * Plain data: a cursor that is printed and read again is the same cursor.
+ * The state of the set that a stream was last brought up to: names and fingerprints. Contents are kept only after a move to
+ * another set, which does not have them. Plain data: it can be printed and read again.
  *
  * @since 0.1.0
  */
 export interface Cursor {
-  /** Number of changes of the set; negative if this is no state of a set. */
+  /** Revision of the set; negative if this is not a state of a set. */
   readonly revision: number
   /**
-   * Digest of the set's content. `undefined`: this is no state of a set, because the client was sent some resources and not the
-   * others, or asked for everything again.
+   * Digest of the set's content. `undefined`: not a state of a set, because the client was sent only a part of it, or asked for
+   * everything again.
    */
   readonly digest: Digest.Digest | undefined
   /** Name → fingerprint of the content. */
   readonly fingerprints: HashMap.HashMap<string, string>
   /** Alias → name. */
   readonly aliases: HashMap.HashMap<string, string>
-  /** Virtual hosts: which names and aliases stand for many hosts. */
+  /** Virtual hosts: domains that match many hosts. */
   readonly domains: VirtualHostDiscovery.DomainIndex
   /** Whether any of the resources had a TTL. */
   readonly hasTtls: boolean
-  /** After a move to a set of another history: the resources of the one before, by name, among them those of `fingerprints`. */
+  /** After a move to another set: the resources of the set before, by name. Includes those of `fingerprints`. */
   readonly held?: HashMap.HashMap<string, Resource>
 }
 
 /**
- * Whether two cursors are the same state of a set. Revisions of unrelated sets have equal numbers; if the digests are equal,
- * too, so is the content, and nothing tells the two apart.
+ * Whether two cursors are the same state of a set. Revisions of unrelated sets may be equal numbers. If the digests are equal,
+ * too, then so is the content, and the two are interchangeable.
  *
  * @since 0.1.0
  */
@@ -50,8 +49,8 @@ export const isSame = (one: Cursor, other: Cursor): boolean =>
     Digest.equals(one.digest, other.digest))
 
 /**
- * Whether whoever is at one cursor needs the same as whoever is at the other: it is the same state, or they hold nothing and ask
- * for everything again.
+ * Whether streams at the two cursors need the same: the cursors are the same state, or both hold nothing and ask for everything
+ * again.
  *
  * @since 0.1.0
  */
@@ -61,7 +60,7 @@ export const isAlike = (one: Cursor, other: Cursor): boolean =>
 const isNothing = ({ fingerprints, revision }: Cursor): boolean => revision < 0 && HashMap.isEmpty(fingerprints)
 
 /**
- * The name of the resource that a client had under a name or alias; the name itself if it had none.
+ * The name of the resource that a client has under a name or alias; the argument itself if there is none.
  *
  * @since 0.1.0
  */
@@ -74,7 +73,7 @@ export const nameAt = (self: Cursor, nameOrAlias: string): string => {
 }
 
 /**
- * The name of the resource that has an alias, or a domain that matches best.
+ * The name of the resource with this alias, or with the domain that matches it best.
  *
  * @since 0.1.0
  */
@@ -90,8 +89,8 @@ export const leadsTo = (
   )
 
 /**
- * The cursor of a client that was sent some resources ahead of the other changes of a set, or was told that some names do
- * not exist. Without that, a resource that changes back, or goes, before the rest is sent would leave it with the wrong one.
+ * The cursor of a client that was sent some resources, or the absence of some names, ahead of the other changes of a set.
+ * Without it the client would keep the wrong state if such a resource changed back, or was removed, before the rest is sent.
  *
  * @since 0.1.0
  */
@@ -99,7 +98,7 @@ export const ahead = (
   self: Cursor,
   sent: Iterable<Resource>,
   missing: Iterable<string>,
-  /** The aliases by which they were asked for, by name. */
+  /** Resource name → the aliases by which the client requested it. */
   asked: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
 ): Cursor => {
   let { aliases, fingerprints } = self
@@ -112,7 +111,7 @@ export const ahead = (
     for (const alias of resource.aliases) aliases = HashMap.set(aliases, alias, resource.name)
   }
   for (const name of missing) {
-    // Not removed: an alias of it may still have to be told.
+    // Kept with an empty fingerprint: the removal of one of its aliases may still have to be sent.
     if (HashMap.has(fingerprints, name)) fingerprints = HashMap.set(fingerprints, name, "")
   }
   return fingerprints === self.fingerprints && aliases === self.aliases
@@ -121,17 +120,16 @@ export const ahead = (
 }
 
 /**
- * The cursor of a client that goes on with a set of another history. Clients with equal cursors have equal ones after it, so that what
- * is different is found once for all of them.
+ * The cursor of a client that moves to another set. Equal cursors stay equal, so their difference is computed once.
  *
- * @param held the resources that it stands for: what is gone in the other set is deleted last, and kept as it is until then
+ * @param held the resources at the cursor. What the other set lacks is removed last, and served from here until then
  * @since 0.1.0
  */
 export const elsewhere = (self: Cursor, held: HashMap.HashMap<string, Resource>): Cursor =>
   self.revision < 0 ? self : { ...self, revision: -1, held }
 
 /**
- * The cursor of a client that asks for everything again, and holds only this from before.
+ * The cursor of a client that asks for everything again and still holds only `fingerprints`.
  *
  * @since 0.1.0
  */
@@ -143,7 +141,7 @@ export const again = (self: Cursor, fingerprints: Cursor["fingerprints"]): Curso
 })
 
 /**
- * The resource that a client had under a name; `undefined`: it had none, or it is not known any more.
+ * The resource that a client has under a name; `undefined` if it has none, or its content is no longer known.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * What changed in a {@link ResourceSet} since a cursor, computed once for all streams that cross from the one to the other.
+ * Difference between a cursor and a {@link ResourceSet}, computed once for all streams that make this crossing.
  *
  * @since 0.1.0
  */
@@ -7,6 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import * as Steps from "../Steps.js"
 import * as ChangeLog from "./ChangeLog.js"
 import { Crossing, type Difference } from "./Crossing.js"
 import type { Cursor } from "./Cursor.js"
@@ -15,7 +16,6 @@ import { isSame } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceSet } from "./ResourceSet.js"
 import * as ResourceSets from "./ResourceSet.js"
-import * as Steps from "../Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 export type { Difference } from "./Crossing.js"
@@ -32,7 +32,7 @@ const none: Difference = {
 }
 
 /**
- * Whether what a client means by a name may be another than before.
+ * Whether the resource of a requested name may have changed.
  *
  * @since 0.1.0
  */
@@ -40,9 +40,8 @@ export const concerns = ({ domains, touched }: Difference, name: string): boolea
   touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
 
 /**
- * What changed in a set since a cursor: from the log in time proportional to the changes, or, if the log does not reach
- * back that far, by comparing contents. Computed once for a pair and shared. A resource that changed and changed back is not
- * in it.
+ * The difference since a cursor: from the log, in time proportional to the changes; or by comparing contents, if the log does
+ * not reach back that far. Computed once per pair and shared. A resource that changed and changed back is not in it.
  *
  * @since 0.1.0
  */
@@ -53,7 +52,7 @@ export const of = (self: ResourceSet, since: Cursor): Difference => {
 }
 
 /**
- * Whether it takes no time to find what changed since a cursor: it is known, or little did.
+ * Whether the difference since a cursor takes no time: it is known or small.
  *
  * @since 0.1.0
  */
@@ -80,7 +79,7 @@ export const inSteps = function* (self: ResourceSet, since: Cursor): Steps.Steps
   if (isSame(self.cursor, since)) return none
   const found = crossing(self, since)
   const difference = yield* found.difference.steps()
-  // Meanwhile others may have taken its place.
+  // Other crossings may have displaced it meanwhile.
   self.computed.keep(found)
   return difference
 }

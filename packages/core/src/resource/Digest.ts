@@ -1,9 +1,9 @@
 /**
  * Content digests: the identity of a resource's content, and the version of a whole set of resources.
  *
- * A digest is the first 64 bits of a SHA-256, kept as two unsigned 32-bit lanes. A set's digest is the lane-wise sum of
- * its members' digests: the order of the members does not matter and one member is added or taken away in constant
- * time, so two replicas that hold the same content give the same versions however they came to it.
+ * A digest is the first 64 bits of a SHA-256, as two unsigned 32-bit lanes. A set's digest is the lane-wise sum of its members'
+ * digests. So order does not matter, and a member is added or removed in constant time. Replicas with the same content give the
+ * same versions, whatever their history.
  *
  * @since 0.1.0
  */
@@ -21,20 +21,20 @@ export interface Digest {
 }
 
 /**
- * The digest of nothing: the neutral element of {@link add}.
+ * The digest of the empty set: the neutral element of {@link add}.
  *
  * @since 0.1.0
  */
 export const zero: Digest = { high: 0, low: 0 }
 
 /**
- * A SHA-256 of bytes in hexadecimal digits, as the platform may have one that is faster than the one here.
+ * A SHA-256 in hexadecimal digits. A platform may pass one that is faster than the built-in one.
  *
  * @since 0.1.0
  */
 export type Sha256 = (bytes: Uint8Array) => string
 
-/** Where small parts are put together: to hash them one by one takes longer than to copy them. Nothing is kept in it. */
+/** Scratch buffer for small parts: to copy them and hash once is faster than to hash each. Holds no state between calls. */
 const room = 1024
 const gathered = new Uint8Array(room)
 const gatheredView = new DataView(gathered.buffer)
@@ -44,7 +44,7 @@ const hasher = sha256.create()
 const digested = new Uint8Array(32)
 const digestedView = new DataView(digested.buffer)
 
-/** Parts with their lengths before them, in a row. What is given back is read before the next call. */
+/** The parts in a row, each after its length. Read the result before the next call. */
 const joined = (parts: ReadonlyArray<Uint8Array | string>): Uint8Array => {
   let filled = 0
   for (const part of parts) {
@@ -82,8 +82,8 @@ const lane = (hex: string, from: number): number => {
 }
 
 /**
- * The digest of a list of byte strings, or of texts as their UTF-8. Every part is preceded by its length, so that moving
- * a byte from one part to the next gives another digest. It is the same with any SHA-256.
+ * The digest of a list of byte strings; texts count as UTF-8. Every part is preceded by its length, so that moving a byte to
+ * the next part gives another digest. Every SHA-256 gives the same result.
  *
  * @since 0.1.0
  */
@@ -92,21 +92,21 @@ export const ofParts = (parts: ReadonlyArray<Uint8Array | string>, hashOf?: Sha2
     const hex = hashOf(joined(parts))
     return { high: lane(hex, 0), low: lane(hex, 8) }
   }
-  // The same one each time: to make it takes as long as to hash a hundred bytes.
+  // The hasher is reused: to make one takes as long as to hash 100 bytes.
   const hash = empty._cloneInto(hasher).update(joined(parts))
   hash.digestInto(digested)
   return { high: digestedView.getUint32(0), low: digestedView.getUint32(4) }
 }
 
 /**
- * Whether two are the same 64 bits.
+ * Whether two digests are equal.
  *
  * @since 0.1.0
  */
 export const equals = (one: Digest, other: Digest): boolean => one.low === other.low && one.high === other.high
 
 /**
- * Adds one member's digest to a set's.
+ * Adds a member's digest to a set's.
  *
  * @since 0.1.0
  */
@@ -116,7 +116,7 @@ export const add = (self: Digest, that: Digest): Digest => ({
 })
 
 /**
- * Takes one member's digest out of a set's.
+ * Removes a member's digest from a set's.
  *
  * @since 0.1.0
  */
@@ -126,12 +126,12 @@ export const subtract = (self: Digest, that: Digest): Digest => ({
 })
 
 /**
- * Sixteen hexadecimal digits: what clients see as a version when the caller gave none.
+ * Sixteen hexadecimal digits: the version that clients see unless the caller gave one.
  *
  * @since 0.1.0
  */
 export const toHex = ({ high, low }: Digest): string =>
-  // One flat string from the start: it is kept for each resource, and two that are put together take three times as much.
+  // One flat string: each resource keeps it, and a concatenation of two takes three times the memory.
   String.fromCharCode(
     digit(high, 28),
     digit(high, 24),
@@ -151,7 +151,7 @@ export const toHex = ({ high, low }: Digest): string =>
     digit(low, 0)
   )
 
-/** The character code of four bits of a lane. */
+/** Character code of the four bits of a lane at `shift`. */
 const digit = (lane: number, shift: number): number => {
   const value = (lane >>> shift) & 15
   return value < 10 ? 48 + value : 87 + value

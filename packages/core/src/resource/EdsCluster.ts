@@ -1,8 +1,8 @@
 /**
- * Which ClusterLoadAssignment a Cluster needs.
+ * The ClusterLoadAssignment that a Cluster of type EDS needs.
  *
- * ★ When CDS changes a cluster of type EDS, the client warms the new one and waits for its assignment, even if that is
- * unchanged; so a server sends it again after the cluster. To know which, it reads three fields of the Cluster.
+ * ★ When CDS changes such a cluster, the client warms the new one and waits for its assignment, even if that is unchanged. So a
+ * server sends it again after the cluster. To find its name, the server reads three fields of the Cluster.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Resource warming"
  * @since 0.1.0
@@ -51,11 +51,11 @@ export const assignmentName = (clusterName: string, cluster: Uint8Array): string
 const varint: number = WireType.Varint
 const delimited: number = WireType.LengthDelimited
 
-/** Usually both names are the same: one string is kept then, and not two. */
+/** Usually both names are equal: then only one string is kept. */
 const assignmentOf = (clusterName: string, serviceName: string): string =>
   serviceName === "" || serviceName === clusterName ? clusterName : serviceName
 
-/** What the scan does not know for sure. */
+/** The slow path, for bytes that the scan is not sure of. */
 const byReader = (clusterName: string, cluster: Uint8Array): string | undefined => {
   const seen = { isEds: false, serviceName: "" }
   try {

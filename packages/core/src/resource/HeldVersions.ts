@@ -1,55 +1,55 @@
 /**
- * What an incremental client that comes back says it holds (`initial_resource_versions`), as far as core needs to know it.
+ * The resources that a returning incremental client holds (`initial_resource_versions`).
  *
- * A plain `Map` of names and versions is enough. A transport that reads the same from a thousand clients may keep it once for all
- * of them: then it gives {@link SharedVersions}, which know by themselves how they compare with a set of resources.
+ * A plain `Map` of names and versions is enough. A transport that reads the same from a thousand clients may keep it once for
+ * all of them as {@link SharedVersions}, which compare themselves with a set of resources.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Reconnect"
  * @since 0.1.0
  */
+import * as Steps from "../Steps.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
-import * as Steps from "../Steps.js"
 
 /**
- * Names and versions of what one client holds.
+ * Names and versions of the resources that one client holds.
  *
  * @since 0.1.0
  */
 export type HeldVersions = ReadonlyMap<string, string> | SharedVersions
 
 /**
- * Names and versions that are kept once for many clients. Nothing that another client said may change what they are.
+ * Names and versions kept once for many clients. No client's input may change another client's.
  *
  * @since 0.1.0
  */
 export interface SharedVersions extends Iterable<readonly [name: string, version: string]> {
-  /** Number of entries; one name may be in several. */
+  /** Number of entries; a name may occur in several. */
   readonly size: number
-  /** Compares them with a set. */
+  /** Compares these versions with a set. */
   readonly compare: (set: ResourceSet.ResourceSet) => Steps.Steps<Comparison>
-  /** What {@link compare} ends with, if that is known already. */
+  /** The result of {@link compare}, if it is known already. */
   readonly compared: (set: ResourceSet.ResourceSet) => Comparison | undefined
 }
 
 /**
- * What a client holds, beside what a set has.
+ * What a client holds, compared with a set.
  *
  * @since 0.1.0
  */
 export interface Comparison {
-  /** Whether the client holds a resource of the set, as it is. */
+  /** Whether the client holds this resource of the set at its current version. */
   readonly isHeld: (resource: Resource) => boolean
-  /** Resources of the set that it does not hold as they are, in the order of the set. */
+  /** Resources of the set that the client does not hold at their current version, in the order of the set. */
   readonly unheld: () => Steps.Steps<ReadonlyArray<Resource>>
-  /** Resources of the set that it holds as they are. */
+  /** Resources of the set that the client holds at their current version. */
   readonly held: () => Steps.Steps<ReadonlyArray<Resource>>
-  /** Name → version of all else that it holds: what is gone, or has another version. What it holds as it is may be here, too. */
+  /** Name → version of all else that the client holds: removed or at another version. May include current ones, too. */
   readonly others: ReadonlyMap<string, string>
 }
 
 /**
- * The comparison of a client that holds nothing, or was answered already.
+ * The comparison for a client that holds nothing, or was answered already.
  *
  * @since 0.1.0
  */
@@ -84,7 +84,7 @@ const comparison = (
 })
 
 /**
- * The comparison with a set, if it takes no time because another client holds the same.
+ * The result of {@link compare}, if it takes no time because another client holds the same.
  *
  * @since 0.1.0
  */
@@ -92,7 +92,7 @@ export const compared = (held: HeldVersions, set: ResourceSet.ResourceSet): Comp
   isShared(held) ? held.compared(set) : undefined
 
 /**
- * What a client holds that is kept in part for many clients and in part for this one.
+ * The versions of a client, of which one part is shared with other clients.
  *
  * @since 0.1.0
  */
@@ -122,9 +122,9 @@ export const joined = (shared: SharedVersions | undefined, own: ReadonlyMap<stri
 }
 
 /**
- * What a client holds, without some names that no resource has: in steps, because there may be many.
+ * The versions of a client without some names that belong to no resource. In steps, because there may be many.
  *
- * @param entries number of entries with those names
+ * @param entries number of entries that have one of those names
  * @since 0.1.0
  */
 export const without = function* (

@@ -1,17 +1,17 @@
 /**
- * A group whose content is its own resources over those of another group, its base. Nothing of the base is copied: what is
- * seen shares the base's maps, and differs from them in what is its own.
+ * A group whose content is its own resources over those of a base group. Nothing of the base is copied: the result shares the
+ * base's maps and differs only by its own resources.
  *
- * - A name in both: the group's own resource is seen. When that is removed, the base's is seen again.
- * - A name of one that is an alias of the other: the base's resource is not seen, whatever its other names are. So a name
- *   always leads to one resource.
- * - The version of a type is the digest of what is seen; a type of which the group has nothing of its own is seen as it is in
- *   the base, with its label.
+ * - A name in both: the group's own resource is seen. After its removal, the base's is seen again.
+ * - A name in one that is an alias in the other: the base's resource is hidden under all its names. So a name always leads to
+ *   one resource.
+ * - The version of a type is the digest of what is seen. A type without own resources is seen as in the base, with its label.
  *
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
+import * as Steps from "../Steps.js"
 import * as ChangeLog from "./ChangeLog.js"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
@@ -19,10 +19,9 @@ import type { ResourceGroup } from "./ResourceGroup.js"
 import * as ResourceGroups from "./ResourceGroup.js"
 import type { ResourceSet } from "./ResourceSet.js"
 import * as ResourceSets from "./ResourceSet.js"
-import * as Steps from "../Steps.js"
 
 /**
- * The two groups and what is seen of them. Immutable.
+ * The two groups and the result, `seen`. Immutable.
  *
  * @since 0.1.0
  */
@@ -31,8 +30,8 @@ export interface LayeredGroup {
   readonly base: ResourceGroup
   readonly seen: ResourceGroup
   /**
-   * Type URL → names that were changed since what is seen was last made from the maps of the base. Each of them keeps a part
-   * of a map that is not shared any more, so they are not to become more than the own resources.
+   * Type URL → number of names changed since `seen` was last made from the base's maps. Each costs a part of a map that is no
+   * longer shared, so this stays below the number of own resources.
    */
   readonly drift: ReadonlyMap<string, number>
 }
@@ -40,7 +39,7 @@ export interface LayeredGroup {
 const noDrift: ReadonlyMap<string, number> = new Map()
 
 /**
- * A group without a base: a beginning for {@link layering}, for a group that is served already.
+ * A group without a base: the start for {@link layering} of a group that is already served.
  *
  * @since 0.1.0
  */
@@ -60,8 +59,8 @@ export const make = (own: ResourceGroup, base: ResourceGroup): LayeredGroup =>
   Steps.toEnd(layering(undefined, own, base))
 
 /**
- * What is seen when the own resources, the base or both changed: in time proportional to the change, if there was one of each
- * at most. What is equal stays as it is.
+ * The result after a change of the own resources, the base or both: in time proportional to the change, if each changed at most
+ * once. Equal resources stay as they are.
  *
  * @since 0.1.0
  */
@@ -69,7 +68,7 @@ export const change = (self: LayeredGroup, own: ResourceGroup, base: ResourceGro
   Steps.toEnd(layering(self, own, base))
 
 /**
- * {@link change} in steps: others may run wherever it yields. `undefined`: nobody was served the group before.
+ * {@link change} in steps: other work may run at each yield. `undefined`: the group was not served before.
  *
  * @since 0.1.0
  */
@@ -99,7 +98,7 @@ export const layering = function* (
     if (next.drift === 0) drift.delete(typeUrl)
     else drift.set(typeUrl, next.drift)
   }
-  // Whoever has nothing of its own sees the base itself.
+  // A group without own resources is the base itself.
   const isBase =
     sets.size === base.sets.size && Array.from(sets).every(([typeUrl, set]) => base.sets.get(typeUrl) === set)
   return {
@@ -121,15 +120,15 @@ interface Seen extends Layers {
   readonly drift: number
 }
 
-/** What the type is called. */
+/** The version of the type. */
 const versionOf = ({ base, own }: Layers, digest: Digest.Digest): string =>
   ResourceSets.size(own) === 0 ? base.version : Digest.toHex(digest)
 
-/** Whether the own resources have one of a resource's names. */
+/** Whether the own resources use one of a resource's names or aliases. */
 const isHidden = (own: ResourceSet, { aliases, name }: Resource): boolean =>
   ResourceSets.isOwned(own, name) || aliases.some((alias) => ResourceSets.isOwned(own, alias))
 
-/** The resource that is seen under a name. */
+/** The resource seen under a name. */
 const winner = ({ base, own }: Layers, name: string): Resource | undefined => {
   const mine = ResourceSets.get(own, name)
   if (mine !== undefined) return mine
@@ -137,7 +136,7 @@ const winner = ({ base, own }: Layers, name: string): Resource | undefined => {
   return shared === undefined || isHidden(own, shared) ? undefined : shared
 }
 
-/** Makes what is seen from the base's maps, in time proportional to the own resources. */
+/** Makes the result from the base's maps, in time proportional to the own resources. */
 const overlay = function* (layers: Layers): Steps.Steps<ResourceSet> {
   const { base, own } = layers
   if (ResourceSets.size(own) === 0) return base
@@ -150,20 +149,20 @@ const overlay = function* (layers: Layers): Steps.Steps<ResourceSet> {
     for (const hidden of ResourceSets.ownersOf(base, resource)) remove.push(hidden)
   }
   const made = yield* ResourceSets.updating(base, { upsert, remove })
-  // The two have no name in common that leads to different resources any more.
+  // Cannot fail: no name leads to two resources any more.
   return Either.getOrThrow(made)
 }
 
-/** Names under which a set changed; `undefined`: they are not known. */
+/** Names under which a set changed; `undefined` if they are unknown. */
 const changedNames = (before: ResourceSet, now: ResourceSet): ReadonlySet<string> | undefined => {
   if (before.resources === now.resources) return new Set()
-  // Labels changed, of any.
+  // Only labels changed, of any resource.
   if (before.cursor === now.cursor) return new Set(HashMap.keys(now.resources))
   const changes = ChangeLog.changesSince(now, before.cursor)
   return changes && new Set(changes.flatMap((change) => Array.from(change.before.keys())))
 }
 
-/** Names under which something else may be seen now; `undefined`: any. */
+/** Names under which another resource may be seen now; `undefined`: any. */
 const affected = function* (
   before: Layers,
   now: Layers
@@ -176,7 +175,7 @@ const affected = function* (
   for (const name of mine) {
     if (++looked % Steps.atOnce === 0) yield
     names.add(name)
-    // What it hid, and what it hides.
+    // Resources of the base that it hid or hides.
     for (const each of [ResourceSets.get(before.own, name), ResourceSets.get(now.own, name)]) {
       if (each !== undefined) for (const hidden of ResourceSets.ownersOf(now.base, each)) names.add(hidden)
     }
@@ -190,7 +189,7 @@ const isSame = (one: Resource | undefined, other: Resource | undefined): boolean
 
 const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "seen" | "drift">> {
   const { seen } = before
-  // It never had anything of its own.
+  // The group had no own resources before, either.
   if (seen === before.base && ResourceSets.size(now.own) === 0) return { seen: now.base, drift: 0 }
   const { names } = yield* affected(before, now)
   const drift = before.drift + (names?.size ?? Number.POSITIVE_INFINITY)
@@ -224,7 +223,7 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
       if (!HashMap.has(seen.resources, name)) compare(name)
     }
   }
-  // A label alone is no change for who holds the resource.
+  // A new label alone is no change.
   const isChange = ([name, old]: readonly [string, Resource | undefined]): boolean =>
     old?.fingerprint !== ResourceSets.get(content, name)?.fingerprint
   const log = Array.from(different).some(isChange) ? sharedLog(different, before, now) : noChange
@@ -233,7 +232,7 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
 
 const noChange: ReadonlyMap<string, Resource | undefined> = new Map()
 
-/** The base's entry if it says the same: a thousand groups over one base then keep one. */
+/** The base's log entry if it is equal: a thousand groups over one base then keep one entry. */
 const sharedLog = (
   different: ReadonlyMap<string, Resource | undefined>,
   before: Layers,

@@ -1,5 +1,5 @@
 /**
- * A resource as a server keeps and sends it: encoded once, when it enters a store, and never looked into again.
+ * A resource as a server stores and sends it: encoded once, on entry to a store, and not decoded again.
  *
  * @since 0.1.0
  */
@@ -19,11 +19,11 @@ export interface Resource {
   /** `type.googleapis.com/<full name of the message>`. */
   readonly typeUrl: string
   readonly name: string
-  /** Other names a client may ask for it by, in incremental xDS. */
+  /** Other names by which a client may request it, in incremental xDS. */
   readonly aliases: ReadonlyArray<string>
-  /** What clients are told: the caller's label, else the digest. Nothing is ever compared by it but what clients quote. */
+  /** The version that clients see: the caller's label, else the digest. Compared only with versions that clients quote. */
   readonly version: string
-  /** Identity of the content (body, aliases, TTL). What changed is found from this and from nothing else. */
+  /** Identity of the content (body, aliases, TTL). Changes are found from this alone. */
   readonly digest: Digest.Digest
   /** {@link digest} as text. */
   readonly fingerprint: string
@@ -38,14 +38,14 @@ export interface Resource {
 }
 
 /**
- * What a caller may say of a resource beside its content.
+ * Optional properties of a resource.
  *
  * @since 0.1.0
  */
 export interface Options {
   /** Default: none. */
   readonly aliases?: ReadonlyArray<string> | undefined
-  /** The version clients are told. Default: a digest of the content, the same on every replica. */
+  /** The version that clients see. Default: a digest of the content, the same on every replica. */
   readonly version?: string | undefined
   /** Milliseconds, at least {@link minimumTtl}. Default: the resource does not expire. */
   readonly ttl?: number | undefined
@@ -59,7 +59,7 @@ export interface Options {
 export const minimumTtl = 100
 
 /**
- * A resource that cannot be served, and why.
+ * Error: a resource that cannot be served, and why.
  *
  * @since 0.1.0
  */
@@ -73,11 +73,13 @@ export class InvalidResource extends Data.TaggedError("InvalidResource")<{
   }
 }
 
-/** One for all: most resources have none. */
+/** Shared, because most resources have no alias. */
 const noAliases: ReadonlyArray<string> = []
 
 /**
- * A resource from its encoded message. `sha256` is for what the version and the identity are made of; see {@link Digest.ofParts}.
+ * Makes a resource from its encoded message. Fails with {@link InvalidResource}.
+ *
+ * @param sha256 hash for the digest; see {@link Digest.ofParts}
  *
  * @since 0.1.0
  */

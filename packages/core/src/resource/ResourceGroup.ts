@@ -1,14 +1,14 @@
 /**
- * What one group of nodes is served: a {@link ResourceSet} for each type. Immutable.
+ * The resources of one group of nodes: a {@link ResourceSet} per type. Immutable.
  *
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import * as Steps from "../Steps.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
-import * as Steps from "../Steps.js"
 
 /**
  * The resources of one group, by type URL.
@@ -16,15 +16,15 @@ import * as Steps from "../Steps.js"
  * @since 0.1.0
  */
 export class ResourceGroup {
-  /** Sets of types that the group has nothing of and that somebody asked for. */
+  /** Empty sets of the types that clients requested and the group has nothing of. */
   #empty: Map<string, ResourceSet.ResourceSet> | undefined
   #departed: ResourceGroup | undefined
 
   constructor(readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>) {}
 
-  /** The empty set of a type; for a type of the table always the same one, so that what is computed for it is shared. */
+  /** The empty set of a type. Always the same one for a type of the table, so that what is computed for it is shared. */
   emptySet(typeUrl: string): ResourceSet.ResourceSet {
-    // Other types are not kept: they come from clients, and the map must not grow with what those invent.
+    // Other type URLs come from clients; keeping them would let the map grow without bound.
     if (ResourceType.byTypeUrl(typeUrl) === undefined) return ResourceSet.empty(typeUrl)
     this.#empty ??= new Map()
     const known = this.#empty.get(typeUrl)
@@ -44,14 +44,14 @@ export class ResourceGroup {
 }
 
 /**
- * A group for clients that were moved away from it; see `ResourceSet.departed`. The same one for all of them.
+ * The group as clients see it after they were moved away from it; see `ResourceSet.departed`. All of them share one value.
  *
  * @since 0.1.0
  */
 export const departed = (self: ResourceGroup): ResourceGroup => self.departed
 
 /**
- * One step given the same name twice.
+ * Error: a change has the same name twice.
  *
  * @since 0.1.0
  */
@@ -68,7 +68,7 @@ export class DuplicateName extends Data.TaggedError("DuplicateName")<{
 }
 
 /**
- * Why a change of a group was refused. The group is as it was.
+ * Why a change was rejected. The group stays as it was.
  *
  * @since 0.1.0
  */
@@ -85,14 +85,14 @@ export interface ResourceKey {
 }
 
 /**
- * A group that was set and has nothing.
+ * A group that was set, with no resources.
  *
  * @since 0.1.0
  */
 export const empty: ResourceGroup = new ResourceGroup(new Map())
 
 /**
- * The set of a type; an empty one if the group has none of it.
+ * The set of a type; empty if the group has no resources of it.
  *
  * @since 0.1.0
  */
@@ -100,7 +100,7 @@ export const set = (self: ResourceGroup, typeUrl: string): ResourceSet.ResourceS
   self.sets.get(typeUrl) ?? self.emptySet(typeUrl)
 
 /**
- * The resource of that type and very name.
+ * The resource of a type with exactly this name; aliases do not count.
  *
  * @since 0.1.0
  */
@@ -137,21 +137,22 @@ const byType = function* (
 const noResources: ReadonlyMap<string, Resource> = new Map()
 
 /**
- * What to do to a group, in one step that every stream sees as one.
+ * An atomic change of a group: every stream sees all of it at once.
  *
  * @since 0.1.0
  */
 export interface Change {
   readonly upsert?: Iterable<Resource> | undefined
-  /** A key that is also put in is put in. */
+  /** A key that is also in `upsert` is not removed. */
   readonly remove?: Iterable<ResourceKey> | undefined
-  /** Labels for whole types, by type URL; a type that is changed without one is labelled by its content. */
+  /** Type URL → label of the whole type. The version of a changed type without a label is a digest of its content. */
   readonly versions?: Readonly<Record<string, string>> | undefined
 }
 
 /**
- * Makes a group hold exactly these resources, of all types. What is equal stays as it is: no client is sent anything
- * for it. `versions` are labels for whole types, by type URL.
+ * Makes a group hold exactly these resources, of all types. Equal resources stay as they are and are not sent again.
+ *
+ * @param versions type URL → label of the whole type
  *
  * @since 0.1.0
  */
@@ -162,7 +163,7 @@ export const replace = (
 ): Either.Either<ResourceGroup, ChangeError> => Steps.toEnd(replacing(self, resources, versions))
 
 /**
- * {@link replace} in steps: others may run wherever it yields, and the group that is replaced stays as it is.
+ * {@link replace} in steps: other work may run at each yield. `self` stays as it is.
  *
  * @since 0.1.0
  */
@@ -184,7 +185,7 @@ export const replacing = function* (
 }
 
 /**
- * Puts resources in and takes others out, in one step that every stream sees as one.
+ * Adds, changes and removes resources, in one atomic step.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,9 @@
 /**
  * All resources of one type in one group: an immutable set with a revision and a bounded log of changes.
  *
- * A stream that is caught up is a cursor into that log, its {@link Cursor}; it holds no map of names and versions. The
- * difference between a cursor and a set is computed once and shared by every stream that crosses it. When the log no
- * longer reaches back to a slow stream's cursor, the two are compared by content instead.
+ * A stream that is up to date is a {@link Cursor} into that log; it holds no map of names and versions. The difference between
+ * a cursor and a set is computed once and shared by all streams that need it. If the log no longer reaches back to the cursor
+ * of a slow stream, the two are compared by content.
  *
  * @since 0.1.0
  */
@@ -13,13 +13,13 @@ import * as Either from "effect/Either"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
+import * as Steps from "../Steps.js"
 import * as ChangeLog from "./ChangeLog.js"
 import { Computed } from "./Computed.js"
 import type { Cursor } from "./Cursor.js"
 import { elsewhere, isSame, leadsTo } from "./Cursor.js"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
-import * as Steps from "../Steps.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /** The fields of a {@link ResourceSet}. */
@@ -32,7 +32,7 @@ interface Fields extends ChangeLog.ChangeLog {
   readonly ttls: HashMap.HashMap<string, number>
   /** Sum of the members' digests. */
   readonly digest: Digest.Digest
-  /** What clients are told as the version of the type. */
+  /** The version of the type that clients see. */
   readonly version: string
   readonly cursor: Cursor
 }
@@ -68,14 +68,14 @@ export class ResourceSet implements Fields {
     this.logged = fields.logged
   }
 
-  /** What is computed once for this set. */
+  /** Cache of what is computed once for this set. */
   get computed(): Computed {
     return (this.#computed ??= new Computed())
   }
 }
 
 /**
- * Two resources of a set that answer to one name.
+ * Error: two resources of a set have the same name or alias.
  *
  * @since 0.1.0
  */
@@ -94,7 +94,7 @@ export class AliasConflict extends Data.TaggedError("AliasConflict")<{
 }
 
 /**
- * The set of a type that nothing was put into.
+ * The set of a type without resources.
  *
  * @since 0.1.0
  */
@@ -118,7 +118,7 @@ export const empty = (typeUrl: string): ResourceSet =>
   })
 
 /**
- * The resource of that very name.
+ * The resource with exactly this name; aliases do not count.
  *
  * @since 0.1.0
  */
@@ -126,7 +126,7 @@ export const get = (self: ResourceSet, name: string): Resource | undefined =>
   Option.getOrUndefined(HashMap.get(self.resources, name))
 
 /**
- * The resource that a client means by a name: names and aliases are looked at, and of virtual hosts the domain that matches
+ * The resource that a client requests by a name: it has this name or alias or, for virtual hosts, the domain that matches it
  * best.
  *
  * @since 0.1.0
@@ -151,7 +151,7 @@ const ownerOf = (self: ResourceSet, nameOrAlias: string): string | undefined =>
 export const isOwned = (self: ResourceSet, nameOrAlias: string): boolean => ownerOf(self, nameOrAlias) !== undefined
 
 /**
- * The names of those that have one of a resource's names and aliases.
+ * The names of the resources that have one of these names and aliases.
  *
  * @since 0.1.0
  */
@@ -161,8 +161,8 @@ export const ownersOf = (
 ): ReadonlyArray<string> => [name, ...aliases].flatMap((each) => ownerOf(self, each) ?? [])
 
 /**
- * Whether a resource that is gone left a name or alias to another. ★ Both must not be with a client at a time: Envoy
- * rejects two virtual hosts with one domain.
+ * Whether a name or alias of a removed resource now belongs to another. ★ A client must never hold both: Envoy rejects two
+ * virtual hosts with one domain.
  *
  * @since 0.1.0
  */
@@ -171,8 +171,7 @@ export const isReplaced = (self: ResourceSet, { aliases, name }: Pick<Resource, 
   (HashMap.has(self.aliases, name) || aliases.some((alias) => ownerOf(self, alias) !== undefined))
 
 /**
- * The version of a set together with resources that are no longer in it: what a client has while deletions wait. A label of the
- * caller stays what it is.
+ * The version of a set together with removed resources: what a client has while removals wait. A label of the caller stays.
  *
  * @since 0.1.0
  */
@@ -182,7 +181,7 @@ export const versionWith = (self: ResourceSet, others: ReadonlyArray<Resource>):
     : Digest.toHex(others.reduce((sum, resource) => Digest.add(sum, resource.digest), self.digest))
 
 /**
- * How many resources there are.
+ * Number of resources.
  *
  * @since 0.1.0
  */
@@ -192,7 +191,7 @@ const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> =>
   (self.computed.listing ??= new Steps.Once(() => Steps.filter(HashMap.values(self.resources), () => true)))
 
 /**
- * Every resource, in an order that depends on the content alone. The array is made once for a set.
+ * Every resource, in an order that depends on the content alone. The array is made once per set.
  *
  * @since 0.1.0
  */
@@ -209,7 +208,7 @@ export const all = (self: ResourceSet): ReadonlyArray<Resource> => {
 export const listing = (self: ResourceSet): Steps.Steps<ReadonlyArray<Resource>> => listingOf(self).steps()
 
 /**
- * What to do to a set, in one atomic step. A name that is in both is put in.
+ * An atomic change of a set. A name in both `upsert` and `remove` is not removed.
  *
  * @since 0.1.0
  */
@@ -217,14 +216,14 @@ export interface Change {
   readonly upsert?: Iterable<Resource> | undefined
   readonly remove?: Iterable<string> | undefined
   /**
-   * The version clients are told for the type from now on; `undefined` leaves it to the content. A label is for
-   * clients only: what changed is found from the content.
+   * The version of the type that clients see from now on. Default: a digest of the content. A label never decides what is sent:
+   * changes are found from the content.
    */
   readonly version?: string | undefined
 }
 
 /**
- * {@link Change} with its resources by their names.
+ * {@link Change} with its resources by name.
  *
  * @since 0.1.0
  */
@@ -233,7 +232,7 @@ export interface NamedChange extends Omit<Change, "upsert"> {
 }
 
 /**
- * Changes a set in time proportional to the change. Gives back the same set if nothing is different.
+ * Changes a set in time proportional to the change. Returns the same set if nothing is different.
  *
  * @since 0.1.0
  */
@@ -247,7 +246,7 @@ const byName = (resources: Iterable<Resource>): ReadonlyMap<string, Resource> =>
 }
 
 /**
- * {@link update} in steps, for a change that may be large: others may run wherever it yields. The set that is changed stays as it is.
+ * {@link update} in steps, for a large change: other work may run at each yield. `self` stays as it is.
  *
  * @since 0.1.0
  */
@@ -262,7 +261,7 @@ export const updating = function* (
   let { aliases, digest, ttls } = self
   let { domains } = self.cursor
   const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl
-  // Copies that are changed in place until this is over: a change of many copies the inner nodes of the maps once.
+  // Mutable copies until the end: a large change copies the inner nodes of the maps once.
   const resources = HashMap.beginMutation(self.resources)
   const fingerprints = HashMap.beginMutation(self.cursor.fingerprints)
 
@@ -288,7 +287,7 @@ export const updating = function* (
     const hash = Hash.string(name)
     const old = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
     if (old !== undefined && old.fingerprint === resource.fingerprint) {
-      // Equal content: at most the label is new, and that is no change for anyone who holds the resource.
+      // Equal content: at most the label is new, which is no change.
       if (old.version !== resource.version) {
         ;(labelled ??= []).push(name)
         HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
@@ -324,20 +323,20 @@ export const updating = function* (
   if (before.size === 0 && labelled === undefined && version === self.version) return Either.right(self)
   HashMap.endMutation(resources)
   if (before.size === 0) return Either.right(relabelled(self, resources, version))
-  // For sets that are made of this one; no difference is found in them.
+  // Layered sets need the names with new labels, too. No difference contains them.
   for (const name of labelled ?? []) before.set(name, get(self, name))
   HashMap.endMutation(fingerprints)
   return Either.right(changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains))
 }
 
-/** A set with other labels. That is no change for who holds its resources. */
+/** A set with other labels, which is no change. */
 const relabelled = (
   { aliases, cursor, digest, log, logged, recent, ttls, typeUrl }: ResourceSet,
   resources: ResourceSet["resources"],
   version: string
 ): ResourceSet => new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent, logged })
 
-/** A set with its next content, and with a change more in its log. */
+/** A set with new content and one more change in its log. */
 const changed = (
   self: ResourceSet,
   before: ChangeLog.LogEntry["before"],
@@ -359,7 +358,7 @@ const changed = (
 }
 
 /**
- * The resources of a set as of a cursor: as far as the log reaches back, else those that it has now.
+ * The resources of a set at a cursor. If the log does not reach back that far: the current ones.
  *
  * @since 0.1.0
  */
@@ -377,8 +376,8 @@ export const resourcesAt = function* (self: ResourceSet, cursor: Cursor): Steps.
 }
 
 /**
- * A set for clients that were moved away from it, and are still sent some of it: with the same content, and cursors that say that what
- * comes next has another history; see `Cursor.elsewhere`.
+ * The set as clients see it that were moved away from it and are still sent some of it: same content, but its cursor has left
+ * this history; see `Cursor.elsewhere`.
  *
  * @since 0.1.0
  */
@@ -390,9 +389,9 @@ export const departed = (self: ResourceSet): ResourceSet => {
 }
 
 /**
- * A set with the content of another one. Revision and log go on, so that streams are sent only what is different.
+ * A set with the content of another one. Revision and log continue, so that streams are sent only the difference.
  *
- * @param before what this set has under all names in which the two are different; empty if they are not
+ * @param before what this set has under all names that differ; empty if none do
  * @since 0.1.0
  */
 export const withContentOf = (
@@ -410,7 +409,7 @@ export const withContentOf = (
 }
 
 /**
- * Makes a set hold exactly these resources. Revision and log go on, so that streams are sent only what is different.
+ * Makes a set hold exactly these resources. Revision and log continue, so that streams are sent only the difference.
  *
  * @since 0.1.0
  */
@@ -421,7 +420,7 @@ export const replace = (
 ): Either.Either<ResourceSet, AliasConflict> => Steps.toEnd(replacing(self, byName(resources), version))
 
 /**
- * {@link replace} in steps, by resources that are known by their names; see {@link updating}.
+ * {@link replace} in steps, with the resources by name; see {@link updating}.
  *
  * @since 0.1.0
  */

@@ -1,10 +1,9 @@
 /**
  * Naming rules of the virtual host discovery service (VHDS).
  *
- * A virtual host is asked for as `<route configuration>/<host>`. It is kept under a name of the same form, with one
- * alias for each of its domains, so that a subscription by host finds it. A domain may stand for many hosts: `*.example.com`,
- * `*-x`, `x.*`, `*`. A host is answered by the virtual host whose domain matches it best: the host itself, then the longest
- * suffix, then the longest prefix, then `*`.
+ * A client requests a virtual host as `<route configuration>/<host>`. The store keeps it under a name of the same form, with
+ * one alias per domain, so that a subscription by host finds it. A wildcard domain matches many hosts: `*.example.com`, `*-x`,
+ * `x.*`, `*`. The best match for a host is the exact domain, then the longest suffix, then the longest prefix, then `*`.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
  * @since 0.1.0
@@ -38,22 +37,22 @@ export const split = (
 export const nameOf = (routeConfiguration: string, host: string): string => `${routeConfiguration}/${host}`
 
 /**
- * The name of the body-less resource that opens a listener whose route configuration fetches its virtual hosts by VHDS
- * from a server that has no VHDS wildcard: Envoy watches that prefix and waits for any answer under it.
+ * The opener of a route configuration: the name of a resource without a body that lets Envoy open a listener with VHDS, if the
+ * server has no VHDS wildcard. Envoy watches this prefix and waits for any answer under it.
  *
  * @since 0.1.0
  */
 export const openerOf = (routeConfiguration: string): string => `${routeConfiguration}/`
 
 /**
- * Whether a name is one of {@link openerOf}: that of no host.
+ * Whether a name is an opener, see {@link openerOf}.
  *
  * @since 0.1.0
  */
 export const isOpener = (name: string): boolean => name.endsWith("/")
 
 /**
- * Whether an encoded RouteConfiguration asks for its virtual hosts by VHDS. `false` for bytes that are no such message.
+ * Whether an encoded RouteConfiguration fetches its virtual hosts by VHDS. `false` for malformed bytes.
  *
  * @since 0.1.0
  */
@@ -71,7 +70,7 @@ export const isRequestedBy = (routeConfiguration: Uint8Array): boolean => {
 }
 
 /**
- * Whether a name or alias ends in a domain that stands for many hosts: with one `*`, at its beginning or end.
+ * Whether a name or alias ends in a wildcard domain: one `*`, at its beginning or end.
  *
  * @since 0.1.0
  */
@@ -82,8 +81,8 @@ export const isWildcard = (name: string): boolean => {
 }
 
 /**
- * Whether a name or alias ends in a domain that stands for the host that another name ends in. ★ A `*` beside other
- * characters stands for at least one.
+ * Whether the wildcard domain of one name matches the host of another name. ★ A `*` beside other characters matches at least
+ * one character.
  *
  * @since 0.1.0
  */
@@ -97,12 +96,11 @@ export const matches = (wildcard: string, name: string): boolean => {
   return domain.startsWith("*") ? name.endsWith(domain.slice(1)) : name.startsWith(domain.slice(0, -1), host)
 }
 
-/** How long texts beside a `*` are, the longest first, and how many domains have each length. */
+/** Lengths of the texts beside a `*`, longest first, each with its number of domains. */
 type Lengths = ReadonlyArray<readonly [length: number, domains: number]>
 
 /**
- * The domains of one route configuration that stand for many hosts, as far as it takes to find the best for a host in
- * one look-up for each length that there is.
+ * Index of the wildcard domains of one route configuration: the best match for a host takes one look-up per length.
  *
  * @since 0.1.0
  */
@@ -119,7 +117,7 @@ export interface Domains {
 export type DomainIndex = HashMap.HashMap<string, Domains>
 
 /**
- * No domain stands for many hosts.
+ * The index without wildcard domains.
  *
  * @since 0.1.0
  */
@@ -140,7 +138,7 @@ const count = (self: DomainIndex, name: string, change: 1 | -1): DomainIndex => 
     suffixes: [],
     prefixes: []
   }))
-  // `*` is a suffix of length 0: the last resort, and not before prefixes.
+  // `*` is a suffix of length 0: the last resort, after the prefixes.
   const next = host.startsWith("*")
     ? { suffixes: counted(suffixes, host.length - 1, change), prefixes }
     : { suffixes, prefixes: counted(prefixes, host.length - 1, change) }
@@ -150,28 +148,28 @@ const count = (self: DomainIndex, name: string, change: 1 | -1): DomainIndex => 
 }
 
 /**
- * The index with a name or alias, if that stands for many hosts.
+ * The index with a name or alias; unchanged if that has no wildcard domain.
  *
  * @since 0.1.0
  */
 export const withDomain = (self: DomainIndex, name: string): DomainIndex => count(self, name, 1)
 
 /**
- * The index without a name or alias that was put in.
+ * The index without a name or alias that was added before.
  *
  * @since 0.1.0
  */
 export const withoutDomain = (self: DomainIndex, name: string): DomainIndex => count(self, name, -1)
 
 /**
- * What `find` has of the domain that matches the host of a name best, if that stands for many hosts.
+ * The result of `find` for the wildcard domain that matches the host of a name best.
  *
  * @since 0.1.0
  */
 export const best = <A>(self: DomainIndex, name: string, find: (domain: string) => A | undefined): A | undefined => {
   if (HashMap.isEmpty(self)) return undefined
   const parts = split(name)
-  // The opener of a route configuration is no host.
+  // An opener has no host.
   if (parts === undefined || parts.host === "") return undefined
   const { host, routeConfiguration } = parts
   const domains = Option.getOrUndefined(HashMap.get(self, routeConfiguration))

@@ -1,12 +1,12 @@
 /**
- * The bytes of discovery requests, for clients.
+ * Encoder of discovery requests, for clients.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
  */
 import { WireType } from "@bufbuild/protobuf/wire"
-import type { ErrorDetail, Request, StateOfTheWorldRequest } from "./Request.js"
 import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, Status } from "./Fields.js"
+import type { ErrorDetail, Request, StateOfTheWorldRequest } from "./Request.js"
 import { fieldOf, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
 const nothing = new Uint8Array()
@@ -70,7 +70,7 @@ const resourceNames = (request: StateOfTheWorldRequest): Uint8Array =>
   namesField(DiscoveryRequest.resourceNames, request.resourceNames)
 
 /**
- * The message of a request.
+ * The bytes of a request.
  *
  * @since 0.1.0
  */
@@ -83,8 +83,8 @@ interface EncodedNames {
 }
 
 /**
- * {@link encode} for the requests of one stream. Every ACK of state of the world repeats the names: while the array is the same,
- * they are encoded once for each type. It is not to be changed afterwards.
+ * {@link encode} for the requests of one stream. In state of the world every ACK repeats the names: as long as the array is the
+ * same, it is encoded once per type. Do not change the array afterwards.
  *
  * @since 0.1.0
  */

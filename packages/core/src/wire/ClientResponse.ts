@@ -1,5 +1,5 @@
 /**
- * Discovery responses as a client takes them, read straight from their bytes.
+ * Decoder of discovery responses, for clients: reads them straight from their bytes.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md
@@ -16,7 +16,7 @@ import type { ErrorDetail, Protocol } from "./Request.js"
 import { fields } from "./Wire.js"
 
 /**
- * A resource that the server cannot give, and why (TP3).
+ * A resource that the server cannot send, and why (TP3).
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ export interface ResourceError {
 export interface ClientResponse {
   readonly protocol: Protocol
   readonly typeUrl: string
-  /** `version_info`, or `system_version_info`, which is for people only. */
+  /** `version_info` in state of the world; in incremental `system_version_info`, which is for debugging only. */
   readonly version: string
   readonly nonce: string
   readonly resources: ReadonlyArray<Received.ReceivedResource>
@@ -44,7 +44,7 @@ export interface ClientResponse {
 }
 
 /**
- * Bytes that are not the message they should be. There is no nonce to reject them by: the stream is to be ended.
+ * Error: bytes that are not a discovery response. They have no nonce for a NACK, so the stream must be ended.
  *
  * @since 0.1.0
  */
@@ -168,7 +168,7 @@ const noNames: ReadonlyArray<string> = []
 const noErrors: ReadonlyArray<ResourceError> = []
 
 /**
- * A response; what is left out is empty. For transports that have their messages from elsewhere, and for tests.
+ * A response; omitted fields are empty. For tests, and for transports that do not read protobuf.
  *
  * @since 0.1.0
  */

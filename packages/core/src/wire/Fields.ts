@@ -1,5 +1,5 @@
 /**
- * Numbers of the protobuf fields that are read or written here: one table per message, for encoders and decoders.
+ * Field numbers of the protobuf messages that are read or written here: one table per message, for encoders and decoders.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
@@ -115,14 +115,14 @@ export const Duration = { seconds: 1, nanos: 2 } as const
 export const Status = { code: 1, message: 2 } as const
 
 /**
- * An entry of a map.
+ * An entry of a protobuf map.
  *
  * @since 0.1.0
  */
 export const MapEntry = { key: 1, value: 2 } as const
 
 /**
- * The tag of a length-delimited field, which is one byte for fields up to 15.
+ * The tag of a length-delimited field. One byte: for field numbers up to 15.
  *
  * @since 0.1.0
  */

@@ -1,8 +1,8 @@
 /**
  * A resource in a response, read straight from its bytes.
  *
- * It stays a slice of the message: whether it is worth decoding is known only after it was compared with what the client holds.
- * Whoever keeps a slice copies it, or the whole message stays in memory with it.
+ * The body is a slice of the message: it is decoded only if it differs from what the client holds. To keep a slice, copy it;
+ * otherwise the whole message stays in memory.
  *
  * @since 0.1.0
  */
@@ -18,22 +18,22 @@ import { fields } from "./Wire.js"
  * @since 0.1.0
  */
 export interface ReceivedResource {
-  /** Empty if it came without a wrapper: then only the resource itself knows. */
+  /** Empty without a wrapper: the name is then inside the encoded resource. */
   readonly name: string
-  /** Of this one resource; empty if it came without a wrapper. */
+  /** Version of this resource; empty without a wrapper. */
   readonly version: string
   readonly aliases: ReadonlyArray<string>
   /** Time to live in milliseconds, if it has one. */
   readonly ttl: number | undefined
-  /** The type inside the `Any`; empty without a body. */
+  /** The type URL in the `Any`; empty without a body. */
   readonly typeUrl: string
-  /** The encoded message, a view into the response; `undefined`: a wrapper without a body. */
+  /** The encoded message, a view into the response; `undefined` for a wrapper without a body. */
   readonly value: Uint8Array | undefined
-  /** Why the wrapper cannot be read. */
+  /** Why the wrapper cannot be read; `undefined` if it can. */
   readonly malformed: string | undefined
 }
 
-/** `type.googleapis.com/` and this: the wrapper in state of the world. */
+/** End of the type URL of the wrapper in state of the world, after `type.googleapis.com`. */
 const WRAPPER = "/envoy.service.discovery.v3.Resource"
 
 const tags = {
@@ -47,7 +47,7 @@ const tags = {
 const noText: ReadonlyArray<string> = []
 
 /**
- * Thousands of resources carry the same type URL: it becomes text once.
+ * Memo of the last type URL: thousands of resources in a response carry the same one, so it is decoded once.
  *
  * @since 0.1.0
  */
@@ -63,7 +63,7 @@ export class TypeUrls {
     return this.text
   }
 
-  /** Whether the type URL that was seen last is at this place. */
+  /** Whether the bytes at this place are the last type URL. */
   isAt(bytes: Uint8Array, start: number, length: number): boolean {
     if (length !== this.bytes.byteLength) return false
     for (let at = 0; at < length; at++) if (bytes[start + at] !== this.bytes[at]) return false
@@ -87,7 +87,7 @@ export const equals = (one: Uint8Array, other: Uint8Array): boolean => {
   if (length !== other.byteLength) return false
   let at = 0
   if (length >= 32) {
-    // By words: this is most of what a response costs in which nothing changed.
+    // Word by word: in a response without changes, this comparison is most of the cost.
     const first = new DataView(one.buffer, one.byteOffset, length)
     const second = new DataView(other.buffer, other.byteOffset, length)
     for (; at + 4 <= length; at += 4) if (first.getInt32(at) !== second.getInt32(at)) return false
@@ -110,8 +110,8 @@ const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; valu
 }
 
 /**
- * The next resource of a state-of-the-world response. Almost all are a type URL that was seen before and a value, in
- * this order and nothing else: those are read in place.
+ * Decodes the next resource of a state-of-the-world response. Fast path: the type URL seen last, then a value, and nothing
+ * else; such a resource is read in place.
  *
  * @since 0.1.0
  */
@@ -148,8 +148,8 @@ export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUr
 }
 
 /**
- * The next resource of an incremental response. Most are a version, a body of the type that was seen before, and a name,
- * in this order, short and nothing else: those are read in place.
+ * Decodes the next resource of an incremental response. Fast path: a version, a body of the type seen last and a name, in this
+ * order, short, and nothing else; such a resource is read in place.
  *
  * @since 0.1.0
  */
@@ -183,7 +183,7 @@ export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls:
       const size = reader.uint32()
       const at = reader.pos
       const text = decoder.decode(bytes.subarray(name, end))
-      // What is not UTF-8 is told apart below.
+      // Invalid UTF-8 takes the slow path, which names the fault.
       if (at + size === bodyEnd && !text.includes("\ufffd")) {
         reader.pos = end
         return {
@@ -275,7 +275,7 @@ export const decodeName = (reader: BinaryReader): string => {
 }
 
 /**
- * A resource in a response; what is left out is empty.
+ * A received resource; omitted fields are empty.
  *
  * @since 0.1.0
  */

@@ -1,8 +1,8 @@
 /**
- * Discovery requests, as the reducers take them, read straight from their bytes.
+ * Discovery requests, read straight from their bytes.
  *
- * An ACK is almost all a server ever receives: a nonce, a version, a type URL and perhaps names. So nothing else is
- * decoded; the node, which is 60 KB from an Envoy, stays a slice of the message until somebody wants it.
+ * Almost every request is an ACK: a nonce, a version, a type URL and perhaps names. Nothing else is decoded. The node, 60 KB
+ * from an Envoy, stays a slice of the message until it is needed.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
@@ -26,7 +26,7 @@ export type { Protocol } from "../protocol/Protocol.js"
 export interface ErrorDetail {
   /** A gRPC status code. Envoy gives 13 (INTERNAL), gRPC 3 (INVALID_ARGUMENT). */
   readonly code: number
-  /** The client's words. Free text, often truncated; never to be compared. */
+  /** The client's message. Free text, often truncated; never compare it. */
   readonly message: string
 }
 
@@ -38,12 +38,12 @@ export interface ErrorDetail {
 export interface StateOfTheWorldRequest {
   readonly _tag: "StateOfTheWorld"
   readonly typeUrl: string
-  /** The version the client uses now. Only a hint. */
+  /** The version that the client uses. Only a hint. */
   readonly versionInfo: string
   readonly resourceNames: ReadonlyArray<string>
-  /** Nonce of the response this is the ACK or NACK of; empty if of none. */
+  /** Nonce of the response that this request ACKs or NACKs; empty if there is none. */
   readonly responseNonce: string
-  /** Present: a NACK. */
+  /** Present in a NACK only. */
   readonly errorDetail: ErrorDetail | undefined
   /** The encoded `Node`, if the request has one. */
   readonly node: Uint8Array | undefined
@@ -74,7 +74,7 @@ export interface IncrementalRequest {
 export type Request = StateOfTheWorldRequest | IncrementalRequest
 
 /**
- * Bytes that are not the message they should be.
+ * Error: bytes that are not a discovery request.
  *
  * @since 0.1.0
  */
@@ -93,10 +93,10 @@ export class MalformedRequest extends Data.TaggedError("MalformedRequest")<{
 const noStrings: ReadonlyArray<string> = []
 const noVersions: ReadonlyMap<string, string> = new Map()
 
-// Plain requests, for tests and for callers that have their messages from elsewhere.
+// Plain requests: for tests, and for transports that do not read protobuf.
 
 /**
- * A state-of-the-world request; what is left out is empty.
+ * A state-of-the-world request; omitted fields are empty.
  *
  * @since 0.1.0
  */
@@ -113,7 +113,7 @@ export const stateOfTheWorld = (
 })
 
 /**
- * An incremental request; what is left out is empty.
+ * An incremental request; omitted fields are empty.
  *
  * @since 0.1.0
  */
@@ -131,22 +131,22 @@ export const incremental = (
 })
 
 /**
- * What was read of a request before: most of what its client holds, taken out of its bytes by a transport that keeps it once for
- * many clients.
+ * The part of `initial_resource_versions` that a transport has already taken out of the bytes, to keep it once for many
+ * clients.
  *
  * @since 0.1.0
  */
 export interface ReadVersions {
-  /** Number of bytes that were taken out. */
+  /** Size of that part in bytes. */
   readonly bytes: number
-  /** What the client holds: what was taken out, and what was not. */
+  /** All that the client holds: that part, and `others` from the rest of the bytes. */
   readonly versions: (others: ReadonlyMap<string, string>) => HeldVersions
 }
 
 /**
  * Reads a request from its bytes. The node is a view into them, not a copy.
  *
- * @param held what was read before. Without it every client has a map of its own.
+ * @param held the part that was read before. Without it every client has a map of its own.
  * @since 0.1.0
  */
 export const decode = (
@@ -160,18 +160,18 @@ export const decode = (
 }
 
 /**
- * Reads a request some fields at a time: one of four megabytes may have two million of them.
+ * Reads a request in slices: one of 4 MB may have two million fields.
  *
  * @since 0.1.0
  */
 export class Reader {
   private readonly reader: BinaryReader
-  /** Of the groups that have begun, which no request has: what is in them is passed over, field by field. */
+  /** Field numbers of the open groups. No request has groups; their content is skipped field by field. */
   private readonly groups: Array<number> = []
   private readonly visit: Visit
   private readonly result: () => Request
 
-  /** As those of {@link decode}. */
+  /** Parameters as for {@link decode}. */
   constructor(
     private readonly protocol: Protocol,
     private readonly bytes: Uint8Array,
@@ -183,7 +183,7 @@ export class Reader {
     this.result = result
   }
 
-  /** Reads so many fields more; `undefined` if there are others. */
+  /** Reads up to `count` fields; `undefined` if there are more. */
   read(count: number): Either.Either<Request, MalformedRequest> | undefined {
     const { reader, visit } = this
     try {
@@ -313,8 +313,8 @@ const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
 }
 
 /**
- * Fields of a message inside a request, which is read at once. A NACK has its code, its message and some details, an entry of a
- * map its key and value; a message that is made to take long has a million.
+ * Most fields of a message inside a request. Such a message is read in one go, and a hostile one may have a million fields. A
+ * NACK has a code, a message and some details; a map entry has a key and a value.
  */
 const mostInside = 1_024
 

@@ -1,9 +1,9 @@
 /**
- * Discovery responses: what they say, and their bytes.
+ * Discovery responses and their bytes.
  *
- * One response value is shared by every stream that needs the same; its body is assembled for all of them, from resources
- * that are already encoded. Only the nonce is a stream's own: protobuf fields may stand in any order, so a message is the
- * shared body followed by a few bytes.
+ * Streams that need the same response share one value, and its body is assembled once, from resources that are already encoded.
+ * Only the nonce belongs to one stream. Protobuf fields may stand in any order, so a message is the shared body followed by the
+ * nonce.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
@@ -31,20 +31,20 @@ import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./
 export interface Response {
   readonly protocol: Protocol
   readonly typeUrl: string
-  /** `version_info`, or `system_version_info`, which is for people only. */
+  /** `version_info` in state of the world; in incremental `system_version_info`, which is for debugging only. */
   readonly version: string
   readonly resources: ReadonlyArray<Resource>
   /** `removed_resources`. Incremental only. */
   readonly removed: ReadonlyArray<string>
-  /** Sent without a body: they renew a TTL and are no update. */
+  /** Resources sent without a body: they renew a TTL and are no update. */
   readonly heartbeats: ReadonlyArray<Resource>
   /** VHDS: names answered by a resource without a body, which says that the host does not exist. */
   readonly absent: ReadonlyArray<string>
   /** Resource name → the aliases by which this client asked for it. Incremental only. */
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
-  /** Whether TTLs are given to this client. In state of the world it also means: wrapped in `Resource`. */
+  /** Whether resources carry their TTLs. In state of the world such resources are wrapped in `Resource`. */
   readonly ttl: boolean
-  /** What goes out right after it, because all in one would be too large; see `ResponseParts.split`. */
+  /** The next part of a response that is too large for one message; see `ResponseParts.split`. */
   readonly next: Response | undefined
 }
 
@@ -53,7 +53,7 @@ const noResources: ReadonlyArray<Resource> = []
 const noNames: ReadonlyArray<string> = []
 
 /**
- * A response; what is left out is empty.
+ * A response; omitted fields are empty.
  *
  * @since 0.1.0
  */
@@ -72,15 +72,15 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
 
-/** The bytes of the type URLs of the table: each response has its type several times. */
+/** Encoded type URLs: a response repeats its type URL for each resource. */
 const typeUrls: ReadonlyMap<string, Uint8Array> = new Map(
   ResourceType.all.map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
 )
 
 /**
- * Writes fields and nested messages. The same calls are made twice: first to measure, when the length of each text and
- * message is noted, then to write, when those are taken in the same order. So nothing is made for a single resource, of
- * which there may be a hundred thousand.
+ * Writes fields and nested messages, in two passes of the same calls. The first measures and notes the length of each text and
+ * message. The second writes and takes these lengths in the same order. So nothing is allocated per resource, of which there
+ * may be a hundred thousand.
  */
 class Encoder {
   private readonly lengths: Array<number> = []
@@ -88,21 +88,21 @@ class Encoder {
   private size = 0
   private writer: Writer | undefined
 
-  /** Ends the measuring. What is written from now on is in the result. */
+  /** Ends the measuring pass. Later calls write into the result. */
   begin(bodies: Bodies): Uint8Array {
     const bytes = bodies.allocate(this.size)
     this.writer = new Writer(bytes)
     return bytes
   }
 
-  /** Nothing if it is empty. */
+  /** Omitted if empty. */
   bytes(field: number, bytes: Uint8Array): void {
     if (bytes.byteLength === 0) return
     if (this.writer === undefined) this.size += sizeOfField(field, bytes.byteLength)
     else this.writer.field(field, bytes)
   }
 
-  /** Nothing if it is empty and `always` is not said. */
+  /** Omitted if empty, unless `always`. */
   text(field: number, text: string, always = false): void {
     if (text === "" && !always) return
     if (this.writer === undefined) {
@@ -116,7 +116,7 @@ class Encoder {
     }
   }
 
-  /** Nothing if it is 0. */
+  /** Omitted if 0. */
   number(field: number, value: number): void {
     if (value === 0) return
     if (this.writer === undefined) this.size += sizeOfVarint(field * 8) + sizeOfVarint(value)
@@ -126,7 +126,7 @@ class Encoder {
     }
   }
 
-  /** Begins a nested message; the result is for {@link close}. */
+  /** Begins a nested message. The result is the argument of {@link close}. */
   open(field: number): number {
     if (this.writer === undefined) return this.lengths.push(this.size) - 1
     this.writer.head(field, this.take())
@@ -160,7 +160,7 @@ const writeDuration = (to: Encoder, field: number, milliseconds: number): void =
   to.close(field, duration)
 }
 
-/** The content of an `envoy.service.discovery.v3.Resource`; without a body if there is no value. */
+/** The fields of an `envoy.service.discovery.v3.Resource`; no body if the value is `undefined`. */
 const writeResource = (
   to: Encoder,
   { name, ttl, version }: Pick<Resource, "name" | "ttl" | "version">,
@@ -175,7 +175,10 @@ const writeResource = (
   if (ttl !== undefined) writeDuration(to, Fields.ttl, ttl)
 }
 
-/** Writes a response from a resource on and before another: its head is before the first one, what else there is after the last. */
+/**
+ * Writes the resources `from` ≤ index < `before`. The slice from 0 begins with the version; the last slice ends with all other
+ * fields.
+ */
 type Write = (to: Encoder, response: Response, typeUrl: Uint8Array, from: number, before: number) => void
 
 const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
@@ -236,15 +239,15 @@ const writeOf = ({ protocol }: Response): Write =>
 const typeUrlOf = ({ typeUrl }: Response): Uint8Array => typeUrls.get(typeUrl) ?? utf8(typeUrl)
 
 /**
- * Buffers for bodies, and the large bodies that streams send at present. They belong to whoever sends: a response keeps no
- * body of more than {@link keepLimit} bytes, because that would be all resources of a group once more.
+ * Allocator and cache for bodies; belongs to the sender. A response itself keeps no body of more than {@link keepLimit} bytes:
+ * that would be a second copy of all resources of a group.
  *
  * @since 0.1.0
  */
 export interface Bodies {
-  /** A zeroed buffer of so many bytes, which no other body is in. */
+  /** A zeroed buffer of `size` bytes that shares no byte with another body. */
   readonly allocate: (size: number) => Uint8Array
-  /** The large body of a response, if it is kept and still there. */
+  /** The large body of a response, if it is still kept. */
   readonly get: (response: Response) => Uint8Array | undefined
   /** Keeps a large body. */
   readonly set: (response: Response, body: Uint8Array) => void
@@ -254,7 +257,7 @@ export interface Bodies {
 const noBodies: Bodies = { allocate: (size) => new Uint8Array(size), get: () => undefined, set: () => undefined }
 
 /**
- * The most bytes of a body that a {@link shared} response keeps.
+ * Largest body that a {@link shared} response keeps itself, in bytes.
  *
  * @since 0.1.0
  */
@@ -289,7 +292,7 @@ function* encoding(response: Response, bodies: Bodies): Steps<Uint8Array> {
   return bytes
 }
 
-/** A response with its body, which is made once. A copy of its fields is a response without one. */
+/** A response that keeps its body. A copy of its fields does not. */
 class SharedResponse implements Response {
   readonly protocol: Protocol
   readonly typeUrl: string
@@ -301,9 +304,9 @@ class SharedResponse implements Response {
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
   readonly ttl: boolean
   readonly next: Response | undefined
-  /** The body, if it is small and was made. */
+  /** The body, once it is made, if it is small. */
   #small: Uint8Array | undefined
-  /** A body that is not complete: whoever needs it next goes on with it. */
+  /** A body in the making: the next caller goes on with it. */
   #work: Steps<Uint8Array> | undefined
 
   constructor(response: Response, next: Response | undefined) {
@@ -348,8 +351,8 @@ class SharedResponse implements Response {
 }
 
 /**
- * A response, and all parts after it, whose {@link body} is kept: one that many streams send. To keep it for every response
- * would take longer than to assemble a small one.
+ * A response for many streams: its {@link body}, and that of all parts after it, is made once and kept. For a small response of
+ * one stream this would cost more than it saves.
  *
  * @since 0.1.0
  */
@@ -361,8 +364,8 @@ export const shared = (response: Response): Response => {
 }
 
 /**
- * The encoded response without its nonce; not to be written into. The body of a {@link shared} response is assembled once if it
- * has at most {@link keepLimit} bytes, or is in `bodies`.
+ * The encoded response without its nonce. Do not write into it. For a {@link shared} response it is made once, if it has at
+ * most {@link keepLimit} bytes or `bodies` keeps it.
  *
  * @since 0.1.0
  */
@@ -370,8 +373,8 @@ export const body = (response: Response, bodies: Bodies = noBodies): Uint8Array 
   response instanceof SharedResponse ? response.body(bodies) : encodeBody(response, bodies)
 
 /**
- * {@link body} in steps, for many resources: others may run wherever it yields. Streams that send the same {@link shared}
- * response do this work together.
+ * {@link body} in steps, for many resources: other work may run at each yield. Streams that send the same {@link shared}
+ * response share this work.
  *
  * @since 0.1.0
  */
@@ -379,7 +382,7 @@ export const writing = (response: Response, bodies: Bodies = noBodies): Steps<Ui
   response instanceof SharedResponse ? response.writing(bodies) : encoding(response, bodies)
 
 /**
- * Whether the {@link body} is there already.
+ * Whether the {@link body} is already made and kept.
  *
  * @since 0.1.0
  */
@@ -387,12 +390,12 @@ export const isWritten = (response: Response, bodies: Bodies = noBodies): boolea
   response instanceof SharedResponse && response.known(bodies) !== undefined
 
 /**
- * The bytes that follow a {@link body} to make it one stream's message: the nonce.
+ * The encoded nonce, which follows the {@link body} in a message.
  *
  * @since 0.1.0
  */
 export const nonceField = (nonce: string): Uint8Array => {
-  // By hand: this is done for each response of each stream, and nonces are a few digits.
+  // By hand: this runs for each response of each stream, and a nonce is a few digits.
   if (nonce.length >= 0x80) return fieldOf(DiscoveryResponse.nonce, utf8(nonce))
   const bytes = new Uint8Array(2 + nonce.length)
   bytes[0] = tagOf(DiscoveryResponse.nonce)
@@ -406,7 +409,7 @@ export const nonceField = (nonce: string): Uint8Array => {
 }
 
 /**
- * A whole message in one piece: body and nonce. For transports that cannot write two.
+ * A whole message: body and nonce. For transports that cannot write two buffers.
  *
  * @since 0.1.0
  */
@@ -420,7 +423,7 @@ export const encode = (response: Response, nonce: string): Uint8Array => {
 }
 
 /**
- * Bytes of `control_plane { identifier }`, to be sent after the nonce by servers that name themselves.
+ * The encoded `control_plane { identifier }` field, for servers that identify themselves. It follows the nonce.
  *
  * @since 0.1.0
  */

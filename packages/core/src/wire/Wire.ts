@@ -1,6 +1,6 @@
 /**
- * The protobuf wire format, as far as a control plane needs it: writing responses from parts that are already encoded,
- * and reading a few top-level fields of a message without decoding the rest.
+ * The protobuf wire format, as far as a control plane needs it: writing messages from encoded parts, and reading top-level
+ * fields without decoding the rest.
  *
  * @see https://protobuf.dev/programming-guides/encoding/
  * @since 0.1.0
@@ -9,11 +9,12 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 
 const encoder = new TextEncoder()
 
-/** Up to here text is encoded by hand. */
+/** Longest text, in UTF-16 units, that is encoded by hand. */
 const shortText = 128
 
 /**
- * Writes ASCII into bytes that have room for it; `false`, with a part of it written, if the text is something else.
+ * Writes ASCII text into `bytes`, which must have room for it. Returns `false` at the first other character; the text before it
+ * is already written then.
  *
  * @since 0.1.0
  */
@@ -32,19 +33,19 @@ export const writeAscii = (text: string, bytes: Uint8Array, at: number): boolean
  * @since 0.1.0
  */
 export const utf8 = (text: string): Uint8Array => {
-  // By hand what is short and ASCII, as names and versions are: the encoder takes several times as long to get going.
+  // Short ASCII, as most names and versions are, is encoded by hand: starting `TextEncoder` takes several times as long.
   if (text.length > shortText) return encoder.encode(text)
   const bytes = new Uint8Array(text.length)
   return writeAscii(text, bytes, 0) ? bytes : encoder.encode(text)
 }
 
 /**
- * Bytes that a string takes as UTF-8.
+ * The length of a string as UTF-8, in bytes.
  *
  * @since 0.1.0
  */
 export const sizeOfText = (text: string): number => {
-  // Names and versions hardly ever have anything but ASCII.
+  // Names and versions are almost always ASCII.
   for (let index = 0; index < text.length; index++) {
     if (text.charCodeAt(index) >= 0x80) return utf8(text).byteLength
   }
@@ -52,7 +53,7 @@ export const sizeOfText = (text: string): number => {
 }
 
 /**
- * Bytes that an unsigned number takes as a varint. Exact up to 2^53 - 1.
+ * The length of an unsigned number as a varint, in bytes. Exact up to 2^53 - 1.
  *
  * @since 0.1.0
  */
@@ -63,7 +64,7 @@ export const sizeOfVarint = (value: number): number => {
 }
 
 /**
- * Bytes that a length-delimited field takes: tag, length and content.
+ * The length of a length-delimited field, in bytes: tag, length and content.
  *
  * @since 0.1.0
  */
@@ -71,16 +72,16 @@ export const sizeOfField = (field: number, length: number): number =>
   sizeOfVarint(field * 8) + sizeOfVarint(length) + length
 
 /**
- * Small zeroed buffers as parts of a larger one: a buffer of its own costs a microsecond, and work for the garbage collector.
- * No part is given out twice.
+ * Allocator of small zeroed buffers, as parts of a larger one: a buffer of its own costs a microsecond and garbage collection.
+ * Parts never overlap.
  *
  * @since 0.1.0
  */
 export class Slab {
-  /** Bytes of the larger buffers, and the most that a part of them has. */
+  /** Size of a larger buffer, and of the largest part of it, in bytes. */
   static readonly bytes = 8192
   static readonly most = 1024
-  /** V8 keeps arrays of fewer bytes within the object, which costs less than a part of a larger buffer. */
+  /** Smallest part, in bytes. V8 keeps smaller arrays inside the object, which costs less. */
   static readonly least = 65
   #bytes = new Uint8Array(0)
   #used = 0
@@ -98,8 +99,7 @@ export class Slab {
 }
 
 /**
- * Writes into a buffer of a size that was computed beforehand: nothing is grown and nothing is copied twice. The buffer
- * may be a view into a larger one.
+ * Writes into a buffer whose size was computed before, so nothing grows or is copied twice. The buffer may be a view.
  *
  * @since 0.1.0
  */
@@ -128,7 +128,7 @@ export class Writer {
     this.offset += bytes.length
   }
 
-  /** A string of which {@link sizeOfText} is known. */
+  /** A string; `size` is its {@link sizeOfText}. */
   text(text: string, size: number): void {
     if (size !== text.length) return this.raw(utf8(text))
     writeAscii(text, this.bytes, this.offset)
@@ -143,7 +143,7 @@ export class Writer {
 }
 
 /**
- * One whole length-delimited field in bytes of its own.
+ * A whole length-delimited field in a buffer of its own.
  *
  * @since 0.1.0
  */
@@ -154,9 +154,8 @@ export const fieldOf = (field: number, bytes: Uint8Array): Uint8Array => {
 }
 
 /**
- * Calls `visit` for every top-level field. The visitor reads the field's value from the reader and returns `true`, or
- * returns `false` and the value is skipped. Throws what protobuf-es throws for bytes that are not a message: callers
- * turn that into their own error.
+ * Calls `visit` for every top-level field. The visitor reads the value from the reader and returns `true`, or returns `false`
+ * to skip it. Throws the errors of protobuf-es for malformed bytes; callers turn them into errors of their own.
  *
  * @since 0.1.0
  */
