@@ -131,6 +131,30 @@ describe("a stream and its client, whatever happens", () => {
             }).problems
         ))
     }
+    it(`${protocol}, what is missing may be made: separate and aggregated, the client ends with what the store holds`, () => {
+      const missing = { protocol, missingWait: 700 }
+      // What may be made waits, on purpose.
+      const how = { lockstep: false, restored: true, except: [Invariants.typesInOrder, Invariants.nothingStarves] }
+      const few = Math.ceil(scripts / 3)
+      const asking = { aliases: isIncremental, wildcard: !isIncremental }
+      checkScripts(
+        Arbitraries.script({ typeUrls, ...asking }),
+        few,
+        (script) => Simulation.run({ ...missing, typeUrl: undefined }, script, how).problems
+      )
+      for (const { typeUrl } of separate) {
+        checkScripts(
+          Arbitraries.script({ typeUrls: [typeUrl], ...asking }),
+          few,
+          (script) => Simulation.run({ ...missing, typeUrl }, script, how).problems
+        )
+      }
+      checkScripts(
+        Arbitraries.script({ typeUrls, aliases: false, wildcard: true }),
+        few,
+        (script) => Simulation.run({ ...missing, typeUrl: undefined }, script, how).problems
+      )
+    })
     it(`${protocol}, aggregated, name after name, an answer for each: the client ends with what the store holds`, () =>
       checkScripts(
         Arbitraries.script({ typeUrls, unrelated: false }),

@@ -90,6 +90,7 @@ describe("the answer for a name that the hook is called for", () => {
       yield* pass("500 millis")
       two.send(subscribe("nothing"))
       yield* pass("500 millis")
+      expect([one.unread(), two.unread()]).toEqual([1, 1])
       expect((yield* one.receive).removed).toEqual(["nothing"])
       expect((yield* two.receive).removed).toEqual(["nothing"])
       expect(asked).toEqual(["nothing"])
@@ -205,6 +206,7 @@ describe("a name whose resource was taken away", () => {
       const client = yield* MemoryClient.open()
       client.send(subscribe("there"))
       yield* settled
+      yield* update("edge", { remove: { clusters: ["there"] } })
       yield* store.clear("edge")
       yield* pass("2 seconds")
       expect(asked).toEqual([])
@@ -240,12 +242,14 @@ describe("names of many groups", () => {
         const noisy = yield* MemoryClient.open()
         noisy.send(of("noisy", ...Array.from({ length: 12 }, (_, index) => `n${index}`)))
         yield* settled
+        expect(noisy.unread()).toBe(1)
         expect((yield* noisy.receive).removed).toEqual(["n10", "n11"])
         expect(yield* gauge(XdsServerMetrics.missingNames)).toBe(held + 10)
         expect(yield* gauge(XdsServerMetrics.missingBytes)).toBeGreaterThan(bytes + 10 * 256)
         const quiet = yield* MemoryClient.open()
         quiet.send(of("quiet", "q"))
         yield* settled
+        expect(noisy.unread()).toBe(1)
         expect((yield* noisy.receive).removed).toEqual(["n9"])
         expect([noisy.unread(), quiet.unread()]).toEqual([0, 0])
         expect(asked.map((name) => name.split("/")[0]).sort()).toEqual(["noisy", "noisy", "noisy", "quiet"])
