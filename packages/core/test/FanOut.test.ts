@@ -259,6 +259,20 @@ describe("FanOut", () => {
     expect(visited).toEqual(["many"])
   })
 
+  it("★ what was done in the group before a client was moved is not told in the other one", () => {
+    const fanOut = new FanOut<string>(initial, 0)
+    const stream = fanOut.join({ protocol: "Incremental", typeUrl: EDS, missingWait: 2_000 }, "one")
+    stream.writable()
+    stream.request(ask("made"))
+    turn(stream)
+    fanOut.missingDone(EDS, "made", () => undefined)
+    fanOut.move(stream, new FanOut<string>(upserted(ResourceGroup.empty, assignment("other", 1)), 0), {
+      makeBeforeBreak: true,
+      phaseDeadline: 5_000
+    })
+    expect(turn(stream)).toEqual(["Moved"])
+  })
+
   it("so many answers of a stream wait, and no more", () => {
     const fanOut = new FanOut<string>(initial, 0)
     const stream = fanOut.join({ protocol: "Incremental", typeUrl: EDS, missingWait: 2_000 }, "many")

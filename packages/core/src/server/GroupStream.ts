@@ -53,6 +53,8 @@ const writable: Queued = { _tag: "Writable" }
 const goOn: Input = { _tag: "Continue" }
 const timeHasCome: Input = { _tag: "Deadline" }
 
+const isMissingDone = ({ _tag }: Queued): boolean => _tag === "MissingDone"
+
 /** Nothing is ever put into it. */
 const noInputs: Array<Queued> = []
 const oneInput: ReadonlyArray<Queued> = [writable]
@@ -216,6 +218,8 @@ export class GroupStream<A> {
     this.moved = undefined
     this.unaffected = undefined
     this.changed = false
+    // What was done in the group before is of no use in this one.
+    if (this.inputs.some(isMissingDone)) this.inputs = this.inputs.filter((input) => !isMissingDone(input))
     if (!this.isCredited()) this.held = true
     this.indexing = this.fanOut.index(this, ServerStreams.interests(this.state))
     return { _tag: "Moved", group, phases }
