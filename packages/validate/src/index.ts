@@ -7,3 +7,5 @@
 export * as Fault from "./Fault.js"
 export * as InvalidMessage from "./InvalidMessage.js"
 export * as Rules from "./Rules.js"
+export * as GroupRule from "./GroupRule.js"
+export * as GroupRules from "./GroupRules.js"

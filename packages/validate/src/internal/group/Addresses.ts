@@ -1,0 +1,92 @@
+/** IP addresses, ports and sockets. */
+import type { Address, BindConfig, CidrRange, SocketAddress } from "@effect-xds/proto/envoy/config/core/v3/address"
+import * as InternetText from "../InternetText.js"
+import { shownText } from "../Report.js"
+import type { Segment, Site } from "./Facts.js"
+import * as Reading from "./Reading.js"
+
+/** Envoy reads the zone of an IPv6 address, too. */
+const isIp = (text: string): boolean => InternetText.isIp(text.includes(":") ? text.replace(/%[^%]+$/, "") : text)
+
+const ipv4Bits = (text: string): string =>
+  text
+    .split(".")
+    .map((part) => Number(part).toString(2).padStart(8, "0"))
+    .join("")
+
+const groupsOf = (part: string): ReadonlyArray<string> => (part === "" ? [] : part.split(":"))
+
+const ipv6Bits = (text: string): string => {
+  // The last groups may be written as an IPv4 address.
+  const plain = text.replace(/\d+\.\d+\.\d+\.\d+$/, (v4) =>
+    [ipv4Bits(v4).slice(0, 16), ipv4Bits(v4).slice(16)].map((bits) => parseInt(bits, 2).toString(16)).join(":")
+  )
+  const [before = "", after = ""] = plain.split("::")
+  const head = groupsOf(before)
+  const tail = groupsOf(after)
+  const gap = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill("0")
+  return [...head, ...gap, ...tail].map((group) => parseInt(group, 16).toString(2).padStart(16, "0")).join("")
+}
+
+/** The 32 or 128 bits of an IP address, however it is written; of what is none nothing that means something. */
+export const bitsOf = (text: string): string => (text.includes(":") ? ipv6Bits(text) : ipv4Bits(text))
+
+const ipProblem = (text: string): string => `must be an IP address, is ${shownText(text)}`
+
+/** The socket address of a place where no name is looked up. */
+const checkNumeric = (site: Site, self: SocketAddress, inside: ReadonlyArray<Segment> = []): void => {
+  if (self.resolverName !== "") return
+  // Empty: the rules of the field tell it.
+  if (self.address !== "" && !isIp(self.address))
+    site.fault("ip-address", ipProblem(self.address), [...inside, "address"])
+  if (self.portSpecifier.case === "namedPort") {
+    site.fault("named-port", "must be a port_value: no name is looked up here", [...inside, "named_port"])
+  }
+}
+
+/** Bytes that `sun_path` of Linux has, and a NUL. */
+const maxPipePath = 107
+
+/** An address that is bound or connected to as it is. */
+export const check = (site: Site, self: Address, inside: ReadonlyArray<Segment> = []): void => {
+  const { case: kind, value } = self.address
+  if (kind === "socketAddress") checkNumeric(site, value, [...inside, "socket_address"])
+  if (kind !== "pipe") return
+  const path = [...inside, "pipe", "path"]
+  if (Buffer.byteLength(value.path) > maxPipePath) {
+    site.fault("pipe-path", `must have at most ${maxPipePath} bytes, has ${Buffer.byteLength(value.path)}`, path)
+  }
+  if (value.path.startsWith("@") && value.mode !== 0) {
+    site.fault("pipe-path", "must not be abstract, or have no mode", path)
+  }
+}
+
+/** Whether an address is one of UDP. */
+export const isUdp = ({ address }: Address): boolean => {
+  const protocol: number | undefined = address.case === "socketAddress" ? address.value.protocol : undefined
+  return protocol === udp
+}
+
+/** `UDP` of the protocols. */
+const udp: number = 1
+
+/** What two addresses have in common that cannot both be bound; `undefined`: any number can. */
+export const boundTo = (self: Address): string | undefined => {
+  const { address } = self
+  if (address.case === "pipe") return `pipe ${address.value.path}`
+  if (address.case !== "socketAddress") return undefined
+  const { address: host, portSpecifier } = address.value
+  const port = portSpecifier.case === "portValue" ? portSpecifier.value : 0
+  return port === 0 ? undefined : `${isUdp(self) ? "UDP" : "TCP"} ${isIp(host) ? bitsOf(host) : host} ${port}`
+}
+
+export const readings: ReadonlyArray<Reading.Reading> = [
+  Reading.of<CidrRange>("envoy.config.core.v3.CidrRange", ({ addressPrefix }, site) => {
+    if (addressPrefix !== "" && !isIp(addressPrefix)) {
+      site.fault("ip-address", ipProblem(addressPrefix), ["address_prefix"])
+    }
+  }),
+  Reading.of<BindConfig>("envoy.config.core.v3.BindConfig", ({ sourceAddress }, site) => {
+    if (sourceAddress !== undefined) checkNumeric(site, sourceAddress, ["source_address"])
+  })
+]

@@ -1,0 +1,111 @@
+/** Endpoints, in a cluster or by EDS. */
+import type { Address } from "@effect-xds/proto/envoy/config/core/v3/address"
+import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import type { LbEndpoint } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
+import * as Addresses from "./Addresses.js"
+import * as Clusters from "./Clusters.js"
+import type { Segment, Site } from "./Facts.js"
+import * as Reading from "./Reading.js"
+
+const ofAssignment = (self: ClusterLoadAssignment, site: Site): void => {
+  const cluster = site.inside<Cluster>(Clusters.clusterName)
+  const discovery = cluster === undefined ? "EDS" : Clusters.discoveryOf(cluster)
+  drops(self, site)
+  if (cluster === undefined) ofGrpc(self, site)
+  // What is in an EDS cluster counts for nothing, and what another type does with its endpoints is its own.
+  if ((cluster !== undefined && discovery === "EDS") || discovery === "other") return
+  for (const [index, { lbConfig, lbEndpoints }] of self.endpoints.entries()) {
+    const path = ["endpoints", index]
+    if (cluster !== undefined && lbConfig.case === "ledsClusterLocalityConfig") {
+      site.fault("leds", "must not be set: the type of the cluster is not EDS", [
+        ...path,
+        "leds_cluster_locality_config"
+      ])
+    }
+    for (const [at, endpoint] of lbEndpoints.entries()) {
+      ofEndpoint(site, endpoint, discovery, [...path, "lb_endpoints", at])
+    }
+  }
+}
+
+const ofEndpoint = (
+  site: Site,
+  { hostIdentifier }: LbEndpoint,
+  discovery: Clusters.Discovery,
+  path: ReadonlyArray<Segment>
+): void => {
+  const endpoint = hostIdentifier.case === "endpoint" ? hostIdentifier.value : undefined
+  if (endpoint?.address?.address.case === undefined) {
+    return site.fault("endpoint-address", "must be set", [...path, "endpoint", "address"])
+  }
+  ofAddress(site, endpoint.address, discovery, [...path, "endpoint", "address"])
+  for (const [index, { address }] of endpoint.additionalAddresses.entries()) {
+    const where = [...path, "endpoint", "additional_addresses", index, "address"]
+    if (address !== undefined) ofAddress(site, address, discovery, where)
+  }
+}
+
+const ofAddress = (site: Site, self: Address, discovery: Clusters.Discovery, path: ReadonlyArray<Segment>): void => {
+  const socket = self.address.case === "socketAddress" ? self.address.value : undefined
+  if (discovery !== "STRICT_DNS" && discovery !== "LOGICAL_DNS") Addresses.check(site, self, path)
+  else if (socket !== undefined && socket.resolverName !== "") {
+    site.fault("dns-resolver-name", `must be empty in ${discovery} clusters`, [
+      ...path,
+      "socket_address",
+      "resolver_name"
+    ])
+  }
+  if (socket?.portSpecifier.case === "portValue" && socket.portSpecifier.value === 0) {
+    site.fault("endpoint-port", "must not be 0: nobody listens there", [...path, "socket_address", "port_value"])
+  }
+}
+
+/** Of the denominators, in the order of their numbers. */
+const wholes: ReadonlyArray<number> = [100, 10_000, 1_000_000]
+
+const drops = ({ policy }: ClusterLoadAssignment, site: Site): void => {
+  const list = policy?.dropOverloads ?? []
+  if (list.length > 1) {
+    return site.fault("drop-overload", "must have one category: Envoy reads no more", ["policy", "drop_overloads"])
+  }
+  const percentage = list[0]?.dropPercentage
+  if (percentage === undefined) return
+  const whole = wholes[percentage.denominator] ?? 100
+  if (percentage.numerator > whole) {
+    site.fault("drop-overload", "must be at most 100 %", ["policy", "drop_overloads", 0, "drop_percentage"])
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// gRPC
+
+/** ★ What A27 refuses and Envoy does not; localities without weight are left out before it looks. */
+const ofGrpc = ({ endpoints }: ClusterLoadAssignment, site: Site): void => {
+  const localities = new Set<string>()
+  const priorities = new Set<number>()
+  const addresses = new Set<string>()
+  for (const [index, each] of endpoints.entries()) {
+    if ((each.loadBalancingWeight ?? 0) === 0) continue
+    const { locality, lbEndpoints, priority } = each
+    priorities.add(priority)
+    const key = JSON.stringify([priority, locality?.region, locality?.zone, locality?.subZone])
+    if (localities.has(key)) site.fault("locality-unique", "must not be there twice", ["endpoints", index, "locality"])
+    localities.add(key)
+    for (const [at, { hostIdentifier }] of lbEndpoints.entries()) {
+      const address = hostIdentifier.case === "endpoint" ? hostIdentifier.value.address?.address : undefined
+      if (address?.case !== "socketAddress") continue
+      const { address: host, portSpecifier } = address.value
+      const key = `${host}:${portSpecifier.value ?? 0}`
+      const path = ["endpoints", index, "lb_endpoints", at]
+      if (addresses.has(key)) site.fault("endpoint-unique", `must not be there twice: ${key}`, path)
+      addresses.add(key)
+    }
+  }
+  const gap = Array.from({ length: priorities.size }, (_, priority) => priority).find((each) => !priorities.has(each))
+  if (gap !== undefined) site.fault("priority-gap", `must have priority ${gap} before the next`, ["endpoints"])
+}
+
+export const readings: ReadonlyArray<Reading.Reading> = [
+  Reading.of<ClusterLoadAssignment>("envoy.config.endpoint.v3.ClusterLoadAssignment", ofAssignment)
+]

@@ -1,0 +1,102 @@
+/**
+ * What one resource says: what is wrong in it, what it refers to, and what no other may have. It does not depend on the other
+ * resources, so it is found once for each content.
+ */
+import type { Message } from "@bufbuild/protobuf"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+
+export interface Found {
+  readonly rule: string
+  readonly path: string
+  readonly problem: string
+}
+
+/** Something of another resource that must be there. */
+export interface Reference extends Found {
+  readonly typeUrl: string
+  readonly name: string
+}
+
+/** Something that only one resource may have; `problem` is told to the second. */
+export interface Claim extends Found {
+  readonly key: string
+}
+
+export interface Facts {
+  readonly faults: ReadonlyArray<Found>
+  readonly references: ReadonlyArray<Reference>
+  readonly claims: ReadonlyArray<Claim>
+  /** Whether gRPC begins with it. */
+  readonly isForGrpc: boolean
+  /** Messages that were looked at, for what a check costs. */
+  readonly messages: number
+}
+
+const words: ReadonlyMap<ResourceType.ResourceType, string> = new Map<ResourceType.ResourceType, string>([
+  [ResourceType.Cluster, "cluster"],
+  [ResourceType.ClusterLoadAssignment, "endpoints"],
+  [ResourceType.RouteConfiguration, "route"],
+  [ResourceType.Secret, "secret"],
+  [ResourceType.TypedExtensionConfig, "extension"]
+])
+
+/** More of one resource nobody mends at once; references and claims have no bound but the size of the resource. */
+const maxFaults = 1000
+
+/** Names of fields, indexes of lists, and keys in brackets. */
+export type Segment = string | number
+
+/** A resource on the way through it: where the reader is, and what was found. */
+export class Site {
+  readonly faults: Array<Found> = []
+  readonly references = new Map<string, Reference>()
+  readonly claims: Array<Claim> = []
+  isForGrpc = false
+  messages = 0
+  depth = 0
+  readonly path: Array<Segment> = []
+  /** Messages around that have a reader, and the one that is read. */
+  readonly around: Array<Message> = []
+
+  /** Adds a fault of the message that is read, or of what is in it. */
+  fault(rule: string, problem: string, inside: ReadonlyArray<Segment> = []): void {
+    if (this.faults.length < maxFaults) this.faults.push({ rule, problem, path: this.pathTo(inside) })
+  }
+
+  /** Adds a reference; the first of those that are the same. */
+  refer(rule: string, type: ResourceType.ResourceType, name: string, inside: ReadonlyArray<Segment> = []): void {
+    const key = `${rule} ${type.typeUrl} ${name}`
+    if (name === "" || this.references.has(key)) return
+    const problem = `names ${words.get(type) ?? type.shortName} ${JSON.stringify(name)}, which is not there`
+    this.references.set(key, { rule, typeUrl: type.typeUrl, name, path: this.pathTo(inside), problem })
+  }
+
+  claim(rule: string, key: string, problem: string, inside: ReadonlyArray<Segment> = []): void {
+    this.claims.push({ rule, key: `${rule} ${key}`, problem, path: this.pathTo(inside) })
+  }
+
+  /** The nearest message of a type around the one that is read. */
+  inside<M extends Message>(typeName: M["$typeName"]): M | undefined {
+    const is = (message: Message): message is M => message.$typeName === typeName
+    return this.around.findLast(is)
+  }
+
+  facts(): Facts {
+    return {
+      faults: this.faults,
+      references: Array.from(this.references.values()),
+      claims: this.claims,
+      isForGrpc: this.isForGrpc,
+      messages: this.messages
+    }
+  }
+
+  private pathTo(inside: ReadonlyArray<Segment>): string {
+    let path = ""
+    for (const segment of [...this.path, ...inside]) {
+      if (typeof segment === "number") path += `[${segment}]`
+      else path += path === "" || segment.startsWith("[") ? segment : `.${segment}`
+    }
+    return path
+  }
+}

@@ -1,0 +1,252 @@
+/** Regular expressions, of which RE2 knows some. */
+import { any, virtualHost } from "../Config.js"
+import { withHosts, toWeb, withMatch, withRegex } from "./Groups.js"
+import type { Mistake } from "./Mistake.js"
+
+export const ofExpressions: ReadonlyArray<Mistake> = [
+  {
+    title: "regex lookahead",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?=",
+    config: withRegex("a(?=b)")
+  },
+  {
+    title: "regex lookbehind",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?<!",
+    config: withRegex("(?<!a)b")
+  },
+  {
+    title: "regex backref",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid escape sequence: \\1",
+    config: withRegex("(a)\\1")
+  },
+  {
+    title: "regex repeat 1001",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid repetition size: {1001}",
+    config: withRegex("a{1001}")
+  },
+  {
+    title: "regex repeat 1000",
+    rules: ["regular-expression-size"],
+    envoy: "refuses",
+    says: "RE2 program size of 1004 > max program size of 100 set for the error l",
+    config: withRegex("a{1000}")
+  },
+  {
+    title: "regex nested repeat",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid repetition size: {100}",
+    config: withRegex("(a{100}){100}")
+  },
+  {
+    title: "regex (a{30}){30}",
+    rules: ["regular-expression-size"],
+    envoy: "refuses",
+    says: "RE2 program size of 964 > max program size of 100 set for the error le",
+    config: withRegex("(a{30}){30}")
+  },
+  {
+    title: "regex open bracket",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "missing ]: [a",
+    config: withRegex("[a")
+  },
+  {
+    title: "regex open paren",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "missing ): (a",
+    config: withRegex("(a")
+  },
+  {
+    title: "regex star",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "no argument for repetition operator: *",
+    config: withRegex("*a")
+  },
+  {
+    title: "regex a**",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "bad repetition operator: **",
+    config: withRegex("a**")
+  },
+  {
+    title: "regex a{,2}",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("a{,2}")
+  },
+  {
+    title: "regex possessive",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "bad repetition operator: ++",
+    config: withRegex("a++")
+  },
+  {
+    title: "regex named group <",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("(?<n>a)")
+  },
+  {
+    title: "regex atomic",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?>",
+    config: withRegex("(?>a)")
+  },
+  {
+    title: "regex \\Z",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid escape sequence: \\Z",
+    config: withRegex("a\\Z")
+  },
+  {
+    title: "regex \\z",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("a\\z")
+  },
+  {
+    title: "regex \\C",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("\\C")
+  },
+  {
+    title: "regex \\p{Foo}",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid character class range: \\p{Foo}",
+    config: withRegex("\\p{Foo}")
+  },
+  {
+    title: "regex \\d-z class",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid character class range: z-a",
+    config: withRegex("[z-a]")
+  },
+  {
+    title: "regex trailing backslash",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "trailing \\",
+    config: withRegex("a\\")
+  },
+  {
+    title: "regex \\Q..\\E",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("\\Qa*b\\E")
+  },
+  {
+    title: "regex \\x{41}",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("\\x{41}")
+  },
+  {
+    title: "regex \\h",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid escape sequence: \\h",
+    config: withRegex("\\h")
+  },
+  {
+    title: "regex [[:alpha:]]",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("[[:alpha:]]")
+  },
+  {
+    title: "regex big",
+    rules: ["regular-expression-size"],
+    envoy: "refuses",
+    says: "RE2 program size of 12004 > max program size of 100 set for the error ",
+    config: withRegex("(abcdefghij){1000}")
+  },
+  {
+    title: "regex in header",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?=",
+    config: withMatch({ prefix: "/", headers: [{ name: "x", string_match: { safe_regex: { regex: "(?=a)" } } }] })
+  },
+  {
+    title: "regex in header safe_regex_match",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?=",
+    config: withMatch({ prefix: "/", headers: [{ name: "x", safe_regex_match: { regex: "(?=a)" } }] })
+  },
+  {
+    title: "regex in query",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?=",
+    config: withMatch({
+      prefix: "/",
+      query_parameters: [{ name: "x", string_match: { safe_regex: { regex: "(?=a)" } } }]
+    })
+  },
+  {
+    title: "regex rewrite",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "missing ): (",
+    config: toWeb({ regex_rewrite: { pattern: { regex: "(" }, substitution: "x" } })
+  },
+  {
+    title: "regex rewrite group missing",
+    rules: [],
+    envoy: "accepts",
+    config: toWeb({ regex_rewrite: { pattern: { regex: "(a)" }, substitution: "\\2" } })
+  },
+  {
+    title: "regex rewrite bad escape",
+    rules: [],
+    envoy: "accepts",
+    config: toWeb({ regex_rewrite: { pattern: { regex: "(a)" }, substitution: "\\x" } })
+  },
+  {
+    title: "regex rewrite trailing backslash",
+    rules: [],
+    envoy: "accepts",
+    config: toWeb({ regex_rewrite: { pattern: { regex: "(a)" }, substitution: "x\\" } })
+  },
+  {
+    title: "regex cors",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "missing ): (",
+    config: withHosts(
+      virtualHost({
+        typed_per_filter_config: {
+          "envoy.filters.http.cors": any("envoy.extensions.filters.http.cors.v3.CorsPolicy", {
+            allow_origin_string_match: [{ safe_regex: { regex: "(" } }]
+          })
+        }
+      })
+    )
+  },
+  {
+    title: "regex empty",
+    rules: ["field"],
+    envoy: "refuses",
+    config: withRegex("")
+  }
+]
