@@ -1,6 +1,6 @@
 /**
- * What a client is told before it knows anything: its servers, its node, its authorities. The form is gRPC's, so one file
- * serves a gRPC application and this client.
+ * The bootstrap of a client: its servers, node and authorities. The JSON form is gRPC's, so one file serves a gRPC
+ * application and this client.
  *
  * @see https://github.com/grpc/proposal/blob/master/A27-xds-global-load-balancing.md
  * @see https://github.com/grpc/proposal/blob/master/A47-xds-federation.md
@@ -25,19 +25,22 @@ import * as Option from "effect/Option"
 import { fileSystem } from "./internal/FileSystem.js"
 
 /**
- * A server and what is known of it.
+ * A server of a bootstrap, with its server features.
  *
  * @since 0.1.0
  */
 export interface Server extends ClientTransport.Server {
-  /** `fail_on_data_errors` (A88): a resource that was rejected, deleted or refused is not used any more. */
+  /** `fail_on_data_errors` (A88): a resource that was rejected, deleted or refused is no longer used. */
   readonly failOnDataErrors: boolean
-  /** `resource_timer_is_transient_error` (A88): silence of the server means that it is slow, not that there is nothing. */
+  /**
+   * `resource_timer_is_transient_error` (A88): when the resource timer fires, the error is UNAVAILABLE, not "does not
+   * exist".
+   */
   readonly resourceTimerIsTransientError: boolean
 }
 
 /**
- * Files with a certificate that are read again while the client runs; see {@link CertificateProvider}.
+ * Certificate files that are read again while the client runs; see {@link CertificateProvider}.
  *
  * @since 0.1.0
  */
@@ -49,12 +52,12 @@ export interface FileWatcher {
 }
 
 /**
- * Whom to ask for the resources of an authority.
+ * The servers of an authority (A47).
  *
  * @since 0.1.0
  */
 export interface Authority {
-  /** In the order in which they are tried; empty: those of the bootstrap. */
+  /** In the order in which they are tried. Empty: the servers of the bootstrap. */
   readonly servers: ReadonlyArray<Server>
   /** `client_listener_resource_name_template`. */
   readonly clientListenerResourceNameTemplate: string | undefined
@@ -78,12 +81,12 @@ export interface Bootstrap {
 }
 
 /**
- * What is wrong in a bootstrap: which field, and why. Values are not repeated: one may be a password in the wrong place.
+ * A mistake in a bootstrap: the field, and the reason. Values are not repeated: one may be a misplaced password.
  *
  * @since 0.1.0
  */
 export interface Mistake {
-  /** `xds_servers[0].server_uri`; empty: the whole. */
+  /** `xds_servers[0].server_uri`; empty: the whole text. */
   readonly field: string
   readonly reason: string
 }
@@ -112,7 +115,7 @@ export class BootstrapError extends Data.TaggedError("BootstrapError")<{
 }
 
 /**
- * A server of {@link make}.
+ * Input of {@link make} for one server.
  *
  * @since 0.1.0
  */
@@ -124,7 +127,7 @@ export interface ServerInput extends ClientTransport.Server {
 }
 
 /**
- * A bootstrap from values, for programs that have no file.
+ * A bootstrap from values, for programs without a bootstrap file.
  *
  * @example
  * import { Bootstrap } from "@effect-xds/client"
@@ -134,7 +137,7 @@ export interface ServerInput extends ClientTransport.Server {
  * @since 0.1.0
  */
 export const make = (options: {
-  /** Addresses, in the clear, or whole servers. */
+  /** Addresses (without TLS), or servers with their options. */
   readonly servers: ReadonlyArray<string | ServerInput>
   readonly node?: MessageInitShape<typeof NodeSchema> | undefined
   readonly authorities?: ReadonlyMap<string, Authority> | undefined
@@ -159,7 +162,7 @@ const noFeatures = { failOnDataErrors: false, resourceTimerIsTransientError: fal
 
 const agentName = "effect-xds"
 
-/** Says who asks, and what it can do: a TTL in state of the world needs a wrapper around the resource. */
+/** Adds the user agent and the client features. TTLs in state of the world need `Resource` wrappers. */
 const withAgent = (node: Node): Node => ({
   ...node,
   userAgentName: node.userAgentName === "" ? agentName : node.userAgentName,
@@ -168,7 +171,7 @@ const withAgent = (node: Node): Node => ({
   )
 })
 
-// The JSON. Unknown fields are passed over, as the specification of the bootstrap wants it.
+// The JSON form. Unknown fields are ignored, as gRFC A27 says.
 
 const serverFeature = {
   failOnDataErrors: "fail_on_data_errors",
@@ -184,19 +187,19 @@ const kindOf = (value: unknown): string =>
         ? "an object"
         : `a ${typeof value}`
 
-/** What `JSON.parse` gives for an object holds JSON only. */
+/** An object from `JSON.parse` holds only JSON. */
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const reasonOf = (cause: unknown): string => Redaction.ofParser(Reason.of(cause))
 
-/** A value in the text, and where it stands. Members that are not there have the value `undefined`. */
+/** A value and its path in the text. A missing member has the value `undefined`. */
 interface Place {
   readonly value: unknown
   readonly field: string
 }
 
-/** Takes the mistakes down as it meets them, and goes on with what it could read. */
+/** Collects all mistakes, and reads on after each. */
 class Reader {
   readonly mistakes: Array<Mistake> = []
 
@@ -225,7 +228,7 @@ class Reader {
     return isObject(place.value) ? place.value : this.wrongKind(place, "an object")
   }
 
-  /** The elements; none where there is no list. */
+  /** The elements; empty if the value is no list. */
   private list(place: Place): ReadonlyArray<Place> {
     const { field, value } = place
     if (!Array.isArray(value)) {
@@ -300,7 +303,7 @@ class Reader {
     }
   }
 
-  /** The first kind that is supported. */
+  /** The first supported credentials type. */
   private credentials(place: Place): ClientTransport.Credentials {
     const before = this.mistakes.length
     const given = this.list(place).map((each) => {
@@ -308,7 +311,7 @@ class Reader {
       if (fields === undefined) return { type: "", config: each }
       return { type: this.requiredText(memberOf(fields, each, "type")), config: memberOf(fields, each, "config") }
     })
-    // What has no kind cannot be chosen, and was told.
+    // A list without a usable type is already reported.
     if (this.mistakes.length > before) return ClientTransport.insecure
     for (const { config, type } of given) {
       if (type === "insecure") return ClientTransport.insecure
@@ -363,7 +366,7 @@ const noFiles: FileWatcher = {
   refreshInterval: Duration.seconds(600)
 }
 
-/** What the text says, or all that is wrong in it. */
+/** The bootstrap, or all mistakes of the text. */
 const read = (text: string): Either.Either<Bootstrap, ReadonlyArray<Mistake>> => {
   let value: unknown
   try {
@@ -372,7 +375,7 @@ const read = (text: string): Either.Either<Bootstrap, ReadonlyArray<Mistake>> =>
     return Either.left([{ field: "", reason: `not JSON: ${reasonOf(cause)}` }])
   }
   const reader = new Reader()
-  // Then there is no member that could be missing.
+  // Missing members are not reported as well.
   if (!isObject(value)) return Either.left([{ field: "", reason: `is ${kindOf(value)}, not an object` }])
   const bootstrap = reader.bootstrap(value)
   return reader.mistakes.length === 0 ? Either.right(bootstrap) : Either.left(reader.mistakes)
@@ -390,7 +393,7 @@ export const fromText = (text: string, source = "the given text"): Either.Either
   })
 
 /**
- * A bootstrap from JSON text in a `ConfigProvider`: in the environment, if nothing else is provided.
+ * A bootstrap from JSON text in a `ConfigProvider`, by default in an environment variable.
  *
  * @since 0.1.0
  */
@@ -414,7 +417,7 @@ export const fromFile = (
     const files = yield* fileSystem
     const text = yield* Effect.suspend(() => files.readFileString(path)).pipe(
       Effect.mapError(({ message }) => message),
-      // The file system is anybody's: it may throw, or never answer.
+      // The file system comes from the program: it may throw, or never answer.
       Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
       Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
       Effect.mapError(
@@ -426,8 +429,8 @@ export const fromFile = (
   })
 
 /**
- * A bootstrap from where gRPC looks for it: the file that `GRPC_XDS_BOOTSTRAP` names, else the JSON in
- * `GRPC_XDS_BOOTSTRAP_CONFIG`. A file that cannot be used is an error and not a reason to look further.
+ * The bootstrap from the environment, as gRPC reads it: the file that `GRPC_XDS_BOOTSTRAP` names, else the JSON in
+ * `GRPC_XDS_BOOTSTRAP_CONFIG`. If the file cannot be used, this fails, and the second variable is not read.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * Certificates from files that are exchanged while the program runs (`file_watcher` of a bootstrap).
+ * Certificates from files that are replaced while the program runs (`file_watcher` of a bootstrap).
  *
  * @see https://github.com/grpc/proposal/blob/master/A29-xds-tls-security.md
  * @since 0.1.0
@@ -15,7 +15,7 @@ import type { FileWatcher } from "./Bootstrap.js"
 import { fileSystem } from "./internal/FileSystem.js"
 
 /**
- * What the files hold, as PEM text.
+ * The content of the files, as PEM text.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ export interface Certificates {
 }
 
 /**
- * Files that cannot be read.
+ * Certificate files that cannot be read.
  *
  * @since 0.1.0
  */
@@ -49,7 +49,7 @@ const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateErro
         ? Effect.succeed(undefined)
         : Effect.suspend(() => files.readFileString(path)).pipe(
             Effect.mapError(({ message }) => message),
-            // The file system is anybody's: it may throw, or never answer.
+            // The file system comes from the program: it may throw, or never answer.
             Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
             Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
             Effect.mapError((reason) => new CertificateError({ path, reason }))
@@ -62,8 +62,8 @@ const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateErro
   })
 
 /**
- * The certificates now and whenever a file changed, looked at every refresh interval. It fails if they cannot be read at
- * first; later that is a warning, and what was read last stays.
+ * The certificates now, and again whenever a file changed; the files are read every refresh interval. The stream fails
+ * if the first read fails. A later failure is logged as a warning, and the last certificates stay in use.
  *
  * @since 0.1.0
  */

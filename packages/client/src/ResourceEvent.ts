@@ -1,5 +1,5 @@
 /**
- * What a watcher is told of a resource.
+ * The events that a watcher receives.
  *
  * @see https://github.com/grpc/proposal/blob/master/A88-xds-data-error-handling.md
  * @since 0.1.0
@@ -7,19 +7,19 @@
 import type { Request } from "@effect-xds/core"
 
 /**
- * One of: the resource as it is now; that it is not to be used; that something is wrong and the last one stays in use.
- * A watcher that is slow misses states in between, and never the last one.
+ * An event of one resource: its current state, or an error beside it. A slow watcher misses intermediate states, never
+ * the last one.
  *
  * @since 0.1.0
  */
 export type ResourceEvent<A> =
-  /** New or changed. */
+  /** The resource is new or changed. */
   | { readonly _tag: "Updated"; readonly name: string; readonly value: A; readonly version: string }
-  /** There is no such resource, or not any more. It may still come. */
+  /** The resource does not exist, or was deleted. It may be created later. */
   | { readonly _tag: "DoesNotExist"; readonly name: string; readonly error: Request.ErrorDetail }
-  /** It cannot be had: no server, or what came was rejected. What was used before is not to be used any more. */
+  /** The resource is unavailable: no server, or it was rejected. An earlier value must no longer be used. */
   | { readonly _tag: "Error"; readonly name: string; readonly error: Request.ErrorDetail }
-  /** Something is wrong, but the resource that was told last stays in use. */
+  /** Something is wrong, but the last `Updated` value stays in use. */
   | { readonly _tag: "AmbientError"; readonly name: string; readonly error: Request.ErrorDetail }
-  /** The ambient error is over; the resource is still the one that was told last. */
+  /** The ambient error is over; the last `Updated` value is current. */
   | { readonly _tag: "Recovered"; readonly name: string }

@@ -1,5 +1,5 @@
 /**
- * A type of resources that a client can watch: one of Envoy's or anybody's own.
+ * A resource type that a client can watch: one of Envoy's or a custom one.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import * as Either from "effect/Either"
 
-/** A value and the type that decoded it: what the core holds, which knows values only as unknown. */
+/** A decoded value with the type that decoded it. The core keeps values as `unknown`. */
 class Decoded<out A> {
   constructor(
     readonly by: WatchableType<unknown>,
@@ -19,7 +19,7 @@ class Decoded<out A> {
   ) {}
 }
 
-/** A decoder that throws rejects. */
+/** Calls the decoder. If it throws, the resource is rejected. */
 const decodeWith = <A>(
   decoder: ResourceDecoder.ResourceDecoder<A>,
   bytes: Uint8Array,
@@ -33,13 +33,13 @@ const decodeWith = <A>(
 }
 
 /**
- * A type that can be watched. Make one of each and keep it: a client takes one decoder for a type URL.
+ * A resource type that can be watched. Make one per type URL and reuse it: a client takes one decoder per type URL.
  *
  * @since 0.1.0
  */
 export class WatchableType<out A> {
   readonly typeUrl: string
-  /** For the core. */
+  /** The decoder that the core calls. */
   readonly decoder: ResourceDecoder.ResourceDecoder
 
   constructor(decoder: ResourceDecoder.ResourceDecoder<A>) {
@@ -48,14 +48,14 @@ export class WatchableType<out A> {
       ...decoder,
       decode: (bytes, name) =>
         Either.mapBoth(decodeWith(decoder, bytes, name), {
-          // The reason goes to the server, to watchers and to the log, and may quote what is in the resource.
+          // The reason is sent to the server, to watchers and to the log, and may quote the resource.
           onLeft: (reason) => Redaction.values(reason, SensitiveFields.values(decoder.typeUrl, bytes)),
           onRight: (value) => new Decoded(this, value)
         })
     }
   }
 
-  /** What this type decoded; `undefined` for anything else. */
+  /** The value, if this type decoded it; else `undefined`. */
   readonly open = (decoded: unknown): { readonly value: A } | undefined =>
     this.isOwn(decoded) ? { value: decoded.value } : undefined
 
@@ -65,7 +65,7 @@ export class WatchableType<out A> {
 }
 
 /**
- * A type from functions; the name is read from field 1 if nothing else is said.
+ * A type from functions. By default the resource name is field 1 of the message.
  *
  * @since 0.1.0
  */
@@ -73,16 +73,21 @@ export const make = <A>(options: ResourceDecoder.Options<A>): WatchableType<A> =
   new WatchableType(ResourceDecoder.make(options))
 
 /**
- * What may be said of a type beside its schema.
+ * Options of {@link fromSchema}.
  *
  * @since 0.1.0
  */
 export interface SchemaOptions<in A> {
-  /** Why a resource cannot be used, for people; it is NACKed with these words. Default: whatever parses can be used. */
+  /**
+   * Why a resource cannot be used, in words: it is NACKed with this text. Default: every resource that parses is valid.
+   */
   readonly validate?: ((value: A, name: string) => string | undefined) | undefined
-  /** Where the name is in the encoded message. Default: its field 1. */
+  /** Reads the name from the encoded message. Default: its field 1. */
   readonly nameOf?: ((bytes: Uint8Array) => string | undefined) | undefined
-  /** State of the world: a response holds everything that was asked for. Default: as in the table of types, else false. */
+  /**
+   * State of the world: whether a response holds every subscribed resource. Default: as in the table of types, else
+   * false.
+   */
   readonly isFullState?: boolean | undefined
 }
 
@@ -121,7 +126,7 @@ export const fromSchema = <Desc extends DescMessage>(
       }
       const problem: unknown = validate?.(value, name)
       if (problem === undefined) return Either.right(value)
-      // Whatever the types say: a promise is no verdict, and what was not judged is not used.
+      // A promise, for example, is no verdict: the resource is rejected, whatever the types say.
       return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)
     },
     isFullState,

@@ -1,8 +1,9 @@
 /**
- * An xDS client: watches resources on the servers of a bootstrap and tells what becomes of them.
+ * An xDS client: watches resources on the servers of a bootstrap and sends their changes to watchers.
  *
- * It connects when the first watch begins, keeps what it holds over reconnects, falls back to the next server when one
- * cannot be reached, and reads the next response when the watchers have taken the last.
+ * It connects when the first watch begins, keeps its resources across reconnects, falls back to the next server when
+ * one
+ * cannot be reached, and reads the next response after the watchers have processed the last one.
  *
  * @since 0.1.0
  */
@@ -38,7 +39,7 @@ import { WatchableType } from "./WatchableType.js"
 import * as WatchableTypes from "./WatchableType.js"
 
 /**
- * How a client asks, and what it bounds.
+ * Options of a client: servers, protocol, timeouts and limits.
  *
  * @since 0.1.0
  */
@@ -50,17 +51,17 @@ export interface Options<out E = never, out R = never> {
   /** Whether all types go over one stream (ADS), or each over a stream of its own. Default: true. */
   readonly aggregated?: boolean | undefined
   /**
-   * How long a server may be silent about a resource until it is told not to exist (A57). Default: 15 seconds, 30 for
+   * How long the client waits for a resource before its watchers get `DoesNotExist` (A57). Default: 15 seconds; 30 for
    * servers with `resource_timer_is_transient_error`.
    */
   readonly resourceTimeout?: Duration.DurationInput | undefined
-  /** When lost servers are tried again. Default: from 1 s to 30 s, times 1.6, with a jitter of 0.2. */
+  /** The delays between connection attempts. Default: from 1 s to 30 s, times 1.6, with a jitter of 0.2. */
   readonly backoff?: BackoffOptions | undefined
-  /** How long watchers may be at work on a response until reading goes on without them. Default: 10 seconds. */
+  /** How long watchers may process one response. After that the client reads on without them. Default: 10 seconds. */
   readonly watcherTimeout?: Duration.DurationInput | undefined
-  /** Resources of one type, watched or brought by a wildcard. Default: 100 000. */
+  /** The most resources of one type, named or from a wildcard. Default: 100 000. */
   readonly maxResources?: number | undefined
-  /** What CSDS shows as `client_scope`. Default: nothing. */
+  /** `client_scope` in CSDS. Default: empty. */
   readonly scope?: string | undefined
 }
 
@@ -72,11 +73,11 @@ export interface Options<out E = never, out R = never> {
 export interface BackoffOptions {
   /** The delay after the first failure. Default: 1 second. */
   readonly initial?: Duration.DurationInput | undefined
-  /** What each further failure multiplies the delay by. Default: 1.6. */
+  /** The factor between two consecutive delays. Default: 1.6. */
   readonly factor?: number | undefined
   /** The longest delay, before jitter. Default: 30 seconds. */
   readonly max?: Duration.DurationInput | undefined
-  /** The part of the delay that is random, both ways. Default: 0.2. */
+  /** The random part of a delay, in both directions: 0.2 is ±20 %. Default: 0.2. */
   readonly jitter?: number | undefined
   /** The shortest time between the starts of two attempts. Default: 500 milliseconds. */
   readonly floor?: Duration.DurationInput | undefined
@@ -92,7 +93,7 @@ const backoffOf = ({ factor, floor, initial, jitter, max }: BackoffOptions): Bac
 })
 
 /**
- * There is no such resource: the server says so, or was silent for too long.
+ * The resource does not exist: the server said so, or the resource timer fired.
  *
  * @since 0.1.0
  */
@@ -107,7 +108,7 @@ export class ResourceDoesNotExist extends Data.TaggedError("ResourceDoesNotExist
 }
 
 /**
- * A resource could not be had: what came was rejected, or nothing came in time.
+ * The resource is unavailable: it was rejected, or no server delivered it in time.
  *
  * @since 0.1.0
  */
@@ -122,21 +123,21 @@ export class ResourceUnavailable extends Data.TaggedError("ResourceUnavailable")
 }
 
 /**
- * A type is watched with another decoder already.
+ * The type is already watched with another decoder.
  *
  * @since 0.1.0
  */
 export const DecoderConflict = ResourceDecoder.DecoderConflict
 
 /**
- * The error of {@link DecoderConflict}.
+ * The type of the error {@link DecoderConflict}.
  *
  * @since 0.1.0
  */
 export type DecoderConflict = ResourceDecoder.DecoderConflict
 
 /**
- * Why {@link Service.get} has no resource.
+ * The errors of {@link Service.get}.
  *
  * @since 0.1.0
  */
@@ -146,14 +147,15 @@ export type GetError = ResourceDoesNotExist | ResourceUnavailable | DecoderConfl
 type Type = DescMessage | WatchableType<unknown>
 
 /**
- * A client.
+ * The operations of a client.
  *
  * @since 0.1.0
  */
 export interface Service {
   /**
-   * What becomes of a resource, from what is known now. Interrupting the stream ends the watch; the last one ends the
-   * subscription. It fails if its type is watched with another decoder already.
+   * The events of a resource, beginning with its current state. Interrupting the stream ends the watch; the last watch
+   * of a name ends the subscription. Fails with {@link DecoderConflict} if the type is already watched with another
+   * decoder.
    */
   readonly watch: {
     <Desc extends DescMessage>(
@@ -162,14 +164,14 @@ export interface Service {
     ): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
     <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>, DecoderConflict>
   }
-  /** What becomes of every resource of a type: a wildcard subscription. */
+  /** The events of every resource of a type: a wildcard subscription. */
   readonly watchAll: {
     <Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
     <A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>, DecoderConflict>
   }
   /**
-   * A resource as it is now. Waits for servers that cannot be reached until `timeout` (default: 20 seconds), which is
-   * longer than a resource may take to be told not to exist.
+   * The current resource. While no server can be reached, it waits until `timeout` (default: 20 seconds, longer than
+   * the resource timer).
    */
   readonly get: {
     <Desc extends DescMessage>(
@@ -180,14 +182,14 @@ export interface Service {
     <A>(type: WatchableType<A>, name: string, options?: GetOptions): Effect.Effect<A, GetError>
   }
   /**
-   * Everything that is watched, as CSDS shows it: requested, ACKed, NACKed, not there; version, time and last error. What
-   * Envoy's API marks as sensitive is `[redacted]`, in resources and in what is said of them.
+   * The state of every watched resource, as CSDS shows it: requested, ACKed, NACKed or missing, with version, time and
+   * last error. Fields that Envoy's API marks as sensitive are `[redacted]`, in resources and in error texts.
    */
   readonly dump: Effect.Effect<ClientConfig>
 }
 
 /**
- * How long `get` waits.
+ * Options of {@link Service.get}.
  *
  * @since 0.1.0
  */
@@ -196,19 +198,19 @@ export interface GetOptions {
 }
 
 /**
- * The tag of a client.
+ * The service tag of a client.
  *
  * @since 0.1.0
  */
 export class XdsClient extends Context.Tag("@effect-xds/client/XdsClient")<XdsClient, Service>() {}
 
-/** One link for each server, however many lists it is in. */
+/** The id of a server: one link per server, however many lists contain it. */
 const idOf = ({ address, credentials, failOnDataErrors, resourceTimerIsTransientError }: Server): string =>
-  // No blanks: the core puts one behind it.
+  // Encoded without blanks: the core appends one as a separator.
   encodeURIComponent(JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError]))
 
 /**
- * A client that lives until the scope closes; then its streams are ended.
+ * A client that lives until the scope closes, which ends its streams.
  *
  * @since 0.1.0
  */
@@ -247,7 +249,7 @@ export const make = <E = never, R = never>(
       servers.set(known.id, { server: known, address: server.address, channel: yield* transport.connect(server) })
     }
 
-    // Not the wall clock: it may go back, and the reducers' time must not.
+    // Monotonic: the wall clock may go back, and the reducers' time must not.
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
     const driver: Driver = new Driver(
       {
@@ -297,7 +299,7 @@ export const make = <E = never, R = never>(
         })
       )
 
-    // Overloads of functions, because what the parts below give is known to be of the type asked for only one by one.
+    // Overloads, because only each signature relates the schema to its value type.
     function watch<Desc extends DescMessage>(
       type: Desc,
       name: string
@@ -340,7 +342,7 @@ export const make = <E = never, R = never>(
     }
   })
 
-/** The first value that a watch brings. */
+/** The first decisive event of a watch: a resource or an error. */
 const first = <A>(
   pull: Effect.Effect<Iterable<ResourceEvent<A>>>,
   typeUrl: string,
@@ -358,7 +360,7 @@ const first = <A>(
           return new ResourceDoesNotExist({ typeUrl, name, reason: event.error.message })
         case "Error":
           last = event.error.message
-          // A server that cannot be reached may be there in a moment.
+          // A server that cannot be reached now may come back before the timeout.
           if (event.error.code === Status.codes.UNAVAILABLE) continue
           return new ResourceUnavailable({ typeUrl, name, reason: last })
         case "AmbientError":
@@ -378,7 +380,7 @@ const first = <A>(
 }
 
 /**
- * A client for the life of the layer.
+ * A client that lives as long as the layer.
  *
  * @example
  * import { Bootstrap, XdsClient } from "@effect-xds/client"
@@ -404,7 +406,7 @@ export const layer = <E = never, R = never>(
   Layer.scoped(XdsClient, make(options))
 
 /**
- * A client whose options come from a `ConfigProvider`, for the life of the layer.
+ * A client with options from a `ConfigProvider`, which lives as long as the layer.
  *
  * @example
  * import { Bootstrap, XdsClient } from "@effect-xds/client"

@@ -17,7 +17,7 @@ export const connected = Metric.gauge("grpc.xds_client.connected", {
 })
 
 /**
- * Streams that ended without a response, and connections that could not be made, tagged with `grpc.xds.server`.
+ * Streams that ended without a response, and failed connection attempts, tagged with `grpc.xds.server`.
  *
  * @since 0.1.0
  */
@@ -27,7 +27,8 @@ export const serverFailure = Metric.counter("grpc.xds_client.server_failure", {
 })
 
 /**
- * Resources that were valid, also those that were not new, tagged with `grpc.xds.server` and `grpc.xds.resource_type`.
+ * Valid resources that were received, unchanged ones included, tagged with `grpc.xds.server` and
+ * `grpc.xds.resource_type`.
  *
  * @since 0.1.0
  */
@@ -37,7 +38,7 @@ export const resourceUpdatesValid = Metric.counter("grpc.xds_client.resource_upd
 })
 
 /**
- * Resources that were rejected, tagged in the same way.
+ * Resources that were rejected, tagged with `grpc.xds.server` and `grpc.xds.resource_type`.
  *
  * @since 0.1.0
  */
@@ -47,16 +48,16 @@ export const resourceUpdatesInvalid = Metric.counter("grpc.xds_client.resource_u
 })
 
 /**
- * Resources that are watched, tagged with `grpc.xds.cache_state` (`requested`, `does_not_exist`, `acked`, `nacked`,
- * `nacked_but_cached`) and `grpc.xds.resource_type`. Brought up to date every five seconds.
+ * Watched resources, tagged with `grpc.xds.cache_state` (`requested`, `does_not_exist`, `acked`, `nacked`,
+ * `nacked_but_cached`) and `grpc.xds.resource_type`. Updated every five seconds.
  *
  * @since 0.1.0
  */
 export const resources = Metric.gauge("grpc.xds_client.resources", { description: "Resources in each cache state" })
 
 /**
- * Times that a watcher did not come back for what was next within the time of the options, and reading went on without
- * it, tagged with `grpc.xds.resource_type`.
+ * Watchers that did not finish their events within `watcherTimeout`, so that the client read on without them; tagged
+ * with `grpc.xds.resource_type`.
  *
  * @since 0.1.0
  */

@@ -1,12 +1,12 @@
 /**
- * One deadline, kept by a fiber that sleeps until it comes. For facades and transports.
+ * One deadline, kept by a fiber that sleeps until it. For facades and transports.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** Timers of Node cannot wait for longer than 24 days; an early wake-up finds nothing to do. */
+/** Node's timers are limited to 24 days, so the fiber sleeps at most this long and looks again. */
 const longest = 3_600_000
 
 /**
@@ -15,15 +15,15 @@ const longest = 3_600_000
  * @since 0.1.0
  */
 export interface Alarm {
-  /** Sets or, with Infinity, takes away the deadline. */
+  /** Sets the deadline; Infinity removes it. */
   readonly set: (at: number) => void
-  /** Sets the deadline if it is earlier than what is set. */
+  /** Sets the deadline if it is earlier than the present one. */
   readonly advance: (at: number) => void
 }
 
 /**
- * An alarm that lives until the scope closes. When the deadline has come it is gone, and `onDue` is called, which must not
- * throw. `now`: milliseconds that never go back.
+ * An alarm that lives until the scope closes. At the deadline it is removed and `onDue` is called, which must not
+ * throw. `now`: milliseconds of a monotonic clock.
  *
  * @since 0.1.0
  */
@@ -47,7 +47,7 @@ export const make = (now: () => number, onDue: () => void): Effect.Effect<Alarm,
     }
     return {
       set: (next) => {
-        // A later one is found when the fiber wakes up for the earlier one.
+        // A later deadline is found when the fiber wakes up for the earlier one.
         if (next > at) at = next
         else advance(next)
       },

@@ -1,33 +1,33 @@
 /**
- * Bytes that clients make a process hold before, or beside what, they are served: requests that are not complete or wait to be
- * read, clients whose group is not known yet, sessions between two polls. They are bounded over all clients together: those that
- * are idle give way first, then those that have held something for the longest time.
+ * A budget for bytes that clients make a process hold beside their resources: incomplete or unread requests, clients
+ * without a group yet, REST sessions between two polls. The limit is over all clients together. Over the limit, idle
+ * holders are evicted first, then those that have held bytes for the longest time.
  *
  * @since 0.1.0
  */
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 
 /**
- * Bytes that each part of a server lets clients hold, unless an option says otherwise.
+ * The default limit in bytes, for each part of a server.
  *
  * @since 0.1.0
  */
 export const defaultLimit = 256 * 1024 * 1024
 
 /**
- * Who holds bytes.
+ * Something that holds bytes on behalf of a client.
  *
  * @since 0.1.0
  */
 export interface Holder {
   /**
-   * Has it give up what it holds, now or soon. It counts no longer. Must not throw.
+   * Frees the bytes, now or soon. They no longer count. Must not throw.
    */
   readonly evict: () => void
 }
 
 /**
- * What each holder holds, of all together so many bytes at most. Told by {@link TransportMetrics.clientBytes}.
+ * The bytes of each holder, within one limit. {@link TransportMetrics.clientBytes} shows their sum.
  *
  * @since 0.1.0
  */
@@ -36,12 +36,12 @@ export class ByteBudget {
   readonly #idle = new Map<Holder, number>()
   readonly #busy = new Map<Holder, number>()
   #held = 0
-  /** Made once: a metric with its tag costs more than all the rest here. */
+  /** Made once: tagging a metric costs more than everything else here. */
   readonly #bytes: ReturnType<typeof TransportMetrics.clientBytes>
 
   /**
    * @param limit bytes
-   * @param kind of what, for the metrics: `REST sessions`
+   * @param kind what the bytes are, for metrics: `REST sessions`
    */
   constructor(
     private readonly limit: number,
@@ -50,22 +50,22 @@ export class ByteBudget {
     this.#bytes = TransportMetrics.clientBytes(kind)
   }
 
-  /** Bytes that are held. */
+  /** Bytes that are held now. */
   get held(): number {
     return this.#held
   }
 
-  /** How many hold any. */
+  /** The number of holders. */
   get size(): number {
     return this.#idle.size + this.#busy.size
   }
 
-  /** Whether there is room for so many more, without anybody giving way. */
+  /** Whether that many more bytes fit without an eviction. */
   hasRoom(bytes: number): boolean {
     return this.#held + bytes <= this.limit
   }
 
-  /** Says what somebody holds now. Whoever grows past the limit has others go, and itself if there is nobody else. */
+  /** Sets the bytes of a holder. Over the limit others are evicted, and then the holder itself. */
   set(holder: Holder, bytes: number): void {
     if (bytes === 0) return this.delete(holder)
     const holders = this.#idle.has(holder) ? this.#idle : this.#busy
@@ -82,7 +82,7 @@ export class ByteBudget {
     }
   }
 
-  /** Nothing is under way for it from now on, or something is: it is the youngest of its kind then. */
+  /** Marks a holder as idle or busy. It becomes the youngest of its kind. */
   setIdle(holder: Holder, isIdle: boolean): void {
     const bytes = this.#idle.get(holder) ?? this.#busy.get(holder)
     if (bytes === undefined) return

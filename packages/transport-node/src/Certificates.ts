@@ -1,6 +1,6 @@
 /**
- * What is in PEM files of certificates, and how long they are good for. For servers and clients on Node; it needs Node and
- * is not in the index.
+ * The certificates in PEM files, and their validity. For servers and clients on Node; it needs Node and is not in the
+ * index.
  *
  * @since 0.1.0
  */
@@ -12,8 +12,8 @@ import type * as Scope from "effect/Scope"
 import { X509Certificate } from "node:crypto"
 
 /**
- * Days until the first certificate of a file is no longer good; negative: since then. Tagged with the file (`file`; `inline`
- * for PEM text) and with what it is for (`use`: `cert`, `ca`).
+ * Days until the first certificate of a file expires; negative after that. Tagged with the file (`file`; `inline` for
+ * PEM text) and its `use` (`cert`, `ca`).
  *
  * @since 0.1.0
  */
@@ -22,13 +22,13 @@ export const daysLeft = Metric.gauge("xds_tls_certificate_days_left", {
 })
 
 /**
- * Some PEM text with certificates, and where it is from.
+ * PEM text with certificates, and where it is from.
  *
  * @since 0.1.0
  */
 export interface Source {
   readonly use: "cert" | "ca"
-  /** A path; `undefined`: the text was given itself. */
+  /** The path; `undefined` if the text itself was given. */
   readonly file: string | undefined
   readonly pem: string
 }
@@ -38,8 +38,8 @@ const block = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (?
 const nameOf = ({ file, use }: Source): string => (file === undefined ? `tls.${use}` : `tls.${use} ${file}`)
 
 /**
- * The certificates in a text. Throws, with words for people, for a text without one and for one that is none: Node takes
- * such a text for no authorities at all, and then every client is refused, or none.
+ * The certificates in a text. Throws, with a message for people, if there is none or one is malformed: Node would take
+ * such a text for an empty list of authorities and refuse every client.
  *
  * @since 0.1.0
  */
@@ -53,7 +53,7 @@ export const read = (source: Source): ReadonlyArray<X509Certificate> => {
     try {
       return new X509Certificate(text)
     } catch {
-      // OpenSSL's words help nobody, and nothing of the file is to be quoted.
+      // OpenSSL's message does not help, and the file must not be quoted.
       throw new Error(`${nameOf(source)}: its certificate ${index + 1} of ${blocks.length} cannot be read`)
     }
   })
@@ -61,17 +61,17 @@ export const read = (source: Source): ReadonlyArray<X509Certificate> => {
 
 const day = 86_400_000
 
-/** Told of so early; of short-lived certificates, which are replaced all the time, in the last fifth of their life. */
+/** The warning comes this long before expiry; for short-lived certificates, in the last fifth of their life. */
 const soon = 30 * day
 
 /**
- * What is wrong with the validity of a certificate, or soon will be.
+ * A problem with the validity of a certificate, now or soon.
  *
  * @since 0.1.0
  */
 export interface Finding {
   readonly level: "Expired" | "Soon" | "Early"
-  /** For people: which certificate, since when or until when, and what to do. */
+  /** For logs: which certificate, its date, and what to do. */
   readonly message: string
 }
 
@@ -90,7 +90,7 @@ const findingOf = (source: Source, certificate: X509Certificate, now: number): F
 }
 
 /**
- * Looks at the certificates of a text: what is wrong with their validity, and the days that the first to expire has left.
+ * The problems of the certificates in a text, and the days until the first one expires.
  *
  * @param now in milliseconds since 1970
  * @since 0.1.0
@@ -110,15 +110,15 @@ export const check = (
 const interval = Duration.minutes(1)
 
 /**
- * Looks at certificates now and every minute until the scope closes: sets {@link daysLeft}, and logs what is wrong when it
- * begins to be, and again every day.
+ * Checks certificates now and every minute until the scope closes: sets {@link daysLeft}, and logs each problem when it
+ * begins and again every day.
  *
- * @param sources what is in use, at any time
+ * @param sources gives the files in use now
  * @since 0.1.0
  */
 export const watch = (sources: () => ReadonlyArray<Source>): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
-    /** By what was said of a certificate, without the hours that are left: when. */
+    /** When each problem was logged last, in milliseconds. The key is its message without the time that is left. */
     let told = new Map<string, number>()
     const gaugeOf = ({ file, use }: Source) =>
       daysLeft.pipe(Metric.tagged("use", use), Metric.tagged("file", file ?? "inline"))
@@ -128,7 +128,7 @@ export const watch = (sources: () => ReadonlyArray<Source>): Effect.Effect<void,
       for (const source of sources()) {
         const { daysLeft, findings } = yield* Effect.orElseSucceed(
           Effect.try(() => check(source, now)),
-          // It was looked at before it came into use.
+          // Malformed certificates were reported when they were loaded.
           () => ({ findings: [], daysLeft: 0 })
         )
         yield* Metric.set(gaugeOf(source), Math.floor(daysLeft * 100) / 100)

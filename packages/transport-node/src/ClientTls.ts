@@ -15,8 +15,8 @@ import * as Pem from "./internal/Pem.js"
 const pem = (value: string): string => (Pem.isText(value) ? value : readFileSync(value, "utf8"))
 
 /**
- * Reads the files as they are now: each connection has the certificates of its time. TLS 1.3 and 1.2, the latter only with
- * forward secrecy and authenticated encryption. Throws for files that cannot be read or used.
+ * Reads the files as they are now, so that each connection uses the current certificates. TLS 1.3 and 1.2, the latter
+ * only with forward secrecy and authenticated encryption. Throws for files that cannot be read or used.
  *
  * @since 0.1.0
  */
@@ -37,7 +37,7 @@ export const load = ({ ca, cert, key }: Extract<Credentials, { readonly _tag: "T
 }
 
 /**
- * The certificates in the files as they are now, for {@link Certificates.watch}. What cannot be read is left out.
+ * The current certificates of the files, for {@link Certificates.watch}. Unreadable ones are left out.
  *
  * @since 0.1.0
  */

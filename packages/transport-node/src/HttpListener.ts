@@ -19,16 +19,16 @@ import * as ListenAddress from "./ListenAddress.js"
  * @since 0.1.0
  */
 export interface Answer {
-  /** Of HTTP. */
+  /** The HTTP status code. */
   readonly status: number
-  /** Names in lower case. The length is added where it is known. */
+  /** Names in lower case. `content-length` is added if the length is known. */
   readonly headers: Readonly<Record<string, string>>
-  /** Pieces are written as fast as the client reads them. */
+  /** An iterable is written as fast as the client reads. */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
 }
 
 /**
- * An answer that is there as a whole.
+ * An answer with its whole body in memory.
  *
  * @since 0.1.0
  */
@@ -37,7 +37,7 @@ export interface WholeAnswer extends Answer {
 }
 
 /**
- * Listens until the scope closes, which waits for connections to end. Gives where; fails with what Node says.
+ * Listens until the scope closes, and then waits for connections to end. Gives the address; fails with Node's error.
  *
  * @since 0.1.0
  */
@@ -53,7 +53,7 @@ export const listen = (
       })
     )
     const bound = yield* ListenAddress.listen(server, address)
-    // Errors from here on are of single connections that could not be accepted.
+    // Later errors concern single connections that could not be accepted.
     server.on("error", () => undefined)
     return bound
   })
@@ -82,7 +82,7 @@ const pour = async (response: Http.ServerResponse, pieces: AsyncIterable<string>
   response.end()
 }
 
-/** Writes the answer, and waits until it is with the system, or nobody is there any more to read it. */
+/** Writes the answer. Waits until it is passed to the system, or the client is gone. */
 const write = (
   request: Http.IncomingMessage,
   response: Http.ServerResponse,
@@ -90,7 +90,7 @@ const write = (
 ): Effect.Effect<void> =>
   Effect.async<void>((resume) => {
     if (response.closed) return resume(Effect.void)
-    // It comes after the end of an answer, too.
+    // `close` follows the end of an answer, too.
     response.once("close", () => resume(Effect.void))
     const isWhole = typeof body === "string" || body instanceof Uint8Array
     response.writeHead(status, isWhole ? { ...headers, "content-length": Buffer.byteLength(body) } : { ...headers })
@@ -98,7 +98,7 @@ const write = (
     else if (isWhole) response.end(body)
     else {
       pour(response, body).catch((cause: unknown) => {
-        // The client sees that the answer is not whole.
+        // The reset shows the client that the answer is incomplete.
         response.destroy()
         resume(Effect.die(cause))
       })
@@ -106,9 +106,9 @@ const write = (
   })
 
 /**
- * Answers requests until the scope closes; those that have begun go on. An effect is interrupted when its client is gone.
- * Its scope is open until the answer is written. What it dies of is told in the log, and the client gets 500. Each request
- * is a span `http.server METHOD`, a child of the one that a header `traceparent` names.
+ * Answers requests until the scope closes; those that have begun go on. An effect is interrupted when its client
+ * disconnects. Its scope stays open until the answer is written. A defect is logged, and the client gets 500. Each
+ * request is a span `http.server METHOD`, a child of the one in the header `traceparent`.
  *
  * @since 0.1.0
  */

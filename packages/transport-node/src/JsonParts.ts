@@ -1,6 +1,6 @@
 /**
- * JSON texts of megabytes, read and written some at a time: what `JSON.parse` and `JSON.stringify` do in one go, in which nobody else
- * is served. Pieces of the text are parsed by themselves and put together; what they give is what the whole would have given.
+ * JSON texts of megabytes, parsed and written in parts, so that others are served in between. The result is that of
+ * `JSON.parse` and `JSON.stringify`.
  *
  * @since 0.1.0
  */
@@ -12,19 +12,19 @@ import { isObject } from "./JsonText.js"
 import * as JsonValues from "./JsonValues.js"
 import type { Parts } from "./TimeSlices.js"
 
-/** Bytes from which on a piece is parsed. A string or a number is never divided: to take one of megabytes is fast. */
+/** The least bytes of a piece. A string or number is never divided: one of megabytes parses fast. */
 const pieceBytes = 16_384
 
-/** Bytes that are looked at in one part. */
+/** Bytes that are scanned in one part. */
 const bytesAtATime = 65_536
 
 /** Characters that are written in one part. */
 const charactersAtATime = 32_768
 
-/** Values from which on one is written, or taken, in parts. */
+/** The number of values from which a value is written, or read, in parts. */
 const manyValues = 512
 
-/** Deeper values are written as a whole: with each part they would be gone through from the top. */
+/** Deeper values are written whole: each part walks down from the top. */
 const deepest = 100
 
 const quote = 0x22
@@ -40,7 +40,7 @@ const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 
 /**
- * A text that is no JSON, and where: `at` is a byte, `exact` whether it is this one or one after it.
+ * Malformed JSON, and where: `at` is a byte offset; `exact`: the fault is at it, else at it or later.
  *
  * @since 0.1.0
  */
@@ -53,19 +53,19 @@ export class Malformed extends Error {
   }
 }
 
-/** An array or an object that has begun and has not ended. */
+/** An array or an object whose end is not reached yet. */
 interface Open {
   readonly isArray: boolean
   readonly elements: Array<JsonValue>
   readonly members: JsonObject
-  /** The first byte that was not taken, and the one after the last comma. */
+  /** `from` is the first unparsed byte, `last` the byte after the last comma. */
   from: number
   last: number
-  /** Whether a comma stands before `from`, so that something must follow. */
+  /** Whether a comma precedes `from`, so that an element must follow. */
   needed: boolean
-  /** Whether something that was taken by itself stands before `from`, so that a comma or the end must follow. */
+  /** Whether an element that was parsed by itself precedes `from`, so that a comma or the end must follow. */
   taken: boolean
-  /** The member that is being taken by itself. */
+  /** The key of the member that is being parsed by itself. */
   key: string
 }
 
@@ -80,18 +80,18 @@ const opened = (isArray: boolean, from: number): Open => ({
   key: ""
 })
 
-/** As `JSON.parse` does it: `__proto__` is a name like others. */
+/** As in `JSON.parse`, `__proto__` is an ordinary name. */
 const put = (members: JsonObject, key: string, value: JsonValue): void => {
   if (key === "__proto__")
     Object.defineProperty(members, key, { value, configurable: true, enumerable: true, writable: true })
   else members[key] = value
 }
 
-/** Reads a text some of its bytes at a time. */
+/** Parses a text, some bytes at a time. */
 class Reading {
   readonly #text: Buffer
   readonly #open: Array<Open> = []
-  /** How many of them are known to be taken by themselves. */
+  /** How many open arrays and objects are being parsed by themselves; the outermost first. */
   #alone = 0
   #root: JsonValue | undefined
 
@@ -103,7 +103,7 @@ class Reading {
     const text = this.#text
     let quoted = false
     let escaped = false
-    // A byte order mark is none of the text.
+    // A byte order mark is skipped.
     let at = text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf ? 3 : 0
     for (; at < text.length && isBlank(text[at]); at++);
     if (text[at] !== openArray && text[at] !== openObject) return this.#parse(at, text.length, "", "")
@@ -129,7 +129,7 @@ class Reading {
     throw this.#fault(text.length)
   }
 
-  /** Takes what there is before a comma, if it is enough for a piece. */
+  /** Parses what precedes a comma, if it is enough for a piece. */
   #comma(at: number): boolean {
     const open = this.#open.at(-1)
     if (open === undefined) throw this.#fault(at)
@@ -178,7 +178,7 @@ class Reading {
     return value
   }
 
-  /** What has begun is taken by itself from now on, and before it what stands before it. */
+  /** Parses every open array and object by itself from now on, and first the elements before it. */
   #takeAlone(): void {
     for (; this.#alone < this.#open.length; this.#alone++) {
       const parent = this.#open[this.#alone - 1]
@@ -193,7 +193,7 @@ class Reading {
     }
   }
 
-  /** Takes whole elements or members up to a comma, or to the end. */
+  /** Parses whole elements or members, up to a comma or the end. */
   #take(open: Open, end: number, needed: boolean): void {
     const { from, isArray } = open
     if (this.#isBlank(from, end)) {
@@ -209,7 +209,7 @@ class Reading {
     open.needed = true
   }
 
-  /** The key that stands before a value. */
+  /** The key before a value. */
   #key(from: number, end: number): string {
     const member = this.#parse(from, end, "{", "null}")
     return (isObject(member) ? Object.keys(member)[0] : undefined) ?? ""
@@ -238,7 +238,7 @@ class Reading {
     }
   }
 
-  /** What is wrong with a text that ends here, or goes on with something that must not be there. */
+  /** The fault of a text that ends here or has an unexpected byte here. */
   #fault(end: number): Malformed {
     const open = this.#open[Math.max(0, this.#alone - 1)]
     if (open === undefined) return new Malformed(end, true)
@@ -251,14 +251,14 @@ class Reading {
   }
 }
 
-/** Of what `JSON.parse` gives. */
+/** Narrows a result of `JSON.parse`. */
 const isValue = (json: unknown): json is JsonValue => json !== undefined
 
-/** Bytes from which on a text is read in parts; an Envoy's node has 77 KB. */
+/** Bytes from which a text is parsed in parts. An Envoy's node has 77 KB. */
 const large = 128 * 1024
 
 /**
- * What a text is to be: said after `subject`, it is a `kind` of no more than `maxValues`.
+ * What a text must be: an object of a `kind` with at most `maxValues` values. Messages begin with `subject`.
  *
  * @since 0.1.0
  */
@@ -269,7 +269,7 @@ export interface Expected {
 }
 
 /**
- * Why a text is not what it is to be, in words. `isTooMuch`: it holds too many values, and was not looked at further.
+ * Why a text is not what is expected. `isTooMuch`: it has too many values and was not read further.
  *
  * @since 0.1.0
  */
@@ -279,7 +279,7 @@ export interface Unexpected {
 }
 
 /**
- * Reads an object.
+ * Parses an object.
  *
  * @since 0.1.0
  */
@@ -291,7 +291,7 @@ export function* readObject(
     const message = `${subject} holds more than ${maxValues} JSON values, the limit of this server`
     return Either.left({ isTooMuch: true, message })
   }
-  // What cannot be done in parts has what is left of this turn, or another one.
+  // Work that cannot be divided starts with a fresh share of time.
   yield
   const malformed = (message: string): Unexpected => ({ isTooMuch: false, message })
   if (bytes.length < large) return Either.mapLeft(JsonText.parseObject(bytes, subject, kind), malformed)
@@ -306,14 +306,14 @@ export function* readObject(
 }
 
 /**
- * What a text says; throws {@link Malformed}. The bytes are to be UTF-8.
+ * Parses a text; throws {@link Malformed}. The bytes must be UTF-8.
  *
  * @since 0.1.0
  */
 export const parse = (bytes: Uint8Array): Parts<JsonValue> => new Reading(bytes).all()
 
 /**
- * Where a byte of a text is, for people.
+ * The place of a byte in a text: line and column.
  *
  * @since 0.1.0
  */
@@ -332,7 +332,7 @@ export function* place(bytes: Uint8Array, { at, exact }: Malformed): Parts<strin
 }
 
 /**
- * Whether a value has few values in it, and short ones.
+ * Whether a value has few and short values.
  *
  * @since 0.1.0
  */
@@ -357,7 +357,7 @@ const weigh = (json: JsonValue, left: number): number => {
 }
 
 /**
- * What `JSON.stringify` gives, in parts that follow one another.
+ * The text of `JSON.stringify`, in consecutive parts.
  *
  * @since 0.1.0
  */

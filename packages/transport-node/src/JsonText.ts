@@ -1,5 +1,5 @@
 /**
- * JSON text as it comes from peers: an object, or where it is none.
+ * JSON text from peers: parsing it as an object, and locating its faults.
  *
  * @since 0.1.0
  */
@@ -9,20 +9,20 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as Either from "effect/Either"
 
 /**
- * Why something cannot be read, in words for the peer and for the log: without what they quote of it.
+ * An error in words, for the peer and the log, without text that the error quotes.
  *
  * @since 0.1.0
  */
 export const reasonOf = (cause: unknown): string =>
-  // What ends first, the stack or the bound on its depth, is the machine's matter and not the peer's.
+  // Whether the stack or its depth limit ends first depends on the machine, so both give the same words.
   cause instanceof RangeError || (cause instanceof Error && cause.message.includes("maximum recursion depth"))
     ? "it is nested too deep"
     : cause instanceof Error
-      ? // The name of the library in front says nothing to the peer.
+      ? // The library's name in front is removed.
         Redaction.ofParser(cause.message.replace(/^\[[^\]]*\] /, ""))
       : String(cause)
 
-/** Where in a text: `line 2, column 5`. */
+/** The place in a text: `line 2, column 5`. */
 const place = (text: string, at: number): string => {
   const before = text.slice(0, at).split("\n")
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
@@ -32,12 +32,12 @@ const whereInText = (text: string, message: string): string => {
   const position = /at position (\d+)/.exec(message)?.[1]
   if (position !== undefined) return place(text, Number(position))
   if (message.includes("end of JSON")) return place(text, text.length)
-  // Node names only the character where the text is short; then it is quoted whole.
+  // For a short text Node's message has no position, only a quotation.
   return "line 1"
 }
 
 /**
- * Whether what `JSON.parse` gives has members.
+ * Whether a result of `JSON.parse` is an object.
  *
  * @since 0.1.0
  */
@@ -45,7 +45,7 @@ export const isObject = (json: unknown): json is JsonObject =>
   typeof json === "object" && json !== null && !Array.isArray(json)
 
 /**
- * Reads an object; what is wrong is said after `subject`, which is to be a `kind`.
+ * Parses an object. Messages begin with `subject`; `kind` is what it should be.
  *
  * @since 0.1.0
  */
@@ -61,14 +61,14 @@ export const parseObject = (bytes: Uint8Array, subject: string, kind: string): E
     json = JSON.parse(text)
   } catch (cause) {
     const message = Reason.of(cause)
-    // Where it is wrong is enough: what stands there may be a secret.
+    // Only the place is given: the text there may be a secret.
     return Either.left(`${subject} is not JSON: ${whereInText(text, message)}: it is wrong there`)
   }
   return isObject(json) ? Either.right(json) : Either.left(notObject(json, subject, kind))
 }
 
 /**
- * Why JSON that is no object is not what it is to be.
+ * Why JSON that is no object was expected to be one, in words.
  *
  * @since 0.1.0
  */

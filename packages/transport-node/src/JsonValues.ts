@@ -1,12 +1,12 @@
 /**
- * How much there is in a JSON text, before it is parsed. A text of four megabytes may hold a million empty objects, and to make
- * them takes a second in which nobody else is served; to count them takes milliseconds, some of them in a turn.
+ * The number of values in a JSON text, before it is parsed. A text of four megabytes may hold a million empty objects.
+ * Creating them takes a second in which nobody else is served; counting takes milliseconds, divided over turns.
  *
  * @since 0.1.0
  */
 import type { Parts } from "./TimeSlices.js"
 
-/** Bytes that are looked at in one part. */
+/** Bytes that are scanned in one part. */
 const atATime = 65_536
 
 const quote = 0x22
@@ -16,7 +16,7 @@ const backslash = 0x5c
 const brace = 0x7b
 
 /**
- * Counts the values of a text that comes in pieces: members, elements, objects and arrays.
+ * Counts values in chunks of a text: members, elements, objects and arrays.
  *
  * @since 0.1.0
  */
@@ -27,7 +27,7 @@ export class Counter {
 
   constructor(private readonly limit: number) {}
 
-  /** Takes the next piece; `false` as soon as there are more values than the limit. */
+  /** Adds a chunk; `false` as soon as the limit is exceeded. */
   push(bytes: Uint8Array, start: number, end: number): boolean {
     for (let at = start; at < end; at++) {
       const byte = bytes[at]
@@ -43,7 +43,7 @@ export class Counter {
 }
 
 /**
- * Whether a text has no more values than so many.
+ * Whether a text has at most `limit` values.
  *
  * @since 0.1.0
  */

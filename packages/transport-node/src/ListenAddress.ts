@@ -1,5 +1,5 @@
 /**
- * Where a server listens: how it begins to, what it is called in words, and why it cannot. For servers on Node.
+ * The address of a server on Node: listening on it, its text form, and the reasons why it fails.
  *
  * @since 0.1.0
  */
@@ -16,27 +16,27 @@ export type ListenAddress =
   { readonly host: string; readonly port: number; readonly path?: undefined } | { readonly path: string }
 
 /**
- * What servers are told of where to listen.
+ * Options for where a server listens.
  *
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * The address to listen on. Default `127.0.0.1`: what is served may hold secrets, and without TLS everyone who
-   * reaches the port can read it. `0.0.0.0` or `::` for every interface.
+   * The address to listen on. Default `127.0.0.1`: resources may hold secrets, and without TLS everyone who reaches the
+   * port can read them. `0.0.0.0` or `::` listens on every interface.
    */
   readonly host?: string | undefined
   /** The port. Default 0: any free one. */
   readonly port?: number | undefined
   /**
-   * A Unix socket to listen on in place of host and port: `/run/xds.sock`. Who may connect is who may write to it, and to its
-   * folder. A socket that a server left behind which ended without a word is replaced.
+   * A Unix socket to listen on instead of host and port: `/run/xds.sock`. Whoever may write to the socket and its
+   * folder may connect. A socket that a crashed server left behind is replaced.
    */
   readonly path?: string | undefined
 }
 
 /**
- * Where to listen, with the defaults.
+ * The listen address of the options, with defaults.
  *
  * @since 0.1.0
  */
@@ -44,7 +44,7 @@ export const of = ({ host, path, port }: Options): ListenAddress =>
   path === undefined ? { host: host ?? "127.0.0.1", port: port ?? 0 } : { path }
 
 /**
- * An address with its port, as people write it: `127.0.0.1:18000`, `[::1]:18000`.
+ * A host and port as text: `127.0.0.1:18000`, `[::1]:18000`.
  *
  * @since 0.1.0
  */
@@ -52,7 +52,7 @@ export const format = (host: string, port: number): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
 
 /**
- * The same of wherever a server listens: `unix:/run/xds.sock`.
+ * A listen address as text, also of a Unix socket: `unix:/run/xds.sock`.
  *
  * @since 0.1.0
  */
@@ -60,13 +60,13 @@ export const show = (address: ListenAddress): string =>
   address.path === undefined ? format(address.host, address.port) : `unix:${address.path}`
 
 /**
- * What an error of `listen` means, and what to do.
+ * The meaning of an error of `listen`, and what to do.
  *
  * @since 0.1.0
  */
 export const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
-  // Of a Unix socket Node names the path alone.
+  // For a Unix socket Node's error has a path and no port.
   const isPath = (Reflect.get(cause, "port") ?? -1) === -1 && Reflect.get(cause, "address") !== undefined
   switch (Reflect.get(cause, "code")) {
     case "EADDRINUSE":
@@ -76,7 +76,7 @@ export const reasonOf = (cause: unknown): string => {
     case "EADDRNOTAVAIL":
       return "this machine has no such address"
     case "EACCES":
-      // Node says the same where there is no folder.
+      // Node reports EACCES for a missing folder, too.
       return isPath
         ? "its folder is not there, or this user may not write to it"
         : "this user may not listen on that port"
@@ -99,7 +99,7 @@ const begin = (server: Net.Server, address: ListenAddress): Effect.Effect<void, 
     else server.listen({ path: address.path }, onListening)
   })
 
-/** Whether there is a socket that nobody listens on. */
+/** Whether a socket exists that no process listens on. */
 const isLeftBehind = (path: string): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return resume(Effect.succeed(false))
@@ -112,7 +112,7 @@ const isLeftBehind = (path: string): Effect.Effect<boolean> =>
   })
 
 /**
- * Begins to listen; gives where, with the port that was found. Fails with what Node says.
+ * Listens, and gives the address with the chosen port. Fails with Node's error.
  *
  * @since 0.1.0
  */

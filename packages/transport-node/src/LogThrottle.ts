@@ -1,6 +1,6 @@
 /**
- * Log lines for what peers do: one per subject in a minute, and a bounded number of them, so that a peer that misbehaves
- * without end does not fill the log.
+ * Rate-limited log lines about peers: one per subject and minute, and a bounded number in all, so that a misbehaving
+ * peer cannot fill the log.
  *
  * @since 0.1.0
  */
@@ -12,8 +12,8 @@ import * as Runtime from "effect/Runtime"
 const window = 60_000
 const maxLines = 100
 /**
- * Characters of a subject. What is longer, because peers name themselves, is remembered by a digest that nobody can
- * make another subject have: it would keep that one's lines out of the log.
+ * The longest subject that is kept as text, in characters. Peers choose their names, so a longer one is kept as a
+ * digest. Nobody can forge the digest of another subject, which would suppress that one's lines.
  */
 const maxSubject = 200
 
@@ -30,11 +30,11 @@ export type LogThrottle = (
   annotations?: Readonly<Record<string, unknown>>
 ) => void
 
-/** What peers write must not look like lines of their own. */
+/** Removes line breaks and control characters, so that peers cannot forge log lines. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
 
 /**
- * A limit of its own. `now`: milliseconds that never go back.
+ * A throttle with limits of its own. `now`: milliseconds of a monotonic clock.
  *
  * @since 0.1.0
  */

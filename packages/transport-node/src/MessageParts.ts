@@ -1,6 +1,6 @@
 /**
- * JSON as the bytes of a message, in parts: what `toBinary(schema, fromJson(schema, json))` gives in one go. What is large in a
- * message is encoded by itself and put behind the rest of it: a reader of protobuf takes that for one message.
+ * Encodes JSON as a protobuf message in parts, with the meaning of `toBinary(schema, fromJson(schema, json))`. A large
+ * field is encoded by itself and appended: a protobuf reader merges it into the message.
  *
  * @since 0.1.0
  */
@@ -15,13 +15,13 @@ import type { Parts } from "./TimeSlices.js"
 /** Values that are encoded in one part. */
 const valuesAtATime = 256
 
-/** `google.protobuf.Value.struct_value` and `list_value`, and the fields of an entry of a map. */
+/** Field numbers of `struct_value` and `list_value` in `google.protobuf.Value`, and of a map entry. */
 const value = { struct: 5, list: 6 } as const
 const entry = { key: 1, value: 2 } as const
 
 type Options = Partial<JsonReadOptions>
 
-/** With no prototype: there `__proto__` is a name like others. */
+/** Without a prototype `__proto__` is an ordinary name. */
 const noMembers = (): JsonObject => ({ __proto__: null })
 
 const field = (number: number, bytes: Uint8Array): Uint8Array =>
@@ -36,7 +36,7 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
 const whole = (schema: DescMessage, json: JsonValue, options: Options, depth: number): Uint8Array =>
   toBinary(schema, fromJson(schema, json, { ...options, recursionLimit: Math.max(0, 100 - depth) }))
 
-/** Elements that are told by their place are in another place here. */
+/** Corrects list indexes in an error: a part begins at another index than the whole. */
 const shifted = (cause: unknown, by: number): unknown =>
   cause instanceof Error
     ? new Error(
@@ -48,13 +48,13 @@ const shifted = (cause: unknown, by: number): unknown =>
     : cause
 
 /**
- * The bytes of a message. Fails as `fromJson` does; of several mistakes it may tell another one.
+ * The bytes of a message. Fails as `fromJson` does; of several mistakes it may report a different one.
  *
  * @since 0.1.0
  */
 export function* encode(schema: DescMessage, json: JsonValue, options: Options, depth = 0): Parts<Uint8Array> {
   yield
-  // What is too deep is told by whoever finds it so.
+  // Values that are too deep are reported by the recursive call.
   if (isSmall(json) || depth >= 100) return whole(schema, json, options, depth)
   const { typeName } = schema
   if (typeName === ValueSchema.typeName) return yield* encodeValue(json, options, depth)
@@ -76,7 +76,7 @@ export function* encode(schema: DescMessage, json: JsonValue, options: Options, 
   return joined(encoded)
 }
 
-/** What stands for something large that is encoded by itself; `undefined`: it is none of what can be. */
+/** A placeholder for a large field that is encoded by itself; `undefined` if it cannot be. */
 const emptyOf = (of: DescField, json: JsonValue): JsonValue | undefined => {
   if (of.fieldKind === "list") return Array.isArray(json) ? [] : undefined
   if (of.fieldKind === "map") return isObject(json) && of.mapKey === ScalarType.STRING ? {} : undefined
@@ -133,7 +133,7 @@ function* encodeField(
   return joined(encoded)
 }
 
-/** Members some at a time, and those that are large each by itself. */
+/** The members in batches, and each large one by itself. */
 function* lots(json: JsonObject): Generator<readonly [JsonObject, readonly [string, JsonValue] | undefined], void> {
   let some = noMembers()
   let count = 0

@@ -1,15 +1,15 @@
 /**
- * Durations as Node's timers take them.
+ * Durations for Node's timers.
  *
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
 
-/** A timer of Node that is set for longer comes at once. It is 24 days. */
+/** A Node timer with a longer delay fires at once. It is 24 days. */
 const longest = 2 ** 31 - 1
 
 /**
- * The milliseconds of a duration, 24 days at most; where none is given, those of `otherwise`.
+ * The milliseconds of a duration, at most 24 days; without one, those of `otherwise`.
  *
  * @since 0.1.0
  */

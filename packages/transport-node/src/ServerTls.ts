@@ -1,5 +1,5 @@
 /**
- * Keys and certificates of servers on Node, from PEM text or from files that are read again when they change. For the
+ * Keys and certificates of servers on Node, from PEM text or from files that are read again on a change. For the
  * transports; it needs Node and is not in the index.
  *
  * @since 0.1.0
@@ -18,25 +18,25 @@ import * as Ciphers from "./internal/Ciphers.js"
 import * as Pem from "./internal/Pem.js"
 
 /**
- * A server's certificate, and what it wants of its clients.
+ * TLS options of a server.
  *
  * @since 0.1.0
  */
 export interface TlsOptions {
   /**
-   * The private key: PEM text, or the path of a PEM file. Files are read again when they change, also when they are
-   * exchanged by a link: new connections get what is there then, those that are open keep what they have. If it is of no
-   * use, the old credentials stay and a warning says why.
+   * The private key: PEM text, or the path of a PEM file. Files are read again when they change, also when a symbolic
+   * link is replaced. New connections use the new files; open connections keep theirs. If a new file is unusable, the
+   * old credentials stay in use and a warning is logged.
    */
   readonly key: string
   /** The certificate and its chain: PEM text or a path. */
   readonly cert: string
   /**
-   * The authorities that sign client certificates: PEM text or a path. With it clients are asked for a certificate, and
-   * one that verifies becomes `peer.identity`.
+   * The authorities that sign client certificates: PEM text or a path. If set, clients are asked for a certificate, and
+   * a verified one becomes `peer.identity`.
    */
   readonly ca?: string | undefined
-  /** Refuses connections without a certificate that verifies. Default `false`. */
+  /** Whether connections without a verified certificate are refused. Default `false`. */
   readonly requireClientCertificate?: boolean | undefined
   /** The oldest version of TLS. Default `TLSv1.2`. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3" | undefined
@@ -48,7 +48,7 @@ export interface TlsOptions {
 }
 
 /**
- * Why credentials are of no use, with the name of the option.
+ * Why credentials cannot be used, with the name of the option.
  *
  * @since 0.1.0
  */
@@ -69,7 +69,7 @@ const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
     ? Effect.succeed(value)
     : Effect.tryPromise({ try: () => readFile(value, "utf8"), catch: unusable(`tls.${name} cannot be read`) })
 
-/** The certificates among what was read, and where they are from. */
+/** The certificates that were loaded, with their sources. */
 const sourcesOf = (options: TlsOptions, { ca, cert }: SecureContextOptions): ReadonlyArray<Certificates.Source> => {
   const sourceOf = (use: "cert" | "ca", value: string | undefined, pem: unknown): ReadonlyArray<Certificates.Source> =>
     value === undefined || typeof pem !== "string" ? [] : [{ use, file: Pem.isText(value) ? undefined : value, pem }]
@@ -77,7 +77,7 @@ const sourcesOf = (options: TlsOptions, { ca, cert }: SecureContextOptions): Rea
 }
 
 /**
- * The options of Node's TLS server. Reads the files, and fails for what is not a key or a certificate.
+ * The options of Node's TLS server. Reads the files; fails if one is no key or certificate.
  *
  * @since 0.1.0
  */
@@ -104,25 +104,25 @@ export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusabl
     }
   })
 
-/** How often files are looked at without being told of a change, in milliseconds: some file systems tell of none. */
+/** How often files are compared without a change event, in milliseconds: some file systems send none. */
 const pollInterval = 60_000
 
-/** Milliseconds from the first sign of a change until the files are read: key and certificate seldom change as one. */
+/** Milliseconds from the first change event until the files are read: key and certificate seldom change at once. */
 const settling = 100
 
 /**
- * What becomes of files that changed.
+ * Callbacks for changed files.
  *
  * @since 0.1.0
  */
 export interface Reload {
   readonly onChange: (options: NodeTlsOptions) => void
-  /** What was read is of no use; the old credentials stay. */
+  /** The new files cannot be used; the old credentials stay in use. */
   readonly onUnusable: (unusable: Unusable) => void
 }
 
 /**
- * Reads the files again when they change, until the scope closes; and tells of certificates that expired or soon will.
+ * Reads the files again when they change, until the scope closes. Warns of certificates that expired or soon will.
  *
  * @since 0.1.0
  */
@@ -145,8 +145,8 @@ export const watch = (
   })
 
 /**
- * Watches until the result is called. The directories are watched and not the files:
- * files are replaced by renaming, and mounted secrets by exchanging a link beside them.
+ * Watches until the result is called. It watches directories, because files are replaced by renaming, and mounted
+ * secrets by a symbolic link beside them.
  */
 const begin = (options: TlsOptions, current: NodeTlsOptions, reload: Reload): (() => void) => {
   const { ca, cert, key } = options
@@ -163,7 +163,7 @@ const begin = (options: TlsOptions, current: NodeTlsOptions, reload: Reload): ((
     const read = await Effect.runPromise(Effect.either(load(options)))
     if (stopped) return
     if (Either.isLeft(read)) {
-      // Said once: the same file may be looked at many times.
+      // Logged once: the same files may be read many times.
       if (read.left.reason !== problem) reload.onUnusable(read.left)
       problem = read.left.reason
       return
@@ -181,11 +181,11 @@ const begin = (options: TlsOptions, current: NodeTlsOptions, reload: Reload): ((
   for (const directory of new Set(files.map((file) => dirname(file)))) {
     try {
       const watcher = watchDirectory(directory, { persistent: false }, lookSoon)
-      // A directory that goes away is no longer watched; then there is the poll.
+      // A removed directory is no longer watched; the poll remains.
       watcher.on("error", lookSoon)
       watchers.push(watcher)
     } catch {
-      // Not every file system can be watched; then there is the poll.
+      // Not every file system can be watched; the poll remains.
     }
   }
   const poll = setInterval(lookSoon, pollInterval)

@@ -1,5 +1,5 @@
 /**
- * Who is at the other end of a socket of Node. For the transports; it needs Node and is not in the index.
+ * The peer of a Node socket. For the transports; it needs Node and is not in the index.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { TLSSocket } from "node:tls"
 import * as ListenAddress from "./ListenAddress.js"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 
-// What Node gives is `DNS:a.example, URI:spiffe://b`; a value that holds a separator is a JSON string.
+// Node's format is `DNS:a.example, URI:spiffe://b`; a value that contains a separator is a JSON string.
 const name = /(?:^|, )([^:,]+):("(?:[^"\\]|\\.)*"|[^,]*)/g
 
 const unquote = (value: string): string => {
@@ -22,7 +22,7 @@ const unquote = (value: string): string => {
 }
 
 /**
- * The alternative names of a certificate one by one, with their kinds, from what Node gives: `DNS:a, URI:b`.
+ * Splits Node's text of subject alternative names: `DNS:a, URI:b`.
  *
  * @since 0.1.0
  */
@@ -30,10 +30,10 @@ export const splitSubjectAltNames = (names: string | undefined): ReadonlyArray<s
   Array.from((names ?? "").matchAll(name), ([, kind = "", value = ""]) => `${kind}:${unquote(value)}`)
 
 const identityOf = (socket: TLSSocket): ServerTransport.Identity | undefined => {
-  // A certificate that was not verified says nothing.
+  // An unverified certificate proves nothing.
   if (!socket.authorized) return undefined
   const certificate = socket.getPeerCertificate()
-  // Resumed sessions and clients without a certificate give an empty object.
+  // Resumed sessions and clients without a certificate have an empty object.
   if (typeof certificate.fingerprint256 !== "string") return undefined
   const commonName: unknown = certificate.subject.CN
   const first: unknown = Array.isArray(commonName) ? commonName[0] : commonName
@@ -45,9 +45,9 @@ const identityOf = (socket: TLSSocket): ServerTransport.Identity | undefined => 
 }
 
 /**
- * The peer of a connected socket. Only a certificate that verified gives an identity.
+ * The peer of a connected socket. Only a verified certificate gives an identity.
  *
- * @param path the Unix socket that the connection came to, if it did: then nobody knows more of the peer
+ * @param path the Unix socket of the listener, if it is one: then nothing more is known of the peer
  * @since 0.1.0
  */
 export const ofSocket = (socket: Socket, path?: string): ServerTransport.Peer => ({

@@ -1,19 +1,19 @@
 /**
- * The turns of the event loop that reading takes: whatever clients send, after some milliseconds others have theirs. What is
- * left over waits in order; who has just sent something comes before those who are in the middle of something large.
+ * A time limit for work in each turn of the event loop, whatever clients send. The rest waits in order for a later
+ * turn; short new work goes before the rest of large work.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 
-/** Milliseconds of reading in one turn. */
+/** Milliseconds of work in one turn. */
 const length = 4
 
-/** Milliseconds that what is short may take beyond that: to put it off costs more than to do it. */
+/** Milliseconds that short work may take beyond that: deferring it would cost more. */
 const grace = 6
 
 /**
- * The turns of one server.
+ * The time slices of one server.
  *
  * @since 0.1.0
  */
@@ -23,29 +23,29 @@ export class TimeSlices {
   #light: Array<() => void> = []
   #heavy: Array<() => void> = []
 
-  /** Counts the time of this turn from here on, if it is not counted yet: what comes before reading takes time, too. */
+  /** Starts the clock of this turn, if it is not running yet: work before reading counts, too. */
   begin(): void {
     if (!this.#begun) this.#begin(performance.now())
   }
 
-  /** Whether others are to have their turn before more is read. */
+  /** Whether the time of this turn is used up. */
   isOver(): boolean {
     return this.#isBeyond(0)
   }
 
-  /** The same before something short. */
+  /** The same for short work, which may run into the grace time. */
   isLate(): boolean {
     return this.#isBeyond(grace)
   }
 
-  /** Does the work in a turn after this one; it must not throw. `heavy`: it goes on with something large. */
+  /** Runs the work in a later turn; it must not throw. `heavy`: it is a part of large work. */
   later(work: () => void, heavy: boolean): void {
     if (heavy) this.#heavy.push(work)
     else this.#light.push(work)
     if (!this.#begun) this.#begin(performance.now())
   }
 
-  /** Whether the turn has taken that many milliseconds more than its own; one that is not counted yet begins. */
+  /** Whether this turn is over by that many milliseconds. Starts the clock of a new turn. */
   #isBeyond(more: number): boolean {
     const now = performance.now()
     if (!this.#begun) this.#begin(now)
@@ -66,7 +66,7 @@ export class TimeSlices {
     this.#heavy = this.#run(this.#heavy, true)
   }
 
-  /** Does what there is time for; what is left, and what came meanwhile. `one`: of it one is done in any case. */
+  /** Runs queued work while there is time, and returns the rest. `one`: at least one item runs. */
   #run(queue: Array<() => void>, one: boolean): Array<() => void> {
     let at = 0
     for (; at < queue.length && ((one && at === 0) || !this.isOver()); at++) queue[at]?.()
@@ -75,14 +75,14 @@ export class TimeSlices {
 }
 
 /**
- * Long work in parts: between two of them, where it yields, others may have their turn. A part is short.
+ * Long work as a generator of short parts: at each `yield` others may have their turn.
  *
  * @since 0.1.0
  */
 export type Parts<A> = Generator<void, A, void>
 
 /**
- * Waits until there is time in a turn; at once where there is.
+ * Waits until a turn has time left.
  *
  * @since 0.1.0
  */
@@ -94,8 +94,8 @@ export const ready = (slices: Pick<TimeSlices, "isOver" | "later">): Effect.Effe
   })
 
 /**
- * Does the parts, as many in a turn as there is time for. Fails with what they throw; where it is interrupted, the rest is
- * left undone.
+ * Runs the parts, in each turn as many as there is time for. Fails with what a part throws. An interruption stops it
+ * between parts.
  *
  * @since 0.1.0
  */
@@ -123,7 +123,7 @@ export const inSlices = <A>(slices: Pick<TimeSlices, "isOver" | "later">, parts:
   )
 
 /**
- * Waits for a turn after this one: for work that is long by itself, after other work.
+ * Waits for a later turn: before long work that cannot be divided.
  *
  * @since 0.1.0
  */
@@ -131,7 +131,7 @@ export const next = (slices: Pick<TimeSlices, "later">): Promise<void> =>
   new Promise((resolve) => slices.later(resolve, true))
 
 /**
- * {@link inSlices} for who has promises. Rejects with what the parts throw.
+ * {@link inSlices} as a promise. Rejects with what a part throws.
  *
  * @since 0.1.0
  */
@@ -144,7 +144,7 @@ export const promise = async <A>(slices: Pick<TimeSlices, "isOver" | "later">, p
 }
 
 /**
- * All that comes one after the other; where a turn is over before the next is made, others have theirs.
+ * Collects the items of a generator. When a turn is over, the next item waits for a later one.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,6 @@
 /**
- * The deadlines of many, kept by one fiber that sleeps until the earliest. They are rounded up to ticks, so that ten
- * thousand of them cost at most a wake-up for each tick and no timer each.
+ * A table of many deadlines, kept by one fiber that sleeps until the earliest. Deadlines are rounded up to ticks, so
+ * that ten thousand of them cost at most one wake-up per tick.
  *
  * @since 0.1.0
  */
@@ -9,30 +9,33 @@ import type * as Scope from "effect/Scope"
 import * as Alarm from "./Alarm.js"
 
 /**
- * The deadlines, by what they belong to.
+ * A table of deadlines, one per item.
  *
  * @since 0.1.0
  */
 export interface TimerTable<in A> {
-  /** Sets the deadline of an item, in milliseconds of the table's clock, in place of an earlier one. Infinity takes it away. */
+  /**
+   * Sets the deadline of an item, in milliseconds of the table's clock. It replaces an earlier one; Infinity removes
+   * it.
+   */
   readonly set: (item: A, at: number) => void
-  /** How many items have one. */
+  /** The number of items with a deadline. */
   readonly size: () => number
 }
 
 /**
- * How a table is made.
+ * Options of a table.
  *
  * @since 0.1.0
  */
 export interface Options<in A> {
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
-  /** Milliseconds that deadlines are rounded up to. */
+  /** Deadlines are rounded up to multiples of this, in milliseconds. */
   readonly tick: number
-  /** Given all that are due together, the earliest first; their deadlines are gone then. Must not throw. */
+  /** Called with all items that are due, the earliest first; their deadlines are removed before. Must not throw. */
   readonly onDue: (items: ReadonlyArray<A>) => void
-  /** An item has a deadline that had none, or has none any more. Must not throw. */
+  /** The number of items with a deadline changed by one. Must not throw. */
   readonly onCount?: ((change: 1 | -1) => void) | undefined
 }
 
@@ -72,7 +75,7 @@ export const make = <A>({ now, onCount, onDue, tick }: Options<A>): Effect.Effec
         }
       }
       alarm.advance(next)
-      // A deadline that was taken away has woken the fiber.
+      // A removed deadline wakes the fiber with nothing due.
       if (all.length > 0) onDue(all)
     }
 
@@ -88,7 +91,7 @@ export const make = <A>({ now, onCount, onDue, tick }: Options<A>): Effect.Effec
           onCount?.(-1)
           return
         }
-        // Always in the future: whoever is due again at once must not keep the fiber from sleeping.
+        // At least one millisecond ahead: items that are always due must not keep the fiber awake.
         const rounded = Math.ceil(Math.max(at, now() + 1) / tick) * tick
         if (before === rounded) return
         if (before === undefined) onCount?.(1)

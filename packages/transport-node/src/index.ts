@@ -1,5 +1,5 @@
 /**
- * What servers, clients and transports share on Node and what belongs to no protocol.
+ * What servers, clients and transports share on Node, independent of the protocol.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,9 @@
 /**
- * The client side's port: how a client reaches a server, and what it hears from each stream.
+ * The client's port: how a client reaches a server, and what it receives from each stream.
  *
- * Messages go both ways as bytes: `DiscoveryRequest` and `DiscoveryResponse`, or the `Delta…` ones. Nothing is delivered
- * without credit: a stream begins with credit for one message and gets more by {@link ClientStream.next}, so a client
- * that is busy slows the server down and queues nothing.
+ * Messages are bytes in both directions: `DiscoveryRequest` and `DiscoveryResponse`, or the `Delta…` ones. Nothing is
+ * delivered without credit: a stream begins with credit for one message and gets more by {@link ClientStream.next}, so
+ * a busy client slows the server down and queues nothing.
  *
  * @since 0.1.0
  */
@@ -15,12 +15,12 @@ import type * as Scope from "effect/Scope"
 import type { Status } from "./Status.js"
 
 /**
- * How a client and a server make sure of each other.
+ * How a client and a server authenticate each other.
  *
  * @since 0.1.0
  */
 export type Credentials =
-  /** In the clear. */
+  /** Without TLS. */
   | { readonly _tag: "Insecure" }
   /** TLS, and with a key mTLS. Each is PEM text or the path of a PEM file, which is read again for each connection. */
   | {
@@ -35,7 +35,7 @@ export type Credentials =
     }
 
 /**
- * Clear text.
+ * Credentials without TLS.
  *
  * @since 0.1.0
  */
@@ -53,7 +53,7 @@ export interface Server {
 }
 
 /**
- * Which service a stream is of.
+ * The method of a stream: the protocol variant, and the service.
  *
  * @since 0.1.0
  */
@@ -73,27 +73,27 @@ export interface ClientStream {
   readonly send: (message: Uint8Array) => void
   /** Gives credit for one more message. May be called from within `onMessage`. */
   readonly next: () => void
-  /** Ends the stream. The handler hears nothing more. */
+  /** Ends the stream. The handler is not called again. */
   readonly end: () => void
 }
 
 /**
- * What a client does with a stream. None of these may throw, and after `onEnd` none is called. None is called from within
- * `open`, `send` or `end`; `next` may deliver at once what has arrived already.
+ * The client's callbacks for one stream. They must not throw. None is called after `onEnd`, nor from within `open`,
+ * `send` or `end`; `next` may deliver buffered messages at once.
  *
  * @since 0.1.0
  */
 export interface StreamHandler {
-  /** The connection is there: what is sent from now on reaches the server, unless the stream ends. */
+  /** The connection is open: messages sent from now on reach the server, unless the stream ends. */
   readonly onOpen: () => void
   readonly onMessage: (message: Uint8Array) => void
-  /** It could not be opened, was ended by the server, or was lost; the status says which, in words for people. */
+  /** The stream could not be opened, was ended by the server, or was lost; the message of the status says which. */
   readonly onEnd: (status: Status) => void
 }
 
 /**
- * The way to one server. Its streams share a connection, which is made when the first one is opened and again after it
- * was lost. When to try again is for the client to say, by opening another stream.
+ * The connection to one server, shared by its streams. It is made when the first stream is opened, and again after a
+ * loss. The client decides when to retry, by opening another stream.
  *
  * @since 0.1.0
  */
@@ -102,7 +102,7 @@ export interface Channel {
 }
 
 /**
- * Why a server can never be reached as it was described.
+ * A server whose address or credentials can never work.
  *
  * @since 0.1.0
  */
@@ -118,7 +118,7 @@ export class ClientTransportError extends Data.TaggedError("ClientTransportError
 }
 
 /**
- * The port.
+ * The operations of the port.
  *
  * @since 0.1.0
  */
@@ -128,7 +128,7 @@ export interface Service {
 }
 
 /**
- * The tag of the port.
+ * The service tag of the port.
  *
  * @since 0.1.0
  */

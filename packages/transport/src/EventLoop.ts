@@ -1,6 +1,6 @@
 /**
- * How work is put off: to the end of what runs now, or until others had their turn. Facades ask here and not Node, so
- * that a simulation decides when such work is done, and a run of it is always the same.
+ * The scheduler of deferred work: at the end of this turn, or after I/O. Facades use this and not Node's, so that a
+ * simulation can schedule the work and every run is repeatable.
  *
  * @since 0.1.0
  */
@@ -12,21 +12,21 @@ import type * as Fiber from "effect/Fiber"
 import * as Runtime from "effect/Runtime"
 
 /**
- * Where work that is put off goes.
+ * How work is deferred.
  *
  * @since 0.1.0
  */
 export interface Service {
-  /** Does the work when what runs now is done, before any I/O. It must not throw. */
+  /** Runs the work at the end of this turn, before any I/O. The work must not throw. */
   readonly soon: (work: () => void) => void
-  /** Does the work after I/O had its turn. It must not throw. The result takes it back. */
+  /** Runs the work after I/O. The work must not throw. The result cancels it. */
   readonly later: (work: () => void) => () => void
-  /** Milliseconds of the processor, for the length of slices of work. No protocol time. */
+  /** Milliseconds of a monotonic clock that limits slices of work. It is not protocol time. */
   readonly elapsed: () => number
 }
 
 /**
- * The event loop of the process.
+ * The event loop of the Node process.
  *
  * @since 0.1.0
  */
@@ -40,7 +40,7 @@ export const process: Service = {
 }
 
 /**
- * The event loop that facades use. Nobody has to provide it: the default is that of the {@link process}.
+ * The event loop that facades use. It is optional: the default is {@link process}.
  *
  * @since 0.1.0
  */
@@ -48,30 +48,30 @@ export class EventLoop extends Context.Reference<EventLoop>()("@effect-xds/trans
   defaultValue: (): Service => process
 }) {}
 
-/** Milliseconds that an event loop has to do what it was given. */
+/** Milliseconds within which an event loop must run its work. */
 const timeout = 1_000
 
-/** So often may the clock of an event loop be read before it moves on. */
+/** The clock of an event loop must advance within this many readings. */
 const readings = 100_000
 
-/** What is to be done once, whoever calls. */
+/** Work that runs once, even if two event loops call it. */
 interface Task {
   readonly work: () => void
   cancel: () => void
 }
 
 /**
- * An event loop of a user, with one of the process behind it: what was given to the first is done once, and no more than a second late.
- * After the first mistake, which is logged, nothing is given to it any more.
+ * An event loop of a user, guarded: each task runs once, and no more than a second late. After the first mistake, which
+ * is logged, the event loop of the process runs everything.
  */
 class Guarded implements Service {
   private isTrusted = true
-  /** In the order in which they were given. */
+  /** Tasks that have not run, in order of scheduling. */
   private readonly tasks = new Set<Task>()
   private watch: Fiber.RuntimeFiber<void> | undefined
   private last = Number.NEGATIVE_INFINITY
   private repeated = 0
-  /** From the time of the process to that of the loop, once it is not trusted. */
+  /** The difference of the two clocks, in milliseconds, set when the loop is no longer trusted. */
   private offset = 0
 
   constructor(
@@ -111,7 +111,7 @@ class Guarded implements Service {
         if (isGiving) this.distrust(`${method} did the work at once`)
         else if (this.isTrusted) this.perform(task)
       })
-      // One that cannot take it back: it is not done twice even so.
+      // Even without a cancel function no task runs twice: `tasks` decides.
       if (typeof cancel === "function") task.cancel = cancel
     } catch (cause) {
       this.distrust(`${method} failed`, cause)
@@ -132,7 +132,7 @@ class Guarded implements Service {
     if (this.done(task)) task.work()
   }
 
-  /** Whether it was still to be done. */
+  /** Marks a task as done; `false` if it already was. */
   private done(task: Task): boolean {
     const isNew = this.tasks.delete(task)
     if (this.tasks.size === 0 && this.watch !== undefined) {
@@ -143,7 +143,7 @@ class Guarded implements Service {
     return isNew
   }
 
-  /** A task that is there before a pause and after it was not done in time. */
+  /** Distrusts the loop when a task is still not done after the timeout. */
   private watching(): Fiber.RuntimeFiber<void> {
     const look: Effect.Effect<void> = Effect.suspend(() => {
       const before = Array.from(this.tasks)
@@ -160,7 +160,7 @@ class Guarded implements Service {
   private distrust(what: string, cause?: unknown): void {
     if (!this.isTrusted) return
     this.isTrusted = false
-    // A slice that began goes on: what it reads must not go back.
+    // Slices of work go on across the change, so the clock must not go back.
     if (Number.isFinite(this.last)) this.offset = this.last - process.elapsed()
     const message = `the EventLoop that was provided is not used any more: ${what}; that of the process does the rest`
     Runtime.runFork(this.runtime)(
@@ -171,9 +171,9 @@ class Guarded implements Service {
 }
 
 /**
- * The event loop that is provided, fit for use: that of the {@link process} as it is, any other with a guard. One that throws, does
- * not do what it was given within a second of Effect's clock, does it at once or twice, or whose clock stands still is a defect that
- * is logged; the event loop of the process then does the work.
+ * The provided event loop, safe to use: {@link process} as it is, any other with a guard. A loop is at fault if it
+ * throws, runs work at once, twice or more than a second late (by Effect's clock), or if its clock stands still. The
+ * fault is logged as a defect, and the event loop of the process takes over.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,9 @@
 /**
- * The server side's port: what a transport gives a server for each stream it accepts, and what it wants in return.
+ * The server's port: what a transport provides for each accepted stream, and which callbacks it calls.
  *
- * Requests go in decoded, responses go out as bytes, and nothing is written without credit: after {@link
- * AcceptedStream.write} said `false`, a server waits for {@link StreamHandler.onWritable}. All calls are synchronous and
- * none throws; whoever is called may call back at once.
+ * Requests arrive decoded, responses leave as bytes. Nothing is written without credit: after {@link
+ * AcceptedStream.write} returned `false`, the server waits for {@link StreamHandler.onWritable}. All calls are
+ * synchronous and must not throw; a callee may call back at once.
  *
  * @since 0.1.0
  */
@@ -16,14 +16,14 @@ import type * as Scope from "effect/Scope"
 import type { Status } from "./Status.js"
 
 /**
- * Who is at the other end.
+ * The peer of a stream: its address, and its TLS identity.
  *
  * @since 0.1.0
  */
 export interface Peer {
   /** For people: `127.0.0.1:40312`. */
   readonly address: string
-  /** What the peer's certificate says, where it gave one that was verified. */
+  /** The identity of the peer's certificate, if it sent one that was verified. */
   readonly identity: Identity | undefined
 }
 
@@ -42,7 +42,7 @@ export interface Identity {
 }
 
 /**
- * Which method was called.
+ * The method of a stream: the protocol variant, the service, and whether it is unary.
  *
  * @since 0.1.0
  */
@@ -50,13 +50,13 @@ export interface Method {
   readonly protocol: Request.Protocol
   /** The type URL of a separate service; `undefined` for the aggregated one (ADS). */
   readonly typeUrl: string | undefined
-  /** One request, one response: Fetch… */
+  /** One request and one response (Fetch…). */
   readonly unary: boolean
 }
 
 /**
- * An outgoing response: the body is shared by all streams that send the same and must not be written into, the suffix
- * is this stream's own. The message is the two, one after the other.
+ * An encoded response: `body` then `suffix`. The body is shared by all streams that send the same and must not be
+ * modified; the suffix belongs to this stream.
  *
  * @since 0.1.0
  */
@@ -66,7 +66,7 @@ export interface Outgoing {
 }
 
 /**
- * A stream that a transport accepted.
+ * A stream that a transport accepted, as the server uses it.
  *
  * @since 0.1.0
  */
@@ -76,51 +76,52 @@ export interface AcceptedStream {
   /** The request headers, names in lower case; values of a repeated name joined with `, `. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * Whether an answer must be one response, however large, as that of a unary method is: the client takes each by itself. Default:
-   * false; an answer to many names may come in several.
+   * Whether an answer must be one response, however large, as for a unary method. Default: false; an answer with many
+   * resources may be split.
    */
   readonly whole?: boolean | undefined
   /**
-   * Sends a response. `true`: there is credit for another one. `false`: this one was taken, but nothing more may be
-   * written until {@link StreamHandler.onWritable}. A stream begins with credit for one.
+   * Sends a response. `true`: there is credit for another one. `false`: the response was taken, but the next must wait
+   * for {@link StreamHandler.onWritable}. A stream begins with credit for one.
    */
   readonly write: (response: Outgoing) => boolean
   /**
-   * Ends the stream with a status, after what was written. A unary stream whose response was written is ended with OK. A second call does
-   * nothing; nothing may be written afterwards, and the handler hears nothing more.
+   * Ends the stream with a status, after all written responses. A unary stream whose response was written ends with OK.
+   * A second call does nothing. Nothing may be written afterwards, and the handler is not called again.
    */
   readonly end: (status: Status) => void
   /**
-   * Whether requests are wanted now. A transport that has this function stops reading what the client sends, so that it waits
-   * where it is and takes no memory; what was read already is handed over nevertheless. While they are not, the server is at work
-   * on those that it was given, and what it has to say to them may be still to come. A stream begins with `true`.
+   * Whether the server takes requests now. On `false` a transport with this function stops reading from the client, so
+   * that back-pressure, not memory, holds further requests; requests that were already read are still delivered. While
+   * it is `false`, the server is processing earlier requests and may still send their responses. A stream begins with
+   * `true`.
    */
   readonly setReading?: ((wanted: boolean) => void) | undefined
 }
 
 /**
- * What a server does with a stream. After `onEnd` a transport calls none of these.
+ * The server's callbacks for one stream. A transport calls none of them after `onEnd`.
  *
  * @since 0.1.0
  */
 export interface StreamHandler {
   readonly onRequest: (request: Request.Request) => void
-  /** There is credit again. Called once for every `write` that said `false`. */
+  /** There is credit again. Called once after every `write` that returned `false`. */
   readonly onWritable: () => void
   /**
-   * The peer ended the stream, or it was lost, or the transport refused what it sent or is shutting down, or a unary
-   * stream was answered; the reason is for people.
+   * The stream is over: the peer ended it, it was lost, the transport refused a message or is shutting down, or a unary
+   * stream was answered. The reason is for logs.
    */
   readonly onEnd: (reason: string) => void
 }
 
 /**
- * Why a transport cannot serve.
+ * A transport that cannot serve, and why.
  *
  * @since 0.1.0
  */
 export class ServerTransportError extends Data.TaggedError("ServerTransportError")<{
-  /** What it wanted to serve on: `127.0.0.1:18000`. */
+  /** The address it could not serve on: `127.0.0.1:18000`. */
   readonly address: string
   readonly reason: string
   readonly cause?: unknown
@@ -131,15 +132,15 @@ export class ServerTransportError extends Data.TaggedError("ServerTransportError
 }
 
 /**
- * The port. A server facade hands its `accept` to every transport it is given.
+ * The operations of the port. A server passes its `accept` to each of its transports.
  *
  * @since 0.1.0
  */
 export interface Service {
   /**
-   * Serves until the scope closes: then no new stream is accepted and those that are open are ended.
+   * Serves until the scope closes. Then no new stream is accepted, and open streams are ended.
    *
-   * @returns where it serves, for people and logs: `127.0.0.1:18000`
+   * @returns the address that is served, for logs: `127.0.0.1:18000`
    */
   readonly serve: (
     accept: (stream: AcceptedStream) => StreamHandler
@@ -147,8 +148,8 @@ export interface Service {
 }
 
 /**
- * Several transports as one: a server on it serves on all of them, with one status and one stream of events. It serves on none if
- * one of them cannot.
+ * Several transports as one: a server serves on all of them, with one status and one stream of events. If one of them
+ * cannot serve, none does.
  *
  * @since 0.1.0
  */
@@ -161,7 +162,7 @@ export const all = (transports: ReadonlyArray<Service>): Service => ({
 })
 
 /**
- * A stream that is another one but for what is said here: for what stands between a transport and a server.
+ * A stream with some of its members replaced: for a decorator between a transport and a server.
  *
  * @since 0.1.0
  */
@@ -177,14 +178,14 @@ export const override = (stream: AcceptedStream, changes: Partial<AcceptedStream
 })
 
 /**
- * The tag of the port.
+ * The service tag of the port.
  *
  * @since 0.1.0
  */
 export class ServerTransport extends Context.Tag("@effect-xds/transport/ServerTransport")<ServerTransport, Service>() {}
 
 /**
- * The layers of several transports as one layer of a transport, {@link all} of them, with whatever else they give.
+ * Merges the layers of several transports into one with {@link all}; their other services are kept.
  *
  * @example
  * import { ServerTransport } from "@effect-xds/transport"

@@ -1,5 +1,5 @@
 /**
- * How a stream ends: a gRPC status, whatever the transport.
+ * The status with which a stream ends: gRPC's, for every transport.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ export const codes = StatusCode.codes
 export type Code = StatusCode.Code
 
 /**
- * A status: its code and words for the person who reads the client's log.
+ * A status: its code, and a message for the client's log.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export interface Status {
 }
 
 /**
- * Whether it is a status: for what comes from an application's functions, whatever their types say.
+ * Whether a value is a status. It checks values from an application's functions at run time, whatever their types say.
  *
  * @since 0.1.0
  */
@@ -45,7 +45,7 @@ export const isStatus = (value: unknown): value is Status =>
   typeof value.message === "string"
 
 /**
- * The end of a stream that went as it should.
+ * The status of an orderly end.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * What every transport of a server tells alike.
+ * Metrics that all server transports share.
  *
  * @since 0.1.0
  */
@@ -16,8 +16,8 @@ export const refusingName = "xds_transport_refusing"
 const gauge = Metric.gauge(refusingName, { description: "Limits that are reached, so that newcomers are refused now" })
 
 /**
- * How many servers of this process refuse newcomers now, because a limit is reached: a gauge with the tag `limit`, which names
- * the option (`maxConnections`).
+ * The number of servers in this process that refuse new connections or streams because a limit is reached: a gauge with
+ * the tag `limit`, the name of the option (`maxConnections`).
  *
  * @since 0.1.0
  */
@@ -27,7 +27,7 @@ export const refusing = (
   Metric.tagged(gauge, "limit", limit)
 
 /**
- * A limit that is told while it is reached.
+ * Whether one server has reached a limit. While it has, {@link refusing} counts it.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export class Refusing {
 
   constructor(private readonly limit: string) {}
 
-  /** Somebody was refused, or there is room again. */
+  /** Sets whether the limit is reached. */
   set(is: boolean): void {
     if (is === this.#is) return
     this.#is = is
@@ -64,7 +64,7 @@ const evicted = Metric.counter("xds_transport_evictions_total", {
 })
 
 /**
- * Clients that were ended to make room for the bytes of others, by kind: a counter with the tag `kind`.
+ * Clients that were ended to free memory for others, by kind: a counter with the tag `kind`.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * The ports between facades and transports.
+ * The ports between the facades (server, client) and the transports.
  *
  * @since 0.1.0
  */

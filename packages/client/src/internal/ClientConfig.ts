@@ -1,4 +1,4 @@
-/** What a client knows of each resource, as CSDS shows it. */
+/** The state of each resource, as CSDS shows it. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { ResourceStatus } from "@effect-xds/core/client/Client"
@@ -11,7 +11,7 @@ import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 
-/** The form of protobuf has no word for a timeout or an error that the server sent. */
+/** `ClientResourceStatus` has no value for a timeout or an error that the server sent. */
 const statusOf = ({ status }: ResourceStatus): ClientResourceStatus => {
   switch (status) {
     case "Requested":
@@ -27,7 +27,7 @@ const statusOf = ({ status }: ResourceStatus): ClientResourceStatus => {
   }
 }
 
-/** A resource as it may be seen; what cannot be looked into is left out. */
+/** A resource without its sensitive values; left out if it cannot be parsed. */
 const shown = async (typeUrl: string, bytes: Uint8Array, secrets: ReadonlyArray<Uint8Array>): Promise<Uint8Array> => {
   if (secrets.length === 0) return bytes
   try {
@@ -67,7 +67,7 @@ const configOf = async (resource: ResourceStatus): Promise<ClientConfig_GenericX
   })
 }
 
-/** Without what is sensitive in resources: whoever may see what a client knows may not know its keys. */
+/** Sensitive values are redacted: a reader of CSDS may not be allowed to see keys. */
 export const make = async (
   node: Node,
   scope: string,

@@ -1,6 +1,6 @@
 /**
- * The driver of a client: gives the core its inputs and does what the outputs say, synchronously. It holds the sockets and
- * the watchers, counts and logs; what is said to whom and when is the core's to decide.
+ * The driver of a client: passes inputs to the core and executes its outputs synchronously. It holds sockets and
+ * watchers, counts and logs. Every protocol decision is the core's.
  */
 import type * as Client from "@effect-xds/core/client/Client"
 import * as FlowControl from "@effect-xds/core/client/FlowControl"
@@ -29,20 +29,23 @@ type Output<Tag extends FlowControl.Output["_tag"]> = FlowControl.Output & { rea
 interface OpenStream {
   readonly link: ServerLink
   readonly port: ClientTransport.ClientStream
-  /** In state of the world every ACK repeats the list of names: it is encoded once. */
+  /** Encodes the list of names once: in state of the world every ACK repeats it. */
   readonly encoder: ClientRequest.Encoder
   readonly span: StreamSpan
 }
 
 const never = Number.POSITIVE_INFINITY
 
-/** With more resources than this, only what looks like a secret is redacted in what a server says: all would take too long. */
+/**
+ * With more resources than this, server texts are redacted only by pattern: comparing with every sensitive value takes
+ * too long.
+ */
 const maxQuoted = 2_000
 
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
 
-/** Why a stream ended. An orderly end is none of the server's failures, but who waits for a resource has no server now. */
+/** Why a stream ended. An orderly end counts as UNAVAILABLE for watchers: they have no server now. */
 const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
   code === "OK"
     ? { code: Status.codes.UNAVAILABLE, message: "the server ended the stream" }
@@ -53,11 +56,11 @@ export class Driver {
   private readonly inputs: Array<FlowControl.Input> = []
   private stepping = false
   private closed = false
-  /** By its number: tells a watcher of a resource of its type. */
+  /** By watcher id: passes a notification to its watcher. */
   private readonly watchers = new Map<number, (output: Output<"Notify">) => void>()
   private lastWatcher = 0
   private readonly streams = new Map<string, OpenStream>()
-  /** Streams with a request that was sent just now. */
+  /** Streams with a request that was sent in this turn. */
   private unwritten = new Map<string, OpenStream>()
   private readonly observations = new Observations()
   private countAt = never
@@ -69,12 +72,12 @@ export class Driver {
     this.state = FlowControl.make(options)
   }
 
-  /** What is known of every resource. */
+  /** The status of every resource. */
   dump(): ReadonlyArray<Client.ResourceStatus> {
     return FlowControl.dump(this.state)
   }
 
-  /** Begins a watch; `*`: of everything. */
+  /** Begins a watch; `*` is a wildcard. */
   watch<A>(type: WatchableType<A>, name: string): Either.Either<Watcher<ResourceEvent<A>>, DecoderConflict> {
     return Either.map(FlowControl.withDecoder(this.state, type.decoder), (state) => {
       this.state = state
@@ -93,7 +96,7 @@ export class Driver {
     if (this.watchers.delete(id)) this.run({ _tag: "Unwatch", watcher: id })
   }
 
-  /** The deadline has come. */
+  /** Called by the alarm at the deadline. */
   onDeadline(): void {
     const now = this.environment.now()
     if (now >= this.countAt) {
@@ -109,7 +112,7 @@ export class Driver {
     for (const key of Array.from(this.streams.keys())) this.forget(key, "the client ends", true)
   }
 
-  /** Gives inputs to the core until there are none left. */
+  /** Steps the core until no inputs are left. */
   private run(first: FlowControl.Input): void {
     this.inputs.push(first)
     if (this.stepping || this.closed) return
@@ -118,7 +121,7 @@ export class Driver {
       const now = this.environment.now()
       const [state, outputs] = FlowControl.step(this.state, input, now)
       this.state = state
-      // All resources are looked at, so not at every change.
+      // Counting visits every resource, so it is delayed and not done at every change.
       if (this.countAt === never && outputs.length > 0) this.countAt = now + countDelay
       for (const output of outputs) this.attempt(output)
     }
@@ -132,8 +135,8 @@ export class Driver {
   }
 
   /**
-   * Does what an output says. It may call a transport, which is anybody's. What throws is the end of its
-   * stream: the others go on, and the core is told, so that it tries again.
+   * Executes an output, which may call a transport. If that throws, its stream ends: other streams go on, and the core
+   * learns of the end and retries.
    */
   private attempt(output: FlowControl.Output): void {
     try {
@@ -227,7 +230,7 @@ export class Driver {
       "xds.protocol": protocol,
       "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
     })
-    // A stream that was given up may still have something to say.
+    // A transport may still call for a stream that was ended.
     const isCurrent = (): boolean => this.streams.get(key) === open
     const port = link.channel.open(
       { protocol, typeUrl },
@@ -248,7 +251,7 @@ export class Driver {
   }
 
   /**
-   * Sends a request, and says a moment later that it was written: ten thousand watches that begin together are then two
+   * Sends a request and reports `Written` at the end of the turn: ten thousand watches begun together cause two
    * requests, not ten thousand with ever longer lists.
    */
   private send({ request, stream: key }: Output<"Send">): void {
@@ -281,7 +284,7 @@ export class Driver {
     this.ended(key, { code: Status.codes.INTERNAL, message: decoded.left.message }, true)
   }
 
-  /** Before anything else sees it: what a server says may quote what it sent. */
+  /** Redacts first: an error text of the server may quote a sensitive field of a resource. */
   private withoutSecrets({ code, message }: ErrorDetail): ErrorDetail {
     const resources = this.dump()
     const secrets =
@@ -293,13 +296,13 @@ export class Driver {
     return { code, message: Redaction.values(message, secrets) }
   }
 
-  /** A stream is over. `end`: the transport is to be told, because it was ended here. */
+  /** A stream ended. `end`: this client ended it, so the transport must end it too. */
   private ended(key: string, error: ErrorDetail, end: boolean): void {
     this.forget(key, error.message, end)
     this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
   }
 
-  /** Nothing is heard of this stream any more. */
+  /** Forgets a stream: later calls of its transport are ignored. */
   private forget(key: string, reason: string, end: boolean): void {
     const open = this.streams.get(key)
     if (open === undefined) return

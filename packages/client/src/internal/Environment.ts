@@ -1,6 +1,6 @@
 /**
- * What the driver uses of the program around it. The functions are anybody's: a tracer or a source of random numbers that
- * throws or gives nonsense is logged, and the client goes on without it.
+ * What the driver uses of the surrounding program. If a tracer or random source of the program throws or returns
+ * nonsense, that is logged, and the client goes on without it.
  */
 import type * as Client from "@effect-xds/core/client/Client"
 import * as Reason from "@effect-xds/proto/Reason"
@@ -13,7 +13,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as Random from "effect/Random"
 import * as Runtime from "effect/Runtime"
 
-/** A server: how the core knows it, how it is called in words, and the way to it. */
+/** A server: its id and features for the core, its address for messages, and its channel. */
 export interface ServerLink {
   readonly server: Client.Server
   readonly address: string
@@ -28,18 +28,18 @@ export interface StreamSpan {
 export interface Environment {
   /** By the id of the server. */
   readonly servers: ReadonlyMap<string, ServerLink>
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
   /** In [0, 1). */
   readonly random: () => number
   readonly alarm: (at: number) => void
-  /** Does work when what runs now is done. It may throw. */
+  /** Runs the work at the end of this turn. It may throw. */
   readonly soon: (work: () => void) => void
   readonly log: LogThrottle.LogThrottle
   readonly span: (attributes: Record<string, unknown>) => StreamSpan
 }
 
-/** What of an environment comes from a runtime. */
+/** The part of the environment that comes from an Effect runtime. */
 export const fromRuntime = (
   runtime: Runtime.Runtime<never>,
   now: () => number,

@@ -1,6 +1,6 @@
 /**
- * The file system that a program provides. Told by its key: the module of `@effect/platform` loads schemas, and with them
- * a library for tests.
+ * The tag of the program's file system, made from its key: the module of `@effect/platform` loads Schema, and with it a
+ * library for tests.
  */
 import type { FileSystem } from "@effect/platform/FileSystem"
 import * as Context from "effect/Context"

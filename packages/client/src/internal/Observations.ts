@@ -1,4 +1,4 @@
-/** What a client counts. */
+/** The metrics of a client. */
 import type { ResourceStatus } from "@effect-xds/core/client/Client"
 import type { Validation } from "@effect-xds/core/client/Validation"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -28,9 +28,9 @@ const cacheState = ({ held, status }: ResourceStatus): string => {
 
 /** The observations of one client. */
 export class Observations {
-  /** Servers by whether they work: only what changes is told. */
+  /** Servers by whether they work. The gauge is set only on a change. */
   readonly #working = new Map<string, boolean>()
-  /** The gauges that were set last, so that those that are empty now are set to 0. */
+  /** The gauges of the last count: those that have no resources now are set to 0. */
   #counted = new Map<string, readonly [Labels, number]>()
 
   /** A server answered. */

@@ -1,16 +1,16 @@
 /**
- * One watch: what it is yet to be told, in bounded memory, and whether it is done with what it was told.
+ * One watcher: its pending events, in bounded memory, and whether it is still processing the last ones.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 
-/** What is waiting for one name: the state of the resource, and what was said about it since. */
+/** The pending events of one resource: its state, and an ambient error since. */
 interface Pending<A> {
   state: A | undefined
   ambient: A | undefined
 }
 
-/** What an event says: of the resource itself, that something is wrong, or that it is over. */
+/** The kind of an event: resource state, ambient error, or recovery from one. */
 export type Bearing = "State" | "Ambient" | "Recovered"
 
 export class Watcher<in out A> {
@@ -20,16 +20,16 @@ export class Watcher<in out A> {
 
   constructor(
     readonly id: number,
-    /** Called when it comes back for more and everything so far was taken. */
+    /** Called when the watcher pulls again with no events pending. */
     private readonly onIdle: (watcher: Watcher<A>) => void
   ) {}
 
-  /** Whether it has something to take, or is at work on what it took. */
+  /** Whether events are pending or being processed. */
   get busy(): boolean {
     return this.#busy || this.#pending.size > 0
   }
 
-  /** Tells an event. For each name, of several only the last matters, and what is ambient only beside its state. */
+  /** Queues an event. Of several for one name only the last state is kept, with the ambient error after it. */
   offer(name: string, bearing: Bearing, event: A): void {
     const before = this.#pending.get(name)
     if (bearing === "State") this.#pending.set(name, { state: event, ambient: undefined })
@@ -38,13 +38,13 @@ export class Watcher<in out A> {
     this.#resume?.()
   }
 
-  /** Everything there is, when there is something. Its caller is done with what it was given before. */
+  /** All pending events, or the next. A pull means that the events of the pull before are processed. */
   readonly pull: Effect.Effect<Chunk.Chunk<A>> = Effect.suspend(() => {
     if (this.#pending.size > 0) return Effect.succeed(this.#take())
     this.#busy = false
     this.onIdle(this)
     return Effect.async((resume) => {
-      // What came in the meantime, told by `onIdle` perhaps.
+      // Events that arrived since, for example from within `onIdle`.
       if (this.#pending.size > 0) {
         resume(Effect.succeed(this.#take()))
         return

@@ -1,6 +1,6 @@
 /**
- * What TLS is spoken with where nothing else is said: TLS 1.3, and of TLS 1.2 the suites with an ephemeral key exchange
- * (forward secrecy) and authenticated encryption (AEAD), as RFC 9325, section 4.2 recommends.
+ * The default TLS versions and cipher suites: TLS 1.3, and of TLS 1.2 the suites with ephemeral key exchange (forward
+ * secrecy) and authenticated encryption (AEAD), as RFC 9325, section 4.2 recommends.
  */
 export const minVersion = "TLSv1.2"
 

@@ -1,2 +1,2 @@
-/** Whether a value is PEM text; else it is the path of a PEM file. */
+/** Whether a value is PEM text. Otherwise it is the path of a PEM file. */
 export const isText = (value: string): boolean => value.includes("-----BEGIN ")
