@@ -1,6 +1,6 @@
 /**
- * When a client tries again: exponential backoff with jitter while a server does not answer, and a floor below which
- * streams never follow one another, so that a server that closes every stream after its first response is no storm.
+ * Reconnect times of a client: exponential backoff with jitter while a server does not answer, and a shortest time between two
+ * streams, so that a server that closes every stream after its first response causes no storm.
  *
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
  * @see https://github.com/grpc/grpc/blob/master/doc/connection-backoff.md
@@ -8,20 +8,20 @@
  */
 
 /**
- * All in milliseconds but `factor` and `jitter`.
+ * Backoff parameters. Times in milliseconds.
  *
  * @since 0.1.0
  */
 export interface Options {
   /** The delay after the first failure. Default: 1 000. */
   readonly initial: number
-  /** What each further failure multiplies the delay by. Default: 1.6. */
+  /** Factor of the delay after each further failure. Default: 1.6. */
   readonly factor: number
   /** The longest delay, before jitter. Default: 30 000. */
   readonly max: number
-  /** The part of the delay that is random, both ways. Default: 0.2. */
+  /** Random part of the delay, in both directions. Default: 0.2. */
   readonly jitter: number
-  /** The shortest time between the starts of two attempts, whatever became of the first. Default: 500. */
+  /** The shortest time between the starts of two attempts, whether the first failed or not. Default: 500. */
   readonly floor: number
 }
 
@@ -44,28 +44,28 @@ export interface Backoff {
 }
 
 /**
- * Nothing was tried yet.
+ * The state before the first attempt.
  *
  * @since 0.1.0
  */
 export const initial: Backoff = { failures: 0, startedAt: Number.NEGATIVE_INFINITY }
 
 /**
- * An attempt starts.
+ * The state after an attempt has started.
  *
  * @since 0.1.0
  */
 export const start = (self: Backoff, now: number): Backoff => ({ ...self, startedAt: now })
 
 /**
- * The server answered: the next failure is the first again.
+ * The state after the server has answered: no failures in a row.
  *
  * @since 0.1.0
  */
 export const reset = (self: Backoff): Backoff => (self.failures === 0 ? self : { ...self, failures: 0 })
 
 /**
- * The earliest time of the next attempt when nothing failed: now, but for the floor.
+ * The earliest time of the next attempt if nothing failed: now, or later because of the floor.
  *
  * @since 0.1.0
  */
@@ -73,16 +73,16 @@ export const earliest = (self: Backoff, options: Options, now: number): number =
   Math.max(now, self.startedAt + options.floor)
 
 /**
- * The delay after so many failures in a row, in milliseconds and before jitter.
+ * The delay after `failures` + 1 failures in a row, in milliseconds, before jitter.
  *
- * @param failures before the present one
+ * @param failures failures before the present one
  * @since 0.1.0
  */
 export const delay = (options: Options, failures: number): number =>
   Math.min(options.max, options.initial * options.factor ** failures)
 
 /**
- * An attempt failed without an answer: when the next one is due.
+ * The state after an attempt has failed without an answer, and the time of the next one.
  *
  * @param random in [0, 1)
  * @since 0.1.0

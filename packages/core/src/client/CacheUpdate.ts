@@ -1,8 +1,8 @@
 /**
- * A validated response taken into the cache: what is new, unchanged, rejected, gone, and what the server cannot give.
+ * Applies a validated response to the cache: updated, unchanged, rejected and removed resources, and resource errors.
  *
- * An error does not take a resource away unless the server is marked so: what is in use stays in use, and its watchers are
- * told of an ambient error.
+ * An error does not remove a held resource, unless the server has `fail_on_data_errors`: the resource stays in use, and its
+ * watchers get an ambient error.
  *
  * @see https://github.com/grpc/proposal/blob/master/A88-xds-data-error-handling.md
  * @since 0.1.0
@@ -22,7 +22,7 @@ const never = Number.POSITIVE_INFINITY
 const { INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
 
 /**
- * A held resource, as validation compares it with what comes.
+ * A held resource in the form that validation compares with a response.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ export const useOf = (entry: Option.Option<Entry>, server: string): InUse | unde
   return { version: held.version, bytes: held.bytes, isPlain }
 }
 
-/** The order that a response leaves. A small one says nothing of the others. */
+/** The order of resources after a response. A small response says nothing about the others, so the order before stays. */
 const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, server: string): TypeCache["order"] => {
   const { entries, revision } = after
   if (validation.order.length * 2 < before.order.places.length) return before.order
@@ -50,30 +50,30 @@ const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, se
 }
 
 /**
- * How resources of a response are taken.
+ * The rules for applying a response.
  *
  * @since 0.1.0
  */
 export interface Policy {
   readonly server: string
-  /** Whether data errors take a held resource away (`fail_on_data_errors`). */
+  /** `fail_on_data_errors`: data errors remove a held resource. */
   readonly failOnDataErrors: boolean
-  /** Whether the stream asks for a resource. */
+  /** Whether the stream is subscribed to a resource. */
   readonly isServed: (name: string) => boolean
-  /** Whether the response is to a request that asked for a resource. */
+  /** Whether the response answers a request that asked for the resource. */
   readonly isAnswered: (name: string) => boolean
-  /** Waited for, and not among everything that there is. */
+  /** Names waited for that a complete response lacks. */
   readonly missing: ReadonlyArray<string>
   /** Whether the same response was rejected before. */
   readonly isRepeat: boolean
-  /** When the stream began, in milliseconds: what a server said on an earlier one it says again. */
+  /** When the stream began, in milliseconds. A server repeats its resource errors on each stream. */
   readonly since: number
-  /** Resources of a type at most. */
+  /** Most resources of a type. */
   readonly maxResources: number
 }
 
 /**
- * Takes a validated response.
+ * Applies a validated response.
  *
  * @since 0.1.0
  */
@@ -90,7 +90,7 @@ export const apply = (
   const changes = new CacheDraft(self, typeUrl, type)
   const drop = policy.failOnDataErrors
   const deleted = (name: string, entry: Entry, message: string) => {
-    // ★ Told once.
+    // ★ Reported once.
     if (entry.status === "DoesNotExist") return
     changes.fail(name, entry, "DoesNotExist", { error: { code: NOT_FOUND, message }, version: "", at: now }, drop)
   }
@@ -108,10 +108,10 @@ export const apply = (
     const entry = changes.get(name)
     if (entry?.held === undefined) continue
     const expiresAt = ttl === undefined ? never : now + ttl
-    // A heartbeat says nothing of the content: an error that was told stays.
+    // A heartbeat says nothing about the content, so a reported error stays.
     const failure = isHeartbeat ? entry.failure : undefined
     const status = isHeartbeat ? entry.status : "Acked"
-    // In state of the world only the response has a version: resources that did not change keep theirs.
+    // In state of the world the version belongs to the response: unchanged resources keep theirs.
     const ownVersion = own ?? entry.held.version
     const isSame =
       entry.held.expiresAt === expiresAt &&
@@ -127,7 +127,7 @@ export const apply = (
   }
   for (const { name, reason } of validation.rejected) {
     const known = changes.get(name)
-    // Of what was never there and nobody named, nothing is kept: that it was told is not known otherwise.
+    // A repeated rejection of a resource that nobody holds or named is already reported; no entry remembers it.
     if (known === undefined && policy.isRepeat) continue
     const entry = known ?? requested
     changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)
@@ -138,13 +138,13 @@ export const apply = (
   }
   for (const { error, name } of validation.failed) {
     const known = changes.get(name)
-    // Of what was never there and nobody named, that it does not exist is no news.
+    // A resource that nobody holds or named: NOT_FOUND is no news.
     if (name === "*" || (known === undefined && error.code === NOT_FOUND)) continue
     if (known === undefined && changes.size >= policy.maxResources) continue
     const isDropping = drop && isDataError(error)
     changes.fail(name, known ?? requested, "ReceivedError", { error, version: "", at: now }, isDropping)
   }
-  // ★ An error of everything: what is held stays in use, unless the error says that there is nothing, or nothing for us.
+  // ★ Error of `*`: held resources stay in use, unless it is NOT_FOUND or, with `fail_on_data_errors`, a data error.
   const whole = validation.failed.find(({ name }) => name === "*")
   const dropped = new Set<string>()
   if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {
@@ -163,15 +163,15 @@ export const apply = (
       deleted(name, entry, `${name} is not in version ${JSON.stringify(version)}`)
     }
   }
-  // Most often all that is held is there.
+  // Usually the response has all that is held.
   if (validation.isComplete && (validation.known < type.held || type.rejected > 0)) {
     for (const [name, entry] of type.entries) {
-      // What the server cannot give it says once on a stream, not with every response.
+      // A server reports a resource error once per stream, not in every response.
       if (validation.seen.has(name) || dropped.has(name)) continue
       if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue
-      // What was rejected and never held is gone like what is held.
+      // A rejected resource that was never held is removed like a held one.
       if (entry.held === undefined && entry.status !== "Nacked") continue
-      // ★ What this server never sent may be missing because the response is to an older request.
+      // ★ If this server never sent the resource, the response may answer an older request: its absence means nothing.
       const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)
       if (isKnown) deleted(name, entry, `${name} is not in version ${JSON.stringify(version)}`)
     }
@@ -188,14 +188,14 @@ export const apply = (
 const isDataError = ({ code }: ErrorDetail): boolean => code === NOT_FOUND || code === PERMISSION_DENIED
 
 /**
- * What an error of everything means to those who watch everything.
+ * The result for wildcard watchers of an error of `*`.
  *
  * @since 0.1.0
  */
 export const resultOfAll = (held: number, error: ErrorDetail): Result =>
   error.code === NOT_FOUND ? { _tag: "DoesNotExist", error } : { _tag: held > 0 ? "AmbientError" : "Error", error }
 
-/** The error of everything after a response, and what is told of it: ★ the same once, until resources come again. */
+/** The error of `*` after a response, and the notice of it. ★ An equal error is reported once, until resources come again. */
 const failureOfAll = (
   before: TypeCache,
   held: number,

@@ -1,5 +1,5 @@
 /**
- * What a client knows of the resources of one type, as data; and the draft in which a step changes it.
+ * The cached state of one type, and the draft in which a step changes it.
  *
  * @since 0.1.0
  */
@@ -13,24 +13,24 @@ import * as Retentions from "./Retention.js"
 import type { Placed } from "./Validation.js"
 
 /**
- * What a watcher is told.
+ * The event that a watcher receives.
  *
  * @since 0.1.0
  */
 export type Result =
-  /** The resource, new or changed. */
+  /** The resource is new or changed. */
   | { readonly _tag: "Updated"; readonly value: unknown; readonly version: string }
-  /** There is no such resource, or not any more: it is not to be used. */
+  /** The resource does not exist, or no longer does. Do not use it. */
   | { readonly _tag: "DoesNotExist"; readonly error: ErrorDetail }
-  /** The resource cannot be had; what was used before is not to be used any more. */
+  /** The resource is not available. Do not use the last one either. */
   | { readonly _tag: "Error"; readonly error: ErrorDetail }
-  /** Something is wrong, but the resource that was told last stays in use. */
+  /** Something is wrong, but the last resource stays in use. */
   | { readonly _tag: "AmbientError"; readonly error: ErrorDetail }
-  /** The ambient error is over, and the resource is still the one that was told last. */
+  /** The ambient error is over. The last resource is current. */
   | { readonly _tag: "Recovered" }
 
 /**
- * To be told to watchers.
+ * A result for watchers.
  *
  * @since 0.1.0
  */
@@ -42,35 +42,35 @@ export interface Notice {
 }
 
 /**
- * A resource that is in use.
+ * A resource in use.
  *
  * @since 0.1.0
  */
 export interface Held {
-  /** The server it came from. */
+  /** Id of the server that sent it. */
   readonly server: string
-  /** The resource's own name, where it was asked for by an alias. */
+  /** The name in the resource itself, if it was requested by an alias. */
   readonly ownName: string
-  /** Its own version in incremental, that of the response in which it changed last in state of the world. */
+  /** Incremental: the resource's version. State of the world: that of the response in which it last changed. */
   readonly version: string
   readonly value: unknown
-  /** As it came. */
+  /** The encoded resource, as received. */
   readonly bytes: Uint8Array
-  /** Milliseconds, as given to the reducer. */
+  /** In milliseconds, on the clock of the reducer. */
   readonly updatedAt: number
-  /** When its TTL is over; Infinity if it has none. */
+  /** End of its TTL in milliseconds; Infinity if it has none. */
   readonly expiresAt: number
 }
 
 /**
- * What became of a resource, in the words of CSDS.
+ * The status of a resource, in the terms of CSDS.
  *
  * @since 0.1.0
  */
 export type Status = "Requested" | "DoesNotExist" | "Acked" | "Nacked" | "ReceivedError" | "Timeout"
 
 /**
- * What went wrong with a resource last.
+ * The last failure of a resource.
  *
  * @since 0.1.0
  */
@@ -83,7 +83,7 @@ export interface Failure {
 }
 
 /**
- * All that is known of one resource.
+ * The cached state of one resource.
  *
  * @since 0.1.0
  */
@@ -95,32 +95,32 @@ export interface Entry {
 }
 
 /**
- * What is known of one type.
+ * The cached state of one type.
  *
  * @since 0.1.0
  */
 export interface TypeCache {
   readonly entries: HashMap.HashMap<string, Entry>
-  /** How many of them hold a resource. */
+  /** Number of entries that hold a resource. */
   readonly held: number
-  /** How many were rejected and hold none. */
+  /** Number of entries that were rejected and hold none. */
   readonly rejected: number
-  /** How often {@link entries} changed. */
+  /** Number of changes of {@link entries}. */
   readonly revision: number
-  /** The resources of a server's last large response in its order; exact in the revision that it left. */
+  /** The order of resources in a server's last large response; exact only in that revision. */
   readonly order: { readonly server: string; readonly places: ReadonlyArray<Placed>; readonly revision: number }
-  /** Those that watch everything. */
+  /** Watchers of `*`. */
   readonly watchers: HashSet.HashSet<number>
-  /** Not later than the first TTL is over. */
+  /** Not later than the end of the first TTL, in milliseconds. */
   readonly expiresAt: number
-  /** What is kept for a while though nobody watches it any more, by the stream that may still bring it. */
+  /** Resources without watchers that are kept for a while, by the stream that may still send them. */
   readonly retained: Retentions.Retention
-  /** What a server said is wrong with everything, not with one resource: an error of `*`. */
+  /** The server's error of `*`, which concerns the whole type. */
   readonly failure: Failure | undefined
 }
 
 /**
- * The resources by type and name. Its fields are nobody else's business.
+ * The resources by type and name. Its fields are private.
  *
  * @since 0.1.0
  */
@@ -129,7 +129,7 @@ export interface ClientCache {
 }
 
 /**
- * A step's outcome: the cache after it, and whom to tell what.
+ * The cache after a step, and the notices for watchers.
  *
  * @since 0.1.0
  */
@@ -139,13 +139,13 @@ const never = Number.POSITIVE_INFINITY
 const { NOT_FOUND } = StatusCode.codes
 const noWatchers = HashSet.empty<number>()
 /**
- * Nothing is to be told.
+ * No notices.
  *
  * @since 0.1.0
  */
 export const noNotices: ReadonlyArray<Notice> = []
 /**
- * A type of which nothing is known.
+ * The state of a type before anything is known.
  *
  * @since 0.1.0
  */
@@ -161,21 +161,21 @@ export const emptyType: TypeCache = {
   failure: undefined
 }
 /**
- * A resource that was asked for and did not come.
+ * A requested resource that has not come yet.
  *
  * @since 0.1.0
  */
 export const requested: Entry = { status: "Requested", held: undefined, failure: undefined, watchers: noWatchers }
 
 /**
- * What is known of a type.
+ * The state of a type.
  *
  * @since 0.1.0
  */
 export const typeOf = (self: ClientCache, typeUrl: string): TypeCache => self.types.get(typeUrl) ?? emptyType
 
 /**
- * With another state of a type.
+ * The cache with another state of a type.
  *
  * @since 0.1.0
  */
@@ -186,7 +186,7 @@ export const put = (self: ClientCache, typeUrl: string, next: TypeCache): Client
   return { types: new Map(self.types).set(typeUrl, withoutOldOrder(changed)) }
 }
 
-/** ★ The order of a response that was much larger than what is left would keep all its resources in memory. */
+/** ★ Drops an order that is much longer than the entries: it would keep the resources of an old response in memory. */
 const withoutOldOrder = (type: TypeCache): TypeCache => {
   const { entries, order } = type
   const most = 2 * HashMap.size(entries) + 16
@@ -194,7 +194,7 @@ const withoutOldOrder = (type: TypeCache): TypeCache => {
 }
 
 /**
- * Whether the client knows what to do about a resource: it has it, or it knows that it does not exist.
+ * Whether the client holds the resource, or knows that it does not exist.
  *
  * @since 0.1.0
  */
@@ -202,14 +202,14 @@ export const isCached = (entry: Entry | undefined): boolean =>
   entry !== undefined && (entry.held !== undefined || entry.status === "DoesNotExist")
 
 /**
- * Watchers in the order of their numbers.
+ * Watchers in the order of their ids.
  *
  * @since 0.1.0
  */
 export const inOrder = (watchers: Iterable<number>): ReadonlyArray<number> => Array.from(watchers).sort((a, b) => a - b)
 
 /**
- * Those who watch a resource, by name or by wildcard.
+ * Watchers of a resource, by name or by wildcard.
  *
  * @since 0.1.0
  */
@@ -219,7 +219,7 @@ export const watchersOf = (type: TypeCache, name: string, entry: Entry): Readonl
     : inOrder(HashSet.union(type.watchers, entry.watchers))
 
 /**
- * What a failure means to those who watch: nothing is taken away as long as a resource is held.
+ * The result of a failure for watchers: ambient as long as the resource is held.
  *
  * @since 0.1.0
  */
@@ -231,14 +231,14 @@ export const resultOf = (entry: Entry, error: ErrorDetail): Result => {
 }
 
 /**
- * What the watchers of a held resource are told.
+ * The result for watchers of a held resource.
  *
  * @since 0.1.0
  */
 export const updatedOf = (held: Held): Result => ({ _tag: "Updated", value: held.value, version: held.version })
 
 /**
- * Whether the server says that there is no such resource.
+ * Whether the server said that the resource does not exist.
  *
  * @since 0.1.0
  */
@@ -246,7 +246,7 @@ export const isGone = (status: Status, { error }: Failure): boolean =>
   status === "DoesNotExist" || (status === "ReceivedError" && error.code === NOT_FOUND)
 
 /**
- * What an entry adds to the counts of its type.
+ * The part of an entry in the counts of its type.
  *
  * @since 0.1.0
  */
@@ -257,7 +257,7 @@ const oneHeld = [1, 0] as const
 const oneRejected = [0, 1] as const
 
 /**
- * Entries of one type that are changed one after another within a step, and what is to be told of it.
+ * The draft of a step: changed entries of one type, and notices for their watchers.
  *
  * @since 0.1.0
  */
@@ -288,8 +288,8 @@ export class CacheDraft {
   }
 
   /**
-   * Puts an entry; one that nobody watches and that holds nothing is dropped. But what a server says that it cannot give
-   * is remembered as long as everything is watched: it says so once.
+   * Puts an entry. An entry without watchers and resource is dropped, except an error that the server reports only once and a
+   * wildcard watcher may still need.
    */
   set(name: string, entry: Entry): void {
     const isRemembered =
@@ -312,9 +312,9 @@ export class CacheDraft {
     if (watchers.length > 0) this.notices.push({ typeUrl: this.typeUrl, name, watchers, result })
   }
 
-  /** A resource went, or cannot be had: takes it away if `drop`, and tells. ★ The same is told once. */
+  /** Records a failure, removes the resource if `drop`, and notifies watchers. ★ An equal failure is reported once. */
   fail(name: string, entry: Entry, status: Status, failure: Failure, drop: boolean): void {
-    // A resource that only the wildcard brought is the server's to delete: nobody asked for it by name.
+    // A resource that only the wildcard covers belongs to the server: it is removed at once.
     const isFree = isGone(status, failure) && HashSet.size(entry.watchers) === 0
     const next: Entry = { ...entry, status, failure, held: drop || isFree ? undefined : entry.held }
     this.set(name, next)

@@ -1,8 +1,8 @@
 /**
- * An xDS client as one reducer: its watches, what it holds, and its streams to the servers of its authorities.
+ * An xDS client as one reducer: its watches, its cache, and its streams to the servers of its authorities.
  *
- * Who drives it does what the outputs say and reports what happened: it opens and closes streams, writes requests, reads
- * responses, wakes it at its {@link deadline}, and tells watchers.
+ * The driver executes the outputs and reports what happened as inputs: it opens and closes streams, writes requests, reads
+ * responses, delivers notices, and sends a `Deadline` input at the {@link deadline}.
  *
  * @see https://github.com/grpc/proposal/blob/master/A47-xds-federation.md
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
@@ -34,7 +34,7 @@ export type { Options, OptionsInput, Server } from "./ClientOptions.js"
 export type { Output, ViolationReason } from "./ClientOutput.js"
 
 /**
- * A client that watches nothing: it connects to nobody.
+ * A client without watches. It connects to no server.
  *
  * @since 0.1.0
  */
@@ -48,7 +48,7 @@ export const make = (given: OptionsInput): Client => ({
 })
 
 /**
- * The client with one more type that can be watched. Left: it has another decoder for that type.
+ * The client with one more watchable type. Left: the type already has another decoder.
  *
  * @since 0.1.0
  */
@@ -61,8 +61,7 @@ export const withDecoder = (self: Client, decoder: ResourceDecoder): Either.Eith
 }
 
 /**
- * When the client wants a `Deadline` input, in the time that `now` is given in (milliseconds); Infinity if never. There
- * may be nothing to do then.
+ * Time of the next `Deadline` input in milliseconds, on the clock of `now`; Infinity if none is due. May be too early.
  *
  * @since 0.1.0
  */
@@ -73,7 +72,7 @@ export const deadline = (self: Client): number => {
 }
 
 /**
- * One resource, as CSDS shows it.
+ * The state of one resource, as CSDS shows it.
  *
  * @since 0.1.0
  */
@@ -83,7 +82,7 @@ export interface ResourceStatus extends Pick<Entry, "status" | "held" | "failure
 }
 
 /**
- * Every resource that is watched or that a wildcard brought.
+ * The state of every resource that is watched, or that a wildcard brought.
  *
  * @since 0.1.0
  */
@@ -98,7 +97,7 @@ export const dump = (self: Client): ReadonlyArray<ResourceStatus> => {
 }
 
 /**
- * Takes one input. Total: whatever a server sends, the outcome is a state and outputs.
+ * Applies one input. Total: every input of a server leads to a state and outputs.
  *
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
@@ -140,7 +139,7 @@ const take = (draft: ClientDraft, input: Input): void => {
     case "Processed":
       return draft.drive(input.stream, { _tag: "Processed", typeUrl: input.typeUrl, nonce: input.nonce })
     case "Ended": {
-      // The next stream begins with what is asked for then.
+      // Drop what was retained: the next stream starts from the current subscriptions.
       draft.dropRetainedOf(input.stream)
       return draft.drive(input.stream, { _tag: "Ended", error: input.error, random: input.random })
     }

@@ -1,9 +1,8 @@
 /**
- * The resources a client holds and who watches them: the one place that knows what is in use, where it came from and
- * what is wrong with it.
+ * The resources that a client holds, their watchers, sources and failures.
  *
- * An error does not take a resource away unless the server is marked so: what is in use stays in use, and its watchers
- * are told of an ambient error.
+ * An error does not remove a held resource, unless the server has `fail_on_data_errors`: the resource stays in use, and its
+ * watchers get an ambient error.
  *
  * @see https://github.com/grpc/proposal/blob/master/A88-xds-data-error-handling.md
  * @see https://github.com/grpc/proposal/blob/master/A40-csds-support.md
@@ -45,20 +44,20 @@ const never = Number.POSITIVE_INFINITY
 const { NOT_FOUND, UNAVAILABLE } = StatusCode.codes
 
 /**
- * The version of what a client holds under a wildcard and cannot vouch for, because it came from another server or there
- * is an error of it. No server gives this one: so it sends the resource, or says that it is gone.
+ * Placeholder version in `initial_resource_versions`: for a wildcard resource that came from another server, or that has an
+ * error. No server uses it, so the server sends the resource or removes it.
  */
 const unknownVersion = "effect-xds: unknown version"
 
 /**
- * Nothing is watched.
+ * The cache without watches.
  *
  * @since 0.1.0
  */
 export const empty: ClientCache = { types: new Map() }
 
 /**
- * What is known of a resource; `undefined` if nobody watches it.
+ * The state of a resource; `undefined` if it is unknown.
  *
  * @since 0.1.0
  */
@@ -66,14 +65,14 @@ export const get = (self: ClientCache, typeUrl: string, name: string): Entry | u
   Option.getOrUndefined(HashMap.get(typeOf(self, typeUrl).entries, name))
 
 /**
- * What is in use, as the validation of a response from a server looks at it.
+ * The resources in use, for the validation of a response.
  *
  * @since 0.1.0
  */
 export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<View, "named" | "placed"> => {
   const { entries, order, revision } = typeOf(self, typeUrl)
   const places = order.server === server ? order.places : []
-  // As long as nothing has changed since, what the last response left is found without the entries.
+  // Fast path: as long as nothing has changed, the last response's order has all resources.
   const isCurrent = order.server === server && order.revision === revision
   let byName: Map<string, Placed> | undefined
   const look = (name: string): Placed | undefined => {
@@ -94,14 +93,14 @@ export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<
 }
 
 /**
- * How many resources of a type are known, with or without content.
+ * Number of known resources of a type, with or without content.
  *
  * @since 0.1.0
  */
 export const size = (self: ClientCache, typeUrl: string): number => HashMap.size(typeOf(self, typeUrl).entries)
 
 /**
- * Whether somebody watches every resource of a type.
+ * Whether the type has a wildcard watcher.
  *
  * @since 0.1.0
  */
@@ -117,14 +116,14 @@ export const entries = (self: ClientCache, typeUrl: string): Iterable<readonly [
   typeOf(self, typeUrl).entries
 
 /**
- * The types of which something is or was watched.
+ * The types with a present or former watch.
  *
  * @since 0.1.0
  */
 export const typeUrls = (self: ClientCache): Iterable<string> => self.types.keys()
 
 /**
- * Whether nobody watches a resource any more, or with `*` everything, and what comes of it is kept all the same.
+ * Whether a resource is retained: it has no watcher any more, by name or `*`, but is kept for its stream.
  *
  * @since 0.1.0
  */
@@ -142,20 +141,20 @@ export const isRetained = (self: ClientCache, typeUrl: string, name: string): bo
 }
 
 /**
- * Whether a resource of a type is in use.
+ * Whether the client holds a resource of the type.
  *
  * @since 0.1.0
  */
 export const isHolding = (self: ClientCache, typeUrl: string): boolean => typeOf(self, typeUrl).held > 0
 
-/** ★ What somebody who comes late is told at once: the resource, then what is wrong. */
+/** ★ The results that a late watcher gets at once: the resource, then its error. */
 const presentOf = (entry: Entry): ReadonlyArray<Result> => [
   ...(entry.held === undefined ? [] : [updatedOf(entry.held)]),
   ...(entry.failure === undefined ? [] : [resultOf(entry, entry.failure.error)])
 ]
 
 /**
- * Watches a resource, or with `*` every resource of the type. Whoever comes late is told at once what is known.
+ * Starts a watch of a resource, or with `*` of the type. A late watcher gets the known state at once.
  *
  * @since 0.1.0
  */
@@ -182,14 +181,14 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
 }
 
 /**
- * Ends a watch. With the last one a resource is forgotten, unless everything is watched: then the server decides, and
- * only one that never came is dropped. With the last one of everything, all that nobody watches by name are forgotten.
+ * Ends a watch. After the last one of a name its resource is dropped. With a wildcard watcher it stays, because the server
+ * decides about it, unless it never came. After the last wildcard watch, resources that nobody watches by name are dropped.
  *
- * ★ State of the world: a request that crosses a response is ignored by the server. So a name that was given up and is
- * asked for again may be one that the server never stopped to serve, and it will not send it again. Therefore what is
- * given up lingers until the server certainly knows.
+ * ★ State of the world: a server ignores a request that crosses a response. So if a name is unsubscribed and soon subscribed
+ * again, the server may never see the gap, and will not send the resource again. Therefore the resource is retained until the
+ * server has certainly read the request.
  *
- * @param stream the one whose server may still bring resources, which are kept for it; `undefined`: none are kept
+ * @param stream the stream that may still bring the resource, which is retained for it; `undefined`: nothing is retained
  * @since 0.1.0
  */
 export const unwatch = (
@@ -224,7 +223,7 @@ export const unwatch = (
       return [put(cache, typeUrl, { ...kept, retained: Retentions.withName(kept.retained, stream, name) }), noNotices]
     }
   } else if (isLast && entry.failure !== undefined && isGone(entry.status, entry.failure)) {
-    // Only those who named it kept it in use.
+    // Only named watchers kept a removed resource in use.
     changes.fail(name, next, entry.status, entry.failure, true)
   } else {
     changes.set(name, next)
@@ -233,7 +232,7 @@ export const unwatch = (
 }
 
 /**
- * Drops one resource that lingers: its server will send it again.
+ * Drops one retained resource: its server will send it again.
  *
  * @since 0.1.0
  */
@@ -251,8 +250,8 @@ export const dropRetained = (self: ClientCache, typeUrl: string, name: string): 
 }
 
 /**
- * Drops what lingers of a stream: its server certainly knows, or is told all anew on the next one. ★ What lingers of
- * another stays.
+ * Drops the retained resources of a stream: its server has read the request, or the stream is over. ★ Those of other streams
+ * stay.
  *
  * @since 0.1.0
  */
@@ -264,7 +263,7 @@ export const dropRetainedOf = (self: ClientCache, typeUrl: string, stream: strin
   return put(self, typeUrl, onlyKept({ ...type, retained }))
 }
 
-/** A type without what nobody watches and what does not linger either. */
+/** The type without resources that nobody watches and that are not retained. */
 const onlyKept = (type: TypeCache): TypeCache => {
   const isAny = HashSet.size(type.watchers) > 0 || Retentions.has(type.retained, "*")
   const entries = HashMap.filter(
@@ -283,7 +282,7 @@ const onlyKept = (type: TypeCache): TypeCache => {
 }
 
 /**
- * The server of a stream was told, or told again, what is asked for: what lingers of it is dropped if it stays quiet.
+ * Sets the end of retention of a stream, after a request was written to its server.
  *
  * @param until milliseconds
  * @since 0.1.0
@@ -296,9 +295,9 @@ export const retain = (self: ClientCache, typeUrl: string, stream: string, until
 }
 
 /**
- * Resources that were asked for did not come in time.
+ * Records that requested resources did not come in time.
  *
- * @param isTransient whether that is a sign of a slow server, not of a missing resource
+ * @param isTransient whether a timeout means a slow server, not a missing resource
  * @since 0.1.0
  */
 export const timeOut = (
@@ -321,7 +320,7 @@ export const timeOut = (
 }
 
 /**
- * When the first TTL may be over or what lingers is dropped, in milliseconds; Infinity if never.
+ * The next time at which a TTL or a retention may end, in milliseconds; Infinity if none.
  *
  * @since 0.1.0
  */
@@ -335,7 +334,7 @@ export const deadline = (self: ClientCache): number => {
 }
 
 /**
- * Takes away the resources whose TTL is over, and what lingered long enough.
+ * Removes resources whose TTL or retention has ended.
  *
  * @since 0.1.0
  */
@@ -367,11 +366,11 @@ export const expire = (self: ClientCache, now: number): Step => {
 }
 
 /**
- * Name → version of what came from a server: what a client says on a new incremental stream to it.
+ * Name → version for `initial_resource_versions` in the first request of an incremental stream to a server.
  *
- * ★ Of another server it says no version: the same may mean something else there. Nor of what the server could not give:
- * it would not be sent again, and the error would never be over. What was asked for by name is then left out, and is
- * answered. What only the wildcard brought is named all the same: ★ only so does the server say that it is gone.
+ * ★ Left out: versions of another server, which may mean other content there, and resources with an error, which would not be
+ * sent again, so the error would stay. If such a resource was requested by name, it is omitted and the server sends it. If only
+ * the wildcard covers it, it is listed with a placeholder version. ★ Otherwise the server would not report its removal.
  *
  * @since 0.1.0
  */
@@ -383,7 +382,7 @@ export const versions = (
   const found = new Map<string, string>()
   const type = typeOf(self, typeUrl)
   for (const [name, { held, status, watchers }] of type.entries) {
-    // What the server took back it does not have; a copy that is in use all the same is nothing it knows of.
+    // The server does not have what it removed, even if a copy is still in use.
     if (held === undefined || status === "DoesNotExist" || !isServed(name)) continue
     const isFree = HashSet.size(watchers) === 0
     const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)
@@ -394,7 +393,7 @@ export const versions = (
 }
 
 /**
- * Whether resources are held that only a wildcard brought, and that came from another server than this one.
+ * Whether the client holds resources from another server that only the wildcard covers.
  *
  * @since 0.1.0
  */
@@ -407,7 +406,7 @@ export const isHoldingOfOthers = (self: ClientCache, typeUrl: string, server: st
 }
 
 /**
- * A server cannot be reached: tells everybody who watches resources for which it is asked.
+ * The notices that a server is unreachable, for watchers of the resources that it serves.
  *
  * @since 0.1.0
  */
@@ -421,7 +420,7 @@ export const fail = (
   )
 
 /**
- * A server can be reached again: the ambient errors that {@link fail} told are over, those of the resources are not.
+ * The notices that a server is reachable again: the ambient errors of {@link fail} end, errors of resources stay.
  *
  * @since 0.1.0
  */
@@ -447,7 +446,7 @@ const tellAll = (
       const watchers = watchersOf(type, name, entry)
       if (result !== undefined && watchers.length > 0) notices.push({ typeUrl, name, watchers, result })
     }
-    // Those who watch everything have heard nothing yet if there is nothing.
+    // Wildcard watchers of a type without entries get the error once, for `*`.
     if (HashSet.size(type.watchers) > 0 && HashMap.isEmpty(type.entries) && isServed(typeUrl, "*")) {
       const result = resultOfEntry(requested)
       if (result !== undefined) notices.push({ typeUrl, name: "*", watchers: inOrder(type.watchers), result })

@@ -1,6 +1,5 @@
 /**
- * The state of a client, and the draft that one step makes of the next state: the watches, the cache and the streams as they
- * are so far, and the outputs.
+ * The state of a client, and the draft of one step: watches, cache and streams so far, and the outputs.
  *
  * @since 0.1.0
  */
@@ -17,7 +16,7 @@ import * as ClientSubscriptions from "./ClientSubscription.js"
 import * as ServerList from "./ServerList.js"
 
 /**
- * The streams to a server, one after another; between two of them the subscriptions are kept.
+ * The streams to a server, one after another. Subscriptions are kept between them.
  *
  * @since 0.1.0
  */
@@ -29,7 +28,7 @@ export interface StreamToServer {
 }
 
 /**
- * The state. Only the steps of a client change it; its fields are nobody else's business.
+ * The state of a client. Only {@link ClientDraft} changes it; its fields are private.
  *
  * @since 0.1.0
  */
@@ -43,19 +42,20 @@ export interface Client {
 }
 
 /**
- * What a stream reports that concerns the choice of servers. A stream is driven from there too, so it is given, not imported.
+ * Stream events that concern the choice of servers. Passed in, because that code drives streams, too, and imports would be
+ * circular.
  *
  * @since 0.1.0
  */
 export interface StreamReports {
   /** A stream ended without a response, or could not be opened. */
   readonly failed: (draft: ClientDraft, key: string, error: ErrorDetail) => void
-  /** A stream brought nothing for the time of a resource. */
+  /** A stream was silent for the resource timeout. */
   readonly silent: (draft: ClientDraft, key: string) => void
 }
 
 /**
- * Milliseconds after a request during which a response may have been sent before the server read that request.
+ * Milliseconds after a request in which a response to an older request may still arrive.
  *
  * @since 0.1.0
  */
@@ -97,7 +97,7 @@ export class ClientDraft {
     for (const notice of notices) this.outputs.push({ _tag: "Notify", ...notice })
   }
 
-  /** Gives an input to a stream, and does what comes of it. */
+  /** Steps a stream and handles its outputs. */
   drive(key: string, input: ClientStream.Input): void {
     const to = this.streams.get(key)
     if (to === undefined) return
@@ -143,7 +143,7 @@ export class ClientDraft {
   }
 
   /**
-   * The name of the server list for resources, which is made if it is not there; `undefined`: the bootstrap has no such
+   * The name of the server list for an authority and type, which is made if needed; `undefined`: the bootstrap lacks the
    * authority.
    */
   serverListOf(authority: string | undefined, typeUrl: string): string | undefined {
@@ -154,7 +154,7 @@ export class ClientDraft {
     return name
   }
 
-  /** Everything that is watched of a server list, by type. */
+  /** The watched names of a server list, by type. */
   *watched(list: ServerList.ServerList): Generator<readonly [typeUrl: string, names: ReadonlyArray<string>]> {
     for (const typeUrl of ClientCache.typeUrls(this.cache)) {
       const names: Array<string> = []
@@ -166,13 +166,13 @@ export class ClientDraft {
     }
   }
 
-  /** What the server that is asked last has been asked for. */
+  /** The subscription at the active server. */
   subscriptionOf(list: ServerList.ServerList, typeUrl: string): ClientSubscription | undefined {
     const to = this.streams.get(ServerList.streamKey(list, list.active, typeUrl))
     return to === undefined ? undefined : ClientStream.subscription(to.stream, typeUrl)
   }
 
-  /** Asks the servers of a list, those of rank `from` and below, for resources; a stream that is not there yet begins. */
+  /** Subscribes at the servers of rank `from` to the active one. Missing streams are made. */
   subscribe(
     listName: string,
     wanted: Iterable<readonly [typeUrl: string, names: ReadonlyArray<string>]>,
@@ -210,18 +210,18 @@ export class ClientDraft {
     }
   }
 
-  /** Drops what was retained until this stream has answered. */
+  /** Drops what is retained for a stream. */
   dropRetainedOf(key: string): void {
     const types = this.streams.get(key)?.stream.subscriptions ?? []
     for (const { typeUrl } of types) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, key)
   }
 
   /**
-   * Begins the next stream to a server that does not know of all that is held.
+   * Restarts a stream whose server does not know all that the client holds.
    *
-   * ★ Incremental: a server sends what the client did not have when the stream began, and says that something is gone only if
-   * the client had it then. Of what another server brought or took away since it knows nothing: only
-   * `initial_resource_versions`, in the first request of the next stream, declares it.
+   * ★ Incremental: a server sends what the client did not have when the stream began, and removes only what it had then. It
+   * knows nothing of changes by another server since. Only `initial_resource_versions`, in the first request of a stream, tells
+   * it.
    */
   redeclare(key: string, typeUrl: string): void {
     const to = this.streams.get(key)

@@ -1,5 +1,5 @@
 /**
- * What a client is given when it is made: its servers, by authority, and its bounds.
+ * The options of a client: its servers, by authority, and its limits.
  *
  * @see https://github.com/grpc/proposal/blob/master/A47-xds-federation.md
  * @since 0.1.0
@@ -9,56 +9,62 @@ import * as Backoff from "./Backoff.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
- * A server, as the bootstrap names it. The same one in several lists is used through the same streams.
+ * A server in the bootstrap. Lists that name the same server share its streams.
  *
  * @since 0.1.0
  */
 export interface Server {
-  /** What it is recognised by: all that is needed to connect to it, as text. */
+  /** Identity: all that is needed to connect to it, as text. */
   readonly id: string
-  /** What watchers are told it is called. Default: {@link id}. */
+  /** The name in messages for watchers. Default: {@link id}. */
   readonly name?: string | undefined
   readonly protocol: Protocol
-  /** Whether all types go over one stream (ADS), or each over one of its own. Default: true. */
+  /** Whether all types share one stream (ADS), or each has its own. Default: true. */
   readonly isAggregated?: boolean | undefined
-  /** `fail_on_data_errors`: a resource that was NACKed, deleted or refused is not used any more. Default: false. */
+  /** `fail_on_data_errors`: a resource that is NACKed, deleted or denied is no longer used. Default: false. */
   readonly failOnDataErrors?: boolean | undefined
-  /** `resource_timer_is_transient_error`: it names what does not exist, so silence means that it is slow. Default: false. */
+  /**
+   * `resource_timer_is_transient_error`: the server reports missing resources, so silence means that it is slow. Default:
+   * false.
+   */
   readonly resourceTimerIsTransientError?: boolean | undefined
-  /** Milliseconds. Default: 15 000, or 30 000 if the timer is a transient error. */
+  /**
+   * Time for a requested resource to come, in milliseconds. Default: 15 000, or 30 000 with
+   * `resource_timer_is_transient_error`.
+   */
   readonly resourceTimeout?: number | undefined
 }
 
 /**
- * What does not change.
+ * The options of a client. Fixed.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** For names without an authority, the first one is the primary. */
+  /** Servers for names without an authority. The first one is the primary. */
   readonly servers: ReadonlyArray<Server>
-  /** For `xdstp` names, by authority. An empty list: {@link servers}. Default: none. */
+  /** Authority → servers for its `xdstp` names. An empty list means {@link servers}. Default: none. */
   readonly authorities: ReadonlyMap<string, ReadonlyArray<Server>>
-  /** The types that can be watched. */
+  /** The decoders of the types that can be watched. */
   readonly decoders: ReadonlyArray<ResourceDecoder>
   /** The encoded `Node`. */
   readonly node: Uint8Array | undefined
   readonly backoff: Backoff.Options
-  /** Resources of one type, watched or brought by a wildcard. Default: 100 000. */
+  /** Most resources of one type, watched or covered by a wildcard. Default: 100 000. */
   readonly maxResources: number
-  /** Bytes of the error in a NACK. Default: 4 096. */
+  /** Most bytes of the error message in a NACK. Default: 4 096. */
   readonly maxErrorBytes: number
 }
 
 /**
- * The options that a client must be given, and those that it may be given.
+ * Required and optional options.
  *
  * @since 0.1.0
  */
 export type OptionsInput = Pick<Options, "servers"> & { readonly [Key in keyof Options]?: Options[Key] | undefined }
 
 /**
- * The options, with what was not given.
+ * The options with defaults filled in.
  *
  * @since 0.1.0
  */

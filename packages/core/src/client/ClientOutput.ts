@@ -9,28 +9,28 @@ import type { Server } from "./ClientOptions.js"
 import type * as Validation from "./Validation.js"
 
 /**
- * What a client wants done, or known.
+ * An instruction or event for the driver.
  *
  * @since 0.1.0
  */
 export type Output =
-  /** Open a stream: the aggregated one, or that of a type. Then `Connected`, or `Ended`. */
+  /** Open a stream, the aggregated one or one for a type. Answer with `Connected` or `Ended`. */
   | {
       readonly _tag: "Connect"
       readonly stream: string
       readonly server: Server
       readonly typeUrl: string | undefined
     }
-  /** End a stream, and report nothing of it any more. */
+  /** End a stream, and send no more inputs about it. */
   | { readonly _tag: "Close"; readonly stream: string }
   /**
-   * Write a request. Then `Written`: only after that there is another `Send` for this stream. Everything that is watched
-   * until then is one request, so whoever begins many watches at once reports `Written` after them: in state of the world
-   * every request has all the names.
+   * Write a request. Answer with `Written`: only then follows another `Send` for this stream. All watches that start in between
+   * share the next request. So a driver that starts many watches at once sends `Written` after them: in state of the world
+   * every request lists all names.
    */
   | { readonly _tag: "Send"; readonly stream: string; readonly request: Request }
   | ({ readonly _tag: "Notify" } & Notice)
-  /** A response was taken. The driver answers with `Processed` when the `Notify` outputs are delivered. */
+  /** A response was applied. Answer with `Processed` when its `Notify` outputs are delivered. */
   | {
       readonly _tag: "Received"
       readonly stream: string
@@ -38,16 +38,16 @@ export type Output =
       readonly nonce: string
       readonly version: string
       readonly validation: Validation.Validation
-      /** Present: the response is NACKed with it. */
+      /** The error of the NACK; `undefined` for an ACK. */
       readonly error: ErrorDetail | undefined
     }
-  /** A stream ended without any response, and was not `Responsive` either. */
+  /** A stream ended without a response, and without `Responsive`. */
   | { readonly _tag: "Failed"; readonly stream: string; readonly error: ErrorDetail; readonly retryAt: number }
-  /** A stream brought nothing for the time of a resource, and the server had nothing to say: that is an answer. */
+  /** A stream was silent for the resource timeout, but the server had nothing to send: that counts as an answer. */
   | { readonly _tag: "Responsive"; readonly stream: string }
-  /** Resources are asked of another server now: of a lower rank, or of a higher one again. */
+  /** The active server changed, to a lower rank or back to a higher one. */
   | { readonly _tag: "Switched"; readonly authority: string | undefined; readonly server: Server }
-  /** The server broke the protocol. Nothing is ended for it. */
+  /** The server violated the protocol. Its streams stay open. */
   | {
       readonly _tag: "Violation"
       readonly stream: string
@@ -57,7 +57,7 @@ export type Output =
     }
 
 /**
- * How a server broke the protocol.
+ * The kind of a protocol violation.
  *
  * @since 0.1.0
  */

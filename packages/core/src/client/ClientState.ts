@@ -1,6 +1,6 @@
 /**
- * The state of a client as text, and back: to look at, to compare, and to go on elsewhere. It has no functions: decoders are
- * given again, and decode what is held once more.
+ * The state of a client as text, and back: for logs, comparison and replay. Functions are not printed: the caller passes the
+ * decoders again, and held resources are decoded again.
  *
  * @since 0.1.0
  */
@@ -15,12 +15,12 @@ import type { FlowControl } from "./FlowControl.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
- * A text that is no state of a client, or not with these decoders.
+ * Error: a text that is not the state of a client, or needs other decoders.
  *
  * @since 0.1.0
  */
 export class RestoreError extends Data.TaggedError("RestoreError")<{
-  /** Empty if it is not about a resource. */
+  /** Empty if the error concerns no resource. */
   readonly typeUrl: string
   readonly name: string
   readonly reason: string
@@ -31,12 +31,12 @@ export class RestoreError extends Data.TaggedError("RestoreError")<{
   }
 }
 
-/** Changes with the fields of the state. */
+/** Version of the format. Increase it when the fields of the state change. */
 const format = 1
 
 const digestOf = (text: string): string => Digest.toHex(Digest.ofParts([String(format), text]))
 
-/** The cache with other values in what is held. */
+/** The cache with other decoded values. */
 const withValues = (cache: ClientCache, valueOf: (typeUrl: string, entry: Entry) => unknown): ClientCache => ({
   types: new Map(
     Array.from(cache.types, ([typeUrl, type]) => [
@@ -52,7 +52,7 @@ const withValues = (cache: ClientCache, valueOf: (typeUrl: string, entry: Entry)
 })
 
 /**
- * The state as text. The same state gives the same text.
+ * The state as text. Equal states give equal texts.
  *
  * @since 0.1.0
  */
@@ -69,13 +69,13 @@ export const print = (self: FlowControl): string => {
   return `${digestOf(text)} ${text}`
 }
 
-/** The digest says that {@link print} made it. */
+/** The digest proves that {@link print} made the text. */
 const isState = (value: unknown): value is FlowControl => typeof value === "object" && value !== null
 
 /**
- * The state that {@link print} printed.
+ * The state of a text from {@link print}. Fails with {@link RestoreError}.
  *
- * @param decoders of the types that are watched
+ * @param decoders decoders of the watched types
  * @since 0.1.0
  */
 export const restore = (

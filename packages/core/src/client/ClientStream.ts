@@ -1,8 +1,8 @@
 /**
- * The streams of a client to one server, one after another: when to connect, which request to send next, what the
- * server was told and which timers run. Subscriptions outlive a stream.
+ * The streams of a client to one server, one after another: connection, backoff, the next request, and resource timers.
+ * Subscriptions outlive a stream.
  *
- * At most one request is under way: the next one is made when that was written, from what is true then.
+ * At most one request is being written. The next one is made after that, from the state at that time.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
@@ -18,48 +18,48 @@ import * as NextRequest from "./NextRequest.js"
 import * as ResourceTimer from "./ResourceTimer.js"
 
 /**
- * What does not change.
+ * The options of a stream. Fixed.
  *
  * @since 0.1.0
  */
 export interface Options {
   readonly protocol: Protocol
-  /** The encoded `Node`: the first message of a stream has it. */
+  /** The encoded `Node`, for the first request of a stream. */
   readonly node: Uint8Array | undefined
-  /** Milliseconds after which a resource that was asked for and did not come counts as missing. Default: 15 000. */
+  /** Milliseconds from a request until a resource that did not come counts as missing. Default: 15 000. */
   readonly resourceTimeout: number
   readonly backoff: Backoff.Options
 }
 
 /**
- * The state. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ * The state. Made by {@link make}, changed by {@link step}; its fields are private.
  *
  * @since 0.1.0
  */
 export interface ClientStream {
   readonly options: Options
-  /** `idle`: nothing is wanted. `waiting`: until {@link retryAt}. */
+  /** `idle`: no subscription. `waiting`: for {@link retryAt}. */
   readonly connection: "idle" | "waiting" | "connecting" | "connected"
   /** The earliest time of the next attempt, in milliseconds. */
   readonly retryAt: number
   readonly backoff: Backoff.Backoff
-  /** Whether this stream brought a response, or was silent where the server had nothing to say. */
+  /** Whether this stream had a response, or a silence that counts as one. */
   readonly responded: boolean
-  /** When the silence of this stream is to be judged, in milliseconds; Infinity: there is nothing to judge. */
+  /** End of the time for a first response, in milliseconds; Infinity if none runs. */
   readonly quietAt: number
-  /** Why there is no answer from the server; `undefined` as long as it answers, or was not asked yet. */
+  /** The connectivity error; `undefined` while the server answers, and before the first attempt ends. */
   readonly failure: ErrorDetail | undefined
   readonly nodeSent: boolean
   /** The request that is being written. */
   readonly writing: { readonly typeUrl: string; readonly names: ReadonlyArray<string> } | undefined
-  /** In the order in which the types were first asked for. */
+  /** In the order of the first subscription. */
   readonly subscriptions: ReadonlyArray<ClientSubscription>
-  /** Types whose requests are held back. */
+  /** Types whose requests wait for `Resume`. */
   readonly paused: HashSet.HashSet<string>
 }
 
 /**
- * What happens.
+ * An event for a stream.
  *
  * @since 0.1.0
  */
@@ -69,7 +69,7 @@ export type Input =
       readonly typeUrl: string
       /** `*` is the wildcard. */
       readonly names: Iterable<string>
-      /** Those of which the client has a resource: they have no timer. */
+      /** Names of resources that the client has already: they get no timer. */
       readonly cached: ReadonlySet<string>
     }
   | { readonly _tag: "Unsubscribe"; readonly typeUrl: string; readonly names: Iterable<string> }
@@ -78,41 +78,41 @@ export type Input =
   | { readonly _tag: "Resume"; readonly typeUrl: string }
   | { readonly _tag: "Connected" }
   | { readonly _tag: "Written" }
-  /** A response of a type that was asked for on this stream, validated: `error` is what is wrong with it. */
+  /** A validated response of a subscribed type. `error`: the error of the NACK, if any. */
   | {
       readonly _tag: "Received"
       readonly typeUrl: string
       readonly nonce: string
       readonly version: string
       readonly error: ErrorDetail | undefined
-      /** Whether the same was rejected before, and it brought nothing else. */
+      /** Whether an equal response was NACKed before, and this one brought nothing new. */
       readonly isRepeat: boolean
     }
-  /** The server is there: a response that is not answered, or a silence where it had nothing to say. */
+  /** The server is alive: it sent a response of an unknown type, or was silent because it had nothing to send. */
   | { readonly _tag: "Responsive" }
-  /** Resources that need no timer any more. */
+  /** Names that need no timer any more. */
   | { readonly _tag: "Resolved"; readonly typeUrl: string; readonly names: Iterable<string> }
   | { readonly _tag: "Processed"; readonly typeUrl: string; readonly nonce: string }
   | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
-  /** The client has resources of this type that this stream's server was not told of: only the next stream can tell it. */
+  /** Another server changed held resources of this type. Only the next stream can declare that to this server. */
   | { readonly _tag: "Undeclared"; readonly typeUrl: string }
-  /** The stream was closed by the client, and the next one is to begin. */
+  /** The client closed the stream, and the next one starts. */
   | { readonly _tag: "Restart" }
   | { readonly _tag: "Deadline" }
 
 /**
- * What is to be done, or known.
+ * An instruction or event for the client.
  *
  * @since 0.1.0
  */
 export type Output =
   | { readonly _tag: "Connect" }
   | { readonly _tag: "Send"; readonly request: Request }
-  /** Requests were written and nothing came for the time of a resource. `Responsive` says that this is as it should be. */
+  /** Requests were written, and no response came within the resource timeout. `Responsive` says that none was due. */
   | { readonly _tag: "Silent" }
-  /** These did not come in time. */
+  /** The resource timers of these names ended. */
   | { readonly _tag: "TimedOut"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
-  /** The stream ended without any response. */
+  /** The stream ended without a response. */
   | { readonly _tag: "Failed"; readonly error: ErrorDetail; readonly retryAt: number }
 
 const never = Number.POSITIVE_INFINITY
@@ -120,7 +120,7 @@ const none: ReadonlyArray<Output> = []
 const closed: ErrorDetail = { code: StatusCode.codes.OK, message: "" }
 
 /**
- * Nothing is wanted of the server yet.
+ * A stream without subscriptions.
  *
  * @since 0.1.0
  */
@@ -139,7 +139,7 @@ export const make = (options: Pick<Options, "protocol"> & Partial<Options>): Cli
 })
 
 /**
- * When a `Deadline` input is due, in milliseconds; Infinity if never. It may come too early, never too late.
+ * Time of the next `Deadline` input in milliseconds; Infinity if none is due. May be too early, never too late.
  *
  * @since 0.1.0
  */
@@ -150,7 +150,7 @@ export const deadline = (self: ClientStream): number => {
 }
 
 /**
- * What is asked for of a type; `undefined` if nothing ever was.
+ * The subscription of a type; `undefined` if there never was one.
  *
  * @since 0.1.0
  */
@@ -174,10 +174,10 @@ const change = (
 }
 
 /**
- * Takes one input.
+ * Applies one input.
  *
  * @param now milliseconds, never less than in the step before
- * @param held incremental: name → version of what the client has from this server, asked for in the first request of a type
+ * @param held incremental: name → version of the resources from this server, for the first request of a type
  * @since 0.1.0
  */
 export const step = (
@@ -215,7 +215,7 @@ export const step = (
     case "Written": {
       const { options, writing } = self
       if (writing === undefined) return [self, none]
-      // ★ Only now: a request that waits for a connection starts no timer.
+      // ★ Not before the request is written: a request that waits for a connection starts no timer.
       const at = now + options.resourceTimeout
       const armed = change(self, writing.typeUrl, (each) =>
         ResourceTimer.arm(ClientSubscriptions.written(each, writing.names, now), writing.names, at)
@@ -249,7 +249,7 @@ export const step = (
       return [change(self, input.typeUrl, ClientSubscriptions.markUndeclared), none]
     case "Restart": {
       if (self.connection !== "connected") return [self, none]
-      // Nobody failed: whether the server is there is as it was.
+      // The client ended the stream, not the server: the connectivity state stays.
       const [ended] = end({ ...self, responded: true }, closed, 0, now)
       return flush(ended, none, now, held)
     }
@@ -270,7 +270,7 @@ export const step = (
   }
 }
 
-/** The server is there. */
+/** Marks the server as alive. */
 const respond = (self: ClientStream): ClientStream =>
   self.connection !== "connected" || self.responded
     ? self
@@ -300,17 +300,17 @@ const end = (
     writing: undefined,
     subscriptions
   }
-  // After a response the end of a stream is no error: servers end streams to balance load.
+  // After a response, the end of a stream is no error: servers end streams to balance load.
   return [rest(next), responded ? none : [{ _tag: "Failed", error, retryAt }]]
 }
 
-/** With nothing to ask for there is nobody to connect for, and nothing that fails. */
+/** Without a subscription there is no connection and no failure. */
 const rest = (self: ClientStream): ClientStream =>
   self.connection !== "waiting" || self.subscriptions.some(ClientSubscriptions.isWanted)
     ? self
     : { ...self, connection: "idle", failure: undefined }
 
-/** Does what can be done now: connects, or sends the one request that comes next. */
+/** Takes the next possible action: connects, or sends one request. */
 const flush = (
   self: ClientStream,
   before: ReadonlyArray<Output>,
@@ -333,7 +333,7 @@ const flush = (
   const [after, sent] = NextRequest.send(next, protocol, self.nodeSent ? undefined : node, () => held(next.typeUrl))
   const { fresh, request } = sent
   if (request === undefined) {
-    // The server was asked for these long ago, by asking for everything.
+    // The wildcard already covers these names, so no request is due.
     const armed = ResourceTimer.arm(after, fresh, now + self.options.resourceTimeout)
     return flush(put(self, armed), before, now, held)
   }
@@ -344,8 +344,8 @@ const flush = (
 }
 
 /**
- * The type whose request is next: types the stream does not know of, then changes, then answers. ★ So what a response
- * made the client ask for leaves before that response is acknowledged.
+ * The type with the next request: first requests, then changed subscriptions, then ACKs and NACKs. ★ So requests that a
+ * response causes leave before its ACK.
  */
 const nextDue = (self: ClientStream): ClientSubscription | undefined => {
   let change: ClientSubscription | undefined

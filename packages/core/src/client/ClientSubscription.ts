@@ -1,9 +1,9 @@
 /**
- * One type on one stream, as a client has it: what is asked for, what is still to be said to the server, and the timers
- * of resources that were asked for and did not come.
+ * One type on one stream, on the client's side: the subscription, the part of it that the server does not know yet, answers
+ * that are due, and resource timers.
  *
- * Nothing is queued: what the next request says is found when it can be sent. So a hundred new names behind a slow
- * connection are one request, and names that changed before an ACK left go with it.
+ * Requests are not queued: a request is made when it can be sent. So a hundred new names behind a slow connection share one
+ * request, and an ACK carries the names as they are when it leaves.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
@@ -18,84 +18,84 @@ import type { ResourceTimers } from "./ResourceTimer.js"
 import * as ResourceTimer from "./ResourceTimer.js"
 
 /**
- * The answer to a response that has not left yet.
+ * An ACK or NACK that is not sent yet.
  *
  * @since 0.1.0
  */
 export interface Answer {
   readonly nonce: string
-  /** Present: a NACK. */
+  /** The error of a NACK; `undefined` for an ACK. */
   readonly error: ErrorDetail | undefined
-  /** Whether the application has taken the response: before, it is not answered. */
+  /** Whether the application has processed the response. Before that it is not answered. */
   readonly applied: boolean
 }
 
 /**
- * The state of one type on the streams to one server, one after another.
+ * The state of one type on successive streams to one server.
  *
  * @since 0.1.0
  */
 export interface ClientSubscription extends ResourceTimers {
   readonly typeUrl: string
-  /** The names asked for, without `*`. */
+  /** Subscribed names, without `*`. */
   readonly names: HashSet.HashSet<string>
-  /** Whether everything is asked for. */
+  /** Whether the wildcard is subscribed. */
   readonly wildcard: boolean
-  /** Whether a name was ever asked for: then the wildcard is no longer said by silence, but by `*`. */
+  /** Whether a name was ever subscribed: then the wildcard is requested as `*`, not by an empty list. */
   readonly named: boolean
-  /** Whether a name of an authority was ever asked for (`xdstp`): a wildcard does not bring those. */
+  /** Whether an `xdstp` name was ever subscribed: a wildcard does not cover those. */
   readonly federated: boolean
-  /** State of the world: the version that was accepted last, on whatever stream. */
+  /** State of the world: the last accepted version, of any stream. */
   readonly version: string
 
-  // What follows is of the present stream.
+  // The fields below belong to the present stream.
 
-  /** Whether a request was sent. Before, the server knows nothing of this type. */
+  /** Whether a request was sent. Before that the server does not know the type. */
   readonly opened: boolean
-  /** Whether a request had names. Before, a request without names means everything. */
+  /** Whether a request listed names. Before that an empty list is the legacy wildcard. */
   readonly explicit: boolean
-  /** State of the world: how often a response may still be taken as a sign that the server never saw a name. */
+  /** State of the world: how many more responses may count as a sign that the server saw no names; see {@link receive}. */
   readonly ambiguous: number
   /** The nonce of the last response. */
   readonly nonce: string
-  /** Whether the server is to be told what is asked for. */
+  /** Whether the subscription changed since the last request. */
   readonly changed: boolean
-  /** Names that no request of this stream had yet, or that are to be asked for again. */
+  /** Names that no request of this stream listed yet, or that are requested again. */
   readonly fresh: HashSet.HashSet<string>
-  /** Names that the server was told and that were given up since. They may be wanted again: then they are `fresh`. */
+  /** Names unsubscribed since a request listed them. A name subscribed again is in `fresh`, too. */
   readonly dropped: HashSet.HashSet<string>
-  /** Names that only a later request of this stream had: a response may be to an earlier one. */
+  /** Names that were first requested after the stream's first request: a response may answer an earlier one. */
   readonly late: HashSet.HashSet<string>
-  /** When a request with such names was written last, in milliseconds; Infinity: none was. */
+  /** When a request with such names was last written, in milliseconds; Infinity if none was. */
   readonly lateAt: number
-  /** Incremental: whether another server changed what the client holds, and the server of this stream does not know. */
+  /** Incremental: whether another server changed held resources since this stream began. */
   readonly undeclared: boolean
-  /** In the order of the responses; in state of the world only the last one is answered. Bounded. */
+  /** In the order of the responses. In state of the world only the last response is answered. Bounded. */
   readonly answers: ReadonlyArray<Answer>
-  /** What was NACKed last, and how often since the server sent it again. */
+  /** The last NACK, while the server repeats the response. */
   readonly rejection: Rejection | undefined
-  /** When an answer that is held back may leave, in milliseconds; Infinity: none is held back. */
+  /** End of the delay of an answer, in milliseconds; Infinity if none is delayed. */
   readonly heldBackUntil: number
-  /** {@link names} as a request lists them, until they change. */
+  /** {@link names} as an array for requests, until they change. */
   readonly listed: ReadonlyArray<string> | undefined
 }
 
 /**
- * A response, and what the client thinks of it.
+ * A response and the verdict of the client.
  *
  * @since 0.1.0
  */
 export interface Judged {
   readonly nonce: string
   readonly version: string
-  /** Present: it is NACKed. */
+  /** The error of the NACK; `undefined` for an ACK. */
   readonly error: ErrorDetail | undefined
-  /** Whether it {@link isRejected} already, and brought nothing else. */
+  /** Whether an equal response {@link isRejected} already, and this one brought nothing new. */
   readonly isRepeat: boolean
 }
 
 /**
- * A NACK, and how often the server sent the same again.
+ * A NACK, and how often the server repeated the response.
  *
  * @since 0.1.0
  */
@@ -108,19 +108,19 @@ export interface Rejection {
 const never = Number.POSITIVE_INFINITY
 
 /**
- * Attempts to leave an implicit wildcard. More would be a loop with a server that answers each.
+ * Most attempts to leave a legacy wildcard. More would be a loop with a server that answers each.
  *
  * @since 0.1.0
  */
 export const maxDoubts = 3
 
-/** Incremental responses that may be without an answer. More come only from a server that ignores flow control. */
+/** Most unanswered incremental responses. Only a server that ignores flow control sends more. */
 const maxAnswers = 64
 
 const noNames = HashSet.empty<string>()
 
 /**
- * A type that nothing is asked for yet.
+ * A type without subscription.
  *
  * @since 0.1.0
  */
@@ -150,14 +150,14 @@ export const make = (typeUrl: string): ClientSubscription => ({
 })
 
 /**
- * Whether anything is asked for.
+ * Whether anything is subscribed.
  *
  * @since 0.1.0
  */
 export const isWanted = (self: ClientSubscription): boolean => self.wildcard || HashSet.size(self.names) > 0
 
 /**
- * Whether a resource is asked for, by name or by the wildcard.
+ * Whether a name is subscribed, itself or by the wildcard.
  *
  * @since 0.1.0
  */
@@ -165,7 +165,7 @@ export const serves = (self: ClientSubscription, name: string): boolean =>
   self.wildcard || HashSet.has(self.names, name)
 
 /**
- * Whether a resource comes by name or by the wildcard, which does not bring all that there is: see `Authority.isCovered`.
+ * Whether the subscription covers a resource. A wildcard does not cover all names; see `Authority.isCovered`.
  *
  * @since 0.1.0
  */
@@ -173,9 +173,9 @@ export const brings = ({ names, wildcard }: ClientSubscription, name: string): b
   HashSet.has(names, name) || (wildcard && Authority.isCovered(name))
 
 /**
- * Whether a response is to a request that asked for a resource: so that its absence means something.
+ * Whether a response answers a request for a resource: only then does its absence mean something.
  *
- * @param crossed requests that were written until then are answered, in milliseconds
+ * @param crossed requests written up to this time, in milliseconds, count as answered
  * @since 0.1.0
  */
 export const isAnswered = (self: ClientSubscription, name: string, crossed: number): boolean => {
@@ -184,7 +184,7 @@ export const isAnswered = (self: ClientSubscription, name: string, crossed: numb
 }
 
 /**
- * A request with these names was written.
+ * The subscription after a request with these names was written.
  *
  * @since 0.1.0
  */
@@ -192,7 +192,7 @@ export const written = (self: ClientSubscription, names: ReadonlyArray<string>, 
   names.some((name) => HashSet.has(self.late, name)) ? { ...self, lateAt: now } : self
 
 /**
- * Asks for names; `*` is the wildcard. Names of `cached` resources have no timer: the client has them already.
+ * Subscribes to names; `*` is the wildcard. Names in `cached` get no timer: the client has their resources already.
  *
  * @since 0.1.0
  */
@@ -232,7 +232,7 @@ export const subscribe = (
 }
 
 /**
- * No longer asks for names. ★ Their timers are gone with them.
+ * Unsubscribes from names. ★ Their timers are cancelled.
  *
  * @since 0.1.0
  */
@@ -271,7 +271,7 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
 }
 
 /**
- * Asks for names again that are asked for already: the client wants them sent once more.
+ * Requests subscribed names once more, so that the server sends their resources again.
  *
  * @since 0.1.0
  */
@@ -286,7 +286,7 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
 }
 
 /**
- * Another server changed what the client holds: the server of this stream goes by what it was told when the stream began.
+ * Marks that another server changed held resources. This stream's server knows only what was declared when the stream began.
  *
  * @since 0.1.0
  */
@@ -294,8 +294,8 @@ export const markUndeclared = (self: ClientSubscription): ClientSubscription =>
   self.opened && !self.undeclared ? { ...self, undeclared: true } : self
 
 /**
- * The stream ended: what was said on it is forgotten, the version stays. ★ Armed timers are unarmed: an outage is no
- * sign that a resource does not exist.
+ * The state after the end of a stream: the version stays, the rest of the stream is forgotten. ★ Armed timers are disarmed: an
+ * outage does not mean that a resource is missing.
  *
  * @since 0.1.0
  */
@@ -321,7 +321,7 @@ export const end = (self: ClientSubscription): ClientSubscription => {
 }
 
 /**
- * Whether a response was NACKed with this error already, and comes again.
+ * Whether an equal response was NACKed before.
  *
  * @since 0.1.0
  */
@@ -329,20 +329,21 @@ export const isRejected = (self: ClientSubscription, version: string, error: Err
   self.rejection?.version === version && self.rejection.message === error.message
 
 /**
- * State of the world: whether everything is asked for by silence. Then names are in no request: any would end the
- * silence for good, and beside `*` some servers take them for all that is wanted. Names get what the wildcard brings.
+ * State of the world: whether the wildcard is legacy, that is, requested by an empty list. Then no request lists names: a name
+ * would end the legacy wildcard for good, and some servers take names beside `*` for the whole subscription. The wildcard
+ * covers them.
  *
  * @since 0.1.0
  */
 export const isSilent = (self: ClientSubscription): boolean =>
-  // After a doubt the server may take silence for nothing.
+  // After a doubtful response (see `receive`) the server may take an empty list for no subscription.
   self.wildcard && !self.federated && (!self.opened || (!self.explicit && self.ambiguous === maxDoubts))
 
 /**
- * A response came. ★ Its nonce counts from now on, its version only if all of it was accepted.
+ * Records a response. ★ Its nonce counts from now on; its version only if all resources were accepted.
  *
- * ★ Servers that do not read NACKs send what was rejected again, at once and for ever. Each would be answered at once:
- * so the answer to a repeated one is held back, for longer each time. One to anything else releases it.
+ * ★ Some servers ignore NACKs and send the rejected response again, at once and for ever. So the NACK of a repeated response is
+ * delayed, longer each time. A different response ends the delay.
  *
  * @since 0.1.0
  */
@@ -356,14 +357,14 @@ export const receive = (
   const { error } = response
   const version = error === undefined ? response.version : self.version
   const accepted = { ...self, version, ...holdBack(self, response, backoff, now) }
-  // An ACK without a nonce would be a new request, and its answer the next response: for ever.
+  // No answer: an ACK without a nonce would be a new request, and its answer the next response, for ever.
   if (response.nonce === "") return accepted
   const { nonce } = response
   const answer = { nonce, error, applied: false }
   if (protocol === "Incremental") {
     return { ...accepted, nonce, answers: [...self.answers.slice(-maxAnswers + 1), answer] }
   }
-  // ★ Requests that crossed this response were ignored. If they were all that ever had a name, silence still means all.
+  // ★ The server ignored requests that crossed this response. If only those listed names, an empty list still means everything.
   const isDoubtful = self.ambiguous > 0 && !isWanted(self)
   const explicit = self.explicit && !isDoubtful
   const ambiguous = isDoubtful ? self.ambiguous - 1 : self.ambiguous
@@ -378,7 +379,7 @@ const holdBack = (
 ): Pick<ClientSubscription, "rejection" | "heldBackUntil"> => {
   if (error === undefined) return { rejection: undefined, heldBackUntil: never }
   if (!isRepeat) return { rejection: { version, message: error.message, repeats: 0 }, heldBackUntil: never }
-  // A server that does not wait for the answer does not put it off.
+  // A server that does not wait for the NACK does not extend the delay.
   if (rejection === undefined || heldBackUntil !== never) return { rejection, heldBackUntil }
   const { repeats } = rejection
   return {
@@ -388,7 +389,7 @@ const holdBack = (
 }
 
 /**
- * An answer that was held back may leave, if its time has come.
+ * Ends the delay of an answer, if its time has come.
  *
  * @since 0.1.0
  */
@@ -396,14 +397,14 @@ export const release = (self: ClientSubscription, now: number): ClientSubscripti
   now < self.heldBackUntil ? self : { ...self, heldBackUntil: never }
 
 /**
- * When a timer or {@link release} has something to do, in milliseconds; Infinity if never.
+ * The next time at which a timer or {@link release} is due, in milliseconds; Infinity if none.
  *
  * @since 0.1.0
  */
 export const deadline = (self: ClientSubscription): number => Math.min(self.dueAt, self.heldBackUntil)
 
 /**
- * The application has taken a response, and those before it: they may be answered.
+ * Marks a response and those before it as processed: they may be answered.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * Watches: what begins and ends with them.
+ * Start and end of watches.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ const isWatched = (draft: ClientDraft, typeUrl: string, name: string, entry: Ent
   name === "*" ? ClientCache.isWildcard(draft.cache, typeUrl) : entry !== undefined && HashSet.size(entry.watchers) > 0
 
 /**
- * A watch begins: it hears what is held, and what is not held is asked for. One that cannot be served hears why.
+ * Starts a watch: it gets the held resource, or the resource is requested. An invalid watch gets an error.
  *
  * @since 0.1.0
  */
@@ -62,8 +62,8 @@ export const watch = (draft: ClientDraft, watcher: number, typeUrl: string, give
 }
 
 /**
- * What is retained is used again, unless the server knows that it is not wanted and sends full state: then it is in the
- * response to the request, or in one that was sent before the server read it.
+ * Uses a retained resource again. Exception: a full-state server that has seen the unsubscription. It sends the resource again,
+ * in the answer to the new request or in an earlier response.
  */
 const reviveOrDrop = (draft: ClientDraft, listName: string, typeUrl: string, name: string): void => {
   const list = draft.serverLists.get(listName)
@@ -78,7 +78,7 @@ const reviveOrDrop = (draft: ClientDraft, listName: string, typeUrl: string, nam
 }
 
 /**
- * A watch ends. With the last one of a name the servers are not asked for it any more.
+ * Ends a watch. After the last one of a name, the servers get an unsubscription.
  *
  * @since 0.1.0
  */

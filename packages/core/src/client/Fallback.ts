@@ -1,8 +1,8 @@
 /**
- * Fallback: which server of a list is asked, and what watchers hear of a connection that fails.
+ * Fallback: the choice of the active server of a list, and the notices about connection failures.
  *
- * ★ A client falls back to the next server only when one cannot be reached and somebody waits for a resource that is not
- * there; it goes back as soon as a server of higher rank gives a resource.
+ * ★ A client falls back to the next server only if the active one is unreachable and a watched resource is missing. It returns
+ * as soon as a server of higher rank sends a resource.
  *
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
  * @see https://github.com/grpc/proposal/blob/master/A71-xds-fallback.md
@@ -15,11 +15,11 @@ import type { ClientDraft, StreamReports, StreamToServer } from "./ClientDraft.j
 import * as ServerList from "./ServerList.js"
 import type * as Validation from "./Validation.js"
 
-/** The failure of the server that is asked last, if it cannot be reached. */
+/** The connectivity error of the active server, if it is unreachable. */
 const failureOf = (draft: ClientDraft, list: ServerList.ServerList): ErrorDetail | undefined =>
   draft.streams.get(ServerList.streamKey(list, list.active))?.stream.failure
 
-/** The server that is asked last cannot be reached: the next one is asked too, or the watchers have an error. */
+/** The active server is unreachable: falls back to the next one, or reports the error to watchers. */
 const fail = (draft: ClientDraft, listName: string, error: ErrorDetail): void => {
   const list = draft.serverLists.get(listName)
   if (list === undefined) return
@@ -29,7 +29,7 @@ const fail = (draft: ClientDraft, listName: string, error: ErrorDetail): void =>
   draft.notify(ClientCache.fail(draft.cache, (typeUrl, name) => ServerList.includes(list, typeUrl, name), error))
 }
 
-/** Whether somebody waits for a resource of which nothing is known. */
+/** Whether a watched resource is missing from the cache. */
 const isNeeded = (draft: ClientDraft, list: ServerList.ServerList): boolean => {
   for (const [typeUrl, names] of draft.watched(list)) {
     for (const name of names) {
@@ -59,7 +59,7 @@ const fallBack = (draft: ClientDraft, listName: string, list: ServerList.ServerL
   if (failure !== undefined) fail(draft, listName, failure)
 }
 
-/** ★ A server of higher rank gave a resource: those below it are left. */
+/** ★ Returns to a server of higher rank that sent a resource; closes the streams to those below it. */
 const goBack = (draft: ClientDraft, listName: string, list: ServerList.ServerList, rank: number): void => {
   draft.serverLists.set(listName, { ...list, active: rank })
   const server = list.servers[rank]
@@ -82,8 +82,7 @@ const goBack = (draft: ClientDraft, listName: string, list: ServerList.ServerLis
 }
 
 /**
- * A watch began. If the server cannot be reached that is a reason to fall back; where no server is left, the watcher has the
- * error.
+ * A watch started. If the active server is unreachable: falls back, or reports the error if no server is left.
  *
  * @since 0.1.0
  */
@@ -104,10 +103,10 @@ export const watchBegan = (
 }
 
 /**
- * A server answers: the connectivity error that was reported is over. ★ Watchers that heard of a resource just now know it
- * already.
+ * A server answered, so its reported connectivity error is over. ★ Watchers that just got a notice of the resource need no
+ * second one.
  *
- * @param heard what they heard just now
+ * @param heard the notices just sent
  * @since 0.1.0
  */
 export const serverAnswers = (draft: ClientDraft, key: string, heard: ReadonlyArray<Notice> = []): void => {
@@ -123,7 +122,7 @@ export const serverAnswers = (draft: ClientDraft, key: string, heard: ReadonlyAr
 }
 
 /**
- * A server gave resources: if it is of higher rank than one that is asked, those below it are left.
+ * A server sent resources. If it ranks above the active one, the client returns to it.
  *
  * @since 0.1.0
  */
@@ -142,8 +141,8 @@ export const resourcesCame = (
 }
 
 /**
- * Whether a server that answers has to say something on a new stream. ★ In incremental it says nothing of what the client
- * has already, and no server has to speak of a name that it does not know.
+ * Whether a server must send something on a new stream. ★ In incremental it sends nothing that the client already has, and need
+ * not answer an unknown name.
  */
 const mustAnswer = (draft: ClientDraft, { server, stream }: StreamToServer): boolean => {
   const isHeld = (typeUrl: string, name: string) =>
@@ -162,7 +161,7 @@ const mustAnswer = (draft: ClientDraft, { server, stream }: StreamToServer): boo
 }
 
 /**
- * What a stream reports of its server.
+ * The reports of a stream about its server.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,9 @@
 /**
- * A client with flow control: a response is answered, and the next one of its stream read, when its watchers are done with
- * it. Whoever drives it holds sockets and watchers, and decides nothing.
+ * A client with flow control: a response is answered, and the next one of its stream read, when its watchers have processed it.
+ * The driver holds sockets and watchers, and decides nothing.
  *
- * A watcher is done with a response when it comes back for more, or when its watch ends. One that does not come back
- * delays a stream by {@link Options.watcherTimeout} at most.
+ * A watcher has processed a response when it asks for more, or when its watch ends. A stuck watcher delays a stream by at most
+ * {@link Options.watcherTimeout}.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "ACK/NACK and resource type instance version"
  * @since 0.1.0
@@ -16,17 +16,17 @@ import * as Client from "./Client.js"
 import type { DecoderConflict, ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
- * The options of the client, and how long it waits for watchers.
+ * The options of the client, and the time limit for watchers.
  *
  * @since 0.1.0
  */
 export interface Options extends Client.Options {
-  /** Milliseconds that watchers have for one response. Default: 10 000. */
+  /** Most milliseconds per response that watchers may take. Default: 10 000. */
   readonly watcherTimeout: number
 }
 
 /**
- * A response that is not answered yet, because watchers are at work on it.
+ * A response that is not answered yet, because watchers are processing it.
  *
  * @since 0.1.0
  */
@@ -34,49 +34,49 @@ export interface Delivery {
   readonly stream: string
   readonly typeUrl: string
   readonly nonce: string
-  /** Watchers that were told of it and did not come back. */
+  /** Watchers that received its results and have not asked for more. */
   readonly watchers: HashSet.HashSet<number>
   /** When it is answered without them, in milliseconds. */
   readonly until: number
 }
 
 /**
- * The state. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ * The state. Made by {@link make}, changed by {@link step}; its fields are private.
  *
  * @since 0.1.0
  */
 export interface FlowControl {
   readonly client: Client.Client
   readonly watcherTimeout: number
-  /** At most one of each type on a stream. */
+  /** At most one per stream and type. */
   readonly deliveries: ReadonlyArray<Delivery>
 }
 
 /**
- * What happens. Instead of `Processed`, which is found here, watchers come back.
+ * An event for the client. `Taken` of watchers replaces `Processed`.
  *
  * @since 0.1.0
  */
 export type Input =
   | Exclude<Client.Input, { readonly _tag: "Processed" }>
-  /** A watcher is done with all that it was told, and waits for more. */
+  /** A watcher has processed all its results and waits for more. */
   | { readonly _tag: "Taken"; readonly watcher: number }
 
 /**
- * What is to be done, or known.
+ * An instruction or event for the driver.
  *
  * @since 0.1.0
  */
 export type Output =
   | Client.Output
-  /** The next response of the stream may be read. A stream begins with credit for its first one. */
+  /** Read the next response of the stream. A new stream starts with credit for one response. */
   | { readonly _tag: "Read"; readonly stream: string }
-  /** A response is answered although watchers did not come back in time. */
+  /** A response is answered although watchers have not finished in time. */
   | {
       readonly _tag: "Stuck"
       readonly stream: string
       readonly typeUrl: string
-      /** What they watch: a name each. */
+      /** The watched name of each such watcher. */
       readonly names: ReadonlyArray<string>
     }
 
@@ -85,7 +85,7 @@ type Step = readonly [FlowControl, ReadonlyArray<Output>]
 const nothing: ReadonlyArray<Output> = []
 
 /**
- * A client that watches nothing.
+ * A client without watches.
  *
  * @since 0.1.0
  */
@@ -99,7 +99,7 @@ export const make = ({
 })
 
 /**
- * The client with one more type that can be watched. Left: it has another decoder for that type.
+ * The client with one more watchable type. Left: the type already has another decoder.
  *
  * @since 0.1.0
  */
@@ -109,7 +109,7 @@ export const withDecoder = (self: FlowControl, decoder: ResourceDecoder): Either
   )
 
 /**
- * When a `Deadline` input is due, in milliseconds; Infinity if never. There may be nothing to do then.
+ * Time of the next `Deadline` input in milliseconds; Infinity if none is due. May be too early.
  *
  * @since 0.1.0
  */
@@ -120,14 +120,14 @@ export const deadline = (self: FlowControl): number => {
 }
 
 /**
- * Every resource that is watched or that a wildcard brought.
+ * The state of every resource that is watched, or that a wildcard brought.
  *
  * @since 0.1.0
  */
 export const dump = (self: FlowControl): ReadonlyArray<Client.ResourceStatus> => Client.dump(self.client)
 
 /**
- * Takes one input. Total, like {@link Client.step}.
+ * Applies one input. Total, like {@link Client.step}.
  *
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
@@ -137,7 +137,7 @@ export const step = (self: FlowControl, input: Input, now: number): Step => {
     case "Taken":
       return take(self, input.watcher, now)
     case "Unwatch":
-      // What was told is answered as it was asked for; then the name is given up.
+      // The answer first, as long as the name is subscribed; then the unsubscription.
       return then(take(self, input.watcher, now), (next) => pass(next, input, now))
     case "Deadline":
       return then(giveUp(self, now), (next) => pass(next, input, now))
@@ -157,7 +157,7 @@ const then = ([self, outputs]: Step, next: (self: FlowControl) => Step): Step =>
   return outputs.length === 0 ? [after, more] : [after, [...outputs, ...more]]
 }
 
-/** A step of the client. */
+/** Steps the client. */
 const pass = (self: FlowControl, input: Client.Input, now: number): Step => {
   const [client, outputs] = Client.step(self.client, input, now)
   let { deliveries } = self
@@ -168,7 +168,7 @@ const pass = (self: FlowControl, input: Client.Input, now: number): Step => {
 const without = (deliveries: ReadonlyArray<Delivery>, stream: string): ReadonlyArray<Delivery> =>
   deliveries.some((each) => each.stream === stream) ? deliveries.filter((each) => each.stream !== stream) : deliveries
 
-/** A response: it is answered at once if no watcher was told of it. */
+/** Handles a response. It is answered at once if no watcher receives a result. */
 const deliver = (self: FlowControl, input: Client.Input & { readonly _tag: "Response" }, now: number): Step => {
   const [next, outputs] = pass(self, input, now)
   const told = new Set<number>()
@@ -180,11 +180,11 @@ const deliver = (self: FlowControl, input: Client.Input & { readonly _tag: "Resp
     else if (output._tag === "Close") isClosed ||= output.stream === input.stream
   }
   if (isClosed) return [next, outputs]
-  // ★ What is not answered, since it was not asked for, must not keep the next one from being read.
+  // ★ A response of an unknown type is not answered; reading must go on all the same.
   if (received === undefined) return [next, [...outputs, { _tag: "Read", stream: input.stream }]]
   const { nonce, stream, typeUrl } = received
   const isSame = (each: Delivery) => each.stream === stream && each.typeUrl === typeUrl
-  // Only a server that is not waited for sends another one before: the answer to that answers both.
+  // Only a server that ignores flow control sends another one before the answer: one answer covers both.
   const before = self.deliveries.find(isSame)
   if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)
   const until = before?.until ?? now + self.watcherTimeout
@@ -193,7 +193,7 @@ const deliver = (self: FlowControl, input: Client.Input & { readonly _tag: "Resp
   return then([{ ...next, deliveries }, outputs], (after) => answer(after, [delivery], now))
 }
 
-/** A watcher is done with what it was told. */
+/** Removes a watcher from the deliveries. */
 const take = (self: FlowControl, watcher: number, now: number): Step => {
   if (!self.deliveries.some(({ watchers }) => HashSet.has(watchers, watcher))) return [self, nothing]
   const deliveries = self.deliveries.map((each) =>
@@ -202,7 +202,7 @@ const take = (self: FlowControl, watcher: number, now: number): Step => {
   return answer({ ...self, deliveries }, deliveries, now)
 }
 
-/** The time of watchers is over. */
+/** Ends the wait for watchers whose time is over. */
 const giveUp = (self: FlowControl, now: number): Step => {
   if (self.deliveries.every(({ until }) => now < until)) return [self, nothing]
   const outputs: Array<Output> = []
@@ -217,7 +217,7 @@ const giveUp = (self: FlowControl, now: number): Step => {
   return then([{ ...self, deliveries }, outputs], (next) => answer(next, deliveries, now))
 }
 
-/** Answers those of the deliveries that all watchers have taken, and reads on. */
+/** Answers the deliveries without watchers, and reads on. */
 const answer = (self: FlowControl, deliveries: ReadonlyArray<Delivery>, now: number): Step => {
   let result: Step = [self, nothing]
   for (const delivery of deliveries) {

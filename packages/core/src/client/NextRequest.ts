@@ -1,6 +1,5 @@
 /**
- * The next request of a type: whether there is one, and what it says. Nothing is queued: it is made when it can be sent, from
- * what is true then.
+ * The next request of a type, if one is due. Requests are not queued: a request is made when it can be sent.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @since 0.1.0
@@ -15,35 +14,36 @@ const noList: ReadonlyArray<string> = []
 const noNames = HashSet.empty<string>()
 
 /**
- * What a type has to say: its `first` request on a stream, a `change` of what is asked for, an `answer`, or nothing.
+ * The kind of the next request: the `first` of the stream, a `change` of the subscription, an `answer` (ACK or NACK), or
+ * nothing.
  *
  * @since 0.1.0
  */
 export const due = (self: ClientSubscription, protocol: Protocol): "first" | "change" | "answer" | "nothing" => {
-  // ★ A first request without interest would ask for everything.
+  // ★ A first request without names would be a wildcard.
   if (!self.opened) return isWanted(self) ? "first" : "nothing"
   const answer = self.answers[0]
   const isAnswered = answer?.applied !== false
-  // In state of the world a request answers the last response, so it waits until that was applied.
+  // In state of the world a request also answers the last response, so it waits until that is processed.
   if (self.changed && (isAnswered || protocol === "Incremental")) return "change"
   return answer?.applied === true && self.heldBackUntil === never ? "answer" : "nothing"
 }
 
 /**
- * A request, and the names that it asks for and that no request of this stream asked for before.
+ * A request, and the names in it that no request of this stream had before.
  *
  * @since 0.1.0
  */
 export interface Sent {
-  /** `undefined`: there is nothing to say, since the server gives these names already. */
+  /** `undefined`: no request is needed, because the wildcard covers these names. */
   readonly request: Request | undefined
   readonly fresh: ReadonlyArray<string>
 }
 
 /**
- * Makes the request that is due, and the state after it.
+ * Makes the request that is due. Returns it with the state after it.
  *
- * @param held incremental, for the first request of a stream: name → version of what the client has from this server
+ * @param held incremental, for the first request of a stream: name → version of the resources from this server
  * @since 0.1.0
  */
 export const send = (
@@ -60,7 +60,7 @@ const sendStateOfTheWorld = (
 ): readonly [ClientSubscription, Sent] => {
   const isQuiet = isImplicitWildcard(self)
   const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
-  // A wildcard by silence cannot be given up by silence: it is named first, and given up by the next request.
+  // A legacy wildcard cannot be ended by an empty list: first `*` is named, then the next request drops it.
   const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
   const star = isEnding || (self.wildcard && !isQuiet)
   const resourceNames = star ? ["*", ...listed] : listed
@@ -90,7 +90,7 @@ const sendStateOfTheWorld = (
         versionInfo: self.version,
         resourceNames,
         responseNonce: self.nonce,
-        // ★ That of the last response, or none: an error is never said twice.
+        // ★ Only the error of the last response: an error is never sent twice.
         errorDetail: answer?.error,
         node
       },
@@ -112,7 +112,7 @@ const sendIncremental = (
     ? Array.from(self.dropped).filter((name) => (name === "*" ? !wildcard : !HashSet.has(self.names, name)))
     : noList
   const isSilent = !self.named && wildcard && !opened
-  // A wildcard by silence ends in different ways for different servers. So it is named before anything else is said.
+  // Servers end a legacy wildcard in different ways. So `*` is subscribed explicitly before any other change.
   const isLegacy = opened && !self.explicit
   const star = isLegacy && (fresh.length > 0 || gone.length > 0)
   const isEnding = star && !wildcard

@@ -1,5 +1,5 @@
 /**
- * A response of a server: it is validated, what it brings goes to the cache and the watchers, and it is answered.
+ * Handling of a response: validation, cache, notices to watchers, answer.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import * as Fallback from "./Fallback.js"
 import * as Validation from "./Validation.js"
 
 /**
- * Takes a response of the stream `key`.
+ * Handles a response of the stream `key`.
  *
  * @since 0.1.0
  */
@@ -51,7 +51,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
     error !== undefined &&
     validation.updated.length === 0 &&
     ClientSubscriptions.isRejected(subscription, version, error)
-  // Names that nobody had to ask for: everything was asked for from the beginning, and this is everything.
+  // Names without a request of their own: the legacy wildcard has covered them from the start, and this response is complete.
   const isAll = validation.isComplete && ClientSubscriptions.isSilent(subscription)
   const missing = isAll
     ? Array.from(HashMap.keys(subscription.waiting)).filter((name) => !validation.seen.has(name))
@@ -85,7 +85,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
 
 const nameOf = (each: { readonly name: string }): string => each.name
 
-/** Cancels the timers of what was seen; a resource that came needs none on any other stream either. */
+/** Cancels the timers of all seen resources; those that came need no timer on other streams either. */
 const cancelTimers = (
   draft: ClientDraft,
   key: string,
@@ -93,7 +93,7 @@ const cancelTimers = (
   validation: Validation.Validation,
   missing: ReadonlyArray<string>
 ): void => {
-  // Most often nobody waits for anything.
+  // Usually no timer runs.
   const isWaiting = Array.from(draft.streams.values()).some(({ stream }) => {
     const subscription = ClientStream.subscription(stream, typeUrl)
     return subscription !== undefined && !HashMap.isEmpty(subscription.waiting)
@@ -107,7 +107,7 @@ const cancelTimers = (
   }
 }
 
-/** A server changed what is held: the other incremental servers know only what was held when their streams began. */
+/** Marks other incremental streams: their servers know only what the client held when the stream began. */
 const markUndeclared = (
   draft: ClientDraft,
   key: string,

@@ -1,6 +1,5 @@
 /**
- * What a client must know of a resource type: where its names are, and how bytes become a value that the application
- * can use. Anybody's own type is as good as Envoy's.
+ * Decoder of a resource type: finds names, and turns bytes into values for the application. Own types work like Envoy's.
  *
  * @since 0.1.0
  */
@@ -9,36 +8,35 @@ import * as Data from "effect/Data"
 import type * as Either from "effect/Either"
 
 /**
- * One resource type. Both functions are pure.
+ * The decoder of one resource type. Both functions must be pure.
  *
  * @since 0.1.0
  */
 export interface ResourceDecoder<out A = unknown> {
   /** `type.googleapis.com/<full name of the message>`. */
   readonly typeUrl: string
-  /** Whether a state-of-the-world response holds everything that was asked for, so that what is absent is deleted. */
+  /** Whether a state-of-the-world response is complete, so that an absent resource is deleted (LDS, CDS). */
   readonly isFullState: boolean
   /** The name in an encoded resource; `undefined` or empty if there is none. */
   readonly nameOf: (bytes: Uint8Array) => string | undefined
-  /** Decodes and validates. The bytes are the caller's to keep. Left: why the resource is rejected, for people. */
+  /** Decodes and validates. The client keeps the bytes: do not change them. Left: why the resource is rejected. */
   readonly decode: (bytes: Uint8Array, name: string) => Either.Either<A, string>
 }
 
 /**
- * What a decoder is made of.
+ * The options of a decoder.
  *
  * @since 0.1.0
  */
 export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "typeUrl" | "decode"> {
-  /** Default: as in the table of types; false for a type that is not in it. */
+  /** Default: from the table of types; false for other types. */
   readonly isFullState?: boolean | undefined
-  /** Default: field 1. */
+  /** Default: reads field 1. */
   readonly nameOf?: ResourceDecoder["nameOf"] | undefined
 }
 
 /**
- * A decoder. The name is read from field 1, as in all types of Envoy, and whether it is full state from the table of
- * types, if it is not said otherwise.
+ * Makes a decoder. By default the name is field 1, as in all Envoy types, and `isFullState` comes from the table of types.
  *
  * @since 0.1.0
  */
@@ -50,8 +48,8 @@ export const make = <A>({ decode, isFullState, nameOf, typeUrl }: Options<A>): R
 })
 
 /**
- * A type is watched with another decoder already: what that one decoded would be taken for what this one decodes. Make one
- * decoder for each type and keep it.
+ * Error: the type already has another decoder, whose values would be confused with this one's. Make one decoder per type and
+ * keep it.
  *
  * @since 0.1.0
  */

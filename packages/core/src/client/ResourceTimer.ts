@@ -1,6 +1,5 @@
 /**
- * The timers of resources that were asked for and did not come: 15 seconds from the writing of the request until a resource
- * counts as missing (A57).
+ * Resource timers: a requested resource that does not come within 15 s after the request was written counts as missing (A57).
  *
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
  * @since 0.1.0
@@ -14,9 +13,9 @@ import * as Option from "effect/Option"
  * @since 0.1.0
  */
 export interface ResourceTimers {
-  /** Names without a resource, and when that is told, in milliseconds: Infinity until a request with the name was written. */
+  /** Name without a resource → end of its timer in milliseconds; Infinity until a request with the name is written. */
   readonly waiting: HashMap.HashMap<string, number>
-  /** Not later than the first of {@link waiting}, so that no step has to look through them. */
+  /** Not later than the first end in {@link waiting}, so that steps need not search it. */
   readonly dueAt: number
 }
 
@@ -24,7 +23,7 @@ const never = Number.POSITIVE_INFINITY
 const noList: ReadonlyArray<string> = []
 
 /**
- * With other names that are waited for, of those that were.
+ * The timers with a subset of {@link ResourceTimers.waiting}.
  *
  * @since 0.1.0
  */
@@ -35,7 +34,7 @@ export const withWaiting = <A extends ResourceTimers>(self: A, waiting: Resource
 })
 
 /**
- * Resources that were seen, in whatever state: their timers are cancelled.
+ * Cancels the timers of seen resources, whatever their state.
  *
  * @since 0.1.0
  */
@@ -50,9 +49,9 @@ export const resolve = <A extends ResourceTimers>(self: A, names: Iterable<strin
 }
 
 /**
- * A request with these names was written to a connected stream: arms the timers of those that are still waited for.
+ * Arms the timers of these names, after the request was written to a connected stream.
  *
- * @param at when they are due, in milliseconds
+ * @param at end of the timers, in milliseconds
  * @since 0.1.0
  */
 export const arm = <A extends ResourceTimers>(self: A, names: Iterable<string>, at: number): A => {
@@ -65,7 +64,7 @@ export const arm = <A extends ResourceTimers>(self: A, names: Iterable<string>, 
 }
 
 /**
- * The names whose time has come. They stay subscribed, and are waited for no more.
+ * Ends timers and returns their names. The names stay subscribed, without a timer.
  *
  * @since 0.1.0
  */

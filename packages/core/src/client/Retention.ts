@@ -1,8 +1,8 @@
 /**
- * What is kept for a while after its last watcher went, by the stream that may still bring it.
+ * Retention: resources without watchers, kept for a while by the stream that may still send them.
  *
- * ★ State of the world: a request that crosses a response is ignored by the server. So a name that was given up and is asked
- * for again may be one that the server never stopped to serve, and it will not send it again.
+ * ★ State of the world: a server ignores a request that crosses a response. So if a name is unsubscribed and soon subscribed
+ * again, the server may never see the gap, and will not send the resource again.
  *
  * @since 0.1.0
  */
@@ -10,19 +10,19 @@ import * as HashSet from "effect/HashSet"
 import * as Authority from "../protocol/Authority.js"
 
 /**
- * What is retained of one stream.
+ * The retained names of one stream.
  *
  * @since 0.1.0
  */
 export interface Retained {
-  /** Names, and `*`. */
+  /** Names, or `*`. */
   readonly names: HashSet.HashSet<string>
-  /** When they are dropped; Infinity until the server was told. */
+  /** End of retention in milliseconds; Infinity until the request was written. */
   readonly until: number
 }
 
 /**
- * What is retained, by stream.
+ * Stream → retained names.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export type Retention = ReadonlyMap<string, Retained>
 export const none: Retention = new Map()
 
 /**
- * Names of a type that are retained at most: those of a client that asks for ever new ones are not all kept.
+ * Most retained names of a type. Bounds a client that keeps watching new names.
  *
  * @since 0.1.0
  */
@@ -45,7 +45,7 @@ export const maxRetained = 10_000
 const never = Number.POSITIVE_INFINITY
 
 /**
- * Whether a name, or `*`, was given up by itself.
+ * Whether a name, or `*`, is retained itself.
  *
  * @since 0.1.0
  */
@@ -55,7 +55,7 @@ export const has = (self: Retention, name: string): boolean => {
 }
 
 /**
- * Without a name, or with `*` without what a wildcard covers; the same if it has none of them.
+ * Removes a name; with `*`, all names that a wildcard covers. Returns the same value if nothing changes.
  *
  * @since 0.1.0
  */
@@ -73,7 +73,7 @@ export const withoutName = (retained: Retention, name: string): Retention => {
 }
 
 /**
- * With one more name of a stream, whose server has not been told yet.
+ * Adds a name of a stream whose server has not got the request yet.
  *
  * @since 0.1.0
  */
@@ -83,7 +83,7 @@ export const withName = (retained: Retention, stream: string, name: string): Ret
 }
 
 /**
- * How many names are retained.
+ * Number of retained names.
  *
  * @since 0.1.0
  */

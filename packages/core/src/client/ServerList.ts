@@ -1,6 +1,6 @@
 /**
- * The servers of an authority in the order of their rank, and which of them is asked now. It is what falls back as one: all
- * resources of the authority, or those of one type if types have streams of their own.
+ * The servers of an authority by rank, and the active one. Unit of fallback: all resources of the authority, or those of one
+ * type if types have streams of their own.
  *
  * @see https://github.com/grpc/proposal/blob/master/A47-xds-federation.md
  * @see https://github.com/grpc/proposal/blob/master/A71-xds-fallback.md
@@ -11,26 +11,26 @@ import type { ErrorDetail } from "../wire/Request.js"
 import type { Server } from "./ClientOptions.js"
 
 /**
- * A server list. Its fields do not change except those that say so.
+ * A server list. Only the fields marked "changes" change.
  *
  * @since 0.1.0
  */
 export interface ServerList {
-  /** `undefined`: of the names without an authority. */
+  /** `undefined`: for names without an authority. */
   readonly authority: string | undefined
-  /** The type whose streams are its own; `undefined`: all types share a stream. */
+  /** The type, if it has streams of its own; `undefined`: all types share a stream. */
   readonly typeUrl: string | undefined
   readonly servers: ReadonlyArray<Server>
-  /** Changes. The rank of the last server that is asked: it and all above it are. */
+  /** Changes. Rank of the active server. The client subscribes at this one and all of higher rank. */
   readonly active: number
-  /** Changes. The connectivity error that watchers have, and that is not over. */
+  /** Changes. The connectivity error that watchers have now. */
   readonly reported: ErrorDetail | undefined
-  /** Changes. Whether a watch began since the last report: its watcher does not have that error. */
+  /** Changes. Whether a watch started since that report, so that its watcher lacks the error. */
   readonly hasNewWatch: boolean
 }
 
 /**
- * The list for the resources of an authority and a type, before any of them failed.
+ * The initial list for an authority and a type.
  *
  * @since 0.1.0
  */
@@ -46,8 +46,8 @@ export const make = (
 }
 
 /**
- * The key of the stream to the server of a rank: two lists that name the same server share its stream. Empty if there is no
- * such rank.
+ * The key of the stream to the server of a rank: lists that name the same server share its stream. Empty if the rank does not
+ * exist.
  *
  * @since 0.1.0
  */
@@ -58,7 +58,7 @@ export const streamKey = (self: ServerList, rank: number, typeUrl = self.typeUrl
 }
 
 /**
- * The rank of a stream's server among those that are asked.
+ * The rank of a stream's server, if it is the active one or above.
  *
  * @since 0.1.0
  */
@@ -68,7 +68,7 @@ export const rankOf = (self: ServerList, key: string): number | undefined => {
 }
 
 /**
- * Whether a resource is asked of these servers.
+ * Whether a resource belongs to this list.
  *
  * @since 0.1.0
  */

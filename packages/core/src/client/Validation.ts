@@ -1,8 +1,8 @@
 /**
- * A response looked at resource by resource: what is new, what the client has already, what is bad and why.
+ * Validation of a response, resource by resource: new, unchanged, or invalid and why.
  *
- * ★ A resource whose bytes are those the client holds is not decoded: a state-of-the-world response of 10 000 clusters
- * of which one changed costs 10 000 comparisons of bytes and one decoding. ★ A bad resource spoils none of the others.
+ * ★ A resource with the bytes that the client holds is not decoded: a state-of-the-world response of 10 000 clusters, one of
+ * them changed, costs 10 000 comparisons and one decoding. ★ An invalid resource does not affect the others.
  *
  * @see https://github.com/grpc/proposal/blob/master/A46-xds-nack-semantics-improvement.md
  * @since 0.1.0
@@ -19,31 +19,31 @@ import { utf8 } from "../wire/Wire.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
- * A resource that is in use.
+ * A resource in use.
  *
  * @since 0.1.0
  */
 export interface InUse {
   readonly version: string
   readonly bytes: Uint8Array
-  /** Whether nothing was to be noted if the resource came again as it is, without a version or TTL of its own. */
+  /** Whether the cache stays the same if the resource comes again with equal bytes, without a version or TTL of its own. */
   readonly isPlain: boolean
 }
 
 /**
- * A resource in its place among those of an earlier response.
+ * A resource at its index in an earlier response.
  *
  * @since 0.1.0
  */
 export interface Placed {
   readonly name: string
   readonly use: InUse
-  /** What is said of it when it comes again as it is: made once, since of ten thousand most do. */
+  /** The result if it comes again unchanged. Made once, because most resources do. */
   readonly again: Unchanged
 }
 
 /**
- * A resource that is in use.
+ * Makes a {@link Placed}.
  *
  * @since 0.1.0
  */
@@ -54,31 +54,31 @@ export const place = (name: string, use: InUse): Placed => ({
 })
 
 /**
- * What the client asks for and holds of the type.
+ * The subscription and the held resources of the type.
  *
  * @since 0.1.0
  */
 export interface View {
-  /** Whether a name was asked for by name. */
+  /** Whether a name is subscribed by name. */
   readonly isNamed: (name: string) => boolean
-  /** Whether everything was asked for. */
+  /** Whether the wildcard is subscribed. */
   readonly wildcard: boolean
-  /** What is in use under a name. */
+  /** The resource in use under a name. */
   readonly named: (name: string) => Placed | undefined
-  /** What is in use and had this place in an earlier response: servers seldom change the order. */
+  /** The resource in use at this index of an earlier response: servers seldom change the order. */
   readonly placed: (index: number) => Placed | undefined
-  /** How many more resources the client takes. */
+  /** How many more resources the client accepts. */
   readonly room: number
 }
 
 /**
- * A resource that is new or different. The bytes are a copy.
+ * A new or changed resource. The bytes are a copy.
  *
  * @since 0.1.0
  */
 export interface Update {
   readonly name: string
-  /** The resource's own name, where the client asked for it by an alias. */
+  /** The name in the resource itself, if it was requested by an alias. */
   readonly ownName: string
   readonly version: string
   readonly value: unknown
@@ -87,25 +87,25 @@ export interface Update {
 }
 
 /**
- * A resource that the client has, byte for byte, or its heartbeat.
+ * A resource with the bytes that the client holds, or its heartbeat.
  *
  * @since 0.1.0
  */
 export interface Unchanged {
   readonly name: string
-  /** The resource's own name, where the client asked for it by an alias. */
+  /** The name in the resource itself, if it was requested by an alias. */
   readonly ownName: string
-  /** Its own version, if it was given one. */
+  /** Its own version, if it came with one. */
   readonly version: string | undefined
   readonly ttl: number | undefined
-  /** It came without a body. */
+  /** Whether it came without a body. */
   readonly isHeartbeat: boolean
-  /** Nothing is to be noted. */
+  /** Whether the cache stays the same. */
   readonly isPlain: boolean
 }
 
 /**
- * A resource that cannot be used.
+ * An invalid resource.
  *
  * @since 0.1.0
  */
@@ -115,36 +115,36 @@ export interface Rejection {
 }
 
 /**
- * What a response comes to. Names the client did not ask for are not in it.
+ * The result of validation. Resources that were not requested are left out, except in `seen`.
  *
  * @since 0.1.0
  */
 export interface Validation {
   /** Every name in the response. */
   readonly seen: ReadonlySet<string>
-  /** How many of them are in use. */
+  /** Number of resources in use among them. */
   readonly known: number
-  /** State of the world: the wanted ones in their order, those that were there before with their place. */
+  /** State of the world: the requested resources in their order; those in use before as {@link Placed}. */
   readonly order: ReadonlyArray<Placed | string>
   readonly updated: ReadonlyArray<Update>
   readonly unchanged: ReadonlyArray<Unchanged>
   readonly rejected: ReadonlyArray<Rejection>
-  /** The server says that they do not exist. */
+  /** Names that the server says do not exist. */
   readonly removed: ReadonlyArray<string>
   readonly failed: ReadonlyArray<ResourceError>
-  /** Whether what the response lacks was deleted. */
+  /** Whether the response is complete: a resource that it lacks is deleted. */
   readonly isComplete: boolean
-  /** What a NACK says; empty if all is well. */
+  /** The problems for a NACK; empty for an ACK. */
   readonly problems: ReadonlyArray<string>
 }
 
 const { INVALID_ARGUMENT, NOT_FOUND } = StatusCode.codes
 
-/** Bytes of one resource's reason, so that a long one does not hide the other resources. */
+/** Most bytes of the reason for one resource, so that a long one does not hide the others. */
 const maxReason = 1_024
 
 /**
- * Validates a response of a type that the client asked for.
+ * Validates a response of a subscribed type.
  *
  * @since 0.1.0
  */
@@ -163,7 +163,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   const order: Array<Placed | string> = []
   let room = view.room
 
-  // ★ What is said to be there and to be gone is neither.
+  // ★ A name both in `resources` and in `removed_resources` is an error.
   const gone = new Set(response.removed.map(Authority.normalize))
   const reject = (names: ReadonlyArray<string>, name: string, words: string) => {
     const reason = truncate(words, maxReason)
@@ -179,7 +179,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     const isOtherType = value !== undefined && resource.typeUrl !== response.typeUrl
     const expected = view.placed(position)
     if (value !== undefined && !isOtherType && resource.name === "") {
-      // The bytes say which resource it is, if they are those of one that is in use: its name need not be read.
+      // Fast path: equal bytes identify a resource in use, so its name need not be read.
       const isExpected = expected !== undefined && isSame(expected.use, value)
       const same = isExpected ? expected : guess(value, view)
       if (same !== undefined && !seen.has(same.name)) {
@@ -234,7 +234,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
         if (held?.version === version) {
           unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: true, isPlain: false })
         }
-        // VHDS says so that a host does not exist. Any other resource without a body is a heartbeat that came too late.
+        // VHDS reports a missing host in this way. Any other resource without a body is a late heartbeat.
         else if (resource.aliases.includes(name)) removed.push(each)
       } else if (held !== undefined && ReceivedResources.equals(held.bytes, value)) {
         const isOwn = each === name
@@ -254,7 +254,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     }
   }
 
-  // ★ A server may say both that a resource is gone, which every client understands, and why.
+  // ★ A server may both remove a resource, which every client understands, and report its error.
   const errors = response.errors.map(({ error, name }) => ({ error, name: Authority.normalize(name) }))
   for (const { name } of errors) gone.delete(name)
   for (const name of gone) {
@@ -264,7 +264,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   }
   let isWhole = true
   for (const { error, name } of errors) {
-    // ★ What a wildcard is to bring was asked for, too; an error of `*` is one of everything.
+    // ★ Resources that a wildcard covers were requested, too. An error of `*` concerns the whole type.
     const isAsked = name === "*" ? view.wildcard : view.isNamed(name) || (view.wildcard && Authority.isCovered(name))
     if (!isAsked) continue
     if (seen.has(name)) {
@@ -273,7 +273,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     }
     seen.add(name)
     failed.push({ name, error })
-    // What the response lacks may be what the server could not give. But `*` that is not found says that there is nothing.
+    // The server may have failed to send what the response lacks. But NOT_FOUND for `*` means that there is nothing.
     if (name === "*" && error.code !== NOT_FOUND) isWhole = false
   }
   const isComplete =
@@ -281,21 +281,21 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     decoder.isFullState &&
     isEveryNameKnown &&
     isWhole &&
-    // Heartbeats are no update: a response of nothing else deletes nothing.
+    // Heartbeats are no update: a response with heartbeats only deletes nothing.
     (bodies > 0 || response.resources.length === 0)
   return { seen, known, order, updated, unchanged, rejected, removed, failed, isComplete, problems }
 }
 
 const isSame = (use: InUse, value: Uint8Array): boolean => use.isPlain && ReceivedResources.equals(use.bytes, value)
 
-/** The name that stands first is most often the one; whether it is, the bytes must say. */
+/** The resource in use that has the leading text as its name and equal bytes, if any. */
 const guess = (value: Uint8Array, view: View): Placed | undefined => {
   const name = leadingText(value)
   const placed = name === "" ? undefined : view.named(name)
   return placed !== undefined && isSame(placed.use, value) ? placed : undefined
 }
 
-/** The text in a message's field 1, if that stands first and is short; empty if not. */
+/** The text in field 1, if that comes first and is short; else empty. */
 const leadingText = (bytes: Uint8Array): string => {
   const end = 2 + (bytes[1] ?? 0)
   return bytes[0] === 0x0a && end < 0x82 && end <= bytes.byteLength ? decoder.decode(bytes.subarray(2, end)) : ""
@@ -303,7 +303,7 @@ const leadingText = (bytes: Uint8Array): string => {
 
 const noNames: ReadonlyArray<string> = []
 
-/** The names by which the client asked for a resource: its own, and in incremental its aliases. */
+/** The names under which a resource was requested: its own and, in incremental, its aliases. */
 const wantedNames = (name: string, resource: ReceivedResource, view: View): ReadonlyArray<string> => {
   const isOwn = view.wildcard || view.isNamed(name)
   if (resource.aliases.length === 0) return isOwn ? [name] : noNames
@@ -312,8 +312,8 @@ const wantedNames = (name: string, resource: ReceivedResource, view: View): Read
 }
 
 /**
- * The name that a decoder finds; left: what is wrong with the decoder. It is the application's: it may throw, or give what
- * its type does not allow.
+ * The name from the decoder. Left: what is wrong with the decoder, which is the application's: it may throw, or return a value
+ * of another type.
  */
 const nameOf = (decoder: ResourceDecoder, value: Uint8Array): Either.Either<string, string> => {
   try {
@@ -325,7 +325,7 @@ const nameOf = (decoder: ResourceDecoder, value: Uint8Array): Either.Either<stri
   }
 }
 
-/** The same of what it makes of a resource. */
+/** The decoded resource, with the same precautions. */
 const decode = (
   decoder: ResourceDecoder,
   value: Uint8Array,
@@ -348,9 +348,9 @@ const decode = (
 }
 
 /**
- * The error of a NACK: every problem, as far as there is room.
+ * The error of a NACK with every problem, as far as `maxBytes` allow.
  *
- * @param maxBytes of UTF-8
+ * @param maxBytes most bytes of the message, as UTF-8
  * @since 0.1.0
  */
 export const errorOf = (problems: ReadonlyArray<string>, maxBytes: number): ErrorDetail | undefined => {
@@ -363,7 +363,7 @@ export const errorOf = (problems: ReadonlyArray<string>, maxBytes: number): Erro
 }
 
 /**
- * The beginning of a text that has at most so many bytes of UTF-8; no character is cut apart.
+ * The longest prefix of a text that has at most `maxBytes` bytes as UTF-8. Characters are not split.
  *
  * @since 0.1.0
  */

@@ -1,10 +1,9 @@
 /**
- * Warming: a cluster is used when its endpoints are there, a listener when its routes are; until then the one before it
- * stays in use. One reducer for a client that behaves as Envoy does.
+ * Warming: a cluster becomes active when its endpoints have come, a listener when its routes have come. Until then the version
+ * before stays active. One reducer for a client that behaves like Envoy.
  *
- * What clusters and listeners need is asked for by the outputs; what came is reported by the inputs. While an update of
- * clusters is applied, requests for endpoints are held back, so that they are one request, which leaves before the
- * clusters are acknowledged.
+ * Outputs watch the needed resources; inputs report which came. While an update of clusters is applied, requests for endpoints
+ * wait. Then one request has all of them, and it leaves before the ACK of the clusters.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Resource warming"
  * @since 0.1.0
@@ -15,35 +14,35 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 
 /**
- * What does not change.
+ * The options of warming. Fixed.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** Whether a cluster takes the assignment it had before when no fresh one comes in time. Default: true. */
+  /** Whether a cluster uses its previous assignment if no new one comes in time. Default: true. */
   readonly useEdsCacheForAds: boolean
-  /** Milliseconds that a cluster or listener waits if it does not say otherwise (`initial_fetch_timeout`). Default: 15 000. */
+  /** Default of `initial_fetch_timeout`: milliseconds that a cluster or listener waits. Default: 15 000. */
   readonly fetchTimeout: number
 }
 
 /**
- * A cluster or listener, as far as warming looks at it.
+ * A cluster or listener, as warming sees it.
  *
  * @since 0.1.0
  */
 export interface Target {
   readonly name: string
-  /** Identity of the content: with an equal one nothing changed. */
+  /** Identity of the content: an equal one means no change. */
   readonly fingerprint: string
-  /** A cluster of type EDS: its assignment. A listener: its route configurations. */
+  /** Names that it needs. A cluster of type EDS: its assignment. A listener: its route configurations. */
   readonly needs: ReadonlyArray<string>
-  /** Milliseconds; 0: without end. Default: the option. */
+  /** Milliseconds; 0: no timeout. Default: the option. */
   readonly fetchTimeout?: number | undefined
 }
 
 /**
- * What became of resources that were asked for. `arrived`: the server sent them, be it unchanged; ★ what a cache gives
- * has not arrived. `missing`: the server said that they do not exist.
+ * The outcome of requests. `arrived`: the server sent the resource, even unchanged. ★ A resource from a cache has not arrived.
+ * `missing`: the server said that it does not exist.
  *
  * @since 0.1.0
  */
@@ -54,7 +53,7 @@ export interface Arrival {
 }
 
 /**
- * What happens. Clusters and listeners come as the update of one response.
+ * An event. Clusters and listeners come as the update of one response.
  *
  * @since 0.1.0
  */
@@ -66,15 +65,15 @@ export type Input =
   | { readonly _tag: "Deadline" }
 
 /**
- * Why a cluster or listener is active: it needs nothing, all came, or it goes without: with what was there before, or
- * with nothing, because it did not come in time, was bad or does not exist.
+ * Why a cluster or listener became active: it needs nothing, all needs came, or it goes without them. Then it uses what was
+ * there before, or nothing, because the need did not come in time, was rejected or does not exist.
  *
  * @since 0.1.0
  */
 export type Reason = "NeedsNothing" | "Complete" | "Cached" | "TimedOut" | "Rejected" | "Missing"
 
 /**
- * What is to be done, or known.
+ * An instruction or event for the driver.
  *
  * @since 0.1.0
  */
@@ -90,11 +89,11 @@ export type Output =
     }
   | { readonly _tag: "Warming"; readonly kind: Kind; readonly name: string; readonly fingerprint: string }
   | { readonly _tag: "Removed"; readonly kind: Kind; readonly name: string }
-  /** The first clusters are warm: listeners may be asked for. */
+  /** The first clusters are warm: listeners may be requested. */
   | { readonly _tag: "Initialized" }
 
 /**
- * What is warmed.
+ * What warming applies to.
  *
  * @since 0.1.0
  */
@@ -106,9 +105,9 @@ interface Version {
 }
 
 interface WarmingVersion extends Version {
-  /** Needs that are not met. */
+  /** Needs that have not come yet. */
   readonly waiting: HashSet.HashSet<string>
-  /** When it goes without them. */
+  /** End of the wait, in milliseconds. */
   readonly dueAt: number
 }
 
@@ -118,13 +117,13 @@ interface Item {
 }
 
 interface Requirement {
-  /** Versions that refer to it. */
+  /** Number of versions that need it. */
   readonly users: number
-  /** Whether it came and was not taken back. */
+  /** Whether it came and was not removed. */
   readonly isHeld: boolean
-  /** Whether it is known what became of it. */
+  /** Whether the outcome is known. */
   readonly isSettled: boolean
-  /** Those that wait for it. */
+  /** Items that wait for it. */
   readonly waiting: HashSet.HashSet<string>
 }
 
@@ -136,7 +135,7 @@ interface Pool {
 }
 
 /**
- * The state. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ * The state. Made by {@link make}, changed by {@link step}; its fields are private.
  *
  * @since 0.1.0
  */
@@ -144,9 +143,9 @@ export interface Warming {
   readonly options: Options
   readonly clusters: Pool
   readonly listeners: Pool
-  /** Clusters of the first update that are not warm; `waiting`: for that update. */
+  /** Clusters of the first update that are not warm yet; `waiting`: for that update. */
   readonly first: HashSet.HashSet<string> | "waiting" | "done"
-  /** When listeners are asked for although there was no update of clusters. */
+  /** When listeners are requested even without an update of clusters, in milliseconds. */
   readonly initializeAt: number
 }
 
@@ -156,7 +155,7 @@ const unused: Requirement = { users: 0, isHeld: false, isSettled: false, waiting
 const emptyPool: Pool = { items: HashMap.empty(), needs: HashMap.empty(), dueAt: never }
 
 /**
- * No clusters and no listeners: clusters are asked for now.
+ * The state without clusters and listeners, when clusters are first requested.
  *
  * @param now milliseconds
  * @since 0.1.0
@@ -168,7 +167,7 @@ export const make = (options: Partial<Options>, now: number): Warming => {
 }
 
 /**
- * When a `Deadline` input is due, in milliseconds; Infinity if never. There may be nothing to do then.
+ * Time of the next `Deadline` input in milliseconds; Infinity if none is due. May be too early.
  *
  * @since 0.1.0
  */
@@ -176,7 +175,7 @@ export const deadline = (self: Warming): number =>
   Math.min(self.clusters.dueAt, self.listeners.dueAt, self.first === "waiting" ? self.initializeAt : never)
 
 /**
- * Whether a cluster or listener is in use, and whether another version of it is warming.
+ * The fingerprints of the active and of the warming version of a cluster or listener.
  *
  * @since 0.1.0
  */
@@ -191,7 +190,7 @@ export const status = (
 }
 
 /**
- * Takes one input.
+ * Applies one input.
  *
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
@@ -236,12 +235,12 @@ export const step = (self: Warming, input: Input, now: number): readonly [Warmin
   return [{ ...self, clusters: nextClusters, listeners: nextListeners, first }, outputs]
 }
 
-/** The work of one step on clusters, or on listeners. */
+/** The draft of one step, for clusters or for listeners. */
 class StepDraft {
   private readonly items: HashMap.HashMap<string, Item>
   private readonly needs: HashMap.HashMap<string, Requirement>
   private dueAt: number
-  /** Requests, which go out first, and what became of clusters and listeners. */
+  /** Requests. They precede the outcomes. */
   private readonly requests: Array<Output> = []
   private readonly outputs: Array<Output> = []
   private readonly isCluster: boolean
@@ -277,7 +276,7 @@ class StepDraft {
     for (const name of arrived) this.settle(name, { isHeld: true, isSettled: true }, "Complete")
     for (const name of rejected) this.settle(name, { isSettled: true }, "Rejected")
     for (const name of missing) {
-      // A listener goes on waiting: its routes may yet be made.
+      // A listener keeps waiting: its routes may still be created.
       if (this.isCluster) this.settle(name, { isHeld: false, isSettled: true }, "Missing")
       else this.settle(name, { isHeld: false, isSettled: false })
     }
@@ -315,7 +314,7 @@ class StepDraft {
     const item = this.item(name)
     if (item.warming?.fingerprint === fingerprint) return
     if (item.active?.fingerprint === fingerprint) {
-      // ★ Back to what is in use: what was warming must not become active later.
+      // ★ Back to the active version: the warming one must not become active later.
       if (item.warming === undefined) return
       HashMap.set(this.items, name, { ...item, warming: undefined })
       this.release(name, item.warming)
@@ -323,13 +322,13 @@ class StepDraft {
       return
     }
     const needs = Array.from(new Set(given))
-    // ★ A cluster needs its assignment afresh, a listener only routes of which nothing is known.
+    // ★ A cluster needs a new assignment each time, a listener only routes whose outcome is unknown.
     const missing = needs.filter((need) => this.isCluster || !this.need(need).isSettled)
     const dueAt = fetchTimeout === 0 ? never : this.now + fetchTimeout
     const warming = { fingerprint, needs, waiting: HashSet.fromIterable(missing), dueAt }
     for (const need of needs) this.retain(name, need, HashSet.has(warming.waiting, need))
     HashMap.set(this.items, name, { ...item, warming })
-    // Only now, so that what both versions need is not given up in between.
+    // Not earlier, so that a need of both versions is not unwatched in between.
     if (item.warming !== undefined) this.release(name, item.warming, warming)
     if (missing.length === 0) return this.activate(name, needs.length === 0 ? "NeedsNothing" : "Complete")
     this.dueAt = Math.min(this.dueAt, dueAt)
@@ -353,7 +352,7 @@ class StepDraft {
     else if (isWaiting && this.isCluster) this.requests.push({ _tag: "Refresh", typeUrl: this.typeUrl, name })
   }
 
-  /** A version is given up, and `next` is the one that waits in its place. */
+  /** Releases the needs of a version; `next` waits in its place. */
   private release(item: string, version: Version, next?: WarmingVersion): void {
     for (const name of version.needs) {
       const need = this.need(name)
@@ -368,7 +367,7 @@ class StepDraft {
     }
   }
 
-  /** It is known what became of a need; those that waited for nothing else are active, for a reason. */
+  /** Records the outcome of a need. Items that waited for nothing else become active for `reason`. */
   private settle(name: string, known: Partial<Requirement>, reason?: Reason): void {
     const need = Option.getOrUndefined(HashMap.get(this.needs, name))
     if (need === undefined) return
