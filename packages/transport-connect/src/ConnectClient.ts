@@ -1,7 +1,7 @@
 /**
- * Reaches xDS servers over gRPC: one HTTP/2 connection for each server, a stream for each subscription service.
+ * The gRPC client transport: one HTTP/2 connection per server, and one HTTP/2 stream per xDS stream.
  *
- * Timers here are real ones and not of Effect's `Clock`: they guard real sockets.
+ * Its timers are real ones and not those of Effect's `Clock`: they guard real sockets.
  *
  * @since 0.1.0
  */
@@ -26,40 +26,40 @@ import * as MethodTable from "./grpc/MethodTable.js"
 import * as ServerAddress from "./client/ServerAddress.js"
 
 /**
- * Pings while a stream is open, by which a connection that is lost without a word is found.
+ * Pings while a stream is open, which detect a connection that was lost silently.
  *
  * @since 0.1.0
  */
 export interface KeepaliveOptions {
-  /** Between pings. Default: 5 minutes; servers on grpc-go end connections that ping more often. */
+  /** The time between pings. Default: 5 minutes; grpc-go servers end connections that ping more often. */
   readonly interval?: Duration.DurationInput | undefined
-  /** Until an unanswered ping ends the connection. Default: 20 seconds. */
+  /** How long a ping may be unanswered before the connection is ended. Default: 20 seconds. */
   readonly timeout?: Duration.DurationInput | undefined
 }
 
 /**
- * How to reach servers. Everything has a default.
+ * Options of the transport. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options {
   /** The largest response in bytes, also after decompression. Default 67 108 864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined
-  /** For a connection and its TLS handshake. Default: 20 seconds. */
+  /** The limit for a connection with its TLS handshake. Default: 20 seconds. */
   readonly connectTimeout?: Duration.DurationInput | undefined
   readonly keepalive?: KeepaliveOptions | undefined
   /**
-   * Call credentials: headers for each new stream (`authorization`), asked for each time, so that a token may be
-   * refreshed. If it fails, the stream ends with UNAUTHENTICATED; if it takes longer than `connectTimeout`, with
-   * UNAVAILABLE.
+   * Call credentials: headers for each new stream (`authorization`). The function is called for each stream, so that a
+   * token may be refreshed. If it fails, the stream ends with UNAUTHENTICATED; if it takes longer than
+   * `connectTimeout`, with UNAVAILABLE.
    */
   readonly headers?:
     ((server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>) | undefined
 }
 
 /**
- * The transport. A channel fails for an address that cannot be understood and for TLS files that cannot be used;
- * everything that may pass is the end of a stream: UNAVAILABLE where there is no connection.
+ * The transport. `connect` fails for an invalid address and for unusable TLS files. Temporary failures end the stream:
+ * with UNAVAILABLE if there is no connection.
  *
  * @since 0.1.0
  */
@@ -101,7 +101,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
 export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport> =>
   Layer.succeed(ClientTransport.ClientTransport, make(options))
 
-/** How much a server may send ahead of what is read, in bytes, for a stream and for a connection. */
+/** The flow-control window of a stream and of a connection, in bytes. */
 const window = 1024 * 1024
 
 type Connected = (session: Http2.ClientHttp2Session) => void
@@ -112,10 +112,10 @@ class Channel implements ClientTransport.Channel {
   readonly #connectTimeout: number
   #closed = false
   #session: Http2.ClientHttp2Session | undefined
-  /** What waits for the connection that is being made, by stream; `undefined`: none is being made. */
+  /** Streams that wait for the connection being made; `undefined` if none is being made. */
   #connecting: Map<GrpcClientStream, Connected> | undefined
   #socket: Net.Socket | undefined
-  /** The TLS files as they were last of use. */
+  /** The last TLS context that could be loaded. */
   #context: Tls.SecureContextOptions | undefined
 
   constructor(
@@ -141,7 +141,7 @@ class Channel implements ClientTransport.Channel {
       }
     )
     this.#streams.add(stream)
-    // Nothing is told from within this call.
+    // The handler must not be called from within this call.
     setImmediate(() => {
       if (this.#closed) return stream.end()
       const path = MethodTable.pathOf(method)
@@ -161,7 +161,7 @@ class Channel implements ClientTransport.Channel {
     for (const stream of [...this.#streams]) stream.end()
     const session = this.#session
     const socket = this.#socket
-    // In a turn of its own, after the streams were reset: Node 20 may never come back from destroy() otherwise.
+    // After the streams were reset, in a turn of its own: else Node 20 may never return from destroy().
     setImmediate(() =>
       setImmediate(() => {
         session?.destroy()
@@ -264,7 +264,7 @@ class Channel implements ClientTransport.Channel {
       try {
         this.#context = ClientTls.load(credentials)
       } catch (cause) {
-        // Files in the middle of a change: what was of use last is used again.
+        // The files may be in the middle of a change: the last usable context is used again.
         if (this.#context === undefined) {
           onError(`TLS cannot be used: ${Reason.of(cause)}`)
           return undefined
@@ -273,7 +273,7 @@ class Channel implements ClientTransport.Channel {
       }
       const name = credentials.serverName ?? (address._tag === "Tcp" ? address.host : address.authority)
       const servername = Net.isIP(name) === 0 ? { servername: name } : {}
-      // The name is checked also where it is an IP address, which TLS has no way to ask for.
+      // Checks the name for an IP address too, which TLS cannot request by SNI.
       const check = {
         checkServerIdentity: (_: string, certificate: Tls.PeerCertificate) => Tls.checkServerIdentity(name, certificate)
       }
@@ -295,7 +295,7 @@ class Channel implements ClientTransport.Channel {
     })
     session.setLocalWindowSize(window)
     this.#session = session
-    // Errors of a session end its streams, which tell.
+    // A session error also ends its streams, which report it.
     session.on("error", () => undefined)
     const { keepalive } = this.options
     const stopPings = Keepalive.start(session, {

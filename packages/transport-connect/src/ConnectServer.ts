@@ -1,11 +1,11 @@
 /**
- * Serves xDS on one port: gRPC, gRPC-Web and Connect, over HTTP/2 and HTTP/1.1, in the clear or with TLS.
+ * Serves xDS on one port: gRPC, gRPC-Web and Connect, over HTTP/2 and HTTP/1.1, with or without TLS.
  *
- * gRPC streams, which is what Envoy and gRPC open, are served on bare HTTP/2 streams; everything else goes through
- * Connect. Beside xDS there is health checking (`grpc.health.v1`), which says SERVING until the server shuts down, server
- * reflection, and what services an application adds. It listens for itself, or serves what an HTTP server of one's own takes.
+ * gRPC streams, which Envoy and gRPC clients open, are served on bare HTTP/2 streams; everything else goes through
+ * Connect. Beside xDS it serves health checking (`grpc.health.v1`, SERVING until the server shuts down), server
+ * reflection, and further services of an application. It listens itself, or serves requests of an existing HTTP server.
  *
- * Timers here are real ones and not of Effect's `Clock`: they guard real sockets.
+ * Its timers are real ones and not those of Effect's `Clock`: they guard real sockets.
  *
  * @since 0.1.0
  */
@@ -33,64 +33,67 @@ import * as Settings from "./server/Settings.js"
 export type { AppOptions } from "./server/Settings.js"
 
 /**
- * The server's certificate, and what it wants of its clients.
+ * TLS options of the server.
  *
  * @since 0.1.0
  */
 export type TlsOptions = ServerTls.TlsOptions
 
 /**
- * An HTTP server of one's own: of `node:http2`, in the clear or with TLS, of `node:http` or of `node:https`.
+ * An existing HTTP server: of `node:http2` (with or without TLS), `node:http` or `node:https`.
  *
  * @since 0.1.0
  */
 export type HttpServer = Mounting.HttpServer
 
 /**
- * Pings, by which connections that are lost without a word are found.
+ * Pings, which detect connections that were lost silently.
  *
  * @since 0.1.0
  */
 export interface KeepaliveOptions {
-  /** Between pings. Default: 30 seconds. */
+  /** The time between pings. Default: 30 seconds. */
   readonly interval?: Duration.DurationInput | undefined
-  /** Until an unanswered ping ends the connection. Default: 10 seconds. */
+  /** How long a ping may be unanswered before the connection is ended. Default: 10 seconds. */
   readonly timeout?: Duration.DurationInput | undefined
 }
 
 /**
- * How to listen, and how to serve. Everything has a default.
+ * Options for listening and serving. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options extends Settings.AppOptions, ListenAddress.Options {
   /**
-   * An HTTP server that exists already, to serve in: it listens, and has its own TLS, limits and keepalive, so that `host`, `port`,
-   * `path`, `tls` and all that is said of connections here is not looked at. Calls of this transport are taken out before its own
-   * handlers; everything else is theirs. One of `node:http2` is to have a `maxSessionMemory` of some hundred megabytes: Node
-   * counts what streams share once for each of them.
+   * An existing HTTP server to serve in. It listens itself and has its own TLS, limits and keepalive; so `host`,
+   * `port`, `path`, `tls` and the connection options here are ignored. Calls of this transport are taken before the
+   * server's own handlers, which get all others. Give a `node:http2` server a `maxSessionMemory` of some hundred
+   * megabytes: Node counts a shared response once per stream.
    */
   readonly server?: HttpServer | undefined
-  /** Serves with TLS 1.2 or newer. Default: in the clear. Not on a Unix socket, whose permissions guard it. */
+  /** TLS 1.2 or newer. Default: no TLS. Not used on a Unix socket, which its permissions protect. */
   readonly tls?: TlsOptions | undefined
   /**
-   * Connections at a time. For one more the oldest that nothing is under way on is closed: an HTTP/2 connection without a
-   * stream, one before its first bytes, or one of HTTP/1.1 between requests. If there is none, the newcomer is. Default 10 000.
+   * The most open connections. For one more, the oldest idle connection is closed: HTTP/2 without a stream, HTTP/1.1
+   * between requests, or one before its first bytes. If none is idle, the new one is closed. Default 10 000.
    */
   readonly maxConnections?: number | undefined
   /**
-   * Connections at a time from one IP address, in the same way. Default: as `maxConnections`, since all clients may come
-   * through one balancer.
+   * The most open connections from one IP address, with the same rule. Default: as `maxConnections`, since all clients
+   * may come through one load balancer.
    */
   readonly maxConnectionsPerPeer?: number | undefined
   /** How long an HTTP/2 connection is kept without a stream. Default: 5 minutes. */
   readonly idleTimeout?: Duration.DurationInput | undefined
-  /** Streams at a time on one connection (SETTINGS_MAX_CONCURRENT_STREAMS): clients wait or connect again. Default 1000. */
+  /**
+   * The most open streams on one connection (SETTINGS_MAX_CONCURRENT_STREAMS); above it clients wait or connect again.
+   * Default 1000.
+   */
   readonly maxConnectionStreams?: number | undefined
   readonly keepalive?: KeepaliveOptions | undefined
   /**
-   * How long a new connection has for its TLS handshake and its first bytes, and HTTP/1.1 for a request; unary calls, too,
-   * unless `requestTimeout` says otherwise. Default: 10 seconds.
+   * How long a new connection may take for its TLS handshake and first bytes, and HTTP/1.1 for a request; also unary
+   * calls, unless `requestTimeout` is set. Default: 10 seconds.
    */
   readonly handshakeTimeout?: Duration.DurationInput | undefined
 }
@@ -115,7 +118,7 @@ type Accept = (stream: ServerTransport.AcceptedStream) => ServerTransport.Stream
 
 type Failure = ServerTransport.ServerTransportError
 
-/** The application; `services` is the user's code and may throw. */
+/** Makes the application; `services` is user code and may throw. */
 const application = (
   settings: Settings.Settings,
   accept: Accept,
@@ -178,7 +181,7 @@ const mounted = (
     (mounted) => mounted.close
   )
 
-/** For people. */
+/** The address in words. */
 const addressOf = (server: HttpServer): string => {
   const address = server.address()
   if (address === null) return "the HTTP server it is mounted in"
@@ -197,19 +200,20 @@ const inServer = (server: HttpServer, options: Options, accept: Accept): Effect.
   })
 
 /**
- * The transport. Each `serve` listens for itself, on the address of the options; its failures are a port that is in use
- * or not allowed, TLS files that cannot be used, and services that cannot be added.
+ * The transport. Each `serve` listens on the address of the options. It fails for a port that is in use or not allowed,
+ * unusable TLS files, and services that cannot be added.
  *
- * When the scope closes, no connection is accepted any more, every stream ends with UNAVAILABLE, connections are told
- * to go away (GOAWAY), and what is left after `shutdownGrace` is destroyed.
+ * When the scope closes, no connection is accepted any more, every stream ends with UNAVAILABLE, connections get
+ * GOAWAY,
+ * and the rest is destroyed after `shutdownGrace`.
  *
- * What clients see of refusals: UNIMPLEMENTED for a path that is no discovery method or a compression other than gzip,
- * RESOURCE_EXHAUSTED for too many streams or a message over the limit, INTERNAL for bytes that are not a request.
+ * Refusals: UNIMPLEMENTED for an unknown path or a compression other than gzip, RESOURCE_EXHAUSTED for too many streams
+ * or a message over the limit, INTERNAL for bytes that are no request.
  *
- * Requests in JSON may not hold a `google.protobuf.Any` of a type that was never loaded; responses may. A deadline of a
- * gRPC stream (`grpc-timeout`) is left to the client, which ends the stream when it has passed.
+ * A JSON request may not hold a `google.protobuf.Any` of a type that was never loaded; a response may. The deadline of
+ * a gRPC stream (`grpc-timeout`) is left to the client, which ends the stream.
  *
- * The headers of a stream are those of the HTTP request without pseudo headers, but `:authority` is given as `host`.
+ * The headers of a stream are those of the HTTP request without pseudo headers; `:authority` is passed as `host`.
  *
  * @since 0.1.0
  */
@@ -234,8 +238,8 @@ export const layer = (options: Options = {}): Layer.Layer<ServerTransport.Server
 const notServing = Status.make("UNAVAILABLE", "the control plane does not serve")
 
 /**
- * The transport to mount in an HTTP server of one's own: what the server on this transport serves, {@link ConnectApp} is given. One
- * server at a time serves on it.
+ * The transport for an existing HTTP server. The server on this transport serves the requests passed to {@link
+ * ConnectApp}. Only one server at a time can use it.
  *
  * @example
  * import { ConnectApp, ConnectServer } from "@effect-xds/transport-connect"
@@ -259,7 +263,7 @@ export const layerApp = (
       const settings = Settings.of(options)
       let serving: Mounted | undefined
       const address = "the HTTP server it is mounted in"
-      // It knows which calls are its own; nothing is served by it.
+      // Only to know the paths of its calls; it serves nothing.
       const closed = yield* application(settings, () => noHandler, address, undefined)
       const serve: ServerTransport.Service["serve"] = (accept) =>
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
 /**
- * What a {@link ConnectServer} counts.
+ * The metrics of a {@link ConnectServer}.
  *
  * @since 0.1.0
  */
@@ -7,21 +7,21 @@ import * as Metric from "effect/Metric"
 import type * as MetricKeyType from "effect/MetricKeyType"
 
 /**
- * Connections that are open now.
+ * Open connections.
  *
  * @since 0.1.0
  */
 export const connections = Metric.counter("xds_connect_connections", { description: "Open connections" })
 
 /**
- * Calls that are open now, streams and unary ones.
+ * Open calls: streams and unary calls.
  *
  * @since 0.1.0
  */
 export const streams = Metric.counter("xds_connect_streams", { description: "Open streams" })
 
 /**
- * Bytes of requests, with their framing. gRPC streams only.
+ * Bytes of requests on gRPC streams, with framing.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export const receivedBytes = Metric.counter("xds_connect_received_bytes_total", 
 })
 
 /**
- * Bytes of responses, with their framing. gRPC streams only.
+ * Bytes of responses on gRPC streams, with framing.
  *
  * @since 0.1.0
  */
@@ -41,7 +41,7 @@ export const sentBytes = Metric.counter("xds_connect_sent_bytes_total", {
 })
 
 /**
- * Connections that were closed because nothing was under way on them: for too long, or to make room for a newcomer.
+ * Idle connections that were closed, after `idleTimeout` or to make room for a new one.
  *
  * @since 0.1.0
  */
@@ -51,7 +51,7 @@ export const idleConnectionsClosed = Metric.counter("xds_connect_idle_connection
 })
 
 /**
- * Connections that were refused, since there was no room and no idle one that could make room.
+ * Connections that were refused: there was no room, and no idle connection to close.
  *
  * @since 0.1.0
  */
@@ -61,7 +61,7 @@ export const refusedConnections = Metric.counter("xds_connect_refused_connection
 })
 
 /**
- * Times that changed TLS files were taken into use.
+ * Reloads of changed TLS files.
  *
  * @since 0.1.0
  */
@@ -71,7 +71,7 @@ export const tlsReloads = Metric.counter("xds_connect_tls_reloads_total", {
 })
 
 /**
- * Why a call was refused before a server saw it, or ended by the transport because of what its client sent.
+ * Why a call was refused before it reached the server, or ended because of what its client sent.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * What stands before every call of a server: it may refuse it, change what the server is told of it, and hear of its end.
+ * Interceptors of a server's calls: each may refuse a call, change it before the server sees it, and observe its end.
  *
  * @since 0.1.0
  */
@@ -8,12 +8,12 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
 /**
- * A call before it is served: a stream or a unary call of xDS, of health checking and reflection, or of a further service.
+ * A call before it is served: an xDS stream or unary call, health checking, reflection, or a further service.
  *
  * @since 0.1.0
  */
 export interface Call {
-  /** Which method: `/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources`. */
+  /** The method's path: `/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources`. */
   readonly path: string
   /** The request headers, names in lower case; values of a repeated name joined with `, `. */
   readonly headers: Readonly<Record<string, string>>
@@ -21,9 +21,9 @@ export interface Call {
 }
 
 /**
- * Given each call before the server hears of it. What it gives is what the server is told: other headers, or the identity
- * that a proxy vouches for; the path stays. Where it fails, the call ends with that status. Its scope closes when the call
- * has ended. Nothing of the request is read before.
+ * Runs for each call before the server sees it, and returns the call to serve: with other headers, for example, or the
+ * identity that a proxy vouches for. The path cannot be changed. If it fails, the call ends with that status. Its scope
+ * closes when the call has ended. No request is read before.
  *
  * @since 0.1.0
  */

@@ -15,31 +15,31 @@ import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
 const nothing = new Uint8Array(0)
 
-/** Any error of a stream is followed by its "close", where it is dealt with. */
+/** A stream error is followed by "close", which handles it. */
 const ignoreError = (): void => undefined
 
 export interface Options {
   readonly maxResponseBytes: number
-  /** A defect of the client behind the port, which must not take the process with it. */
+  /** Reports a defect of the client behind the port, which must not end the process. */
   readonly onDefect: (defect: unknown) => void
 }
 
-/** A stream from the moment it is wanted; it is handed its HTTP/2 stream when there is a connection. */
+/** A stream that may still wait for its connection; `start` passes it the HTTP/2 session. */
 export class GrpcClientStream implements ClientTransport.ClientStream {
   readonly #reader: LengthPrefixedMessage.Reader
   #stream: ClientHttp2Stream | undefined
-  /** A stream that was closed does not know it any more. */
+  /** Kept here: a closed stream no longer has its session. */
   #session: ClientHttp2Session | undefined
   #open = false
   #done = false
   #credit = 1
-  /** Messages of one chunk that there was no credit for. */
+  /** Messages that arrived without credit. */
   readonly #waiting: Array<Uint8Array> = []
   #delivering = false
   #encoding: string | undefined
   #httpStatus = 0
   #status: Status.Status | undefined
-  /** The stream is over, and its status is told when what waits was taken. */
+  /** The final status, which is reported after the waiting messages. */
   #over: Status.Status | undefined
 
   constructor(
@@ -65,7 +65,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     this.#cancel()
   }
 
-  /** Whether nobody waits for it any more. */
+  /** Whether the stream has ended for the client. */
   get done(): boolean {
     return this.#done
   }
@@ -76,7 +76,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     try {
       stream = session.request({ ...headers }, { endStream: false })
     } catch (cause) {
-      // The connection went away, or has no stream ids left.
+      // The connection was lost, or has no stream ids left.
       const reason = Reason.of(cause)
       return this.fail(Status.make("UNAVAILABLE", `no stream on this connection: ${reason}`))
     }
@@ -91,7 +91,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     else this.#onReady()
   }
 
-  /** Ends it with a status of the transport's own: there is no connection, or none any more. */
+  /** Ends the stream with a status of the transport: the connection failed or was lost. */
   fail(status: Status.Status): void {
     if (this.#done) return
     this.#finish()
@@ -103,7 +103,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     const stream = this.#stream
     if (stream === undefined || stream.destroyed) return
     stream.resume()
-    // In a turn of its own: Node 20 may never come back from a reset within an event of HTTP/2.
+    // In a turn of its own: Node 20 may never return from a reset within an HTTP/2 event.
     setImmediate(() => {
       if (!stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
     })
@@ -116,7 +116,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     this.onDone(this)
   }
 
-  /** Runs code of the client, which must not take the process with it. */
+  /** Calls the client's handler, whose defects must not end the process. */
   #tell(run: () => void): void {
     try {
       run()
@@ -188,7 +188,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
   }
 
   #deliver(): void {
-    // Credit that is given within a delivery is used by the loop below.
+    // Credit given from within a delivery is used by the loop below.
     if (this.#delivering) return
     this.#delivering = true
     while (this.#credit > 0) {
@@ -206,7 +206,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
   #onClose(code: number): void {
     if (this.#done) return
     if (this.#status !== undefined) {
-      // An orderly end comes after all that was sent before it.
+      // An orderly end follows all messages before it.
       this.#over = this.#status
       return this.#deliver()
     }
@@ -216,7 +216,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
   }
 }
 
-/** What the end of a stream without a status means. */
+/** The status of a stream that ended without one. */
 const ofReset = (code: number): Status.Status => {
   switch (code) {
     case constants.NGHTTP2_NO_ERROR:

@@ -1,16 +1,16 @@
 /**
- * Where a server is, in gRPC's syntax of names.
+ * A server's address, in gRPC's name syntax.
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/naming.md
  */
 import * as Either from "effect/Either"
 
-/** What a socket connects to, and the name that stands in `:authority` and must be in a certificate. */
+/** The target of the socket, and the name for `:authority` and the certificate check. */
 export type ServerAddress =
   | { readonly _tag: "Tcp"; readonly host: string; readonly port: number; readonly authority: string }
   | { readonly _tag: "Unix"; readonly path: string; readonly authority: string }
 
-/** gRPC's own. */
+/** As in gRPC. */
 const defaultPort = 443
 
 const schemes = ["dns", "ipv4", "ipv6", "unix"]
@@ -24,7 +24,7 @@ const hostAndPort = (text: string): Either.Either<ServerAddress, string> => {
   return Either.right({ _tag: "Tcp", host, port, authority: text })
 }
 
-/** Reads an address; the reason why not is for people. */
+/** Parses an address; or why it is invalid, in words. */
 export const parse = (address: string): Either.Either<ServerAddress, string> => {
   if (address === "") return Either.left("the address is empty; give host:port")
   const scheme = /^([a-z][a-z0-9+.-]*):(?=\/|[^0-9])/.exec(address)?.[1] ?? /^(ipv4|dns):/.exec(address)?.[1]
@@ -34,7 +34,7 @@ export const parse = (address: string): Either.Either<ServerAddress, string> => 
   const rest = address.slice(scheme.length + 1)
   switch (scheme) {
     case "dns":
-      // The DNS server that may stand between `//` and `/` is the resolver's matter, and Node's resolver has its own.
+      // A DNS server between `//` and `/` is ignored: Node's resolver has its own.
       return hostAndPort(rest.replace(/^\/\/[^/]*\//, ""))
     case "ipv4":
     case "ipv6":

@@ -1,20 +1,20 @@
 /**
- * A call of one of gRPC's own services, or of a further one. It counts as a call of the server like any other: towards its bounds, and in that
- * it is ended when the server shuts down.
+ * A call of a built-in or further service. Like an xDS call it counts towards the limits, and ends when the server
+ * shuts down.
  */
 import { admit, toError } from "../server/ConnectStream.js"
 import type { Call } from "../server/ConnectStream.js"
 import type { Shared } from "../server/GrpcStream.js"
 
 export interface BuiltInCall {
-  /** Aborted when the client is gone or the server shuts down. */
+  /** Aborted when the client disconnects or the server shuts down. */
   readonly signal: AbortSignal
-  /** The error to end with, once the server shuts down. */
+  /** The error that ends the call, once the server shuts down. */
   readonly shutdown: () => Error | undefined
   readonly close: () => void
 }
 
-/** Throws the error to answer with if there is no room for it. */
+/** Opens a call. Throws the error to answer with if there is no room. */
 export const open = (shared: Shared, call: Call, signal: AbortSignal): BuiltInCall => {
   admit(shared, call)
   const stopped = new AbortController()
@@ -24,7 +24,7 @@ export const open = (shared: Shared, call: Call, signal: AbortSignal): BuiltInCa
       error = toError(status)
       stopped.abort()
       call.abort?.(error)
-      // Whatever its code does then, it does not last.
+      // The call is over now, even if the application's code goes on.
       call.onEnd()
     }
   }
@@ -39,14 +39,16 @@ export const open = (shared: Shared, call: Call, signal: AbortSignal): BuiltInCa
   }
 }
 
-/** The responses of an application's own code, until the call is over; then the code is told, and the call is closed. */
+/**
+ * The responses of an application's code, until the call ends. Then the call is closed and the iterator is returned.
+ */
 export async function* closing<A>(responses: AsyncIterable<A>, call: BuiltInCall): AsyncGenerator<A> {
   const iterator = responses[Symbol.asyncIterator]()
   try {
     yield* until({ [Symbol.asyncIterator]: () => iterator }, call)
   } finally {
     call.close()
-    // Where it waits for something, it hears of it after that.
+    // Code that is waiting for something sees the return later.
     iterator.return?.().catch(() => undefined)
   }
 }
@@ -58,7 +60,7 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true })
   })
 
-/** The elements until the call is over. */
+/** The elements, until the call ends. */
 export async function* until<A>(elements: AsyncIterable<A>, { shutdown, signal }: BuiltInCall): AsyncGenerator<A> {
   const iterator = elements[Symbol.asyncIterator]()
   const over = aborted(signal)

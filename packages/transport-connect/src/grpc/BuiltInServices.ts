@@ -1,5 +1,5 @@
 /**
- * gRPC's own services, which tools and load balancers expect beside any other: health checking and server reflection.
+ * gRPC's standard services, which tools and load balancers expect of every server: health checking and reflection.
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  * @see https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
@@ -22,11 +22,11 @@ const reflection: ReadonlySet<string> = new Set([
   "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 ])
 
-/** Whether the method with this path is unary; `undefined`: it is none of these services. */
+/** Whether the method with this path is unary; `undefined` if it belongs to none of these services. */
 export const isUnary = (path: string, hasReflection: boolean): boolean | undefined =>
   health.get(path) ?? (hasReflection && reflection.has(path) ? false : undefined)
 
-/** `others`: what else is served. `open` begins a call, and throws if there is no room for it. */
+/** `others`: the other services, for reflection and health. `open` begins a call, and throws if there is no room. */
 export const add = async (
   router: ConnectRouter,
   others: ReadonlyArray<DescService>,

@@ -1,5 +1,5 @@
 /**
- * A status as gRPC's trailers, and back.
+ * Writes a status as gRPC trailers, and reads it back.
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses
  */
@@ -8,7 +8,9 @@ import * as Records from "effect/Record"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders } from "node:http2"
 
-/** Peers limit the size of all headers together, gRPC's own to 8 KiB; a message of three times this size fits. */
+/**
+ * Peers limit the size of all headers together, gRPC's own to 8 KiB. A message of this length fits three times over.
+ */
 const maxCharacters = 1024
 
 const percent = (characters: string): string => {
@@ -17,7 +19,7 @@ const percent = (characters: string): string => {
   return encoded
 }
 
-/** What is not printable ASCII, and `%`, as percent-encoded UTF-8. */
+/** Percent-encodes (as UTF-8) `%` and everything that is not printable ASCII. */
 const encodeMessage = (message: string): string =>
   message.slice(0, maxCharacters).replace(/[^\x20-\x24\x26-\x7e]+/g, percent)
 
@@ -42,7 +44,7 @@ const decodeMessage = (encoded: string): string => {
 const first = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   value === undefined || typeof value === "string" ? value : value[0]
 
-/** The status in headers or trailers; `undefined` if there is none. */
+/** The status in headers or trailers, if there is one. */
 export const parse = (headers: IncomingHttpHeaders): Status.Status | undefined => {
   const status = first(headers["grpc-status"])
   if (status === undefined) return undefined
@@ -52,7 +54,7 @@ export const parse = (headers: IncomingHttpHeaders): Status.Status | undefined =
 }
 
 /**
- * What an answer without a gRPC status means.
+ * The status for a response without a gRPC status.
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md
  */

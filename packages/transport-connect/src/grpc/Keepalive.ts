@@ -1,4 +1,4 @@
-/** Pings on an HTTP/2 connection, by which one that is lost without a word is found. */
+/** HTTP/2 pings, which detect a connection that was lost silently. */
 import type { Http2Session } from "node:http2"
 
 export interface Options {
@@ -6,16 +6,16 @@ export interface Options {
   readonly interval: number
   /** Milliseconds until an unanswered ping ends the connection. */
   readonly timeout: number
-  /** Whether a ping is worth it now. Default: always. */
+  /** Whether to ping now. Default: always. */
   readonly isWanted?: () => boolean
-  /** A ping was not answered, and the connection is destroyed. */
+  /** Called when a ping was not answered; the connection is destroyed. */
   readonly onLost: (reason: string) => void
 }
 
-/** Pings until the function it returns is called. */
+/** Starts the pings; the result stops them. */
 export const start = (session: Http2Session, { interval, isWanted, onLost, timeout }: Options): (() => void) => {
   let waiting: NodeJS.Timeout | undefined
-  // Node 20 never comes back from destroy() within an event of a stream; in a timer, as here, it does.
+  // Node 20 may never return from destroy() within a stream's event; from a timer, as here, it does.
   const onTimeout = (): void => {
     onLost(`no answer to a ping in ${timeout} ms`)
     session.destroy()

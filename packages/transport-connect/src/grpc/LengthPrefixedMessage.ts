@@ -1,41 +1,40 @@
 /**
- * gRPC's framing of messages: a compressed-flag of one byte, the length in four, the message.
+ * gRPC's message framing: a compressed flag (one byte), the length (four bytes), the message.
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
  */
 import { Buffer } from "node:buffer"
 
-/** Bytes before a message. */
+/** The bytes of a prefix. */
 export const prefixBytes = 5
 
-/** Room in a message's buffer, in multiples of what has arrived of it. Few steps: each of them copies. */
+/** The buffer of a message grows by this factor of the bytes received: few steps, since each copies. */
 const growth = 8
 
 /** Why a chunk was not read to its end. */
 export type Problem =
-  /** The last message is to be dealt with first; the chunk is to be read on from `at`. */
+  /** The last message must be processed first; read on from `at` later. */
   | { readonly _tag: "Paused"; readonly at: number }
   | { readonly _tag: "TooLarge"; readonly bytes: number }
-  /** The first byte of a prefix is neither 0 nor 1: this is no gRPC framing at all. */
+  /** The first byte of a prefix is neither 0 nor 1: the data has no gRPC framing. */
   | { readonly _tag: "BadFlag"; readonly flag: number }
 
-/** What is to be done after a message: `stop` if the rest of the chunk is of no interest, `pause` if it is later. */
+/** How to go on after a message: `stop` drops the rest of the chunk, `pause` keeps it for later. */
 export type Then = "go on" | "stop" | "pause"
 
-/** Reads the parts of a message as they come, takes out of them what it wants, and gives the rest to be put together. */
+/** Reads a message in parts while it arrives. It takes out what it wants, and passes the rest on to be assembled. */
 export interface PartReader {
   readonly push: (chunk: Uint8Array, start: number, end: number) => void
   /** The message is complete. */
   readonly end: () => void
 }
 
-/** Where a reader of parts gives what it does not take. */
+/** Receives the bytes that a part reader does not take. */
 export type Keep = (bytes: Uint8Array, start: number, end: number) => void
 
 /**
- * Takes chunks as they come and gives messages. A message that lies within one chunk is a view into it; one that is
- * spread over several is put together in a buffer that grows with what has really arrived, so that a length alone
- * takes no memory.
+ * Reads chunks and emits messages. A message within one chunk is a view into it. One that spans several is assembled in
+ * a buffer that grows with the bytes received, so that an announced length alone takes no memory.
  */
 export class Reader<P extends PartReader = PartReader> {
   #prefixed = 0
@@ -47,8 +46,8 @@ export class Reader<P extends PartReader = PartReader> {
   #parts: P | undefined
 
   /**
-   * `onMessage`: given the reader of its parts, if the message came in parts and had one. `readParts`: makes it, for a message that
-   * comes in parts and is not compressed.
+   * @param onMessage gets the part reader, if the message was read in parts
+   * @param readParts makes a part reader, for an uncompressed message that spans several chunks
    */
   constructor(
     private readonly maxBytes: number,
@@ -56,12 +55,12 @@ export class Reader<P extends PartReader = PartReader> {
     private readonly readParts?: (keep: Keep) => P | undefined
   ) {}
 
-  /** Whether a message has begun that is not complete. */
+  /** Whether a message has begun and is incomplete. */
   get incomplete(): boolean {
     return this.#prefixed > 0
   }
 
-  /** Bytes of memory that a message takes which is not complete. */
+  /** Bytes of memory of the incomplete message. */
   get held(): number {
     return this.#buffer?.length ?? 0
   }
@@ -93,7 +92,7 @@ export class Reader<P extends PartReader = PartReader> {
     return undefined
   }
 
-  /** Gives the message that is complete: what was put together, or all that there is of it. */
+  /** Emits a complete message: the assembled buffer, or the whole from one chunk. */
   #give(whole: Uint8Array): Then {
     const parts = this.#parts
     parts?.end()
@@ -129,8 +128,8 @@ export class Reader<P extends PartReader = PartReader> {
 const nothing = new Uint8Array()
 
 /**
- * Up to this size a message is copied into one buffer. Above it a write of two buffers costs less than the copy, the
- * more so since many streams share the body.
+ * Messages up to this size, in bytes, are copied into one buffer. Above it two writes are cheaper than the copy, and
+ * many streams share the body.
  */
 export const copyLimit = 2048
 
@@ -144,7 +143,7 @@ export const encode = (body: Uint8Array, suffix: Uint8Array): Buffer => {
   return buffer
 }
 
-/** What goes before a body that is not copied: the prefix and the suffix, since protobuf fields have no order. */
+/** The bytes before a body that is not copied: the prefix, and the suffix, since protobuf fields have no order. */
 export const encodeHead = (bodyBytes: number, suffix: Uint8Array): Buffer => {
   const buffer = Buffer.allocUnsafe(prefixBytes + suffix.length)
   buffer[0] = 0

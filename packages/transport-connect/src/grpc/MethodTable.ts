@@ -1,5 +1,5 @@
 /**
- * Every method of the aggregated and the separate discovery services, by its path.
+ * The methods of the aggregated and the separate discovery services, by path.
  */
 import { ResourceType } from "@effect-xds/proto"
 import type { ClientTransport, ServerTransport } from "@effect-xds/transport"
@@ -22,7 +22,7 @@ for (const { typeUrl, service, stream, delta, fetch } of ResourceType.all) {
 /** The method with this path (`/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters`). */
 export const find = (path: string): ServerTransport.Method | undefined => methods.get(path)
 
-/** The path of a streaming method; `undefined` for a type that has no service of its own. */
+/** The path of a streaming method; `undefined` if the type has no separate service. */
 export const pathOf = ({ protocol, typeUrl }: ClientTransport.Method): string | undefined => {
   const type = typeUrl === undefined ? ResourceType.aggregated : ResourceType.byTypeUrl(typeUrl)
   const name = protocol === "StateOfTheWorld" ? type?.stream : type?.delta

@@ -1,11 +1,11 @@
-/** What a server tells of its services and of every message of Envoy's API, which may stand in an Any. */
+/** Server reflection: the services of a server, and every message of Envoy's API, since an Any may hold it. */
 import type { DescFile, DescService } from "@bufbuild/protobuf"
 import { toBinary } from "@bufbuild/protobuf"
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
 import { TypeRegistry } from "@effect-xds/proto"
 import { Status } from "@effect-xds/transport"
 
-/** A request of either version of the service. */
+/** A request of either version of the reflection service. */
 export interface Request {
   readonly host: string
   readonly messageRequest:
@@ -32,7 +32,7 @@ const refuse = (code: Status.Code, errorMessage: string): ErrorResponse => ({
   value: { errorCode: Status.codes[code], errorMessage }
 })
 
-/** Characters of a name that are repeated. */
+/** Characters of a name that an error repeats. */
 const longest = 200
 
 const notFound = (what: string, name: string): ErrorResponse =>
@@ -40,7 +40,10 @@ const notFound = (what: string, name: string): ErrorResponse =>
 
 export class Index {
   readonly #services: ReadonlyArray<DescService>
-  /** By name, `envoy/config/core/v3/base.proto`: all that were told of, for those who ask for what these import. */
+  /**
+   * By name (`envoy/config/core/v3/base.proto`): all files sent so far and their imports, which a client may ask for
+   * next.
+   */
   readonly #files = new Map<string, DescFile>()
 
   constructor(services: ReadonlyArray<DescService>) {
@@ -48,14 +51,14 @@ export class Index {
     for (const { file } of services) this.#add(file)
   }
 
-  /** Answers the requests of one stream, and tells each file once. */
+  /** Answers the requests of one stream. An imported file is sent once per stream. */
   stream(): (request: Request["messageRequest"]) => Promise<Response> {
     const told = new Set<string>()
     const withImports = (file: DescFile): Response => {
       const fresh: Array<Uint8Array> = []
       const pending = [file]
       for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-        // What was asked for is told, whether it was before or not.
+        // The requested file is sent even if it was sent before.
         if (told.has(next.proto.name) && next !== file) continue
         told.add(next.proto.name)
         fresh.push(toBinary(FileDescriptorProtoSchema, next.proto))
@@ -93,7 +96,7 @@ export class Index {
     for (const dependency of file.dependencies) this.#add(dependency)
   }
 
-  /** Of a type or service; else of the one that has a field, value or method of that name. */
+  /** The file of a type or service, or of the parent of a field, value or method. */
   async #fileOf(symbol: string): Promise<DescFile | undefined> {
     const service = (name: string) => this.#services.find(({ typeName }) => typeName === name)?.file
     const parent = symbol.slice(0, Math.max(0, symbol.lastIndexOf(".")))

@@ -1,6 +1,6 @@
 /**
- * The calls of one server, whoever took their connections: which of them are its own, what stands before them, and how all of
- * them end.
+ * The calls of one server, from its own port or a mounted one: which paths it serves, its interceptors, and the
+ * shutdown of all calls.
  */
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
@@ -28,7 +28,7 @@ import type { Settings } from "./Settings.js"
 const isGrpc = (contentType: string | undefined): boolean =>
   contentType !== undefined && /^application\/grpc(?:\+proto)?(?:;|$)/.test(contentType)
 
-/** What is known of an HTTP/2 connection for all of its streams. */
+/** What all streams of an HTTP/2 connection share. */
 interface Connection {
   readonly peer: ServerTransport.Peer
   readonly readPause: ReadPause
@@ -43,7 +43,7 @@ export class Application {
   readonly #intercept: Interception.Intercept | undefined
   readonly #connections = new WeakMap<Http2.Http2Session, Connection>()
 
-  /** `path`: of the Unix socket that connections come to. Throws what `services` throws. */
+  /** `path`: the Unix socket of the listener. Throws what `services` throws. */
   constructor(
     settings: Settings,
     accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler,
@@ -76,43 +76,43 @@ export class Application {
         : Interception.make(settings.interceptors, settings.interceptTimeout, runtime, ({ path, peer }, defect) =>
             this.log.defect("an interceptor failed", defect, { method: path, peer: peer.address })
           )
-    // With the first of these Node loads its fetch, and that takes longer than a turn may: so not when a client asks.
+    // The first use makes Node load its fetch, which takes longer than a turn may; so not at a client's request.
     new Headers()
   }
 
-  /** Whether a call of this path is one of this server. */
+  /** Whether a path is served here. */
   has(path: string): boolean {
     return MethodTable.find(path) !== undefined || this.#isUnary(path) !== undefined
   }
 
-  /** What is read in this turn comes on top of what was done in it before. */
+  /** Starts the time slice: reading in this turn adds to the work before it. */
   beginTurn(): void {
     this.#shared.slices.begin()
   }
 
-  /** Ends every call, and admits none from now on. */
+  /** Ends every call, and admits no more. */
   shutdown(): void {
     this.#shared.calls.shutdown()
   }
 
-  /** Lets go of what no call needs any more. */
+  /** Frees memory that no call needs. */
   clear(): void {
     this.#shared.known.clear()
   }
 
-  /** Who is at the other end of a connection. */
+  /** The peer of a connection. */
   peerOf(session: Http2.Http2Session): ServerTransport.Peer {
     return this.#connectionOf(session).peer
   }
 
-  /** Serves a stream, whatever it is. Never throws. */
+  /** Serves a stream of any kind. Never throws. */
   onStream(
     stream: Http2.ServerHttp2Stream,
     headers: Http2.IncomingHttpHeaders,
     rawHeaders: ReadonlyArray<string>
   ): void {
     const session = stream.session
-    // Reset by the client before we came to it.
+    // The client has already reset it.
     if (stream.destroyed || stream.closed || session === undefined) return
     const path = headers[":path"] ?? ""
     const connection = this.#connectionOf(session)
@@ -128,7 +128,7 @@ export class Application {
       )
   }
 
-  /** Serves a request, whatever it is. Never throws. */
+  /** Serves a request of any kind. Never throws. */
   onRequest(
     request: ConnectRoutes.HttpRequest,
     response: ConnectRoutes.HttpResponse,
@@ -147,7 +147,7 @@ export class Application {
       const refusal = Either.isLeft(outcome) ? outcome.left : undefined
       this.#connect({ path, method, unary, peer: call.peer, headers: call.headers, refusal }, request, response)
     }
-    // It is in no count of calls yet, and must not wait without bound: the interceptors have a time limit.
+    // The call is not counted yet; the timeout of the interceptors bounds its time.
     const end = intercept({ path, headers, peer }, onOutcome)
     response.once("close", end)
   }
@@ -174,13 +174,13 @@ export class Application {
     const { calls } = this.#shared
     const refusal = calls.refusal(peer)
     if (refusal !== undefined) return refused(refusal.reason, refusal.status)
-    // Those of Node take four times as much, for as long as the stream is open.
+    // Node's own headers take four times the memory, as long as the stream is open.
     const plain = RequestHeaders.plain(headers)
     const intercept = this.#intercept
     if (intercept === undefined) {
       return new GrpcStream(this.#shared, stream, path, encoding, method, peer, readPause, plain).start()
     }
-    // While it is looked at it counts, and what it brings waits within the window of the stream.
+    // During interception the stream counts, and its bytes wait in its window.
     const waiting: Call = {
       shutdown: (status) => {
         calls.delete(waiting)
@@ -206,7 +206,7 @@ export class Application {
   #connectionOf(session: Http2.Http2Session): Connection {
     let connection = this.#connections.get(session)
     if (connection === undefined) {
-      // One that is destroyed has no socket any more.
+      // A destroyed session has no socket.
       const peer = session.destroyed ? unknownPeer : SocketPeer.ofSocket(session.socket, this.path)
       connection = { peer, readPause: new ReadPause(session) }
       this.#connections.set(session, connection)
@@ -214,7 +214,7 @@ export class Application {
     return connection
   }
 
-  /** Whether the method is unary; `undefined` if it is none of gRPC's own or of the further services. */
+  /** Whether the method is unary; `undefined` if it belongs to no built-in or further service. */
   #isUnary(path: string): boolean | undefined {
     return BuiltInServices.isUnary(path, this.#shared.reflection) ?? this.#further.isUnary(path)
   }

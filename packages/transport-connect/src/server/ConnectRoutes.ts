@@ -1,5 +1,6 @@
 /**
- * Everything that is not a gRPC stream over HTTP/2: unary calls, gRPC-Web and Connect, of any HTTP version, by Connect.
+ * Everything except gRPC streams over HTTP/2: unary calls, gRPC-Web and Connect, over any HTTP version, through
+ * Connect.
  */
 import type {
   DescMessage,
@@ -40,17 +41,17 @@ export type HttpResponse = Http1.ServerResponse | Http2.Http2ServerResponse
 
 type Handlers = ReadonlyMap<string, UniversalHandler>
 
-/** Of calls that are answered in JSON. */
+/** The JSON responses of a call, in its context. */
 const jsonKey = createContextKey<JsonResponses.JsonResponses | undefined>(undefined)
 
 const discoveryCallOf = (context: HandlerContext): Call & { readonly method: ServerTransport.Method } => {
   const { method, ...call } = CallContext.callOf(context.values)
-  // Those of xDS have one.
+  // Every xDS call has a method.
   if (method === undefined) throw toError(Status.make("INTERNAL", "internal error"))
   return { ...call, method }
 }
 
-/** The generated services. Each takes a part of a turn to load. */
+/** The generated services. Loading each takes a part of a turn. */
 const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> = [
   async () => [(await import("@effect-xds/proto/envoy/service/discovery/v3/ads")).AggregatedDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/cluster/v3/cds")).ClusterDiscoveryService],
@@ -69,7 +70,7 @@ const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> =
   async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService]
 ]
 
-/** Loads the services at the first call, since most servers never see one; others have their turns in between. */
+/** Loads the services at the first call, in time slices: most servers never get one. */
 const loadServices = async (slices: TimeSlices.TimeSlices): Promise<ReadonlyArray<DescService>> => {
   let loaded: ReadonlyArray<DescService> = []
   for (const load of serviceModules) {
@@ -86,21 +87,21 @@ const concat = ({ body, suffix }: ServerTransport.Outgoing): Uint8Array => {
   return bytes
 }
 
-/** A message whose fields are all unknown, so that its encoding is these bytes as they are. */
+/** A message with only unknown fields, so that it is encoded as exactly these bytes. */
 const preEncoded = (schema: DescMessage, bytes: Uint8Array): Message => {
   const message = create(schema)
   if (bytes.length === 0) return message
   const reader = new BinaryReader(bytes)
   const [no, wireType] = reader.tag()
-  // What follows the first tag is written after it without being looked at, whether it is one field or all of them.
+  // The data after the first tag is written unchanged, whether it is one field or all.
   message.$unknown = [{ no, wireType, data: bytes.subarray(reader.pos) }]
   return message
 }
 
-/** The number of `resources` in `DiscoveryResponse` and in `DeltaDiscoveryResponse`. */
+/** The field number of `resources` in `DiscoveryResponse` and `DeltaDiscoveryResponse`. */
 const resources = 2
 
-/** A response as Connect is to write it: what is JSON is written here, in turns, and put into the answer later. */
+/** The message for Connect to write. JSON is written here, in time slices, and put into the answer later. */
 const toMessage = async (
   shared: Shared,
   schema: DescMessage,
@@ -119,7 +120,7 @@ const toMessage = async (
 
 const isJson = (contentType: string | null): boolean => /^application\/(?:\S+\+)?json/.test(contentType ?? "")
 
-/** The bytes of a request, from what Connect was given in its place. */
+/** The bytes of a request, from the message that Connect read in its place. */
 type BytesOf = (schema: DescMessage, wrapped: Message) => Promise<Uint8Array>
 
 async function* unwrapped(
@@ -130,7 +131,7 @@ async function* unwrapped(
   for await (const message of messages) yield await bytesOf(schema, message)
 }
 
-/** What Connect reads and writes in place of a method's messages. */
+/** The schemas that Connect reads and writes in place of a method's messages. */
 interface Forms {
   readonly input: DescMessage
   readonly output: DescMessage
@@ -170,16 +171,16 @@ const addUnary = (
   })
 }
 
-/** Bytes of a request of one of gRPC's own services. */
+/** The largest request to a standard gRPC service, in bytes. */
 const maxBuiltInBytes = 65_536
 
-/** Bytes of a request in JSON to a further service: Connect parses it in one go. */
+/** The largest JSON request to a further service, in bytes: Connect parses it in one go. */
 const maxJsonBytes = 65_536
 
 const maxBytesOf = ({ maxRequestBytes, maxWholeRequestBytes }: Shared): number =>
   Math.min(maxRequestBytes, maxWholeRequestBytes)
 
-/** The handlers for requests in protobuf, or for those in JSON. */
+/** The handlers for protobuf or for JSON requests. */
 const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   const { maxJsonValues, slices } = shared
   const maxBytes = maxBytesOf(shared)
@@ -213,13 +214,13 @@ const loadBuiltIns = async (shared: Shared, further: FurtherServices): Promise<H
 const handlersOf = ({ handlers }: ConnectRouter): Handlers =>
   new Map(handlers.map((handler) => [handler.requestPath, handler]))
 
-/** Content types of messages without a prefix: unary calls of Connect. */
+/** Content types of messages without a prefix: Connect's unary calls. */
 const isBare = (contentType: string): boolean => /^application\/(?:proto|json)\b/.test(contentType)
 
 const isBytes = (body: UniversalServerRequest["body"]): body is AsyncIterable<Uint8Array> =>
   typeof body === "object" && body !== null && Symbol.asyncIterator in body
 
-/** Streams answer with headers before there is a first response, as gRPC ones do. */
+/** Streams send headers before the first response, as gRPC streams do. */
 const isStreaming = (contentType: string): boolean => /^application\/(?:grpc|connect\+)/.test(contentType)
 
 const compressionHeaders = ["grpc-accept-encoding", "connect-accept-encoding"]
@@ -249,31 +250,31 @@ const send = async (answer: UniversalServerResponse, response: HttpResponse): Pr
 const plain = (response: HttpResponse, status: number, text: string, headers: Record<string, string> = {}): void => {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...headers })
   if (!(response instanceof Http2.Http2ServerResponse)) return void response.end(`${text}\n`)
-  // Whatever the client still sends is of no interest.
+  // Further bytes of the client are dropped.
   const { stream } = response
   response.end(`${text}\n`, () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
 }
 
-/** RESOURCE_EXHAUSTED, as gRPC and as Connect say it. */
+/** RESOURCE_EXHAUSTED, in gRPC's form and in Connect's. */
 const isTooLarge = ({ status, trailer }: UniversalServerResponse): boolean =>
   trailer?.get("grpc-status") === String(Status.codes.RESOURCE_EXHAUSTED) || status === 429
 
-/** What was asked for, and of whom. */
+/** A call: its path, method and peer. */
 interface Incoming {
   readonly path: string
   readonly method: ServerTransport.Method | undefined
-  /** One request, one response; `undefined`: there is no such method. */
+  /** One request and one response; `undefined` if the method does not exist. */
   readonly unary: boolean | undefined
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
-  /** The status that an interceptor ended it with. */
+  /** The status with which an interceptor ended the call. */
   readonly refusal: Status.Status | undefined
 }
 
-/** Serves a request, whatever it is. Never throws. */
+/** Serves a request of any kind. Never throws. */
 export type Serve = (incoming: Incoming, request: HttpRequest, response: HttpResponse) => void
 
-/** Lets what is left of a call time to be read, once it has ended. */
+/** Lets the client read the end of a call, within the grace period. */
 const lifetime = (
   request: HttpRequest,
   response: HttpResponse,
@@ -307,7 +308,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     return handlers
   }
 
-  /** The request as Connect is to see it, and what it holds. */
+  /** The request for Connect, with its bytes wrapped and counted. */
   const prepared = (
     universal: UniversalServerRequest,
     { method, path }: Incoming,
@@ -316,7 +317,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     const { body, header } = universal
     const contentType = header.get("content-type") ?? ""
     const isFurther = further.handlers.has(path)
-    // Those of gRPC's own services are small.
+    // Requests to the standard gRPC services are small.
     if ((method === undefined && !isFurther) || !isBytes(body)) return universal
     const bare = isBare(contentType)
     const encoding = header.get("content-encoding") ?? "identity"
@@ -329,7 +330,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
       maxBytes: isFurther && json ? Math.min(maxJsonBytes, maxBytesOf(shared)) : maxBytesOf(shared),
       onHeld
     }
-    // It is another one where a message is wrapped.
+    // Wrapping changes the length.
     if (bare && !isFurther) header.delete("content-length")
     return { ...universal, body: WrappedRequests.read(body, reading) }
   }
@@ -350,11 +351,11 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     }
     if (response instanceof Http2.Http2ServerResponse) {
       if (isStreaming(contentType) && unary !== true) {
-        // A compression would have to be named in the headers; it is not worth waiting for.
+        // Compression would have to be named in the headers, which are sent without waiting for the body.
         for (const name of compressionHeaders) universal.header.delete(name)
         response.writeHead(200, { "content-type": contentType })
       }
-      // The client may not have sent all of its request, as one that is too large; it need not any more.
+      // Resets the client's side: it may still be sending a request that is too large.
       const { stream } = response
       stream.once("wantTrailers", () => closeSoon(stream, Http2.constants.NGHTTP2_NO_ERROR))
     }
@@ -371,7 +372,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
 
   return (incoming, request, response) => {
     const ignore = (): void => undefined
-    // What happens to a connection is seen by the abort signal.
+    // The abort signal reports connection errors.
     request.on("error", ignore)
     response.on("error", ignore)
     const { method, path, peer, headers, refusal, unary } = incoming
@@ -387,7 +388,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     }
     const { destroy, onEnd } = lifetime(request, response, shared.shutdownGrace)
     let started = false
-    // Until its request was read, a unary call is in no count of calls: it must not stay like that.
+    // Until its request has arrived, a unary call is not counted; so that time is limited.
     const onTimeout = (): void => {
       const reason = `the request did not arrive within ${shared.requestTimeout} ms`
       shared.onRefused(path, peer, "request timeout", reason)
@@ -436,7 +437,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
       if (!over) shared.held.set(holder, bytes)
     })
     call(incoming, prepare, response, () => started).catch((cause: unknown) => {
-      // An aborted call ends like this too.
+      // An aborted call ends here, too.
       if (!universal.signal.aborted) shared.onDefect(path, peer, cause)
       destroy()
     })

@@ -1,5 +1,5 @@
 /**
- * A call that came through Connect, as the port wants it: responses are pulled, one at a time.
+ * A call through Connect, in the form of the port: Connect pulls responses one at a time.
  */
 import { Code, ConnectError } from "@connectrpc/connect"
 import * as Request from "@effect-xds/core/wire/Request"
@@ -12,20 +12,20 @@ import type * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { Refusal } from "./OpenCalls.js"
 import { type Shared, streamWindow } from "./GrpcStream.js"
 
-/** Which HTTP request a call is. */
+/** A call: its HTTP path and method. */
 export interface Call {
   readonly path: string
-  /** `undefined`: of a service that is none of xDS. */
+  /** `undefined`: the service is none of xDS. */
   readonly method: ServerTransport.Method | undefined
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
-  /** The status that an interceptor ended it with. */
+  /** The status with which an interceptor ended the call. */
   readonly refusal: Status.Status | undefined
-  /** Of a call of the application's own code: aborts what it does. */
+  /** For a call of the application's code: aborts it. */
   readonly abort?: ((reason: Error) => void) | undefined
-  /** Called when the call begins: for a unary one, when its request could be read. */
+  /** Called when the call begins. A unary call begins when its request was read. */
   readonly onStart: () => void
-  /** Called when the call has ended, though perhaps not everything was read. */
+  /** Called when the call has ended, even if the client has not read everything. */
   readonly onEnd: () => void
 }
 
@@ -49,7 +49,7 @@ const codes: Record<Status.Code, Code | undefined> = {
   UNAUTHENTICATED: Code.Unauthenticated
 }
 
-/** A status that is not OK as the error that Connect puts on the wire. */
+/** A status other than OK as Connect's error. */
 export const toError = ({ code, message }: Status.Status): ConnectError => new ConnectError(message, codes[code])
 
 const codeOf = (code: Code): Status.Code => {
@@ -62,7 +62,7 @@ const fromError = (cause: unknown): Status.Status => {
   return Status.make(codeOf(error.code), error.rawMessage)
 }
 
-/** A call begins. Throws the error to answer with if it was refused, or there is no room for it. */
+/** Counts a call. Throws the error to answer with if it was refused or there is no room. */
 export const admit = ({ calls, onRefused }: Shared, call: Call): void => {
   call.onStart()
   const refusal: Refusal | undefined =
@@ -74,7 +74,7 @@ export const admit = ({ calls, onRefused }: Shared, call: Call): void => {
   throw toError(refusal.status)
 }
 
-/** Fields that are read at a time. */
+/** Fields that are decoded in one part. */
 const fieldsAtATime = 2048
 
 export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
@@ -86,7 +86,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
   #next: ServerTransport.Outgoing | undefined
   #status: Status.Status = Status.ok
   #wake: () => void = () => undefined
-  /** The server wants requests. */
+  /** The server takes requests. */
   #wanted = true
   #readOn: () => void = () => undefined
 
@@ -100,11 +100,11 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
     this.headers = call.headers
   }
 
-  /** Hands the call to the server. Throws the error to answer with if there is no room for it. */
+  /** Passes the call to the server. Throws the error to answer with if there is no room. */
   start(): void {
     admit(this.shared, this.call)
     this.shared.calls.add(this, this.peer)
-    // The signal is the only word of a client that went away while nothing was being written.
+    // While nothing is written, only the signal reports that the client disconnected.
     this.signal.addEventListener("abort", this.#onAbort)
     this.#guard(() => {
       this.#handler = this.shared.accept(this)
@@ -116,7 +116,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
     if (!this.#open) return false
     this.#next = response
     this.#wake()
-    // There is credit again when this one was pulled and the client has read enough for another one to be.
+    // There is credit again when this response was pulled and the client has read enough.
     return false
   }
 
@@ -135,7 +135,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
 
   readonly shutdown = (status: Status.Status): void => this.#finish(status, status.message)
 
-  /** A request: it is read in turns. Says whether the server wants more. Never rejects. */
+  /** Decodes a request in time slices. Returns whether the server takes more. Never rejects. */
   async request(bytes: Uint8Array): Promise<boolean> {
     const { slices } = this.shared
     const reader = new Request.Reader(this.method.protocol, bytes)
@@ -150,7 +150,7 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
     }
   }
 
-  /** Others have their turn. */
+  /** Waits for a later turn. */
   #turn(): Promise<void> {
     return new Promise((resolve) => this.shared.slices.later(resolve, true))
   }
@@ -160,23 +160,23 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
     if (wanted) this.#readOn()
   }
 
-  /** What this stream holds is more than the server has room for. */
+  /** Called when the byte budget of the server is exceeded. */
   evict(): void {
     const text = "this server holds as many bytes of requests that are not read as it may; try again later"
     this.refuse("too many unread bytes", Status.make("RESOURCE_EXHAUSTED", text))
   }
 
-  /** Takes every request of a stream. Never rejects. */
+  /** Reads all requests of a stream. Never rejects. */
   async readAll(requests: AsyncIterable<Uint8Array>): Promise<void> {
     try {
       for await (const bytes of requests) {
         if (!(await this.request(bytes))) return
-        // What comes now waits where it is: as much as its window lets through.
+        // Further requests wait where they are, limited by the stream's window.
         while (!this.#wanted && this.#open) {
           const goesOn = new Promise<void>((resolve) => {
             this.#readOn = resolve
           })
-          // It may be the one that has to give way: then it goes on at once, to its end.
+          // This call may be evicted by this: then the loop ends at once.
           this.shared.held.set(this, streamWindow)
           await goesOn
         }
@@ -189,12 +189,12 @@ export class ConnectStream implements ServerTransport.AcceptedStream, Holder {
         return this.refuse(reason, status)
       }
     }
-    // A client's cancel looks like the end of its requests here.
+    // Connect shows a client's cancel as the end of its requests.
     if (this.signal.aborted) this.#onAbort()
     else this.#finish(Status.ok, "the client ended the stream")
   }
 
-  /** What was written, each pulled when there is room for it. Throws the status the stream ends with, unless OK. */
+  /** The written responses, each pulled when there is room. Throws the status at the end, unless OK. */
   async *responses(): AsyncGenerator<ServerTransport.Outgoing, void, undefined> {
     try {
       for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The port of a server: connections, in the clear or with TLS, of HTTP/2 and of HTTP/1.1, their number and their bounds. Which
- * protocol a cleartext connection speaks is seen from its first bytes.
+ * The listening port of a server: its connections (with and without TLS, HTTP/2 and HTTP/1.1), their number and limits.
+ * The protocol of a connection without TLS is detected from its first bytes.
  */
 import type { ServerTransport } from "@effect-xds/transport"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
@@ -19,7 +19,7 @@ import { streamWindow } from "./GrpcStream.js"
 import { IdleConnections } from "./IdleConnections.js"
 import type { PeerLog } from "./PeerLog.js"
 
-/** Bounds of connections; durations in milliseconds. */
+/** Limits of connections; durations in milliseconds. */
 export interface Limits {
   readonly maxConnections: number
   readonly maxConnectionsPerPeer: number
@@ -31,18 +31,18 @@ export interface Limits {
 }
 
 /**
- * Bytes that a client may send on a connection before it is told that they were read; Node says so as soon as they have come. With
- * what HTTP/2 begins with, 64 KB, streams would wait for one another. With many times as much, what waits in the socket has left
- * the processor's cache before it is read.
+ * The flow-control window of a connection, in bytes; Node returns credit as soon as bytes arrive. With HTTP/2's default
+ * of 64 KB, streams would wait for one another. With a much larger one, bytes would leave the processor's cache before
+ * they are read.
  */
 const connectionWindow = 1024 * 1024
-/** Bytes of a frame: with what HTTP/2 begins with, 16 KB, a window would be sixteen pieces of work. */
+/** Bytes of a frame: with HTTP/2's default of 16 KB, a full window would be sixteen reads. */
 const maxFrameSize = streamWindow
 
-/** What begins every HTTP/2 connection and no HTTP/1 request: "PRI". */
+/** The first bytes of every HTTP/2 connection, and of no HTTP/1 request. */
 const preface = Buffer.from("PRI")
 
-/** The other end of a connection, which a TLS socket and the one below it have in common. */
+/** The remote end of a connection, which a TLS socket and its TCP socket share. */
 const endOf = ({ remoteAddress, remotePort }: Net.Socket): string => `${remoteAddress ?? ""} ${remotePort ?? 0}`
 
 interface Http1Connection {
@@ -51,18 +51,18 @@ interface Http1Connection {
 }
 
 export class Connections {
-  /** Those that are open, and their addresses. */
+  /** Open connections with their addresses. */
   readonly #sockets = new Map<Net.Socket, string>()
-  /** Of TLS, by the other end: says that the handshake is over. */
+  /** TLS connections by remote end: called after the handshake. */
   readonly #handshakes = new Map<string, () => void>()
-  /** Sockets that nothing is under way on: before their first bytes, and HTTP/1.1 between requests. Oldest first. */
+  /** Idle sockets, oldest first: before their first bytes, and HTTP/1.1 between requests. */
   readonly #idle = new Set<Net.Socket>()
   readonly #sessions = new Set<Http2.Http2Session>()
   readonly #idleSessions: IdleConnections<Http2.Http2Session>
-  /** Connections of each address. */
+  /** The number of connections per address. */
   readonly #hosts = new Map<string, number>()
   readonly #refusing = new TransportMetrics.Refusing("maxConnections")
-  /** Open streams of each session. */
+  /** The number of open streams per session. */
   readonly #open = new WeakMap<Http2.Http2Session, number>()
   readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
   #closing = false
@@ -84,8 +84,8 @@ export class Connections {
         initialWindowSize: streamWindow,
         maxFrameSize
       },
-      // Node counts a shared response once for each stream and refuses streams above 10 MB. What is queued is bounded
-      // by the credit of each stream already.
+      // Node counts a shared response once per stream and refuses streams above 10 MB. The credit of each stream
+      // already bounds what is queued.
       maxSessionMemory: 64 * 1024
     })
     this.#http2.on("session", this.#onSession)
@@ -95,13 +95,13 @@ export class Connections {
       _flags: number,
       rawHeaders: ReadonlyArray<string>
     ): void => {
-      // Reset by the client before we came to it.
+      // The client has already reset it.
       if (stream.destroyed || stream.closed || stream.session === undefined) return
       this.#noteStream(stream.session, stream)
       application.onStream(stream, headers, rawHeaders)
     }
     this.#http2.on("stream", onStream)
-    // Sessions with an error are closed by Node; the error itself is only worth a line.
+    // Node closes a session after an error; it is only logged.
     this.#http2.on("sessionError", (error, session) => {
       log.debug("connection failed", { peer: application.peerOf(session).address, reason: error.message })
     })
@@ -119,7 +119,7 @@ export class Connections {
       listener.on("connection", (socket: Net.Socket) => {
         socket.setNoDelay(true)
         if (!this.#admit(socket)) return
-        // It has that long for its handshake, and is idle until it is over.
+        // The timeout covers the handshake; until it is over the connection is idle.
         const key = endOf(socket)
         this.#handshakes.set(key, this.#expectBytes(socket))
         socket.once("close", () => this.#handshakes.delete(key))
@@ -132,7 +132,7 @@ export class Connections {
     }
   }
 
-  /** New credentials for new connections. */
+  /** Uses new credentials for new connections. */
   readonly reload: ServerTls.Reload = {
     onChange: ({ ca, cert, ciphers, key, minVersion }) => {
       if (!(this.#listener instanceof Tls.Server)) return
@@ -143,17 +143,17 @@ export class Connections {
     onUnusable: ({ reason }) => this.log.warn("TLS files changed and cannot be used; the old ones stay", { reason })
   }
 
-  /** Begins to listen, and gives where. */
+  /** Listens, and gives the address. */
   listen(): Effect.Effect<ListenAddress.ListenAddress, unknown> {
     return Effect.tap(ListenAddress.listen(this.#listener, this.address), () =>
       Effect.sync(() => {
-        // Errors from here on are of single connections that could not be accepted.
+        // Later errors concern single connections that could not be accepted.
         this.#listener.on("error", (error) => this.log.warn("connection not accepted", { reason: error.message }))
       })
     )
   }
 
-  /** Resolves when nothing is left: no socket, no timer. Never rejects. */
+  /** Resolves when no socket and no timer is left. Never rejects. */
   async close(): Promise<void> {
     this.#closing = true
     const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()))
@@ -170,7 +170,7 @@ export class Connections {
     this.application.clear()
   }
 
-  /** Takes a connection in, if there is room or some can be made; else it is destroyed. */
+  /** Admits a connection if there is room, or an idle one can be closed; else destroys it. */
   #admit(socket: Net.Socket): boolean {
     const host = socket.remoteAddress ?? "unknown"
     const refusal = this.#refusal(host)
@@ -186,11 +186,11 @@ export class Connections {
     return false
   }
 
-  /** Why there is no room for one more connection from this address, after that of one that is idle was looked for. */
+  /** Why there is no room for one more connection from this address, even after closing an idle one. */
   #refusal(host: string): string | undefined {
     const { size } = this.#sockets
     const ofHost = this.#hosts.get(host) ?? 0
-    // First: an address at its limit makes room among its own, not among those of others.
+    // Checked first: an address at its limit makes room among its own connections only.
     if (this.limits.maxConnectionsPerPeer < this.limits.maxConnections && ofHost >= this.limits.maxConnectionsPerPeer) {
       return this.#closeIdle(host)
         ? undefined
@@ -201,7 +201,7 @@ export class Connections {
     return `this server has ${size} connections, its limit, and none is idle`
   }
 
-  /** Closes the connection that is idle for the longest time, of this address if one is given. */
+  /** Closes the connection that has been idle longest, of this address if one is given. */
   #closeIdle(host: string | undefined): boolean {
     if (this.#idleSessions.closeOldest(host)) return true
     for (const socket of this.#idle) {
@@ -215,7 +215,7 @@ export class Connections {
     return false
   }
 
-  /** It counts no longer. */
+  /** Stops counting a connection. */
   #forget(socket: Net.Socket): void {
     const host = this.#sockets.get(socket)
     if (host === undefined) return
@@ -231,7 +231,7 @@ export class Connections {
     this.#sockets.set(socket, host)
     this.#hosts.set(host, (this.#hosts.get(host) ?? 0) + 1)
     ConnectServerMetrics.connections.unsafeUpdate(1, [])
-    // Whatever goes wrong with a socket, "close" follows.
+    // After any socket error "close" follows.
     socket.on("error", () => undefined)
     socket.once("close", () => this.#forget(socket))
   }
@@ -259,14 +259,14 @@ export class Connections {
   }
 
   readonly #onSecure = (socket: Tls.TLSSocket): void => {
-    // The socket below it is the one that is tracked.
+    // The TCP socket below it is tracked.
     socket.on("error", () => undefined)
     this.#handshakes.get(endOf(socket))?.()
     if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket)
     else this.#onHttp1(socket)
   }
 
-  /** Destroys a socket that does not bring what it should in time; the function it returns says that it did. */
+  /** Destroys a socket that sends nothing in time; the result cancels that. */
   #expectBytes(socket: Net.Socket): () => void {
     const timer = setTimeout(() => socket.destroy(), this.limits.handshakeTimeout)
     let expected = true
@@ -285,7 +285,7 @@ export class Connections {
   #onHttp1(socket: Net.Socket): void {
     const peer = this.#peerOf(socket)
     this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/1.1" })
-    // A connection that does not bring a whole request in time is ended, whatever it trickles.
+    // A connection must send a whole request in time; single bytes do not extend it.
     let requested = this.#expectBytes(socket)
     this.#http1Connections.set(socket, {
       peer,
@@ -312,7 +312,7 @@ export class Connections {
   }
 
   readonly #onSession = (session: Http2.ServerHttp2Session): void => {
-    // What is read in this turn comes on top of what it takes to accept the session.
+    // Reading in this turn adds to the time of accepting the session.
     this.application.beginTurn()
     const peer = this.application.peerOf(session)
     this.#sessions.add(session)
@@ -332,20 +332,20 @@ export class Connections {
     })
   }
 
-  /** No stream is open on it. */
+  /** Marks a session without streams as idle. */
   #setIdle(session: Http2.Http2Session): void {
     if (session.destroyed || session.closed) return
     this.#idleSessions.add(session, session.socket.remoteAddress ?? "unknown", () => {
       this.log.debug("connection closed for a newcomer, or because no stream was open on it for long", {
         peer: this.application.peerOf(session).address
       })
-      // It says GOAWAY, and waits for nobody: in a turn of its own, see `closeSoon`.
+      // Sends GOAWAY without waiting; in a turn of its own, see `closeSoon`.
       session.close()
       setImmediate(() => session.destroy())
     })
   }
 
-  /** A stream was opened on the session; when the last one is closed it is idle again. */
+  /** Counts a stream of a session, which is idle again when its last stream is closed. */
   #noteStream(session: Http2.Http2Session, stream: Http2.ServerHttp2Stream): void {
     this.#idleSessions.delete(session)
     this.#open.set(session, (this.#open.get(session) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** The services that an application adds to those of xDS, on Connect's router. Their calls count as those of xDS do. */
+/** The services that an application adds, on Connect's router. Their calls count like those of xDS. */
 import type { DescService } from "@bufbuild/protobuf"
 import type { ConnectRouter, Interceptor } from "@connectrpc/connect"
 import { createConnectRouter } from "@connectrpc/connect"
@@ -12,13 +12,13 @@ import type { Shared } from "./GrpcStream.js"
 
 export interface FurtherServices {
   readonly services: ReadonlyArray<DescService>
-  /** Whether the method with this path is unary; `undefined`: it is none of theirs. */
+  /** Whether the method with this path is unary; `undefined` if it belongs to none of these services. */
   readonly isUnary: (path: string) => boolean | undefined
-  /** By their paths. */
+  /** Handlers by path. */
   readonly handlers: ReadonlyMap<string, UniversalHandler>
 }
 
-/** The calls of the application are admitted, counted and ended as those of xDS are. */
+/** Calls are admitted, counted and ended like those of xDS. */
 const counted =
   (shared: Shared): Interceptor =>
   (next) =>
@@ -39,7 +39,7 @@ const counted =
 
 const none: FurtherServices = { services: [], isUnary: () => undefined, handlers: new Map() }
 
-/** Throws what `add` throws, and for a service that is served here already. */
+/** Throws what `add` throws, and for a service that is already served. */
 export const make = (shared: Shared, add: ((router: ConnectRouter) => void) | undefined): FurtherServices => {
   if (add === undefined) return none
   const router = createConnectRouter({

@@ -1,6 +1,6 @@
 /**
- * A gRPC stream on a bare HTTP/2 stream: what every Envoy and gRPC client opens, so this path is short. Plain
- * synchronous code from the socket to the server and back.
+ * A gRPC stream on a bare HTTP/2 stream. Every Envoy and gRPC client opens one, so this path is short: synchronous code
+ * from the socket to the server and back.
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
@@ -23,25 +23,25 @@ import { HeldVersionsReader, WholeRequestReader } from "./HeldVersionsReader.js"
 import type { SharedVersions } from "./SharedVersions.js"
 import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
-/** What the streams of a server share. */
+/** What all streams of a server share. */
 export interface Shared {
   readonly calls: OpenCalls
   readonly known: SharedVersions
   readonly slices: TimeSlices
   readonly inflater: Inflater
-  /** What streams hold of requests that are not complete, or wait to be read. */
+  /** The budget for incomplete and unread requests. */
   readonly held: ByteBudget
   readonly maxRequestBytes: number
-  /** Of requests that Connect gives as a whole. */
+  /** The limit for requests that Connect reads whole, in bytes. */
   readonly maxWholeRequestBytes: number
-  /** Of such requests in JSON. */
+  /** The limit for JSON values in such requests. */
   readonly maxJsonValues: number
   readonly writeBufferBytes: number
-  /** Milliseconds that a unary call has to bring its request. */
+  /** Milliseconds within which the request of a unary call must arrive. */
   readonly requestTimeout: number
-  /** Whether clients may ask which services and messages there are. */
+  /** Whether server reflection is served. */
   readonly reflection: boolean
-  /** Milliseconds that an ended stream has to be read to its end before it is destroyed. */
+  /** Milliseconds for the client to read the end of a stream, before it is destroyed. */
   readonly shutdownGrace: number
   readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
   readonly onRefused: (
@@ -50,18 +50,18 @@ export interface Shared {
     reason: ConnectServerMetrics.RefusalReason,
     message: string
   ) => void
-  /** A defect of the server behind the port, which must not take the process with it. */
+  /** Reports a defect of the server behind the port, which must not end the process. */
   readonly onDefect: (method: string, peer: ServerTransport.Peer, defect: unknown) => void
 }
 
 const replyHeaders = { ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "identity,gzip" }
 
-/** Any error of a stream is followed by its "close", where it is dealt with. */
+/** A stream error is followed by "close", which handles it. */
 const ignoreError = (): void => undefined
 
 /**
- * Resets a stream, always from a turn of its own. Within an event of HTTP/2, Node 20 sends a reset before the trailers
- * that were handed over already, and may never come back from it when other streams are open.
+ * Resets a stream in a turn of its own. Within an HTTP/2 event Node 20 sends a reset before trailers that were passed
+ * to it earlier, and may never return from it if other streams are open.
  */
 export const closeSoon = (stream: ServerHttp2Stream, code: number): void => {
   setImmediate(() => {
@@ -69,36 +69,35 @@ export const closeSoon = (stream: ServerHttp2Stream, code: number): void => {
   })
 }
 
-/** Bytes from which on a request may say so much of what its client holds that it is shared with other clients. */
+/** Requests from this size, in bytes, may hold so many versions that they are shared with other clients. */
 const largeRequest = 2048
 
-/** Bytes up to which a chunk is short: an ACK, or some. */
+/** The largest short chunk, in bytes: an ACK or a few. */
 const shortChunk = 512
 
-/** Bytes from which on a message is read in parts, and so many fields, or bytes of what its client holds, at a time. */
+/** Messages from this size, in bytes, are read in parts: of so many fields, or so many bytes of held versions. */
 const hugeRequest = 32_768
 const fieldsAtATime = 2_048
 const bytesAtATime = 65_536
 
 /**
- * Bytes that a client may send on a stream before it is told that they were read. A client that comes back says what it holds
- * in 850 KB: with what HTTP/2 begins with, 64 KB, that is fourteen rounds between the two. Of a stream that is not read it is
- * memory.
+ * The flow-control window of a stream, in bytes. A returning client sends 850 KB of held versions; HTTP/2's default of
+ * 64 KB would take fourteen round trips. A stream that is not read holds as much memory.
  */
 export const streamWindow = 256 * 1024
 
-/** Bytes that a stream takes while it is not read. What comes then waits within its window, which is counted as if it were full. */
+/** Bytes that a stream without reading buffers. Further bytes wait in its window, which is counted as full. */
 const mostUnread = 65_536
 
-/** Ends a stream that was not accepted: a response of headers only. */
+/** Refuses a stream with a headers-only response. */
 export const refuse = (stream: ServerHttp2Stream, status: Status.Status): void => {
   stream.on("error", ignoreError)
   stream.respond({ ...replyHeaders, ...GrpcStatus.trailers(status) }, { endStream: true })
-  // What the client still sends is of no interest.
+  // Further bytes of the client are dropped.
   closeSoon(stream, constants.NGHTTP2_NO_ERROR)
 }
 
-/** Why a stream was closed without an end, for people. */
+/** Why a stream was closed without an end, in words. */
 const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefined): string => {
   if (session === undefined || session.destroyed) return "the connection was lost"
   return stream.rstCode === constants.NGHTTP2_CANCEL || stream.rstCode === constants.NGHTTP2_NO_ERROR
@@ -107,39 +106,39 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
 }
 
 /**
- * A larger body is written in pieces of this size. HTTP/2 makes frames of what a client's window takes, and Node keeps the
- * room for the list of them as long as the connection lasts: for 7 MB at once that is 40 KB, for 1 MB hardly anything.
+ * Larger bodies are written in pieces of this size, in bytes. HTTP/2 splits what fits the client's window into frames,
+ * and Node keeps the list of frames as long as the connection: 40 KB for 7 MB at once, hardly anything for 1 MB.
  */
 const pieceLimit = 1024 * 1024
 
 export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #reader: LengthPrefixedMessage.Reader<HeldVersionsReader>
-  /** A stream that was closed does not know it any more. */
+  /** Kept here: a closed stream no longer has its session. */
   readonly #session: Http2Session | undefined
   #handler: ServerTransport.StreamHandler | undefined
   #open = true
   #waiting = false
-  /** What is left of a large body. */
+  /** The unwritten rest of a large body. */
   #rest: Uint8Array | undefined
   #timer: NodeJS.Timeout | undefined
-  /** A request is being read, or reading goes on in another turn. */
+  /** A request is being read, or reading continues in a later turn. */
   #reading = false
-  /** A chunk is being read now. */
+  /** `#read` is running. */
   #inside = false
-  /** That is short. */
+  /** The chunk being read is short. */
   #isShort = false
-  /** What it holds is in the budget. */
+  /** This stream is in the byte budget. */
   #isCounted = false
-  /** The server wants requests. */
+  /** The server takes requests. */
   #wanted = true
-  /** Chunks that wait to be read; of the first one what was read is cut off. */
+  /** Unread chunks; the first one without the bytes already read. */
   #unread: Array<Buffer> = []
   #unreadBytes = 0
-  /** Bytes of the message that is being inflated or read. */
+  /** Bytes of the message being inflated or read. */
   #workingBytes = 0
-  /** What comes waits within the window of the stream. */
+  /** The stream is paused: bytes wait in its window. */
   #paused = false
-  /** The client has ended its side. */
+  /** The client ended its side. */
   #peerEnded = false
 
   constructor(
@@ -153,12 +152,12 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     readonly headers: Readonly<Record<string, string>>
   ) {
     this.#session = stream.session
-    // Only incremental clients say what they hold.
+    // Only incremental clients send held versions.
     const readHeld = method.protocol === "Incremental" ? this.#readHeld : undefined
     this.#reader = new LengthPrefixedMessage.Reader(shared.maxRequestBytes, this.#onMessage, readHeld)
   }
 
-  /** Answers with headers and hands the stream to the server. */
+  /** Answers with headers and passes the stream to the server. */
   start(): void {
     const { shared, stream } = this
     shared.calls.add(this, this.peer)
@@ -190,7 +189,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
       if (body.length > pieceLimit) this.#rest = body.subarray(pieceLimit)
     }
     ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefixedMessage.prefixBytes + bytes, [])
-    // Without `writableNeedDrain` there is no "drain" to come.
+    // "drain" follows only if `writableNeedDrain` is set.
     if (!stream.writableNeedDrain || stream.writableLength < this.shared.writeBufferBytes) return true
     this.#waiting = true
     return false
@@ -205,11 +204,11 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (rest !== undefined) stream.write(rest)
     stream.once("wantTrailers", () => {
       stream.sendTrailers(GrpcStatus.trailers(status))
-      // The client may not have ended its side, and need not any more.
+      // Resets the client's side, which may still be open.
       closeSoon(stream, constants.NGHTTP2_NO_ERROR)
     })
     stream.end()
-    // A client that does not read keeps everything that was written to it.
+    // A client that does not read would keep all written bytes in memory.
     this.#timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), this.shared.shutdownGrace)
   }
 
@@ -217,7 +216,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#finish(status, status.message)
   }
 
-  /** Ends the stream on the transport's part: the server is told, the client too. */
+  /** Ends the stream from the transport: both the server and the client learn of it. */
   #finish(status: Status.Status, reason: string): void {
     if (!this.#open) return
     const handler = this.#handler
@@ -235,7 +234,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#paused = false
     this.shared.held.delete(this)
     this.shared.calls.delete(this)
-    // The rest of what the client sends is read and dropped, so that its end is seen.
+    // Further bytes of the client are read and dropped, so that its end is seen.
     this.stream.removeListener("data", this.#onData)
     this.stream.removeListener("end", this.#onPeerEnd)
     this.stream.resume()
@@ -264,7 +263,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (wanted) this.#readOn()
   }
 
-  /** What this stream holds is more than the server has room for. */
+  /** Called when the byte budget of the server is exceeded. */
   evict(): void {
     const text = "this server holds as many bytes of requests that are not complete as it may; try again later"
     this.#refuse("too many unread bytes", Status.make("RESOURCE_EXHAUSTED", text))
@@ -329,20 +328,20 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#readOn()
   }
 
-  /** The same where the connection waited in its socket for this turn. */
+  /** The same after a pause of the connection. */
   #letGo(): void {
     this.readPause.release()
     this.#goOn()
   }
 
-  /** Reads what waits, as far as it may. */
+  /** Reads waiting chunks, as far as the server and the time slice allow. */
   #readOn(): void {
-    // The server may want requests again while it is given one.
+    // The server may call `setReading` from within `onRequest`.
     if (this.#inside) return
     while (this.#open && this.#wanted && !this.#reading) {
       const chunk = this.#unread.shift()
       if (chunk === undefined) {
-        // An array that was used keeps its room, and a stream rests most of its life.
+        // A used array keeps its capacity, and most streams are idle.
         this.#unread = []
         if (this.#peerEnded) this.#onPeerEnd()
         else this.#resume()
@@ -398,7 +397,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     return this.#take(message, held)
   }
 
-  /** `held`: what its client holds was taken out of the message while it came. Of a large message that came whole it is here. */
+  /** Reads a message. `held`: its held versions, read while it arrived. A large message in one chunk is read here. */
   #take(bytes: Uint8Array, held: HeldVersionsReader | undefined): LengthPrefixedMessage.Then {
     const { protocol } = this.method
     const isLarge = held === undefined && protocol === "Incremental" && bytes.length >= largeRequest
@@ -411,7 +410,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     return reader === undefined ? this.#decode(new Request.Reader(protocol, bytes, held)) : this.#readWhole(reader)
   }
 
-  /** Takes out of a large request what its client holds, as far as there is time in this turn. */
+  /** Reads the held versions of a large request, as far as this time slice allows. */
   #readWhole(reader: WholeRequestReader): LengthPrefixedMessage.Then {
     for (;;) {
       const separated = reader.next(bytesAtATime)
@@ -421,7 +420,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     }
   }
 
-  /** Decodes a large request as far as there is time in this turn. */
+  /** Decodes a large request, as far as this time slice allows. */
   #decode(reader: Request.Reader): LengthPrefixedMessage.Then {
     for (;;) {
       const request = reader.read(fieldsAtATime)
@@ -430,7 +429,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     }
   }
 
-  /** Goes on in another turn, and then with what comes after the message. */
+  /** Continues in a later turn, and then with the bytes after the message. */
   #workLater(work: () => LengthPrefixedMessage.Then): LengthPrefixedMessage.Then {
     this.#readLater(() => {
       this.#reading = false
@@ -442,7 +441,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #hand(request: ReturnType<typeof Request.decode>): LengthPrefixedMessage.Then {
     this.#workingBytes = 0
     if (Either.isLeft(request)) {
-      // INTERNAL is what grpc-go, gRPC C++ and grpc-js answer to a message they cannot parse.
+      // grpc-go, gRPC C++ and grpc-js answer INTERNAL to a message that they cannot parse.
       this.#refuse("malformed message", Status.make("INTERNAL", request.left.message))
       return "stop"
     }
@@ -480,12 +479,12 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
       if (!(result instanceof Error)) {
         this.#workingBytes = result.length
         this.#noteHeld()
-        // It may be the one that had to give way.
+        // This stream may have been evicted.
         if (this.hasEnded()) return
       }
       if (result instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
       else if (result instanceof Error) this.#notGzip(result)
-      // In a turn of reading, and after those who have just sent something.
+      // As large work, in a time slice.
       else this.#workLater(() => this.#take(result, undefined))
     })
     return "pause"
@@ -514,9 +513,9 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   }
 
   readonly #onPeerEnd = (): void => {
-    // Node shows a reset as an end too, and closes the stream after it.
+    // Node emits "end" for a reset too, and then closes the stream.
     if (this.stream.closed) return
-    // What was read before the end is dealt with first.
+    // Requests before the end are processed first.
     if (this.#reading || this.#unread.length > 0) {
       this.#peerEnded = true
       return

@@ -1,6 +1,6 @@
 /**
- * Takes what a client holds (`initial_resource_versions`) out of the bytes of a request while they come, and passes on the rest,
- * which is a request again.
+ * Reads a client's held versions (`initial_resource_versions`) from the bytes of a request while they arrive, and
+ * passes the rest on. The rest is a valid request.
  */
 import type { ReadVersions } from "@effect-xds/core/wire/Request"
 import type { HeldVersions } from "@effect-xds/core/resource/HeldVersions"
@@ -11,20 +11,20 @@ import { entryTag, type VersionInterner } from "./VersionInterner.js"
 /** Wire types of protobuf. */
 const [varint, fixed64, lengthDelimited, fixed32] = [0, 1, 2, 5]
 
-/** More bytes than an entry that is interned has, or the head of another field. */
+/** More bytes than an interned entry or the head of another field takes. */
 const mostBegun = 160
 
-/** Where the bytes go that are passed on, at once: they will soon be others. */
+/** Receives the bytes that are passed on. It must copy them at once: the buffer is reused. */
 export type Keep = (bytes: Uint8Array, start: number, end: number) => void
 
 export class HeldVersionsReader implements ReadVersions {
   readonly #numbers = new Numbers()
   #taken = 0
-  /** A field that began, and what came after its beginning. */
+  /** The bytes of an incomplete field, and room for those after it. */
   readonly #begun = new Uint8Array(2 * mostBegun)
   readonly #begunView = new DataView(this.#begun.buffer)
   #begunBytes = 0
-  /** Bytes that are left of a field that is passed on. */
+  /** Bytes left of the field that is being passed on. */
   #passing = 0
   #value = 0
 
@@ -33,7 +33,7 @@ export class HeldVersionsReader implements ReadVersions {
     private readonly keep: Keep
   ) {}
 
-  /** Bytes of the entries that were taken. */
+  /** Bytes of the entries that were interned. */
   get bytes(): number {
     return this.#taken
   }
@@ -62,13 +62,13 @@ export class HeldVersionsReader implements ReadVersions {
     }
   }
 
-  /** The request is over. What began and did not go on is passed on: it is malformed. */
+  /** The request is complete. The rest of an incomplete field is passed on: it is malformed. */
   end(): void {
     this.keep(this.#begun, 0, this.#begunBytes)
     this.#begunBytes = 0
   }
 
-  /** What the client holds. `others`: what was not taken, and has come otherwise. */
+  /** The held versions. `others`: those that were not interned. */
   versions(others: ReadonlyMap<string, string>): HeldVersions {
     return Held.joined(this.interner.versions.of(this.#numbers), others)
   }
@@ -80,7 +80,7 @@ export class HeldVersionsReader implements ReadVersions {
     return next
   }
 
-  /** Takes entries, or the head of another field; where that ends. `at`: it is not whole. */
+  /** Reads entries, or the head of another field, and returns its end; `at` if it is incomplete. */
   #field(bytes: Uint8Array, view: DataView, at: number, end: number): number {
     if (bytes[at] === entryTag) {
       if (at + 2 > end) return at
@@ -108,7 +108,7 @@ export class HeldVersionsReader implements ReadVersions {
     return next
   }
 
-  /** Reads a number into `#value`; where it ends, or -1 if it is not whole. */
+  /** Reads a varint into `#value` and returns its end; -1 if it is incomplete. */
   #varint(bytes: Uint8Array, at: number, end: number): number {
     let value = 0
     let unit = 1
@@ -116,7 +116,7 @@ export class HeldVersionsReader implements ReadVersions {
       const byte = bytes[next] ?? 0
       value += (byte & 0x7f) * unit
       unit *= 0x80
-      // Ten bytes are the longest there is: more is malformed, which is seen later.
+      // A varint has at most ten bytes: a longer one is malformed, which the decoder reports.
       if (byte < 0x80 || next === at + 9) {
         this.#value = value
         return next + 1
@@ -126,7 +126,7 @@ export class HeldVersionsReader implements ReadVersions {
   }
 }
 
-/** Bytes after the head of a field. Groups and types that there are not: whoever decodes the rest will say so. */
+/** The bytes after the head of a field. Groups and unknown wire types are left to the decoder of the rest. */
 const contentBytes = (type: number, length: number): number => {
   switch (type) {
     case varint:
@@ -142,13 +142,13 @@ const contentBytes = (type: number, length: number): number => {
   }
 }
 
-/** A request of which what its client holds was taken out. */
+/** A request without its held versions. */
 export interface Separated {
   readonly held: HeldVersionsReader
   readonly rest: Uint8Array
 }
 
-/** The same for a request that is there as a whole, some bytes at a time. */
+/** The same for a request that is complete, some bytes at a time. */
 export class WholeRequestReader {
   readonly #rest: Uint8Array
   readonly #held: HeldVersionsReader
@@ -167,7 +167,7 @@ export class WholeRequestReader {
     })
   }
 
-  /** Reads so many bytes more; `undefined` if there are others. */
+  /** Reads that many more bytes; `undefined` if the request has more. */
   next(count: number): Separated | undefined {
     const end = Math.min(this.request.length, this.#at + count)
     this.#held.push(this.request, this.#at, end)

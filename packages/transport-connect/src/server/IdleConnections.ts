@@ -1,4 +1,4 @@
-/** The connections that nothing is under way on, oldest first, and how they are closed. */
+/** Idle connections, oldest first, and closing them. */
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 
 interface Idle {
@@ -18,7 +18,7 @@ export class IdleConnections<A extends object> {
     return this.#idle.size
   }
 
-  /** From now on nothing is under way on it. */
+  /** Marks a connection as idle. */
   add(connection: A, host: string, close: () => void): void {
     this.#idle.set(connection, { host, since: performance.now(), close })
     this.#timer ??= setTimeout(this.#sweep, this.timeout).unref()
@@ -31,7 +31,7 @@ export class IdleConnections<A extends object> {
     this.#timer = undefined
   }
 
-  /** Closes the one that is idle for the longest time; `false` if none is. `host`: of those of this address. */
+  /** Closes the connection that has been idle longest, of `host` if given; `false` if there is none. */
   closeOldest(host?: string): boolean {
     for (const [connection, idle] of this.#idle) {
       if (host !== undefined && idle.host !== host) continue

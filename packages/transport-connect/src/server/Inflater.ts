@@ -1,35 +1,35 @@
 /**
- * Inflates messages away from the event loop: a few kilobytes may become megabytes. A bounded number at a time, so that they
- * take neither the memory nor all of the threads that the process has for such work.
+ * Inflates messages off the event loop: a few kilobytes may become megabytes. A bounded number at a time limits memory,
+ * and leaves threads of the process for other work.
  */
 import type { Buffer } from "node:buffer"
 import { gunzip, gunzipSync } from "node:zlib"
 
-/** Messages at a time; the others wait in order. Node has four threads for all such work. */
+/** Messages inflated at a time; others wait in order. Node's thread pool has four threads. */
 const most = 2
 
-/** Compressed bytes up to which a message is inflated at once, if it becomes no more than this. */
+/** Messages up to this many compressed bytes are inflated at once, if they do not exceed `smallOutput` bytes. */
 const smallInput = 2048
 const smallOutput = 65_536
 
 const chunkSize = 65_536
 
-/** The message, or why there is none: a `RangeError` if it is too large. */
+/** Called with the message, or with an error: a `RangeError` if it is too large. */
 export type Inflated = (result: Buffer | Error) => void
 
 export class Inflater {
   #running = 0
   readonly #waiting: Array<() => void> = []
 
-  /** `maxBytes`: of an inflated message. */
+  /** `maxBytes`: the largest inflated message. */
   constructor(private readonly maxBytes: number) {}
 
-  /** Messages that are being inflated, or wait for it. */
+  /** Messages that are being inflated or wait. */
   get size(): number {
     return this.#running + this.#waiting.length
   }
 
-  /** A small message, now; `undefined`: it may be a large one. Throws for what is not gzip. */
+  /** Inflates a small message at once; `undefined` if it may be large. Throws if it is not gzip. */
   now(message: Uint8Array): Buffer | undefined {
     if (message.length > smallInput) return undefined
     try {
@@ -40,7 +40,7 @@ export class Inflater {
     }
   }
 
-  /** Any message, later. */
+  /** Inflates any message, later. */
   inflate(message: Uint8Array, onInflated: Inflated): void {
     const start = (): void => {
       this.#running++

@@ -1,4 +1,4 @@
-/** The interceptors of a server, one after the other, for each of its calls. */
+/** Runs the interceptors of a server, in order, for each call. */
 import { Status } from "@effect-xds/transport"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -8,12 +8,12 @@ import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import type { Call, Interceptor } from "../Interceptor.js"
 
-/** How an interception ends: with the call as the server is to see it, or with the status that ends the call. */
+/** The outcome of an interception: the call as the server sees it, or the status that ends it. */
 export type Outcome = Either.Either<Call, Status.Status>
 
 /**
- * Begins for one call; `settle` is called once, unless the call ends before, never from within. The result is to be called when
- * the call has ended.
+ * Starts the interceptors of one call. `settle` is called once, never from within, unless the call ends before. The
+ * result must be called when the call has ended.
  */
 export type Intercept = (call: Call, settle: (outcome: Outcome) => void) => () => void
 
@@ -29,7 +29,10 @@ const isCall = (value: unknown): value is Call =>
   typeof value.peer === "object" &&
   value.peer !== null
 
-/** `timeout`: milliseconds for all of them together. `onDefect`: one of them threw, or gave what is no call or no status. */
+/**
+ * `timeout`: milliseconds for all interceptors together. `onDefect`: an interceptor threw, or returned no call or no
+ * status.
+ */
 export const make = (
   interceptors: ReadonlyArray<Interceptor>,
   timeout: number,
@@ -42,10 +45,10 @@ export const make = (
     const scope = Effect.runSync(Scope.make())
     const all = Effect.reduce(interceptors, call, (before, interceptor) => Effect.suspend(() => interceptor(before)))
     const fiber = fork(
-      // On another turn: whoever begins is not called back from within.
+      // In a later turn, so that `settle` is not called from within.
       Effect.zipRight(Effect.yieldNow(), Scope.extend(all, scope)).pipe(
         Effect.timeoutFail({ duration: timeout, onTimeout: () => slow }),
-        // The server may have been begun where nothing is interrupted.
+        // The server may have been started in an uninterruptible region.
         Effect.interruptible
       )
     )

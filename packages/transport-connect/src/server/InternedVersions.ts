@@ -1,13 +1,13 @@
 /**
- * What clients hold, as numbers of an interner, and how that compares with a set of resources: found once for all clients that
- * hold the same.
+ * The held versions of clients, as numbers of an interner. The comparison with a resource set is computed once for all
+ * clients that hold the same.
  */
 import type { Comparison, SharedVersions } from "@effect-xds/core/resource/HeldVersions"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 
-/** From so many numbers on they may be bits. */
+/** From this many numbers a bitmap may be used. */
 const leastBits = 256
 
 const larger = (words: Uint32Array, least: number): Uint32Array<ArrayBuffer> => {
@@ -16,18 +16,18 @@ const larger = (words: Uint32Array, least: number): Uint32Array<ArrayBuffer> => 
   return grown
 }
 
-/** The numbers of what one client holds: a list as long as there are few, and a bit for each number as soon as that takes less. */
+/** The numbers of one client: a list, or a bitmap as soon as that takes less memory. */
 export class Numbers {
   #words = new Uint32Array(16)
   #areBits = false
   #count = 0
 
-  /** In a list, a number that was added twice counts twice. */
+  /** In a list, a number added twice counts twice. */
   get count(): number {
     return this.#count
   }
 
-  /** `size` of the interner. */
+  /** `size`: of the interner. */
   add(numbers: Int32Array, size: number): void {
     if (this.#areBits) return this.#set(numbers)
     const count = this.#count + numbers.length
@@ -68,7 +68,7 @@ export class Numbers {
         for (let left = word; left !== 0; left &= left - 1) yield 32 * at + 31 - Math.clz32(left & -left)
   }
 
-  /** Whether they are the same; of equal lists in another order it is not seen. */
+  /** Whether two are equal. Equal lists in different order count as different. */
   equals(that: Numbers): boolean {
     if (this.#count !== that.#count || this.#areBits !== that.#areBits) return false
     const length = this.#areBits ? Math.max(this.#words.length, that.#words.length) : this.#count
@@ -79,15 +79,15 @@ export class Numbers {
 
 const [unknown, otherwise] = [-1, -2]
 
-/** Entries by their numbers, which are smaller than `size`. */
+/** Entries by number; all numbers are below `size`. */
 interface Interner {
   readonly size: number
   readonly textOf: (number: number) => readonly [name: string, version: string]
 }
 
-/** For each number the place of its resource in a set: found once, for all clients. */
+/** The place of each number's resource in a resource set, computed once for all clients. */
 class Places {
-  /** {@link otherwise}: no resource of the set has this name and version. */
+  /** {@link otherwise}: the set has no resource with this name and version. */
   #places = new Int32Array(0)
   #last: { readonly numbers: Numbers; readonly comparison: Steps.Once<Comparison> } | undefined
 
@@ -104,7 +104,7 @@ class Places {
     return new Places(interner, resources, placeOf)
   }
 
-  /** After a restart of the server nearly all clients hold the same. */
+  /** Kept for the next client: after a restart of the server nearly all hold the same. */
   comparison(numbers: Numbers): Steps.Once<Comparison> {
     const known = this.known(numbers)
     if (known !== undefined) return known
@@ -158,13 +158,13 @@ class Places {
   }
 }
 
-/** What clients hold, as numbers of one interner. */
+/** The held versions of clients, as numbers of one interner. */
 export class InternedVersions {
   readonly #places = new WeakMap<ResourceSet.ResourceSet, Steps.Once<Places>>()
 
   constructor(private readonly interner: Interner) {}
 
-  /** What one client holds. */
+  /** The held versions of one client. */
   of(numbers: Numbers): SharedVersions {
     const { interner } = this
     const placesIn = (set: ResourceSet.ResourceSet) => this.#placesIn(set)

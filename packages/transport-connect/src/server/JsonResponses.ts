@@ -1,6 +1,6 @@
 /**
- * Responses in JSON. Connect would write each in one go, however long that takes. So it is written before, in turns, and Connect
- * is given an empty `google.protobuf.StringValue`, which is `""` in JSON: where that is in the answer the text is put.
+ * Responses in JSON. Connect would serialise each in one go, however long that takes. So the text is written before, in
+ * time slices, and Connect gets an empty `google.protobuf.StringValue`. Its JSON, `""`, is replaced by the text.
  */
 import type { Message } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
@@ -10,16 +10,16 @@ import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import { Buffer } from "node:buffer"
 import { prefixBytes } from "../grpc/LengthPrefixedMessage.js"
 
-/** What Connect writes in place of a response. */
+/** The schema of the placeholder. */
 export const schema = StringValueSchema
 
-/** As JSON. */
+/** The placeholder in JSON. */
 const placeholder = Buffer.from('""')
 
-/** From so many bytes on they are compressed: Connect's own default. */
+/** Texts from this size, in bytes, are compressed; as in Connect. */
 const leastCompressed = 1024
 
-/** The flag of a message that is compressed. */
+/** The flag of a compressed message. */
 const compressed = 1
 
 /** The responses of one call. */
@@ -27,18 +27,18 @@ export class JsonResponses {
   readonly #texts: Array<Uint8Array<ArrayBuffer>> = []
   readonly #takesGzip: boolean
 
-  /** `header`: of the request. */
+  /** `header`: the request headers. */
   constructor(header: Headers) {
     this.#takesGzip = /\bgzip\b/.test(header.get("accept-encoding") ?? "")
   }
 
-  /** What Connect is to write in place of a text. */
+  /** The placeholder message for a text. */
   put(text: Uint8Array<ArrayBuffer>): Message {
     this.#texts.push(text)
     return create(schema)
   }
 
-  /** The answer with the texts in their places. `isBare`: a message without a prefix is all of it. */
+  /** The answer with texts in place of placeholders. `isBare`: the whole body is one message without a prefix. */
   async unwrap(answer: UniversalServerResponse, isBare: boolean): Promise<UniversalServerResponse> {
     const { body, header } = answer
     if (!isBare) {
@@ -47,7 +47,7 @@ export class JsonResponses {
       return body === undefined ? answer : { ...answer, body: this.#enveloped(body, isGzip) }
     }
     const text = this.#texts.shift()
-    // It is an error.
+    // The answer is an error.
     if (text === undefined || answer.status !== 200) return answer
     const isGzip = this.#takesGzip && text.length >= leastCompressed
     const bytes = isGzip ? await compressionGzip.compress(text) : text
@@ -58,7 +58,8 @@ export class JsonResponses {
 
   async *#enveloped(body: AsyncIterable<Uint8Array>, isGzip: boolean): AsyncGenerator<Uint8Array> {
     for await (const chunk of body) {
-      // Connect gives each message with its prefix in one piece. What has a flag is no response: it ends the stream.
+      // Connect yields a message with its prefix as one chunk. A message with a flag is no response: it ends the
+      // stream.
       const isResponse = chunk[0] === 0 && placeholder.equals(chunk.subarray(prefixBytes))
       const text = isResponse ? this.#texts.shift() : undefined
       if (text === undefined) yield chunk

@@ -1,4 +1,4 @@
-/** The calls of an application in an HTTP server of one's own: those that are its own are served, and all end with it. */
+/** The calls of a transport in an existing HTTP server: which ones are served, and how they end. */
 import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,11 +7,11 @@ import type { ConnectApp } from "../ConnectApp.js"
 import type { Application } from "./Application.js"
 import type { Handlers } from "./Mounting.js"
 
-/** Of a request, without its query. */
+/** The path of a request, without its query. */
 export const pathOf = ({ url }: { readonly url?: string | undefined }): string => (url ?? "").split("?", 1)[0] ?? ""
 
 export class Mounted {
-  /** What is under way, and how it is cut off. */
+  /** Open calls, and how each is destroyed. */
   readonly #open = new Map<object, () => void>()
   #whenEmpty: () => void = () => undefined
 
@@ -42,7 +42,7 @@ export class Mounted {
     return true
   }
 
-  /** Ends all calls; what is not read after the grace period is cut off. */
+  /** Ends all calls. Those that are unread after the grace period are destroyed. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.application.shutdown()
     const closed = Effect.async<void>((resume) => {

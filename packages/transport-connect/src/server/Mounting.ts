@@ -1,15 +1,15 @@
 /**
- * Calls taken from an HTTP server of one's own, before its own handlers. What is none of them is left to these, also to those that are
- * added later: so it is its `emit` that is taken, and not a place among its listeners.
+ * Takes the calls of this transport from an existing HTTP server, before the server's own handlers. Other calls are
+ * left to these, also to handlers added later: so `emit` is replaced, and no listener is added.
  */
 import * as Http1 from "node:http"
 import type * as Http2 from "node:http2"
 import type * as Https from "node:https"
 
-/** A server of `node:http2`, in the clear or with TLS, or of `node:http` and `node:https`. */
+/** A server of `node:http2`, with or without TLS, or of `node:http` and `node:https`. */
 export type HttpServer = Http2.Http2Server | Http2.Http2SecureServer | Http1.Server | Https.Server
 
-/** Serve what is theirs, and say whether it was. */
+/** Each serves a call of this transport, and returns whether it was one. */
 export interface Handlers {
   readonly onStream: (
     stream: Http2.ServerHttp2Stream,
@@ -29,7 +29,7 @@ const isResponse = (value: unknown): value is Http1.ServerResponse => value inst
 
 const isTexts = (value: unknown): value is ReadonlyArray<string> => Array.isArray(value)
 
-/** Takes them until the result is called. */
+/** Takes calls until the result is called. */
 export const mount = (server: HttpServer, { onRequest, onStream }: Handlers): (() => void) => {
   const emit: unknown = Reflect.get(server, "emit")
   if (typeof emit !== "function") throw new Error("this is no HTTP server of Node")
@@ -37,7 +37,7 @@ export const mount = (server: HttpServer, { onRequest, onStream }: Handlers): ((
   const taken = (event: unknown, one: unknown, other: unknown, flags: unknown, raw: unknown): boolean => {
     if (event === "stream" && isStream(one) && isHeaders(other))
       return onStream(one, other, Number(flags), isTexts(raw) ? raw : [])
-    // Those of HTTP/2 were seen as streams.
+    // HTTP/2 requests were seen as streams.
     if (event === "request" && one instanceof Http1.IncomingMessage && isResponse(other)) return onRequest(one, other)
     return false
   }
@@ -47,7 +47,7 @@ export const mount = (server: HttpServer, { onRequest, onStream }: Handlers): ((
   Reflect.set(server, "emit", mounted)
   return () => {
     isMounted = false
-    // Where somebody else has taken it meanwhile, it stays, and lets everything pass.
+    // If `emit` was replaced again meanwhile, ours stays and passes everything on.
     if (Reflect.get(server, "emit") === mounted) Reflect.set(server, "emit", emit)
   }
 }

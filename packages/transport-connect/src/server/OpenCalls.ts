@@ -1,5 +1,5 @@
 /**
- * The calls that are open on a server, of every protocol: how many there may be, and how all of them are ended.
+ * The open calls of a server, of every protocol: their limits, and their shutdown.
  */
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
@@ -32,7 +32,7 @@ export class OpenCalls {
 
   constructor(private readonly limits: Limits) {}
 
-  /** Why there is no room for another call of this peer, `undefined` if there is. */
+  /** Why there is no room for another call of this peer; `undefined` if there is. */
   refusal(peer: ServerTransport.Peer): Refusal | undefined {
     if (this.#closing) return { reason: "shutting down", status: shuttingDown }
     const { maxStreams, maxStreamsPerPeer } = this.limits
@@ -68,7 +68,7 @@ export class OpenCalls {
     ConnectServerMetrics.streams.unsafeUpdate(-1, [])
   }
 
-  /** Ends every call, and admits none from now on. */
+  /** Ends every call, and admits no more. */
   shutdown(): void {
     this.#closing = true
     for (const call of [...this.#open.keys()]) call.shutdown(shuttingDown)

@@ -1,4 +1,4 @@
-/** What a server logs of its peers. */
+/** Log lines of a server about its peers. */
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -23,14 +23,14 @@ export class PeerLog {
     this.#fork(Effect.logInfo(message))
   }
 
-  /** Of the same peer and for the same reason once a minute: a peer that is refused may come again at once, and without end. */
+  /** One line per peer and reason in a minute: a refused peer may retry at once, without end. */
   warn(message: string, annotations: Readonly<Record<string, string>>): void {
     const { peer = "", reason = "" } = annotations
     const host = peer.slice(0, Math.max(0, peer.lastIndexOf(":")))
     this.#throttle(LogLevel.Warning, `${message} ${host} ${reason}`, message, undefined, annotations)
   }
 
-  /** What the application's own code did. */
+  /** Logs a defect of the application's code. */
   defect(message: string, defect: unknown, annotations: Record<string, unknown>): void {
     this.#fork(Effect.annotateLogs(Effect.logError(message, Cause.die(defect)), annotations))
   }

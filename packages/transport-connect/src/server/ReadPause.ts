@@ -1,13 +1,14 @@
 /**
- * What one connection sends. It can wait in its socket, where it costs this process nothing and stops the client.
+ * Pauses reading from the socket of one connection. Unread bytes then stay in the system's buffers, and TCP slows the
+ * client down.
  *
- * HTTP/2 has no such thing: Node takes from a socket whatever has come, gives the connection new credit at once, and hands
- * the bytes to their streams. When more comes than there are turns to read, that is memory by the hundred megabytes, and bytes
- * that have left the processor's cache before they are read: a thousand clients that came back at once cost half as much again.
+ * HTTP/2 offers no such pause: Node takes whatever has arrived, returns the connection's credit at once, and hands the
+ * bytes to their streams. If more arrives than can be read, that takes hundreds of megabytes, and the bytes have left
+ * the processor's cache before they are read: a thousand clients reconnecting at once cost half as much again.
  */
 import type { Http2Session } from "node:http2"
 
-/** What a socket reads from, where it can stop. */
+/** The libuv handle of a socket. */
 interface Handle {
   readonly readStart: () => void
   readonly readStop: () => void
@@ -21,7 +22,7 @@ const isHandle = (value: unknown): value is Handle =>
   typeof value.readStart === "function" &&
   typeof value.readStop === "function"
 
-/** Node has no public way to stop a socket that belongs to HTTP/2: `pause` throws. Its own `pause` does this. */
+/** Node has no public way to pause a socket that belongs to HTTP/2: `pause` throws. Internally it calls these. */
 const handleOf = (session: Http2Session): Handle | undefined => {
   const handle: unknown = Reflect.get(session.socket, "_handle")
   return isHandle(handle) ? handle : undefined
@@ -29,7 +30,7 @@ const handleOf = (session: Http2Session): Handle | undefined => {
 
 export class ReadPause {
   readonly #handle: Handle | undefined
-  /** Streams that want it to wait. */
+  /** Streams that hold the pause. */
   #holders = 0
 
   constructor(private readonly session: Http2Session) {
@@ -37,12 +38,12 @@ export class ReadPause {
   }
 
   /**
-   * Nothing more is taken from the socket until there were as many calls of `release`; only what is in the middle of being
-   * handed over still comes, 64 KB at most. Where Node has no handle that can do so nothing happens.
+   * Stops reading until `release` was called as often. Up to 64 KB that are being delivered still arrive. Without a
+   * handle this does nothing.
    */
   hold(): void {
     this.#holders++
-    // Each time: Node starts to read again when it has written something.
+    // On every call: Node resumes reading after a write.
     if (!this.session.destroyed) this.#handle?.readStop()
   }
 

@@ -1,11 +1,11 @@
 /** The headers of a request. */
 import type { IncomingHttpHeaders } from "node:http"
 
-/** The values of a header in one. */
+/** The single value of a header; repeated values joined. */
 export const only = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   value === undefined || typeof value === "string" ? value : value.join(", ")
 
-/** The headers as the port wants them. */
+/** The headers in the form of the port. */
 export const plain = (headers: IncomingHttpHeaders): Record<string, string> => {
   const entries: Array<readonly [string, string]> = []
   const authority = only(headers[":authority"])

@@ -1,4 +1,4 @@
-/** How calls are served, however they come in: on a port of the transport or through an HTTP server of one's own. */
+/** Options for serving calls, from the transport's own port or from an existing HTTP server. */
 import type { ConnectRouter } from "@connectrpc/connect"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
@@ -6,66 +6,76 @@ import type * as Duration from "effect/Duration"
 import type { Interceptor } from "../Interceptor.js"
 
 /**
- * How to serve calls. Everything has a default.
+ * Options for serving calls. Each has a default.
  *
  * @since 0.1.0
  */
 export interface AppOptions {
   /**
-   * Further services beside xDS, as Connect has them: load reporting, or one's own. It may be called more than once. They are served over
-   * gRPC, gRPC-Web and Connect, listed by reflection and known to health checking; their calls count towards `maxStreams`, and
-   * are aborted (`context.signal`) when the server shuts down. What is of xDS itself cannot be replaced.
+   * Further services beside xDS, added to Connect's router: load reporting, or custom ones. The function may be called
+   * more than once. The services are served over gRPC, gRPC-Web and Connect, listed by reflection and known to health
+   * checking. Their calls count towards `maxStreams`, and are aborted (`context.signal`) when the server shuts down.
+   * Services of xDS cannot be replaced.
    */
   readonly services?: ((router: ConnectRouter) => void) | undefined
-  /** What each call goes through before it is served, in this order. Default: nothing. */
+  /** Interceptors of every call, in this order. Default: none. */
   readonly interceptors?: ReadonlyArray<Interceptor> | undefined
-  /** How long the interceptors of a call may take together; then it ends with UNAVAILABLE. Default: 10 seconds. */
+  /**
+   * How long the interceptors of a call may take together. After that the call ends with UNAVAILABLE. Default: 10
+   * seconds.
+   */
   readonly interceptTimeout?: Duration.DurationInput | undefined
-  /** The largest request in bytes, also after decompression. Default 4 194 304, which is gRPC's; an Envoy's first one has 60 KB. */
+  /**
+   * The largest request in bytes, also after decompression. Default 4 194 304, as in gRPC; the first request of an
+   * Envoy has 60 KB.
+   */
   readonly maxRequestBytes?: number | undefined
   /**
-   * The largest request in bytes that is not of a gRPC stream of xDS: of unary calls, gRPC-Web, Connect and further services.
-   * Default 1 048 576, which 10 000 names of 100 bytes fit into; never more than `maxRequestBytes`. One in JSON to a further
-   * service has 65 536 bytes at most.
+   * The largest request in bytes outside gRPC streams of xDS: unary calls, gRPC-Web, Connect and further services.
+   * Default 1 048 576, enough for 10 000 names of 100 bytes; never more than `maxRequestBytes`. A JSON request to a
+   * further service may have at most 65 536 bytes.
    */
   readonly maxWholeRequestBytes?: number | undefined
   /**
-   * Values in a request in JSON, by Connect or gRPC-Web: members, elements, objects and arrays. They take many times the
-   * bytes that they came in; more are refused with RESOURCE_EXHAUSTED. Protobuf has no such limit. Default 20 000.
+   * The most values in a JSON request over Connect or gRPC-Web: members, elements, objects and arrays. In memory they
+   * take many times their bytes. A larger request is refused with RESOURCE_EXHAUSTED. Protobuf requests have no such
+   * limit. Default 20 000.
    */
   readonly maxJsonValues?: number | undefined
   /**
-   * Bytes that clients make this transport hold, of all together: requests that are not complete, or wait to be read. Whoever
-   * holds some for the longest time is ended with RESOURCE_EXHAUSTED when there are more. Default 268 435 456.
+   * The most bytes that all clients together make this transport hold: incomplete and unread requests. Above it, the
+   * client that has held bytes for the longest time is ended with RESOURCE_EXHAUSTED. Default 268 435 456.
    */
   readonly maxClientBytes?: number | undefined
-  /** Streams and calls at a time of all clients; more are answered with RESOURCE_EXHAUSTED. Default 50 000. */
+  /**
+   * The most open streams and calls of all clients; further ones are refused with RESOURCE_EXHAUSTED. Default 50 000.
+   */
   readonly maxStreams?: number | undefined
-  /** Streams and calls at a time from one IP address. Default: as `maxStreams`. */
+  /** The most open streams and calls from one IP address. Default: as `maxStreams`. */
   readonly maxStreamsPerPeer?: number | undefined
   /**
-   * Bytes that may wait in a stream's buffer before `write` says that there is no credit. Default and least value is
-   * Node's own, 16 384 and from Node 22 on 65 536; a stream holds at most this and one response.
+   * Bytes in a stream's buffer from which `write` reports no credit. Default and minimum is Node's own value, 16 384
+   * and from Node 22 on 65 536; a stream holds at most this and one response.
    */
   readonly writeBufferBytes?: number | undefined
   /**
-   * Bytes of names and versions that clients say they hold when they come back, each kept once for all clients until
-   * none said so for 10 seconds. Of what finds no room every client has its own, and so it is where the process cannot have
-   * WebAssembly (`node --jitless`) or no address space for it. Default 33 554 432.
+   * The most bytes of names and versions that returning clients say they hold, each kept once for all clients until 10
+   * seconds pass without such a request. Pairs beyond the limit are kept per client, and so are all pairs if the
+   * process has no WebAssembly (`node --jitless`) or no address space for it. Default 33 554 432.
    */
   readonly knownVersionsBytes?: number | undefined
-  /** How long a unary call may take to bring its request. Default: 10 seconds. */
+  /** How long the request of a unary call may take to arrive. Default: 10 seconds. */
   readonly requestTimeout?: Duration.DurationInput | undefined
-  /** How long clients have to read the end of their streams before they are cut off. Default: 5 seconds. */
+  /** How long clients may read the end of their streams before these are destroyed. Default: 5 seconds. */
   readonly shutdownGrace?: Duration.DurationInput | undefined
   /**
-   * Server reflection (`grpc.reflection.v1` and `v1alpha`), by which grpcurl and its like list, describe and call without
-   * `.proto` files. It tells what is public of Envoy's API, nothing of what is served. Default `true`.
+   * Server reflection (`grpc.reflection.v1` and `v1alpha`), with which tools like grpcurl list, describe and call
+   * methods without `.proto` files. It shows Envoy's public API, not the served resources. Default `true`.
    */
   readonly reflection?: boolean | undefined
 }
 
-/** With the defaults, durations in milliseconds. */
+/** The options with defaults; durations in milliseconds. */
 export interface Settings {
   readonly services: ((router: ConnectRouter) => void) | undefined
   readonly interceptors: ReadonlyArray<Interceptor>

@@ -1,21 +1,21 @@
 /**
- * What clients say that they hold, kept once for all of them. After a restart of the server every client says it, within
- * seconds; after that nobody does for a long time.
+ * The held versions of all clients, each pair once. After a restart of the server every client sends them within
+ * seconds; then none does for a long time.
  */
 import { VersionInterner } from "./VersionInterner.js"
 
-/** Milliseconds without a request that says what its client holds, after which all is let go. */
+/** Milliseconds after the last request with held versions when the interner is dropped. */
 const rest = 10_000
 
-/** The interner of a server, as long as it is of use: a bounded number of bytes. */
+/** The interner of a server, dropped when unused; bounded in bytes. */
 export class SharedVersions {
   #interner: VersionInterner | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** `limit`: bytes that are kept. */
+  /** `limit`: bytes of interned pairs. */
   constructor(private readonly limit: number) {}
 
-  /** For the next request. */
+  /** The interner for the next request. */
   interner(): VersionInterner {
     if (this.#interner === undefined || this.#interner.isFull) this.#interner = new VersionInterner(this.limit)
     if (this.#timer === undefined) this.#timer = setTimeout(this.clear, rest).unref()
@@ -23,7 +23,7 @@ export class SharedVersions {
     return this.#interner
   }
 
-  /** Lets go of all. Requests that are not answered yet keep what they need. */
+  /** Drops the interner. Unanswered requests keep their references. */
   readonly clear = (): void => {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -1,19 +1,20 @@
 /**
- * Names and versions that clients hold, each pair once for all clients.
+ * Names and versions that clients hold: each pair once for all clients.
  *
- * A client over ten thousand clusters sends 850 KB of names and versions when it comes back, and after a restart of the server
- * all clients do so at once, and say nearly the same. So a client holds numbers of pairs, and how they compare with a set of
- * resources is found once for all clients that hold the same.
+ * A client with ten thousand clusters sends 850 KB of names and versions when it reconnects. After a restart of the
+ * server all clients do so at once, with nearly equal content. So a client's pairs are kept as numbers, and comparing
+ * them with a resource set happens once for all clients with the same numbers.
  *
- * ★ A pair is known by all its bytes, and not by a hash alone: clients share the interner, whoever they are and before they are
- * authorized. One that made up a name with the hash of another's would choose what that one is understood to hold.
+ * ★ A pair is compared by all its bytes, not by a hash alone: clients share the interner before they are authorized.
+ * Otherwise a client could invent a name with the hash of another one's, and decide which version that client is taken
+ * to hold.
  */
 import { InternedVersions, type Numbers } from "./InternedVersions.js"
 
-/** Hash of bytes, as 32 bits. `view` is of the same bytes. */
+/** Hash of bytes, as 32 bits. `view` covers the same bytes. */
 export type HashOf = (view: DataView, start: number, end: number) => number
 
-/** Eight bytes at a time; the last eight may have been hashed before. Shorter than eight bytes: one at a time. */
+/** Hashes eight bytes at a time; the last eight may overlap. Fewer than eight bytes: one at a time. */
 const seeded =
   (seed: number): HashOf =>
   (view, start, end) => {
@@ -34,14 +35,14 @@ const seeded =
     return one ^ (one >>> 16)
   }
 
-/** Slots that are looked at for one pair: bounds what pairs cost that were made to have one hash. */
+/** The most slots probed for one pair: bounds the cost of pairs that were made to collide. */
 const mostProbes = 64
-/** Bytes that a pair counts at least, because of the index. */
+/** The least bytes that a pair counts, for its index entry. */
 const leastBytes = 24
-/** The tags of an entry and of the fields in it. */
+/** The tags of a map entry, and of its key and value. */
 export const entryTag = 0x2a
 const [keyTag, valueTag] = [0x0a, 0x12]
-/** The longest entry that is interned: all lengths in it have one byte. */
+/** The longest entry that is interned, in bytes: its lengths take one byte each. */
 const longest = 0x7f
 
 const larger = (words: Int32Array, least: number): Int32Array<ArrayBuffer> => {
@@ -50,7 +51,7 @@ const larger = (words: Int32Array, least: number): Int32Array<ArrayBuffer> => {
   return grown
 }
 
-/** Where an entry ends that begins here and is plain and whole; -1 if there is none. */
+/** The end of the plain, complete entry that begins here; -1 if there is none. */
 const plainEnd = (bytes: Uint8Array, at: number, end: number): number => {
   if (at + 2 > end || bytes[at] !== entryTag) return -1
   const entry = at + 2
@@ -62,41 +63,44 @@ const plainEnd = (bytes: Uint8Array, at: number, end: number): number => {
   return isPlain ? entryEnd : -1
 }
 
-/** What is put in stays. When it is full, another one takes its place, and it is gone with the last client that has numbers of it. */
+/**
+ * An append-only interner. When it is full, a new one replaces it; it is freed with the last client that holds its
+ * numbers.
+ */
 export class VersionInterner {
   #bytes = new Uint8Array(0)
   #view = new DataView(this.#bytes.buffer)
-  /** Pairs of a hash, and a number plus one; 0: the slot is free. */
+  /** Hash slots: a number plus one; 0 is a free slot. */
   #slots = new Int32Array(2048)
-  /** Where the bytes of a number begin, and those of the number before it end. */
+  /** Where the bytes of each number begin; the bytes of the number before end there. */
   #starts = new Int32Array(1024)
   #size = 0
   #full = false
-  /** Numbers that were found and are not handed over yet. */
+  /** Numbers that were found and are not passed on yet. */
   readonly #found = new Int32Array(256)
   readonly versions = new InternedVersions(this)
   readonly #decoder = new TextDecoder()
 
-  /** `maxBytes` of pairs; their index takes at most twice as much. */
+  /** `maxBytes`: of the pairs. Their index takes at most twice as much. */
   constructor(
     private readonly maxBytes: number,
     private readonly hashOf = seeded(Math.floor(Math.random() * 2 ** 32))
   ) {}
 
-  /** How many pairs there are: their numbers are smaller. */
+  /** The number of pairs; every number is smaller. */
   get size(): number {
     return this.#size
   }
 
-  /** Whether something was turned away. */
+  /** Whether a pair found no room. */
   get isFull(): boolean {
     return this.#full
   }
 
   /**
-   * Takes the entries of `initial_resource_versions` that follow one another, as long as they are plain: a name and a version in
-   * this order and of less than 124 bytes together, which is how everybody writes them. Gives where it stopped: before what is
-   * no entry, not plain, not whole, or finds no room.
+   * Interns consecutive plain entries of `initial_resource_versions`: a name and a version, in this order and of less
+   * than 124 bytes together, as every client writes them. Returns where it stopped: at something else, an entry that is
+   * not plain or not complete, or one without room.
    */
   take(bytes: Uint8Array, view: DataView, start: number, end: number, into: Numbers): number {
     const found = this.#found
@@ -130,13 +134,14 @@ export class VersionInterner {
     return -1
   }
 
-  /** Whether these are the bytes of a number. */
+  /** Whether a number has these bytes. */
   #isAt(number: number, view: DataView, start: number, end: number): boolean {
     const stored = this.#view
     const first = this.#starts[number] ?? 0
     const length = end - start
     if ((this.#starts[number + 1] ?? 0) - first !== length) return false
-    // The last bytes may be compared twice: no plain entry is shorter than four. Two words at a time do not wait for each other.
+    // The last bytes may be compared twice: no plain entry is shorter than four. Comparing two words at a time lets
+    // both loads run in parallel.
     const last = Math.max(0, length - 8)
     let one = stored.getInt32(first + length - 4, true) ^ view.getInt32(end - 4, true)
     let two = stored.getInt32(first + last, true) ^ view.getInt32(start + last, true)
@@ -185,7 +190,7 @@ export class VersionInterner {
     this.#slots = slots
   }
 
-  /** The name and version with a number. */
+  /** The name and version of a number. */
   textOf(number: number): readonly [name: string, version: string] {
     const start = this.#starts[number] ?? 0
     const value = start + 2 + (this.#bytes[start + 1] ?? 0)

@@ -1,8 +1,7 @@
 /**
- * Requests as Connect gives them: each is a whole message, and Connect would parse it in one go, however long that takes. So
- * it is wrapped on its way, and Connect takes that apart in no time: what is protobuf as the one field of a
- * `google.protobuf.BytesValue`, what is JSON as a `google.protobuf.StringValue` that holds it in base64, which is a string of JSON.
- * What was in it is read in turns.
+ * Wraps requests for Connect, which would parse a whole message in one go, however long that takes. A protobuf message
+ * becomes the only field of a `google.protobuf.BytesValue`; a JSON message becomes a base64 string, which is a
+ * `google.protobuf.StringValue` in JSON. Connect parses either at once. The content is then read in time slices.
  */
 import type { DescMessage, JsonReadOptions, Message } from "@bufbuild/protobuf"
 import { isMessage } from "@bufbuild/protobuf"
@@ -18,15 +17,15 @@ import * as Either from "effect/Either"
 import { Buffer } from "node:buffer"
 import { prefixBytes } from "../grpc/LengthPrefixedMessage.js"
 
-/** What Connect reads in place of a message. */
+/** The schema of the wrapper. */
 export const schemaOf = (isJson: boolean): typeof BytesValueSchema | typeof StringValueSchema =>
   isJson ? StringValueSchema : BytesValueSchema
 
-/** Bytes that a message has at most when it is wrapped. */
+/** The most bytes of a wrapped message. */
 export const wrappedBytes = (maxBytes: number, isJson: boolean): number =>
   isJson ? 4 * Math.ceil(maxBytes / 3) + 2 : maxBytes + 6
 
-/** The tag of the field in a `BytesValue`, and the length. */
+/** The tag and length of the field of a `BytesValue`. */
 const headOf = (length: number): Buffer => {
   const bytes = [0x0a]
   let rest = length
@@ -40,14 +39,14 @@ const quoted = (text: Buffer): Buffer<ArrayBuffer> => Buffer.from(`"${text.toStr
 const tooLarge = (limit: number): ConnectError =>
   new ConnectError(`a request in JSON has more than ${limit} bytes, the limit of this server`, Code.ResourceExhausted)
 
-/** What the messages are. */
+/** The format of the messages. */
 interface Form {
   readonly isJson: boolean
-  /** Of a message. */
+  /** The limit per message. */
   readonly maxBytes: number
 }
 
-/** gzip whose messages are wrapped when they are inflated. */
+/** A gzip codec that wraps messages after inflating them. */
 export const gzipOf = ({ isJson, maxBytes }: Form): Compression => ({
   name: compressionGzip.name,
   compress: compressionGzip.compress,
@@ -58,13 +57,13 @@ export const gzipOf = ({ isJson, maxBytes }: Form): Compression => ({
   }
 })
 
-/** How JSON is read. */
+/** Limits for reading JSON. */
 export interface JsonLimits {
   readonly maxJsonValues: number
   readonly options: Partial<JsonReadOptions>
 }
 
-/** The bytes of a message that was wrapped: what was JSON is encoded. Throws the error to answer with. */
+/** The bytes of a wrapped message; JSON is encoded as protobuf. Throws the error to answer with. */
 export function* unwrap(schema: DescMessage, wrapped: Message, limits: JsonLimits): Parts<Uint8Array> {
   if (isMessage(wrapped, BytesValueSchema)) return wrapped.value
   const bytes = Buffer.from(isMessage(wrapped, StringValueSchema) ? wrapped.value : "", "base64")
@@ -83,19 +82,19 @@ export function* unwrap(schema: DescMessage, wrapped: Message, limits: JsonLimit
   }
 }
 
-/** What a body holds, and who is told of it. */
+/** How a body is read, and where its held bytes are reported. */
 export interface Reading extends Form {
-  /** `false`: Connect is to read the messages as they are; what they hold is counted all the same. */
+  /** `false`: Connect reads the messages themselves. Their bytes are counted all the same. */
   readonly isWrapped: boolean
-  /** The bytes come as one message; else each message has a prefix. */
+  /** The body is one message; otherwise each message has a prefix. */
   readonly isBare: boolean
-  /** The whole message is compressed, and so is dealt with when it is inflated. */
+  /** The whole body is compressed, and is wrapped after inflating. */
   readonly isCompressed: boolean
-  /** Bytes that are held of a message that is not complete. */
+  /** Reports the bytes held of an incomplete message. */
   readonly onHeld: (bytes: number) => void
 }
 
-/** The body as Connect is to see it. */
+/** The body for Connect to read. */
 export const read = (body: AsyncIterable<Uint8Array>, reading: Reading): AsyncIterable<Uint8Array> =>
   reading.isBare ? bare(body, reading) : enveloped(body, reading)
 
@@ -109,7 +108,7 @@ async function* bare(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGe
     const isTooLarge = size > maxBytes
     if (isTooLarge && isJson && !isCompressed) throw tooLarge(maxBytes)
     if (isCompressed || isTooLarge || !isWrapped) {
-      // What is too large Connect refuses by itself.
+      // Connect refuses messages that are too large.
       for (const before of chunks.splice(0)) yield before
       yield chunk
     } else chunks.push(chunk)
@@ -128,7 +127,7 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
   let prefixed = 0
   let left = 0
   let size = 0
-  /** What came so far of a message in JSON. */
+  /** The chunks of an incomplete JSON message. */
   let text: Array<Uint8Array> | undefined
   for await (const chunk of body) {
     for (let at = 0; at < chunk.length;) {
@@ -137,7 +136,7 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
         if (prefixed < prefixBytes) continue
         left = prefix.readUInt32BE(1)
         size = 0
-        // Other flags are of compressed messages, and of the ends of streams, which are not requests.
+        // Other flags mean compressed messages and ends of streams, which are no requests.
         const isPlain = prefix[0] === 0 && left > 0
         if (isPlain && isJson && left > maxBytes) throw tooLarge(maxBytes)
         text = isPlain && isJson && isWrapped ? [] : undefined
@@ -149,7 +148,7 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
       const end = Math.min(chunk.length, at + left)
       size += end - at
       left -= end - at
-      // ★ What is whole is on its way to the server: a stream that rests holds nothing.
+      // ★ A complete message is passed on: an idle stream holds nothing.
       onHeld(left > 0 ? size : 0)
       if (end > at) {
         const piece = chunk.subarray(at, end)
