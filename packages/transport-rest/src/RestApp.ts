@@ -1,5 +1,5 @@
 /**
- * xDS over REST to mount in an HTTP application of one's own. It needs `@effect/platform` and is not in the index.
+ * xDS over REST, mounted in an existing HTTP application. It needs `@effect/platform` and is not in the index.
  *
  * @since 0.1.0
  */
@@ -30,9 +30,9 @@ import * as Settings from "./internal/Settings.js"
 export class RestApp extends Context.Tag("@effect-xds/transport-rest/RestApp")<
   RestApp,
   {
-    /** Answers every request, those for other paths with 404. */
+    /** Answers every request; those for other paths with 404. */
     readonly app: HttpApp.Default
-    /** A route for each path that is served, to be put together with others. */
+    /** A route for each served path, to combine with other routes. */
     readonly router: HttpRouter.HttpRouter
   }
 >() {}
@@ -43,7 +43,7 @@ const notServing = Effect.succeed(
   )
 )
 
-/** What the HTTP server says of a request goes before what the connection says: it may know of a proxy. */
+/** The address that the HTTP server gives takes precedence over the connection's: the server may know of a proxy. */
 const requestOf = (given: HttpServerRequest.HttpServerRequest): HttpRequest => {
   const { headers, method, remoteAddress, source, url } = given
   const address = Option.getOrUndefined(remoteAddress)
@@ -74,9 +74,9 @@ const responseOf = ({ body, headers, status }: WholeAnswer): HttpServerResponse.
 }
 
 /**
- * The transport to mount in an HTTP server of one's own: what the server on this transport serves, {@link RestApp}
- * answers. While none serves, it answers with 503. The HTTP server is to be one that interrupts requests whose clients
- * are gone, as that of `@effect/platform-node` does.
+ * The transport for an existing HTTP server. {@link RestApp} answers requests from the server on this transport; before
+ * one is attached, it answers 503. The HTTP server must interrupt requests whose clients disconnect, as that of
+ * `@effect/platform-node` does.
  *
  * @since 0.1.0
  */
@@ -85,7 +85,7 @@ export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | Ser
     Effect.sync(() => {
       const settings = Settings.of(options)
       let serving: DiscoveryApp.Respond | undefined
-      // Servers run applications without interruption; but who is gone waits for nothing.
+      // Servers run applications uninterruptibly, but a request without a client must not wait on.
       const app: HttpApp.Default = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
         Effect.map(serving === undefined ? notServing : Effect.interruptible(serving(requestOf(request))), responseOf)
       )
@@ -113,7 +113,7 @@ export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | Ser
           return address
         })
       const router = Array.from(ServedTypes.byPath(settings.types).keys()).reduce<HttpRouter.HttpRouter>(
-        // To a router a single colon begins a parameter.
+        // In a router's path a single colon begins a parameter.
         (router, path) => HttpRouter.all(router, `/${path.slice(1).replaceAll(":", "::")}`, app),
         HttpRouter.empty
       )

@@ -1,7 +1,7 @@
 /**
- * Reaches xDS servers over REST: polls, and long polls where the server holds them. REST has no aggregated form and no
- * incremental one, so a client on it is made with `aggregated: false`, and each type is a stream of its own: a request
- * of the client sets the next poll, and what a poll brings is a response.
+ * The REST client transport: polls, or long polls if the server holds them. REST has neither an aggregated nor an
+ * incremental variant, so its XdsClient needs `aggregated: false`. Each type is a stream of its own: a request of the
+ * client is sent with the next poll, and the answer of a poll is a response.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "REST-JSON polling subscriptions"
  * @since 0.1.0
@@ -35,57 +35,57 @@ import * as ServedTypes from "./internal/ServedTypes.js"
 import type * as RestType from "./RestType.js"
 
 /**
- * How to poll. Everything has a default.
+ * Options of the transport. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * From the end of a poll to the next one for the same type. Default: 1 second. What is asked for anew is
-   * polled for at once.
+   * The time from the end of a poll to the next one for the same type. Default: 1 second. A new subscription is polled
+   * for at once.
    */
   readonly refreshDelay?: Duration.DurationInput | undefined
   /**
-   * The part of `refreshDelay` that is added to it at most, so that many clients do not come together: from 0 to 1.
-   * How much it is decides the `Random` service of where the transport is used. Default 0.2.
+   * The largest random part of `refreshDelay` that is added to it, so that many clients do not poll at once: from 0 to
+   * 1. The `Random` service at the place of use decides. Default 0.2.
    */
   readonly jitter?: number | undefined
   /**
-   * How long the server is asked to hold a poll while nothing changed (long polling), with the header
-   * `Prefer: wait=…`. A server that does not know it answers at once. Default: 0, the server is not asked.
+   * How long the server is asked to hold a poll while nothing changed (long polling), with the header `Prefer: wait=…`.
+   * A server that ignores the header answers at once. Default: 0, the header is not sent.
    */
   readonly wait?: Duration.DurationInput | undefined
   /**
-   * For an answer, beyond `wait`. Then the stream ends with UNAVAILABLE. The server is told of it with
-   * `x-envoy-expected-rq-timeout-ms`, as Envoy does. Default: 10 seconds, less than a resource may take to be told missing.
+   * How long an answer may take, beyond `wait`. After that the stream ends with UNAVAILABLE. The server gets this limit
+   * in `x-envoy-expected-rq-timeout-ms`, as from Envoy. Default: 10 seconds, less than the client's resource timer.
    */
   readonly requestTimeout?: Duration.DurationInput | undefined
-  /** What bodies are: JSON is what every server takes, protobuf costs less with a {@link RestServer}. Default `json`. */
+  /** The format of bodies. Every server takes JSON; protobuf is cheaper with a {@link RestServer}. Default `json`. */
   readonly format?: "json" | "protobuf" | undefined
   /** The largest answer in bytes, also after decompression. Default 67 108 864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined
   /**
-   * Call credentials: headers for each poll (`authorization`), asked for each time, so that a token may be refreshed. If
-   * it fails, the stream ends with UNAUTHENTICATED.
+   * Call credentials: headers for each poll (`authorization`). The function is called for each poll, so that a token
+   * may be refreshed. If it fails, the stream ends with UNAUTHENTICATED.
    */
   readonly headers?:
     ((server: ClientTransport.Server) => Effect.Effect<Readonly<Record<string, string>>, Error>) | undefined
   /**
-   * Types that may be watched beside those of the table. An answer in JSON needs the registry of its type. Default: none.
+   * Further types beside those of the table. A JSON answer needs the registry of its type. Default: none.
    */
   readonly types?: ReadonlyArray<RestType.RestType> | undefined
 }
 
 /**
  * The transport. Addresses are `host:port`, `http://host:port`, `https://host:port/prefix`, `unix:/path`, or gRPC's
- * `dns:///host:port`. A channel fails for an address that cannot be understood and for TLS files that cannot be used;
- * everything that may pass is the end of a stream, and what the client holds stays:
+ * `dns:///host:port`. `connect` fails for an invalid address and for unusable TLS files. Other failures end the stream,
+ * and the client keeps its resources:
  *
  * - UNAVAILABLE: no connection, no answer in time, HTTP 429, 502, 503, 504
- * - INTERNAL: an answer that is no DiscoveryResponse, or one of another type; an `@type` that is not known
+ * - INTERNAL: an answer that is no DiscoveryResponse or one of another type, or that holds an unknown `@type`
  * - RESOURCE_EXHAUSTED: an answer that is too large
  * - UNIMPLEMENTED: a method that REST does not have, HTTP 404, 405
- * - what the server says, in the words of its JSON, for everything else
+ * - any other status: the one in the server's JSON body
  *
  * @since 0.1.0
  */
@@ -111,7 +111,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         const subject = `${server.address} tls`
         log(LogLevel.Warning, subject, `${server.address}: TLS files cannot be used, the last ones stay: ${reason}`)
       }
-      // A poll that is held keeps its connection, and each type may have one.
+      // A held poll keeps its connection, and each type may have one.
       const kept = { keepAlive: true, maxFreeSockets: ResourceTypes.all.length + types.length }
       const agent = yield* Effect.acquireRelease(
         Effect.try({
@@ -198,7 +198,7 @@ class Channel implements ClientTransport.Channel {
     }
     const stream = new RestClientStream(handler, environment)
     this.#streams.add(stream)
-    // Nothing is told from within this call.
+    // The handler must not be called from within this call.
     setImmediate(() => {
       if (protocol === "Incremental") {
         return stream.fail(Status.make("UNIMPLEMENTED", "REST is state of the world only; choose that protocol"))

@@ -1,5 +1,5 @@
 /**
- * What a {@link RestClient} counts. How many resources are in which state is counted by the client itself.
+ * The metrics of a {@link RestClient}. Those of resource states belong to the client.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import * as Metric from "effect/Metric"
 import type * as MetricKeyType from "effect/MetricKeyType"
 
 /**
- * How a poll ended: with a response, with 304, in an error, or given up because something else was asked for.
+ * How a poll ended: with a response, with 304, with an error, or aborted because the subscription changed.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ export type Outcome = "changed" | "unchanged" | "failed" | "aborted"
 const ended = Metric.counter("xds_rest_client_polls_total", { description: "Polls that ended", incremental: true })
 
 /**
- * Polls that ended: a counter with the tag `outcome`.
+ * Finished polls: a counter with the tag `outcome`.
  *
  * @since 0.1.0
  */

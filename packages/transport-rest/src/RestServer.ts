@@ -1,7 +1,7 @@
 /**
- * Serves xDS over REST: clients POST what they want and have to `/v3/discovery:clusters` and the like, and are answered
- * with a `DiscoveryResponse`, or with 304 when nothing changed. It listens for itself; module `RestApp` mounts
- * it in an HTTP application of one's own.
+ * Serves xDS over REST: clients POST a `DiscoveryRequest` to `/v3/discovery:clusters` and the like, and are answered
+ * with a `DiscoveryResponse`, or with 304 if nothing changed. It listens itself; module `RestApp` mounts it in an
+ * existing HTTP application.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "REST-JSON polling subscriptions"
  * @since 0.1.0
@@ -26,18 +26,18 @@ import * as ServedTypes from "./internal/ServedTypes.js"
 export type { Options } from "./internal/Settings.js"
 
 /**
- * How to listen.
+ * Options for listening.
  *
  * @since 0.1.0
  */
 export interface ListenOptions extends Settings.Options, ListenAddress.Options {
-  /** Serves HTTPS. Default: in the clear. */
+  /** TLS options; then it serves HTTPS. Default: no TLS. */
   readonly tls?: ServerTls.TlsOptions | undefined
-  /** Connections at a time; more are closed at once. Default 10 000. */
+  /** The most open connections; further ones are closed at once. Default 10 000. */
   readonly maxConnections?: number | undefined
   /** How long a connection is kept open between requests. Default: 65 seconds. */
   readonly keepAliveTimeout?: Duration.DurationInput | undefined
-  /** How long clients have to read their answers when the server shuts down. Default: 5 seconds. */
+  /** How long clients may read their answers when the server shuts down. Default: 5 seconds. */
   readonly shutdownGrace?: Duration.DurationInput | undefined
 }
 
@@ -49,7 +49,7 @@ const createServer = (
   const timeouts = {
     keepAliveTimeout: Milliseconds.of(keepAliveTimeout, "65 seconds"),
     headersTimeout: bodyTimeout,
-    // A body that is too slow is answered before that; this is for what is read only to be dropped.
+    // A slow body is answered earlier, after `bodyTimeout`; this limit is for bodies that are read and dropped.
     requestTimeout: 2 * bodyTimeout,
     connectionsCheckingInterval: 1000
   }
@@ -62,18 +62,18 @@ const createServer = (
 }
 
 /**
- * The transport. Each `serve` listens for itself, on the address of the options; its failures are a port that is in use
- * or not allowed and TLS options that cannot be used.
+ * The transport. Each `serve` listens on the address of the options. It fails for a port that is in use or not allowed,
+ * and for unusable TLS options.
  *
- * When the scope closes, polls that are held are answered with 503, no connection is accepted any more, and those that
- * are open after `shutdownGrace` are cut off.
+ * When the scope closes, held polls are answered with 503, no connection is accepted any more, and those that are still
+ * open after `shutdownGrace` are destroyed.
  *
- * A client is seen by the server as a state-of-the-world stream for each type and list of names that it polls for. That
- * it quotes the version it was sent last is an ACK; `error_detail` in a request is a NACK. Every response holds all that
- * was asked for.
+ * To the server, a client is one state-of-the-world stream per type and list of names that it polls for. A poll with
+ * the version of the last response is an ACK; one with `error_detail` is a NACK. Every response holds all requested
+ * resources.
  *
- * What clients see of refusals: an HTTP status and JSON that says what and where, `{"code": "INVALID_ARGUMENT",
- * "message": "…"}`.
+ * A refusal is an HTTP status with JSON that says what is wrong and where: `{"code": "INVALID_ARGUMENT", "message":
+ * "…"}`.
  *
  * @since 0.1.0
  */
@@ -114,7 +114,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
       }
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
-          // Nobody answers any more what still comes on connections that are open.
+          // Later requests on connections that are still open have no handler any more.
           node.on("request", (_request, response) => response.writeHead(503, { connection: "close" }).end())
           const timer = setTimeout(() => node.closeAllConnections(), shutdownGrace)
           node.once("close", () => clearTimeout(timer))

@@ -1,5 +1,5 @@
 /**
- * What a {@link RestServer} counts.
+ * The metrics of a {@link RestServer}.
  *
  * @since 0.1.0
  */
@@ -7,14 +7,14 @@ import * as Metric from "effect/Metric"
 import type * as MetricKeyType from "effect/MetricKeyType"
 
 /**
- * Sessions that are open now: clients, once for each type and list of names that they poll for.
+ * Open sessions: one per client, type and list of names.
  *
  * @since 0.1.0
  */
 export const sessions = Metric.gauge("xds_rest_sessions", { description: "Open sessions" })
 
 /**
- * Polls that wait for a change now.
+ * Polls that are held now.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ export const held = Metric.gauge("xds_rest_held", { description: "Polls that wai
 const answered = Metric.counter("xds_rest_requests_total", { description: "Requests answered", incremental: true })
 
 /**
- * Requests that were answered, by HTTP status: a counter with the tag `status`.
+ * Answered requests, by HTTP status: a counter with the tag `status`.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ export const requests = (
   Metric.tagged(answered, "status", String(status))
 
 /**
- * How often TLS files changed and were read again.
+ * Reloads of changed TLS files.
  *
  * @since 0.1.0
  */

@@ -1,30 +1,30 @@
-/** The deadlines of everything that waits: held polls, bodies that are being read, sessions that are idle. */
+/** The deadlines of held polls, incomplete bodies and idle sessions. */
 import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** Milliseconds: ten thousand held polls cost at most fifty wake-ups a second. */
+/** Deadlines are rounded up to this many milliseconds: ten thousand held polls cost at most fifty wake-ups a second. */
 const tick = 20
 
-/** What has a deadline. */
+/** An item with a deadline. */
 export interface Due {
-  /** Its deadline has come, and is gone. Must not throw. */
+  /** Called at the deadline, which is removed before. Must not throw. */
   readonly onDue: () => void
 }
 
 export interface Deadlines {
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
-  /** Sets the deadline of an item so many milliseconds from now, in place of an earlier one. */
+  /** Sets the deadline of an item, in milliseconds from now. It replaces an earlier one. */
   readonly set: (item: Due, milliseconds: number) => void
   readonly clear: (item: Due) => void
-  /** How many items have one. */
+  /** The number of items with a deadline. */
   readonly size: () => number
 }
 
 export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Effect.clock
-  // Not the wall clock, which may go back.
+  // Monotonic: the wall clock may go back.
   const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
   const onDue = (items: ReadonlyArray<Due>): void => {
     for (const item of items) item.onDue()

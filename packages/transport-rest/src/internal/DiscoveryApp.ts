@@ -1,4 +1,4 @@
-/** The HTTP application: from a request to a poll, and from what became of that to an answer. */
+/** The HTTP application: makes a poll of a request, and an answer of the poll's outcome. */
 import * as Redaction from "@effect-xds/proto/Redaction"
 import { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
 import { reasonOf } from "@effect-xds/transport-node/JsonText"
@@ -24,10 +24,10 @@ import type { Answer } from "./Session.js"
 import * as Sessions from "./Sessions.js"
 import type * as Settings from "./Settings.js"
 
-/** What is left of the time that a client waits: the answer has to reach it. */
+/** The part of the client's timeout that a poll may take: the answer must still reach the client. */
 const shareOfTimeout = 0.75
 
-/** Characters of a URL that are repeated in messages. */
+/** Characters of a URL that messages repeat. */
 const longest = 200
 
 interface Target {
@@ -36,7 +36,7 @@ interface Target {
   readonly query: URLSearchParams
 }
 
-/** A poll that was read. */
+/** A decoded poll. */
 interface Asked {
   readonly key: Sessions.Key
   readonly incoming: Sessions.Incoming
@@ -75,7 +75,7 @@ const formatOf = ({ headers }: HttpRequest): Effect.Effect<DiscoveryResponse.For
     : Effect.succeed(format)
 }
 
-/** How long a poll may be held: what the client asks for, else the option; never longer than the client waits. */
+/** How long a poll may be held: as the client asks, else as the option says; never longer than the client waits. */
 const waitOf = (
   settings: Settings.Settings,
   { headers }: HttpRequest,
@@ -98,7 +98,7 @@ const timeLeft = (headers: HttpRequest["headers"]): number => {
 /** Answers a request. */
 export type Respond = (request: HttpRequest) => Effect.Effect<HttpListener.WholeAnswer>
 
-/** Answers requests for as long as the scope is open; then those that are held are refused. */
+/** Answers requests until the scope closes; then held polls are refused. */
 export const make = (
   settings: Settings.Settings,
   accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
@@ -118,7 +118,7 @@ export const make = (
     yield* Effect.addFinalizer(() => Effect.sync(() => refusing.set(false)))
     let requests = 0
 
-    /** What a body asks for. In an effect of its own: a poll that is held must not hold on to what it came in. */
+    /** Decodes a body. An effect of its own, so that a held poll does not keep its body in memory. */
     const read = (
       request: HttpRequest,
       target: Target,
@@ -203,7 +203,7 @@ export const make = (
           case "Unchanged":
             return { status: 304, headers: {}, body: undefined }
           case "Refused":
-            // The server has told its log already.
+            // The server has logged it.
             return Refusal.toAnswer(Refusal.ofStatus(answer.status))
         }
       })
@@ -225,7 +225,7 @@ export const make = (
         }),
         Effect.map((answer): HttpListener.WholeAnswer => {
           RestServerMetrics.requests(answer.status).unsafeUpdate(1, [])
-          // A client that polls on without a pause would keep the HTTP server from closing.
+          // A client that polls without a pause would keep the HTTP server from closing.
           return sessions.closed ? { ...answer, headers: { ...answer.headers, connection: "close" } } : answer
         })
       )

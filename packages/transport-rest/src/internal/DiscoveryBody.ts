@@ -1,4 +1,4 @@
-/** Polls and their answers as a client has them: a request to bytes, and bytes to a response. */
+/** Encodes the polls of a client, and decodes their answers. */
 import type { JsonValue, Registry } from "@bufbuild/protobuf"
 import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
@@ -23,7 +23,7 @@ const field = { typeUrl: 4, nonce: 5 } as const
 
 export type Encode = (request: StateOfTheWorldRequest) => Promise<Uint8Array>
 
-/** A writer that keeps the JSON of the node: every poll has it, and it is the largest part of one. */
+/** An encoder that keeps the JSON of the node: it is the largest part of every poll. */
 export const encoder = (format: Format): Encode => {
   if (format === "protobuf") {
     const requests = new ClientRequest.Encoder()
@@ -52,7 +52,7 @@ export const encoder = (format: Format): Encode => {
 
 const malformed = (message: string): Status.Status => Status.make("INTERNAL", message)
 
-/** The message in JSON. Fields that are not known are passed over: the server may be newer than this client. */
+/** Decodes JSON. Unknown fields are ignored: the server may be newer than this client. */
 const ofJson = (bytes: Uint8Array, own: Registry | undefined): Effect.Effect<Uint8Array, Status.Status> =>
   Effect.gen(function* () {
     const json = yield* Either.mapLeft(parseObject(bytes, "the answer", "DiscoveryResponse"), malformed)
@@ -70,8 +70,8 @@ const ofJson = (bytes: Uint8Array, own: Registry | undefined): Effect.Effect<Uin
   })
 
 /**
- * The response in the body of an answer with status 200. It fails for what is none, and for one of another type than was
- * asked for. A nonce is made up where the server gives none, for a client answers to nonces: `ownNonce`.
+ * The response in the body of a 200 answer. Fails if it is none, or one of another type than requested. If the server
+ * sends no nonce, `ownNonce` takes its place: a client answers by nonce.
  */
 export const decode = (
   { body, contentType }: Reply,
@@ -80,7 +80,7 @@ export const decode = (
   registry?: Registry
 ): Effect.Effect<Received, Status.Status> =>
   Effect.gen(function* () {
-    // As Envoy does it: what does not say that it is protobuf is read as JSON.
+    // As in Envoy, a body without the protobuf content type is read as JSON.
     const message = Negotiation.formatOf(contentType) === "protobuf" ? body : yield* ofJson(body, registry)
     const found = yield* Effect.try({
       try: () => {
@@ -125,10 +125,10 @@ const codeOfHttp = (status: number): Status.Code => {
   }
 }
 
-/** Characters of a server's words. */
+/** The most characters of a server's text. */
 const maxReason = 1024
 
-/** What an answer says that is neither a response nor 304. Its words are those of the server, where it has any. */
+/** The status of an answer that is neither a response nor 304, with the server's text if it has one. */
 export const refusalOf = ({ body, contentType, status }: Reply): Status.Status => {
   const code = codeOfHttp(status)
   const plain = Status.make(code, `the server answered with HTTP status ${status}`)

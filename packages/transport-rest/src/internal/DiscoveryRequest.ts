@@ -1,4 +1,4 @@
-/** Polls as they come: JSON or protobuf bytes, and the node in them, which is 77 KB of JSON from an Envoy each time. */
+/** Decodes polls from JSON or protobuf, with their node: 77 KB of JSON in each poll of an Envoy. */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -15,11 +15,11 @@ import * as Names from "./Names.js"
 import { badRequest, Refusal } from "./Refusal.js"
 
 export interface DiscoveryRequest {
-  /** Without the node; names in order, each once. */
+  /** The request without its node; names sorted, without duplicates. */
   readonly request: Request.StateOfTheWorldRequest
-  /** Two requests with the same have the same node. */
+  /** Equal for requests with the same node. */
   readonly nodeKey: string
-  /** The encoded node. Only a session that begins needs it, so only then it is read and checked. */
+  /** The encoded node. It is decoded and checked only for a new session. */
   readonly node: Effect.Effect<Uint8Array | undefined, Refusal>
 }
 
@@ -27,7 +27,7 @@ export interface Limits {
   readonly ignoreUnknownFields: boolean
   readonly maxJsonValues: number
   readonly maxNames: number
-  /** Of JSON requests that are remembered. */
+  /** Bytes of remembered JSON requests. */
   readonly rememberedBytes: number
 }
 
@@ -38,7 +38,7 @@ const notRequest = (cause: unknown): Refusal =>
 const notNode = (cause: unknown): Refusal =>
   cause instanceof Refusal ? cause : badRequest(`the body is not a DiscoveryRequest: in field node: ${reasonOf(cause)}`)
 
-/** Bytes from which on JSON is hashed in parts; an Envoy's node has 77 KB. */
+/** JSON from this size, in bytes, is hashed in parts; an Envoy's node has 77 KB. */
 const largeJson = 128 * 1024
 
 /** Bytes that are hashed in one part. */
@@ -53,10 +53,10 @@ function* hashInParts(bytes: Uint8Array): TimeSlices.Parts<string> {
   return digest.digest("base64")
 }
 
-/** Names that are dealt with, or fields that are read, in one part. */
+/** Names that are processed, or fields that are decoded, in one part. */
 const atATime = 2048
 
-/** Bytes that a request takes that is remembered, beside its texts. */
+/** Bytes of a remembered request beside its texts. */
 const overhead = 512
 
 interface Known extends Pick<DiscoveryRequest, "request" | "nodeKey"> {
@@ -75,16 +75,16 @@ const sizeOf = ({
   return size
 }
 
-/** Requests with more names, or longer ones, are not remembered. */
+/** Requests with more names, or more bytes of names, are not remembered. */
 const fewNames = 16
 const fewBytes = 4096
 
-/** Reads a body; fails for what is not a `DiscoveryRequest`. */
+/** Decodes a body; fails if it is no `DiscoveryRequest`. */
 export type Decode = (format: Format, bytes: Uint8Array) => Effect.Effect<DiscoveryRequest, Refusal>
 
 /**
- * A reader. What takes long it does in turns, and what cannot be done in parts is bounded. It remembers JSON requests, but not
- * their nodes: most polls are the last one over again, byte for byte, and to see that costs a part of what reading them does.
+ * A decoder. Long work is done in time slices; work that cannot be divided is bounded. It remembers JSON requests
+ * without their nodes: most polls equal the last one byte for byte, and comparing is cheaper than decoding.
  */
 export const decoder = (limits: Limits, slices: Pick<TimeSlices.TimeSlices, "isOver" | "later">): Decode => {
   const { ignoreUnknownFields, maxJsonValues, maxNames, rememberedBytes } = limits
@@ -117,7 +117,7 @@ export const decoder = (limits: Limits, slices: Pick<TimeSlices.TimeSlices, "isO
     return Effect.suspend(() => inSlices(parts(), notNode))
   }
 
-  /** Reads a JSON body. Names of fields may be in camelCase or in snake_case. */
+  /** Decodes a JSON body. Field names may be camelCase or snake_case. */
   const ofJson = (bytes: Uint8Array): Effect.Effect<DiscoveryRequest, Refusal> =>
     Effect.gen(function* () {
       const { node, ...rest } = yield* inSlices(parse(bytes), notRequest)
@@ -147,7 +147,7 @@ export const decoder = (limits: Limits, slices: Pick<TimeSlices.TimeSlices, "isO
     if (request.resourceNames.length > fewNames) return
     const bytes = sizeOf(request)
     if (bytes > fewBytes) return
-    // Another one may have been faster.
+    // A concurrent request may have stored it.
     if (!known.has(key)) remembered += bytes
     known.set(key, { request, nodeKey, bytes })
     for (const [oldest, { bytes }] of known) {
@@ -179,7 +179,7 @@ export const decoder = (limits: Limits, slices: Pick<TimeSlices.TimeSlices, "isO
     for (; decoded === undefined; decoded = reader.read(atATime)) yield
     if (Either.isLeft(decoded)) throw badRequest(`the body is malformed: ${decoded.left.message}`)
     const request = decoded.right
-    // Reading for this protocol gives this kind only.
+    // Decoding with this protocol yields only this kind.
     if (request._tag !== "StateOfTheWorld") throw badRequest("the body is not a DiscoveryRequest")
     const { node } = request
     const resourceNames = yield* namesOf(request.resourceNames)

@@ -1,6 +1,6 @@
 /**
- * Responses as HTTP bodies. What many clients are sent alike is written as JSON and compressed once: all of it hangs on
- * the bytes of the body that the server shares between streams.
+ * Responses as HTTP bodies. JSON and gzip are computed once for all clients with the same response: they are kept with
+ * the shared bytes of the server's body.
  */
 import type { Registry } from "@bufbuild/protobuf"
 import * as Response from "@effect-xds/core/wire/Response"
@@ -13,20 +13,20 @@ import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 
-/** The fields of an `envoy.service.discovery.v3.DiscoveryResponse` that are looked at. */
+/** The fields of `envoy.service.discovery.v3.DiscoveryResponse` that are read here. */
 const field = { version: 1, resources: 2, nonce: 5, controlPlane: 6 } as const
 
 export type Format = "json" | "protobuf"
 
 const compress = promisify(gzip)
 
-/** One response, and the bodies made of it so far. */
+/** One response, and the bodies computed so far. */
 export class DiscoveryResponse {
   /** `version_info`. */
   readonly version: string
   /**
-   * The nonce that clients see: a hash of the content. The server's own nonce is of one stream, and a body that held it
-   * could not be shared.
+   * The nonce for clients: a hash of the content. The server's nonce belongs to one stream, so a body with it could not
+   * be shared.
    */
   readonly nonce: string
   readonly #body: Uint8Array
@@ -57,7 +57,7 @@ export class DiscoveryResponse {
     this.#suffix = Buffer.concat([Response.nonceField(this.nonce), controlPlane])
   }
 
-  /** The body. Rejects where the response cannot be written as JSON: it holds an `Any` of a type that is not known. */
+  /** The body. Rejects if the response has no JSON form: it holds an `Any` of an unknown type. */
   bytes(format: Format): Promise<Uint8Array> {
     return format === "protobuf"
       ? Promise.resolve(this.#message())
@@ -68,7 +68,7 @@ export class DiscoveryResponse {
     return Buffer.concat([this.#body, this.#suffix])
   }
 
-  /** The body, compressed. */
+  /** The body, gzip-compressed. */
   gzipped(format: Format): Promise<Uint8Array> {
     let compressed = this.#compressed.get(format)
     if (compressed === undefined) {
@@ -79,7 +79,7 @@ export class DiscoveryResponse {
   }
 }
 
-/** Each resource is written by itself, some milliseconds of them in a turn: there may be ten thousand. */
+/** Writes each resource by itself, in time slices: there may be ten thousand. */
 const toJson = async (
   message: Uint8Array,
   slices: TimeSlices.TimeSlices,
@@ -92,7 +92,7 @@ const toJson = async (
   )
 }
 
-/** The nonce by which the server knows what it wrote on a stream. */
+/** The server's nonce in a response, by which it recognises the ACK. */
 export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
   let nonce = ""
   Wire.fields(suffix, (reader, number) => {
@@ -103,10 +103,10 @@ export const streamNonce = ({ suffix }: ServerTransport.Outgoing): string => {
   return nonce
 }
 
-/** The response in what the server writes; the registry is that of its type. */
+/** Decodes an outgoing response; the registry is that of its type. */
 export type Shared = (outgoing: ServerTransport.Outgoing, registry?: Registry) => DiscoveryResponse
 
-/** Gives the same response for the same shared body. Of one server: they all name the same control plane. */
+/** Returns one object per shared body. For one server, whose responses all name the same control plane. */
 export const shared = (slices: TimeSlices.TimeSlices): Shared => {
   const known = new WeakMap<Uint8Array, DiscoveryResponse>()
   return (outgoing, registry) => {

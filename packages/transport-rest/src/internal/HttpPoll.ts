@@ -31,10 +31,10 @@ const tooLarge = (limit: number): Status.Status =>
 
 const codeOf = (error: Error): string => String(Reflect.get(error, "code"))
 
-/** Errors of several addresses of a host have no message of their own. */
+/** The error for several addresses of a host has a code and no message. */
 const reasonOf = (error: Error): string => (error.message === "" ? codeOf(error) : error.message)
 
-/** The connection was kept from an earlier poll, and the server closed it in the same moment. */
+/** The server closed a kept connection in the moment of this poll. */
 const isStale = (request: Http.ClientRequest, error: Error): boolean =>
   request.reusedSocket && ["ECONNRESET", "EPIPE"].includes(codeOf(error))
 
@@ -85,7 +85,7 @@ const send = (call: Call): Effect.Effect<Reply & { readonly encoding: string | u
     })
   })
 
-/** Sends it; fails where there is no complete answer. Its interruption gives the request up. */
+/** Sends a request; fails without a complete answer. Its interruption aborts the request. */
 export const post = (call: Call): Effect.Effect<Reply, Status.Status> =>
   Effect.flatMap(send(call), ({ encoding, ...reply }) => {
     if (encoding === undefined || encoding === "identity") return Effect.succeed(reply)

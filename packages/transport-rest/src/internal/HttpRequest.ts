@@ -1,4 +1,4 @@
-/** A request, whichever HTTP server took it. */
+/** An HTTP request, from any HTTP server. */
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import type * as Effect from "effect/Effect"
 import type { IncomingMessage } from "node:http"
@@ -12,7 +12,7 @@ export interface HttpRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly peer: () => ServerTransport.Peer
-  /** Reads the body, but not more than is allowed. `onSize` is told how many bytes there are so far. */
+  /** Reads the body within the limits. `onSize` gets the bytes received so far. */
   readonly body: (limits: RequestBody.Limits, onSize: (size: number) => void) => Effect.Effect<Uint8Array, Refusal>
 }
 
@@ -24,7 +24,7 @@ const headersOf = ({ headers }: IncomingMessage): Readonly<Record<string, string
   return given
 }
 
-/** As Node's HTTP server gives it. `path`: of the Unix socket that it came to, if it did. */
+/** A request of Node's HTTP server. `path`: of the listener's Unix socket, if it is one. */
 export const ofNode = (source: IncomingMessage, path: string | undefined): HttpRequest => ({
   method: source.method ?? "",
   url: source.url ?? "",

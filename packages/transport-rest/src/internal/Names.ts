@@ -1,10 +1,10 @@
-/** Names of resources as a session knows them: each once and in order, whatever order they came in. */
+/** The resource names of a session: sorted, without duplicates. */
 import type { Parts } from "@effect-xds/transport-node/TimeSlices"
 
-/** Names that are dealt with in one part. */
+/** Names that are processed in one part. */
 const atATime = 1024
 
-/** Each once and in order; `undefined` if there are more than so many. */
+/** Sorted names without duplicates; `undefined` if there are more than `most`. */
 export function* sortedOnce(names: ReadonlyArray<string>, most: number): Parts<ReadonlyArray<string> | undefined> {
   const known = new Set<string>()
   const once: Array<string> = []
@@ -30,7 +30,7 @@ export function* sortedOnce(names: ReadonlyArray<string>, most: number): Parts<R
   return runs[0] ?? []
 }
 
-/** Two lists that are in order as one. */
+/** Merges two sorted lists. */
 function* merged(some: ReadonlyArray<string>, others: ReadonlyArray<string>): Parts<ReadonlyArray<string>> {
   const all: Array<string> = []
   let [left, right] = [0, 0]
@@ -48,7 +48,7 @@ function* merged(some: ReadonlyArray<string>, others: ReadonlyArray<string>): Pa
   return all
 }
 
-/** The names some at a time, for whoever goes through all of them. */
+/** The names in batches. */
 export function* inLots(names: ReadonlyArray<string>): Generator<ReadonlyArray<string>, void, void> {
   for (let at = 0; at < names.length; at += atATime) yield names.slice(at, at + atATime)
 }

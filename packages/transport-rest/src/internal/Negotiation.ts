@@ -1,4 +1,4 @@
-/** What the headers of a request ask for. */
+/** Reads what a request's headers ask for. */
 import type { Format } from "./DiscoveryResponse.js"
 
 const protobufTypes = ["application/x-protobuf", "application/protobuf"]
@@ -19,14 +19,14 @@ const choicesIn = (header: string): ReadonlyArray<Choice> =>
 const weightOf = (choices: ReadonlyArray<Choice>, values: ReadonlyArray<string>): number =>
   choices.reduce((most, { value, weight }) => (values.includes(value) ? Math.max(most, weight) : most), 0)
 
-/** The format of a body by its content type, `undefined` for one that is not served. None is taken for JSON. */
+/** The format of a body by its content type; `undefined` if it is not supported. Without a content type it is JSON. */
 export const formatOf = (contentType: string | undefined): Format | undefined => {
   const type = contentType?.split(";", 1)[0]?.trim().toLowerCase() ?? ""
   if (type === "" || type === "application/json") return "json"
   return protobufTypes.includes(type) ? "protobuf" : undefined
 }
 
-/** The content type to answer with: what is accepted, and that of the request if both or neither are. */
+/** The content type of the answer: the accepted one, or the request's if both or neither are accepted. */
 export const contentTypeFor = (
   accept: string | undefined,
   requested: Format
@@ -49,12 +49,12 @@ export const acceptsGzip = (acceptEncoding: string | undefined): boolean => {
   return weightOf(choices, named ? ["gzip", "x-gzip"] : ["*"]) > 0
 }
 
-/** The milliseconds in a preference such as `wait=30` (RFC 7240), `undefined` if there is none. */
+/** The milliseconds of a preference such as `wait=30` (RFC 7240, in seconds), if there is one. */
 export const waitPreferred = (prefer: string | undefined): number | undefined => {
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer ?? "")?.[1]
   return seconds === undefined ? undefined : Number(seconds) * 1000
 }
 
-/** Milliseconds after which an Envoy gives a request up, `undefined` if it does not say so. */
+/** Milliseconds after which an Envoy abandons the request, if it says so. */
 export const expectedTimeout = (header: string | undefined): number | undefined =>
   header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : undefined

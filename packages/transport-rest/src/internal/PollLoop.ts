@@ -1,48 +1,49 @@
 /**
- * What makes polls a stream: what a client sends sets the next poll, what a poll brings is a message. Pure, so that its
- * rules can be written down as traces.
+ * The reducer that makes polls a stream: a message of the client is sent with the next poll, a response of a poll is a
+ * message to the client. It is pure, so its rules can be written down as traces.
  *
  * - The answer to a response, ACK or NACK, is the next poll, after the pause.
- * - ★ What is asked for anew is polled for at once and without a version: servers that judge by the version alone would
- *   say that nothing changed. So it is on a new stream, which a server has to answer for the client to know that it is
- *   there.
- * - Without credit, or while a response is unanswered, nothing is polled: a client that is busy costs the server nothing.
- * - ★ No names after there were names is nothing, and as a poll it would be everything: so it is none.
+ * - ★ A new subscription, or the first one of a stream, is polled for at once and without a version. With one, a server
+ * that judges by the version alone would answer that nothing changed; and a new stream needs an answer to be known to
+ * work.
+ * - Without credit, or while the client has not answered a response, there is no poll: a busy client costs the server
+ * nothing.
+ * - ★ No names, after there were names, is no subscription. As a poll it would be a wildcard, so there is no poll.
  */
 import type { StateOfTheWorldRequest } from "@effect-xds/core/wire/Request"
 import type * as Status from "@effect-xds/transport/Status"
 
 export interface Options {
-  /** Milliseconds from the end of a poll to the next one. */
+  /** The time from the end of a poll to the next one, in milliseconds. */
   readonly refreshDelay: number
-  /** The largest part of that delay which is added to it at random. */
+  /** The largest random part of `refreshDelay` that is added to it. */
   readonly jitter: number
 }
 
 /** A `DiscoveryResponse`. */
 export interface Received {
-  /** By which the client answers it. */
+  /** The nonce with which the client answers. */
   readonly nonce: string
-  /** Whether the server gave that nonce; else the server is not told of it. */
+  /** Whether the nonce is the server's; otherwise it is not sent back. */
   readonly isNonceGiven: boolean
   readonly message: Uint8Array
 }
 
 export interface PollLoop {
   readonly options: Options
-  /** What the client sent last, with the node that it sent first. */
+  /** The client's last request, with the node of its first one. */
   readonly asked: StateOfTheWorldRequest | undefined
-  /** Whether the client ever gave names. */
+  /** Whether the client ever named resources. */
   readonly named: boolean
-  /** Whether what is asked for was not answered yet. */
+  /** Whether a changed subscription has no answer yet. */
   readonly fresh: boolean
-  /** Messages that the client takes. */
+  /** The number of messages that the client takes. */
   readonly credit: number
-  /** The last response, until the client answers it. */
+  /** The last response, until the client ACKs or NACKs it. */
   readonly unanswered: Received | undefined
   readonly isNonceGiven: boolean
   readonly polling: boolean
-  /** When the next poll may begin, in milliseconds. */
+  /** The earliest time of the next poll, in milliseconds. */
   readonly pausedUntil: number
 }
 
@@ -51,25 +52,25 @@ export type Input =
   | { readonly _tag: "Send"; readonly request: StateOfTheWorldRequest }
   /** The client gives credit. */
   | { readonly _tag: "Next" }
-  /** The poll brought a response. `random`: in [0, 1), for the next pause. */
+  /** A poll returned a response. `random`: in [0, 1), for the next pause. */
   | { readonly _tag: "Changed"; readonly response: Received; readonly random: number }
-  /** The poll brought nothing: 304. */
+  /** A poll returned 304. */
   | { readonly _tag: "Unchanged"; readonly random: number }
   | { readonly _tag: "Failed"; readonly status: Status.Status }
-  /** The time of {@link deadline} has come. */
+  /** {@link deadline} has come. */
   | { readonly _tag: "Deadline" }
 
 export type Output =
-  /** Poll. `fresh`: it is to be answered at once. */
+  /** Poll. `fresh`: the server should answer at once. */
   | { readonly _tag: "Poll"; readonly request: StateOfTheWorldRequest; readonly fresh: boolean }
-  /** Give up the poll that is under way. */
+  /** Abandon the poll under way. */
   | { readonly _tag: "Abort" }
   | { readonly _tag: "Deliver"; readonly message: Uint8Array }
   | { readonly _tag: "End"; readonly status: Status.Status }
 
 const none: ReadonlyArray<Output> = []
 
-/** A stream that is open. */
+/** The state of a new stream. */
 export const make = (options: Options): PollLoop => ({
   options,
   asked: undefined,
@@ -109,7 +110,7 @@ export const step = (self: PollLoop, input: Input, now: number): readonly [PollL
     }
     case "Unchanged": {
       const next = pause(self, input.random, now)
-      // The server has heard of the rejection.
+      // The poll has delivered the NACK.
       return [{ ...next, asked: next.asked && { ...next.asked, errorDetail: undefined } }, none]
     }
     case "Failed":

@@ -1,17 +1,17 @@
-/** Why a request is not answered with a response: an HTTP status, and words that say what and where. */
+/** A request that gets no response: an HTTP status, and a message that says what is wrong and where. */
 import type { WholeAnswer } from "@effect-xds/transport-node/HttpListener"
 import type * as Status from "@effect-xds/transport/Status"
 import * as Data from "effect/Data"
 
 export class Refusal extends Data.TaggedError("Refusal")<{
-  /** Of HTTP. */
+  /** The HTTP status code. */
   readonly status: number
   readonly code: Status.Code
   readonly message: string
   readonly headers?: Readonly<Record<string, string>>
 }> {}
 
-/** The HTTP status for each gRPC status, as Google's APIs have it. */
+/** The HTTP status for each gRPC status, as in Google's APIs. */
 const httpStatus: Record<Status.Code, number> = {
   OK: 500,
   CANCELLED: 499,
@@ -32,14 +32,14 @@ const httpStatus: Record<Status.Code, number> = {
   UNAUTHENTICATED: 401
 }
 
-/** What a server ended a stream with. */
+/** The refusal for a status with which the server ended a stream. */
 export const ofStatus = ({ code, message }: Status.Status): Refusal =>
-  // A stream that ends well has an answer before that; without one the client cannot know what it has.
+  // OK without a response before it: the client must poll again to know what it holds.
   code === "OK"
     ? new Refusal({ status: 503, code: "UNAVAILABLE", message: "the control plane ended the session; poll again" })
     : new Refusal({ status: httpStatus[code], code, message })
 
-/** Something in the request is wrong. */
+/** A fault in the request. */
 export const badRequest = (message: string): Refusal => new Refusal({ status: 400, code: "INVALID_ARGUMENT", message })
 
 /** As JSON: `{"code":"INVALID_ARGUMENT","message":"…"}`. */

@@ -1,4 +1,4 @@
-/** Reads the body of a request, but not more and not longer than is allowed, and no more of all together. */
+/** Reads the body of a request within limits: its size, its time, and the bytes of all bodies together. */
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import { badRequest, Refusal } from "./Refusal.js"
 
 export interface Limits {
   readonly maxRequestBytes: number
-  /** Milliseconds. */
+  /** How long a body may take to arrive, in milliseconds. */
   readonly bodyTimeout: number
 }
 
@@ -39,8 +39,8 @@ const noRoom = new Refusal({
 })
 
 /**
- * The body of a request that Node's HTTP server took. By its events: a stream that is given up is destroyed, and with it
- * the connection that the answer must go through. What is left of the body Node reads and drops.
+ * The body of a request from Node's HTTP server. It is read by events: abandoning a stream would destroy it, and the
+ * connection that the answer needs. Node reads and drops the rest of the body.
  */
 export const ofNode = (
   source: IncomingMessage,
@@ -69,17 +69,17 @@ export const ofNode = (
       stop()
       resume(exit)
     }
-    // An error is followed by a close.
+    // "close" follows an error.
     source.on("error", () => undefined)
     source.on("data", onData).on("end", onEnd).on("close", onClose)
     return Effect.sync(() => {
       stop()
-      // Without a listener it would wait where it is.
+      // Without a listener the body would not be read on.
       source.resume()
     })
   })
 
-/** The body, where all that is known of it is a stream of its pieces. */
+/** The body, given only as a stream of chunks. */
 export const ofStream = (
   stream: Stream.Stream<Uint8Array, unknown>,
   limits: Limits,
@@ -97,8 +97,8 @@ export const ofStream = (
   )
 
 /**
- * Reads the body and does something with it; fails when it is too large (413), too slow (408) or cut off (400), or when
- * others need the room (503). It counts as held until that is done.
+ * Reads the body and uses it. Fails if it is too large (413), too slow (408) or cut off (400), or if its bytes were
+ * evicted (503). It counts as held until `use` is done.
  */
 export const use = <A>(
   request: {
@@ -126,7 +126,7 @@ export const use = <A>(
       deadlines.set(holder, limits.bodyTimeout)
       return Effect.sync(() => deadlines.clear(holder))
     })
-    // The refusal first: a body that is there already may be refused.
+    // The refusal first: a body that has already arrived may be refused.
     return Effect.ensuring(
       Effect.raceFirst(refused, used),
       Effect.sync(() => {

@@ -1,18 +1,18 @@
-/** Where a REST server is: a URL, or an address in gRPC's syntax as every other transport has it. */
+/** The address of a REST server: a URL, or gRPC's syntax as in every other transport. */
 import * as Either from "effect/Either"
 
-/** What a request is sent to. */
+/** The target of a request. */
 export interface RestAddress {
   readonly socketPath: string | undefined
   readonly host: string
   readonly port: number
-  /** What stands before `/v3/discovery:…`: empty, or `/a/b`. */
+  /** The path before `/v3/discovery:…`: empty, or `/a/b`. */
   readonly prefix: string
 }
 
 const syntax = "give host:port, http://host:port, https://host:port or unix:/path"
 
-/** Reads an address; the reason why not is for people. `tls`: whether the server is reached over TLS. */
+/** Parses an address; or why it is invalid, in words. `tls`: whether the server is reached over TLS. */
 export const parse = (address: string, tls: boolean): Either.Either<RestAddress, string> => {
   const unix = /^unix:(?:\/\/)?(.+)$/.exec(address)?.[1]
   if (unix !== undefined) return Either.right({ socketPath: unix, host: "localhost", port: 0, prefix: "" })

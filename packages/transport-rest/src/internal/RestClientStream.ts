@@ -1,4 +1,4 @@
-/** A client's stream of polls for one type: does what the {@link PollLoop} says. */
+/** A client's stream of polls for one type: the driver of {@link PollLoop}. */
 import * as Request from "@effect-xds/core/wire/Request"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
@@ -11,24 +11,24 @@ import * as PollLoop from "./PollLoop.js"
 /** What a stream needs of its channel. */
 export interface Environment {
   readonly loop: PollLoop.Options
-  /** One poll; `undefined`: nothing changed. */
+  /** One poll; `undefined` for 304. */
   readonly poll: (
     request: Request.StateOfTheWorldRequest,
     fresh: boolean
   ) => Effect.Effect<PollLoop.Received | undefined, Status.Status>
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
   readonly random: () => number
-  /** Runs something until it is done or given up by the function that this gives. */
+  /** Runs an effect; the result interrupts it. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void) => () => void
-  /** A defect of the client behind the port, which must not take the process with it. */
+  /** Reports a defect of the client behind the port, which must not end the process. */
   readonly onDefect: (defect: unknown) => void
   readonly onDone: (stream: RestClientStream) => void
 }
 
 const nothing = (): void => undefined
 
-/** Clocks of other layers may be a little behind: a timer that comes early is set again. */
+/** Timers of another clock may fire a little early: then the timer is set again. */
 const least = 1
 
 export class RestClientStream implements ClientTransport.ClientStream {
@@ -37,7 +37,7 @@ export class RestClientStream implements ClientTransport.ClientStream {
   #done = false
   #stopPoll = nothing
   #stopTimer = nothing
-  /** When the timer is due that is set. */
+  /** When the timer is due. */
   #timerAt = Number.POSITIVE_INFINITY
 
   constructor(
@@ -50,7 +50,7 @@ export class RestClientStream implements ClientTransport.ClientStream {
   readonly send = (message: Uint8Array): void => {
     if (!this.#open) return
     const request = Request.decode("StateOfTheWorld", message)
-    // A client sends what its method says; anything else is its own bug.
+    // An XdsClient sends what its method needs; anything else is a bug of the client.
     if (Either.isLeft(request)) return this.environment.onDefect(request.left)
     if (request.right._tag === "StateOfTheWorld") this.#step({ _tag: "Send", request: request.right })
   }
@@ -66,7 +66,7 @@ export class RestClientStream implements ClientTransport.ClientStream {
     this.environment.onDone(this)
   }
 
-  /** Nothing is connected before the first poll: whether the server is there, that one tells. */
+  /** There is no connection before the first poll, which shows whether the server can be reached. */
   start(): void {
     if (this.#done) return
     this.#open = true
@@ -79,7 +79,7 @@ export class RestClientStream implements ClientTransport.ClientStream {
     this.#tell(() => this.handler.onEnd(status))
   }
 
-  /** Runs code of the client. */
+  /** Calls the client's handler, whose defects must not end the process. */
   #tell(run: () => void): void {
     try {
       run()
@@ -140,7 +140,7 @@ export class RestClientStream implements ClientTransport.ClientStream {
     this.#stopTimer()
     this.#stopTimer = nothing
     if (at === Number.POSITIVE_INFINITY) return
-    // Even what is due at once waits for a turn: requests that follow one another are one poll.
+    // Even a poll that is due at once waits for a turn, so that consecutive requests become one poll.
     const delay = Math.max(least, at - this.environment.now())
     let current = true
     const stop = this.environment.run(Effect.sleep(delay), () => {

@@ -1,13 +1,13 @@
-/** The types that have a path: those of the table, and those of the options. */
+/** The types with a REST path: those of the table, and those of the options. */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { RestType } from "../RestType.js"
 
-/** A type as it is served. */
+/** A type with its path and its family. */
 export interface Served extends RestType {
   readonly family: ResourceType.ResourceType["family"]
 }
 
-/** By path: those of the table and one's own, which have the rules of a type whose responses need not hold everything. */
+/** Types by path. Those of the options are `by-name`: a response need not hold every subscribed resource. */
 export const byPath = (own: ReadonlyArray<RestType>): ReadonlyMap<string, Served> => {
   const served = new Map<string, Served>()
   for (const { family, restPath, typeUrl } of ResourceType.all) {
@@ -17,7 +17,7 @@ export const byPath = (own: ReadonlyArray<RestType>): ReadonlyMap<string, Served
   return served
 }
 
-/** Why these cannot be had beside those of the table; `undefined`: they can. */
+/** Why these types cannot be added to those of the table; `undefined` if they can. */
 export const problemOf = (own: ReadonlyArray<RestType>): string | undefined => {
   const taken = byPath([])
   const paths = new Set(taken.keys())

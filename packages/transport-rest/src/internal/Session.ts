@@ -1,12 +1,12 @@
 /**
- * What stands in for a stream: the polls of one client for one type and one list of names, towards the server a
- * state-of-the-world stream that outlives them. So the server knows REST clients as it knows all others.
+ * A session: the polls of one client for one type and one list of names. To the server it is one state-of-the-world
+ * stream, so REST clients look like all others.
  *
- * REST takes each response as it is: a response may be lost, and what it lacks is gone. So every answer is complete,
- * and which one a client has is judged by the version that it quotes and by nothing else.
+ * A REST response may be lost, and a client takes each response as the whole state. So every answer is complete, and
+ * what a client holds is judged by the version that it quotes and nothing else.
  *
- * Nothing is written ahead: the server is given credit when a poll comes, and what it wrote while nobody asked is put
- * in the place of what it wrote before.
+ * Nothing is written ahead: a poll gives the server credit, and a response written without a poll replaces the one
+ * before.
  */
 import * as Request from "@effect-xds/core/wire/Request"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
@@ -17,15 +17,15 @@ import type { DiscoveryResponse } from "./DiscoveryResponse.js"
 import { streamNonce } from "./DiscoveryResponse.js"
 import { createHash } from "node:crypto"
 
-/** How a poll ends. */
+/** The outcome of a poll. */
 export type Answer =
   | { readonly _tag: "Response"; readonly response: DiscoveryResponse }
-  /** The client has everything. */
+  /** The client's version is current: 304. */
   | { readonly _tag: "Unchanged" }
   | { readonly _tag: "Refused"; readonly status: Status.Status }
 
 export interface Poll {
-  /** Without the node; names in order, each once. */
+  /** The request without its node; names sorted, without duplicates. */
   readonly request: Request.StateOfTheWorldRequest
   readonly peer: ServerTransport.Peer
   /** How long to wait for a change, in milliseconds; 0: not at all. */
@@ -35,31 +35,31 @@ export interface Poll {
   readonly answer: (answer: Answer) => void
 }
 
-/** What a session needs from those who keep it. */
+/** What a session uses of its owner. */
 export interface Environment {
   readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
   readonly deadlines: Deadlines
   readonly responseOf: (outgoing: ServerTransport.Outgoing) => DiscoveryResponse
-  /** A poll waits (1), or no longer does (-1). */
+  /** The number of held polls changed by one. */
   readonly onHeld: (change: 1 | -1) => void
-  /** No poll waits any more. */
+  /** No poll is held any more. */
   readonly onIdle: () => void
-  /** The server ended it. */
+  /** The server ended the session. */
   readonly onEnd: () => void
 }
 
-/** A poll that waits: of its request nothing is kept. */
+/** A held poll. Its request is not kept. */
 class Held implements Due {
-  /** Has what was delivered last, as far as can be told. */
+  /** The client has the last delivered response, judged by its version. */
   current = true
-  /** What it lacks was asked of the server: that may take longer than it would wait for a change. */
+  /** The server was asked to send the response again, which may take longer than `wait`. */
   asked = false
-  /** Waits no longer than the server is at work. */
+  /** The poll waits until the server has finished its work. */
   lingers = false
 
   constructor(
     readonly wait: number,
-    /** When its time to wait for a change is up. */
+    /** The end of `wait`, in milliseconds. */
     readonly until: number,
     readonly patience: number,
     readonly answer: (answer: Answer) => void,
@@ -67,26 +67,26 @@ class Held implements Due {
   ) {}
 }
 
-/** What the clients of a session were given last. */
+/** The last response that was delivered. */
 interface Delivered {
   readonly version: string
   readonly nonce: string
-  /** By which the server knows it. */
+  /** The server's nonce of this response. */
   readonly streamNonce: string
-  /** The server was told what the client said to it. */
+  /** The ACK or NACK was passed to the server. */
   judged: boolean
-  /** The version that the client went on with when it rejected this one, as {@link mark} has it. */
+  /** The version that the client kept when it rejected this one, in the form of {@link mark}. */
   rejectedFor: string | undefined
 }
 
-/** A client that has been given the same again, because it quotes a version that it had before. */
+/** The last client that got the same response again, because it quoted an earlier version. */
 interface Repeat {
   readonly version: string
   readonly quoted: string
   readonly peer: string
 }
 
-/** What a client says that its version is, to be compared: it may say anything, at any length. */
+/** A client's version in bounded size, for comparison: it may be any text. */
 const mark = (version: string): string =>
   version.length <= 64 ? version : `#${createHash("sha256").update(version).digest("base64")}`
 
@@ -95,15 +95,15 @@ const everything: ReadonlyArray<string> = ["*"]
 export class Session implements ServerTransport.AcceptedStream {
   readonly method: ServerTransport.Method
   readonly whole = true
-  /** In place of no names `*` stands, which can be asked for again. */
+  /** `*` in place of no names, since `*` can be subscribed to again. */
   readonly #names: ReadonlyArray<string>
-  /** Whether every response is complete by itself; else only one that answers a subscription is. */
+  /** Whether every response is complete. If not, only the response to a subscription is. */
   readonly #complete: boolean
   #handler: ServerTransport.StreamHandler | undefined
   #ended = false
-  /** The server may write. */
+  /** The server has credit to write. */
   #credit = true
-  /** The server is at work: what it has to say it will say in some turns. */
+  /** The server is processing a request, and may write in a later turn. */
   #working = false
   #unsubscribing = false
   /** The next response answers a subscription. */
@@ -125,7 +125,7 @@ export class Session implements ServerTransport.AcceptedStream {
     this.#complete = type.family === "full-state" || (names.length === 1 && names[0] !== "*")
   }
 
-  /** Hands the session to the server, with the first request and its poll. */
+  /** Opens the stream to the server with the first request. Its poll is held. */
   open(poll: Poll, node: Uint8Array | undefined): () => void {
     const held = this.#hold(poll)
     const handler = this.environment.accept(this)
@@ -142,7 +142,7 @@ export class Session implements ServerTransport.AcceptedStream {
     return this.#wait(held)
   }
 
-  /** Answers a poll, now or when there is something to say. The result takes the poll back. */
+  /** Answers a poll, now or at a change. The result withdraws the poll. */
   poll(poll: Poll): () => void {
     const held = this.#hold(poll)
     if (this.#delivered === undefined) this.#pull()
@@ -157,7 +157,7 @@ export class Session implements ServerTransport.AcceptedStream {
     return this.#wait(held)
   }
 
-  /** Ends the session from this side. */
+  /** Ends the session from the transport's side. */
   finish(status: Status.Status): void {
     if (this.#ended) return
     const handler = this.#handler
@@ -165,7 +165,7 @@ export class Session implements ServerTransport.AcceptedStream {
     handler?.onEnd(status.message)
   }
 
-  // What the server calls.
+  // Called by the server.
 
   readonly write = (outgoing: ServerTransport.Outgoing): boolean => {
     if (this.#ended) return false
@@ -173,7 +173,7 @@ export class Session implements ServerTransport.AcceptedStream {
     this.#pending = { outgoing, complete: this.#complete || this.#subscribing }
     this.#subscribing = false
     this.#settle()
-    // Credit is given by a poll.
+    // Only a poll gives credit.
     return false
   }
 
@@ -196,7 +196,7 @@ export class Session implements ServerTransport.AcceptedStream {
     this.environment.onEnd()
   }
 
-  // How polls wait.
+  // Holding polls.
 
   #hold(poll: Poll): Held {
     const { answer, patience, wait } = poll
@@ -207,7 +207,7 @@ export class Session implements ServerTransport.AcceptedStream {
     return held
   }
 
-  /** Waits if there was no answer yet. */
+  /** Holds a poll that has no answer yet. */
   #wait(held: Held): () => void {
     if (!this.#held.has(held)) return () => undefined
     const { patience, until, wait } = held
@@ -221,10 +221,10 @@ export class Session implements ServerTransport.AcceptedStream {
   }
 
   #timeOut(held: Held): void {
-    // Once more what it seems to have lost or rejected.
+    // The client seems to have lost or rejected the last response: it is sent again.
     if (!held.current && !held.asked) {
       this.#ask(held)
-      // The server may take some turns for it.
+      // The server may need some turns to write it.
       if (this.#held.has(held) && held.patience > 0) return this.environment.deadlines.set(held, held.patience)
     }
     if (!this.#held.has(held)) return
@@ -246,21 +246,21 @@ export class Session implements ServerTransport.AcceptedStream {
     return true
   }
 
-  // Which response a client has.
+  // Judging which response a client has.
 
-  /** Whether a client has what was delivered last. */
+  /** Whether a client has the last delivered response. */
   #has(delivered: Delivered, { errorDetail, responseNonce, versionInfo }: Request.StateOfTheWorldRequest): boolean {
     if (errorDetail !== undefined) {
       if (responseNonce !== "" && responseNonce !== delivered.nonce) return false
       delivered.rejectedFor = mark(versionInfo)
       return true
     }
-    // Who has nothing is given everything, whatever its version.
+    // A client without a version gets everything.
     if (versionInfo === "") return false
     return versionInfo === delivered.version || mark(versionInfo) === delivered.rejectedFor
   }
 
-  /** Tells the server of the ACK or the NACK, before there can be a later response which would make it stale. */
+  /** Passes the ACK or NACK to the server before a later response would make it stale. */
   #judge(delivered: Delivered, request: Request.StateOfTheWorldRequest): void {
     if (delivered.judged) return
     delivered.judged = true
@@ -268,9 +268,9 @@ export class Session implements ServerTransport.AcceptedStream {
   }
 
   /**
-   * ★ A client that goes on quoting what it had before has lost its response or, as Envoy does it, rejected it without a
-   * word. It is given the same once more at once; then, if it would wait, only when its time is up, lest a rejection
-   * becomes a storm.
+   * ★ A client that keeps quoting an earlier version has lost its response or, like Envoy, rejected it silently. It
+   * gets the response again at once; after that a long poll gets it only at its timeout, so that a rejection causes no
+   * storm.
    */
   #isRepeated({ version }: Delivered, { peer, request, wait }: Poll): boolean {
     const quoted = mark(request.versionInfo)
@@ -280,23 +280,23 @@ export class Session implements ServerTransport.AcceptedStream {
     return again && wait > 0
   }
 
-  // What there is to say.
+  // Getting responses from the server.
 
-  /** Has the server write what is new, if anything is. */
+  /** Lets the server write a change, if there is one. */
   #pull(): void {
     this.#giveCredit()
     this.#settle()
   }
 
-  /** Has the server write everything that is asked for, in the name of a poll that lacks it. */
+  /** Lets the server write the whole subscription, for a poll that lacks it. */
   #ask(held: Held): void {
     held.asked = true
     this.#refresh()
   }
 
-  /** Has the server write everything that is asked for, as for one who was never sent anything. */
+  /** Unsubscribes and subscribes again, so that the server writes everything. */
   #refresh(): void {
-    // What is written between the two requests is not the answer.
+    // A response between the two requests is not the answer.
     this.#unsubscribing = true
     this.#handler?.onRequest(Request.stateOfTheWorld({ typeUrl: "" }))
     this.#unsubscribing = false
@@ -312,12 +312,12 @@ export class Session implements ServerTransport.AcceptedStream {
     this.#handler?.onWritable()
   }
 
-  /** Delivers what is pending to all who wait. */
+  /** Delivers a pending response to all held polls. */
   #settle(): void {
     const pending = this.#pending
     if (pending === undefined || this.#unsubscribing || this.#held.size === 0) return
     if (!pending.complete) {
-      // Something is new to all who wait; of many names the server takes some turns to say what.
+      // All held polls lack something. For many names the server needs some turns to write everything.
       for (const held of this.#held) held.asked = true
       return this.#refresh()
     }

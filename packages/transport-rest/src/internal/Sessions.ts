@@ -1,4 +1,7 @@
-/** All sessions of a server: found by who asks for what, bounded in number and in bytes, ended when nobody polls them. */
+/**
+ * All sessions of a server: looked up by client and subscription, bounded in number and bytes, ended when they are idle
+ * too long.
+ */
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import * as Status from "@effect-xds/transport/Status"
@@ -20,34 +23,34 @@ import { Session } from "./Session.js"
 export interface Limits {
   readonly maxSessions: number
   readonly maxHeld: number
-  /** Milliseconds. */
+  /** How long a session may be idle, in milliseconds. */
   readonly idleTimeout: number
 }
 
-/** Who polls for what, in a form that many can be kept of. */
+/** The key of a session: the client and its subscription, in a compact form. */
 export interface Key {
   readonly text: string
-  /** What a session with it makes the server hold, beside what every one does. */
+  /** Bytes that a session with this key holds, beside those of every session. */
   readonly bytes: number
 }
 
-/** A poll, and who sends it. */
+/** A poll with its sender. */
 export interface Incoming {
   readonly type: Omit<Served, "path">
   readonly decoded: Pick<DiscoveryRequest, "request" | "nodeKey">
   readonly peer: ServerTransport.Peer
   readonly headers: Readonly<Record<string, string>>
-  /** What tells clients with the same node apart. */
+  /** Header values that tell clients with the same node apart. */
   readonly credentials: ReadonlyArray<string>
-  /** Milliseconds. */
+  /** `wait` and `patience` of the poll, in milliseconds. */
   readonly wait: number
   readonly patience: number
 }
 
-/** A name is kept here, and in what the server knows of a subscription. */
+/** Bytes per name: it is kept here, and in the server's subscription. */
 const bytesPerName = 256
 
-/** The session of a poll. It is a hash, for there may be a hundred thousand names. */
+/** The key of a poll. It is a hash, since there may be a hundred thousand names. */
 export function* keyOf(incoming: Incoming): Parts<Key> {
   const { credentials, decoded, headers, peer, type } = incoming
   const hash = createHash("sha256")
@@ -63,14 +66,14 @@ export function* keyOf(incoming: Incoming): Parts<Key> {
   return { text: hash.digest("base64"), bytes }
 }
 
-/** A session that is open. */
+/** An open session. */
 interface Open extends Holder {
   readonly session: Session
 }
 
 export class Sessions implements Due {
   readonly #open = new Map<string, Open>()
-  /** Those that nobody waits at, least recently polled first, and since when. */
+  /** Sessions without a held poll, least recently polled first, with the time of their last poll in milliseconds. */
   readonly #idle = new Map<string, number>()
   #held = 0
   #closed = false
@@ -88,12 +91,12 @@ export class Sessions implements Due {
     return this.#closed
   }
 
-  /** Whether a poll with this key would begin a session: then its node is needed. */
+  /** Whether a poll with this key begins a session: then its node is needed. */
   isNew({ text }: Key): boolean {
     return !this.#open.has(text)
   }
 
-  /** Answers a poll, once, now or later. The result takes the poll back. `node`: of a client that is new, encoded. */
+  /** Answers a poll once, now or later. The result withdraws the poll. `node`: encoded, for a new session. */
   poll(
     key: Key,
     incoming: Incoming,
@@ -129,7 +132,7 @@ export class Sessions implements Due {
     return this.#begin(key, incoming).open(poll, node)
   }
 
-  /** In a function of its own: what a session keeps must not hold on to the poll that it began with. */
+  /** A function of its own, so that the session's closures do not keep the first poll in memory. */
   #begin({ bytes, text }: Key, { decoded, headers, peer, type }: Incoming): Session {
     const { registry } = type
     const environment = {
@@ -162,7 +165,7 @@ export class Sessions implements Due {
     this.#refusing.set(false)
   }
 
-  /** Ends those that nobody has polled for too long. */
+  /** Ends sessions that were idle too long. */
   readonly onDue = (): void => {
     const before = this.deadlines.now() - this.limits.idleTimeout
     for (const since of this.#idle.values()) {

@@ -1,4 +1,4 @@
-/** What the options of a server say, with defaults filled in. */
+/** The options of a server, with defaults. */
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import type * as Duration from "effect/Duration"
@@ -8,72 +8,72 @@ import type * as RequestBody from "./RequestBody.js"
 import type * as Sessions from "./Sessions.js"
 
 /**
- * How polls are answered, and what is bounded. Everything has a default.
+ * Options for answering polls, and limits. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options {
   /**
-   * How long every poll is held while nothing changed, before it is answered with 304 (long polling). Default: 0, it
-   * is answered at once. A request may ask for another time: with the query `?wait=30` or the header
-   * `Prefer: wait=30`, in seconds. However long, it is three quarters of `x-envoy-expected-rq-timeout-ms` at most, so
-   * that the answer reaches an Envoy in time.
+   * How long a poll is held while nothing changed, before it is answered with 304 (long polling). Default: 0, it is
+   * answered at once. A request may ask for another time, in seconds, with the query `?wait=30` or the header `Prefer:
+   * wait=30`. The time is at most three quarters of `x-envoy-expected-rq-timeout-ms`, so that the answer reaches an
+   * Envoy in time.
    */
   readonly wait?: Duration.DurationInput | undefined
-  /** Longest that a poll is held, whoever asks for it. Default: 1 minute. */
+  /** The longest time that a poll is held, whatever the request asks for. Default: 1 minute. */
   readonly maxWait?: Duration.DurationInput | undefined
   /**
-   * How long the first poll of a client waits for the server: while its group is looked for, and while that is
-   * not set. Then it is answered with 503. Default: 5 seconds.
+   * How long the first poll of a client waits for its group: to be found, and to be set in the store. After that it is
+   * answered with 503. Default: 5 seconds.
    */
   readonly answerTimeout?: Duration.DurationInput | undefined
   /**
-   * How long after its last poll a client is forgotten; if it polls later it is sent everything, whatever
-   * version it quotes. To be longer than the slowest client's `refresh_delay`. Default: 10 minutes.
+   * How long after its last poll a client's session is kept. A later poll gets everything, whatever version it quotes.
+   * It must be longer than the slowest client's `refresh_delay`. Default: 10 minutes.
    */
   readonly idleTimeout?: Duration.DurationInput | undefined
   /**
-   * Sessions: one for each client, type and list of names. More end those that were not polled for the longest time;
-   * if none can be ended, polls are answered with 503. Default 50 000.
+   * The most sessions: one per client, type and list of names. Above it the session that was not polled for the longest
+   * time ends; if none is idle, polls are answered with 503. Default 50 000.
    */
   readonly maxSessions?: number | undefined
-  /** Polls that are held at a time; more are answered at once, as without long polling. Default 20 000. */
+  /** The most held polls; further ones are answered at once, as without long polling. Default 20 000. */
   readonly maxHeld?: number | undefined
-  /** Requests at a time, with those that are held; more are answered with 503. Default 30 000. */
+  /** The most requests at a time, held ones included; further ones are answered with 503. Default 30 000. */
   readonly maxRequests?: number | undefined
   /** The largest body of a request in bytes; a larger one is answered with 413. Default 4 194 304; an Envoy's has 77 KB. */
   readonly maxRequestBytes?: number | undefined
   /**
-   * Values in a JSON body: members, elements, objects and arrays; with more it is answered with 413. They are
-   * read in turns, but held all at a time. Protobuf bodies have no such limit. Default 20 000: an Envoy's node has 6000.
+   * The most values in a JSON body: members, elements, objects and arrays; above it the answer is 413. They are parsed
+   * in time slices, but held in memory together. Protobuf bodies have no such limit. Default 20 000: an Envoy's node
+   * has 6000.
    */
   readonly maxJsonValues?: number | undefined
-  /** Names in a request; with more it is answered with 429. Default 100 000, as that of the server. */
+  /** The most names in a request; above it the answer is 429. Default 100 000, as in the server. */
   readonly maxNames?: number | undefined
   /**
-   * Bytes that clients make this transport hold, of all together: bodies that are not complete or not read yet, and names and
-   * headers of sessions, idle or not. When there are more, the session that nobody polled for the longest time ends, and if
-   * none is idle the oldest. Default 268 435 456.
+   * The most bytes that all clients together make this transport hold: incomplete and unread bodies, and the names and
+   * headers of sessions. Above it the session that was not polled for the longest time ends, and if none is idle the
+   * oldest. Default 268 435 456.
    */
   readonly maxClientBytes?: number | undefined
-  /** How long a body may take to come; then it is answered with 408. Default: 10 seconds. */
+  /** How long a body may take to arrive; after that the answer is 408. Default: 10 seconds. */
   readonly bodyTimeout?: Duration.DurationInput | undefined
-  /** Bytes from which on a response is compressed where the client accepts gzip. Default 1024. */
+  /** Responses from this size, in bytes, are compressed if the client accepts gzip. Default 1024. */
   readonly compressFrom?: number | undefined
   /**
-   * Takes JSON requests with fields that this version does not know. Default `false`: they are answered with 400, which
-   * names the field.
+   * Whether JSON requests with unknown fields are accepted. Default `false`: the answer is 400 and names the field.
    */
   readonly ignoreUnknownFields?: boolean | undefined
   /**
-   * Headers by which clients are told apart, besides node, address and certificate: a poll that differs in one is of
-   * another client, whose group is asked for. Name all that `group` looks at. Default:
-   * `authorization`, `cookie`, `x-api-key`, `x-forwarded-client-cert`, `x-forwarded-for`.
+   * Headers that identify a client, beside node, address and certificate: a poll that differs in one belongs to another
+   * client, and its group is determined anew. Name all headers that `group` reads. Default: `authorization`, `cookie`,
+   * `x-api-key`, `x-forwarded-client-cert`, `x-forwarded-for`.
    */
   readonly identityHeaders?: ReadonlyArray<string> | undefined
   /**
-   * Types that are served beside those of the table. Their resources are bytes in the store (`isUnknownType` of
-   * `Snapshot.resource`); a client that wants JSON of one without a registry is answered with 500. Default: none.
+   * Further types beside those of the table. Their resources are bytes in the store (`isUnknownType` of
+   * `Snapshot.resource`). Without a registry, a client that wants JSON is answered with 500. Default: none.
    */
   readonly types?: ReadonlyArray<RestType.RestType> | undefined
 }
@@ -90,7 +90,7 @@ export interface Settings extends Sessions.Limits, RequestBody.Limits, Discovery
   readonly types: ReadonlyArray<RestType.RestType>
 }
 
-/** With the defaults. */
+/** The options with their defaults. */
 export const of = (options: Options): Settings => ({
   wait: Milliseconds.of(options.wait, 0),
   maxWait: Milliseconds.of(options.maxWait, "1 minute"),

@@ -1,4 +1,4 @@
-/** Connections over TLS whose files are read for each of them: certificates are exchanged while a program runs. */
+/** TLS connections that read their files each time, since certificates are replaced while a program runs. */
 import * as Reason from "@effect-xds/proto/Reason"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
@@ -10,18 +10,18 @@ import * as Tls from "node:tls"
 type TlsCredentials = Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>
 
 export class TlsAgent extends Https.Agent {
-  /** As it was last of use. */
+  /** The last usable context. */
   #context: Tls.SecureContextOptions
   readonly #name: string
 
-  /** Throws for TLS files that cannot be used. `onStale`: they cannot be used any more, and the last ones stay. */
+  /** Throws for unusable TLS files. `onStale`: called when they become unusable; the last context stays. */
   constructor(
     private readonly credentials: TlsCredentials,
     host: string,
     private readonly onStale: (reason: string) => void,
     options: Https.AgentOptions
   ) {
-    // A session that is resumed would go on with the certificates it began with.
+    // A resumed session would keep its first certificates.
     super({ ...options, maxCachedSessions: 0 })
     this.#context = ClientTls.load(credentials)
     this.#name = credentials.serverName ?? host
@@ -41,7 +41,7 @@ export class TlsAgent extends Https.Agent {
       {
         ...options,
         ...this.#context,
-        // TLS has no way to ask for an IP address; that it is in the certificate is checked all the same.
+        // SNI cannot name an IP address; the certificate is checked for it all the same.
         servername: Net.isIP(name) === 0 ? name : "",
         checkServerIdentity: (_, certificate) => Tls.checkServerIdentity(name, certificate)
       },
