@@ -1,5 +1,5 @@
 /**
- * The admin port to mount in an HTTP application of one's own. It needs `@effect/platform` and is not in the index.
+ * The admin port, mounted in an existing HTTP application. It needs `@effect/platform` and is not in the index.
  *
  * @since 0.1.0
  */
@@ -22,8 +22,8 @@ const responseOf = ({ body, headers, status }: Answer): HttpServerResponse.HttpS
 }
 
 /**
- * The HTTP application. It answers every request, those for other paths with 404. By which name it is asked for, it leaves
- * to the server it is mounted in.
+ * The HTTP application. It answers every request; those for other paths with 404. Checking the `Host` header is left to
+ * the surrounding server.
  *
  * @since 0.1.0
  */

@@ -1,18 +1,18 @@
 /**
- * The admin port: what operators and their tools want to know of a control plane, over HTTP. Off unless it is asked for;
- * it listens for itself ({@link layer}); module `AdminApp` mounts it in an HTTP application of one's own.
+ * The admin port of a control plane, for operators and their tools, over HTTP. It is off by default. It listens itself
+ * ({@link layer}); module `AdminApp` mounts it in an existing HTTP application.
  *
  * | path | answer |
  * | --- | --- |
  * | `/healthz` | 200: the process is alive |
- * | `/readyz` | 200: it serves; else 503 and why, also while a limit is reached and newcomers are refused |
- * | `/metrics` | all of Effect's metrics, as Prometheus reads them |
+ * | `/readyz` | 200: it serves; else 503 and why, also while a limit is reached and new clients are refused |
+ * | `/metrics` | all of Effect's metrics, in the format of Prometheus |
  * | `/status` | JSON: every client with what it was sent, accepted and rejected; `?group=NAME` for one group; `?format=text`: a table of the same, problems first |
- * | `/config_dump` | JSON: what each group holds; `?group=NAME`, `?type=CDS`, `?name=NAME`. Private keys and passwords are left out |
+ * | `/config_dump` | JSON: the resources of each group; `?group=NAME`, `?type=CDS`, `?name=NAME`. Private keys and passwords are left out |
  *
- * Nothing can be changed here. Who reaches the port can read all that is served, so it listens on this machine only
- * unless it is told otherwise, and answers only requests that name it by `localhost`, by the address that they came to or
- * by a name that it was given: else a web page could have its visitor's browser read the port under a name of its own.
+ * The port is read-only. Whoever reaches it can read all resources. So by default it listens on the loopback interface.
+ * It answers only requests whose `Host` is `localhost`, `host`, the address they came to, or one of `allowedHosts`:
+ * otherwise a web page could read the port through its visitor's browser (DNS rebinding).
  *
  * @since 0.1.0
  */
@@ -34,28 +34,28 @@ import * as EventLoopDelay from "./EventLoopDelay.js"
 export type { Options } from "./internal/Answers.js"
 
 /**
- * How to listen.
+ * Options for listening.
  *
  * @since 0.1.0
  */
 export interface ListenOptions extends Answers.Options, ListenAddress.Options {
   /**
-   * Names by which clients may ask for this port beside `localhost`, `host` and the address that they reach, such as the
-   * name of a service. Requests with another `Host` are refused with 421.
+   * Further names that requests may have as `Host`, beside `localhost`, `host` and the address they reach: the name of
+   * a service, for example. Other requests are refused with 421.
    */
   readonly allowedHosts?: ReadonlyArray<string> | undefined
-  /** What people know `allowedHosts` by, for the words of a refusal: `--admin-allow-host`. Default: its own name. */
+  /** The name of `allowedHosts` in refusals: `--admin-allow-host`. Default: `allowedHosts`. */
   readonly allowedHostsName?: string | undefined
-  /** Connections at a time; more are closed at once. Default 256. */
+  /** The most open connections; further ones are closed at once. Default 256. */
   readonly maxConnections?: number | undefined
-  /** How long without a byte read or written until a connection is closed. Default: 30 seconds. */
+  /** How long a connection may be without traffic before it is closed. Default: 30 seconds. */
   readonly idleTimeout?: Duration.DurationInput | undefined
-  /** How long clients have to read their answers when the server shuts down. Default: 1 second. */
+  /** How long clients may read their answers when the server shuts down. Default: 1 second. */
   readonly shutdownGrace?: Duration.DurationInput | undefined
 }
 
 /**
- * Why the admin port cannot be served: it is in use or not allowed.
+ * The admin port cannot listen: the port is in use or not allowed.
  *
  * @since 0.1.0
  */
@@ -70,14 +70,14 @@ export class AdminServerError extends Data.TaggedError("AdminServerError")<{
 }
 
 /**
- * An admin port that is served.
+ * A running admin port.
  *
  * @since 0.1.0
  */
 export class AdminServer extends Context.Tag("@effect-xds/admin/AdminServer")<
   AdminServer,
   {
-    /** Where: `127.0.0.1:9090`. */
+    /** The address: `127.0.0.1:9090`. */
     readonly address: string
   }
 >() {}
@@ -85,7 +85,9 @@ export class AdminServer extends Context.Tag("@effect-xds/admin/AdminServer")<
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host)
 
-/** `[::1]:18090`, `Localhost.`: without the port, the brackets and the last dot, in lower case. */
+/**
+ * The host name in a `Host` header (`[::1]:18090`, `Localhost.`): without port, brackets and final dot, in lower case.
+ */
 const hostnameOf = (header: string): string =>
   header
     .replace(/:\d*$/, "")
@@ -93,13 +95,13 @@ const hostnameOf = (header: string): string =>
     .replace(/\.$/, "")
     .toLowerCase()
 
-/** What a browser is told to ask under a name that is not this server's (DNS rebinding) is refused. */
+/** Refuses requests that a browser was led to send under another name (DNS rebinding). */
 const refusalOf = (
   { headers, socket }: Http.IncomingMessage,
   names: ReadonlySet<string>,
   option: string
 ): HttpListener.Answer | undefined => {
-  // Only HTTP/1.0 has none, and no browser speaks that.
+  // Only HTTP/1.0 has no `Host`, and no browser uses that.
   if (headers.host === undefined) return undefined
   const name = hostnameOf(headers.host)
   if (isLoopback(name) || names.has(name) || name === socket.localAddress?.replace(/^::ffff:/, "")) return undefined
@@ -125,7 +127,7 @@ export const make = (
   Effect.gen(function* () {
     const { maxConnections = 256 } = options
     const listen = ListenAddress.of(options)
-    // A Unix socket no browser can reach.
+    // Browsers cannot reach a Unix socket.
     const host = listen.path === undefined ? listen.host : undefined
     yield* EventLoopDelay.measure
     const given = [

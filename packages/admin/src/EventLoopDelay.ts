@@ -1,5 +1,5 @@
 /**
- * How long the event loop keeps work waiting: what a process does at once, everyone else waits for.
+ * The delay of the event loop: how long blocking work makes everything else wait.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import * as MetricBoundaries from "effect/MetricBoundaries"
 import type * as Scope from "effect/Scope"
 
 /**
- * Seconds by which the event loop was late, for each of the samples that are taken 50 times a second.
+ * The delay of the event loop in seconds, sampled 50 times a second.
  *
  * @since 0.1.0
  */
@@ -23,8 +23,8 @@ export const delay = Metric.histogram(
 const interval = 20
 
 /**
- * Measures until the scope closes. `AdminServer.make` and `AdminServer.layer` do it; who mounts `AdminApp` in a server of
- * their own runs it once.
+ * Measures the delay until the scope closes. `AdminServer.make` and `AdminServer.layer` do this. A program that mounts
+ * `AdminApp` itself must run it once.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ export const measure: Effect.Effect<void, never, Scope.Scope> = Effect.asVoid(
   Effect.acquireRelease(
     Effect.sync(() => {
       let last = performance.now()
-      // Not `monitorEventLoopDelay`: after each reset, without which it cannot be read bit by bit, it loses the next sample.
+      // Not `monitorEventLoopDelay`: reading it in intervals needs a reset, which loses the next sample.
       const timer = setInterval(() => {
         const now = performance.now()
         delay.unsafeUpdate(Math.max(0, now - last - interval) / 1_000, [])

@@ -1,5 +1,5 @@
 /**
- * Effect's metrics in the text format of Prometheus, version 0.0.4.
+ * Formats Effect's metrics in the text format of Prometheus, version 0.0.4.
  *
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  * @since 0.1.0
@@ -11,7 +11,7 @@ import * as MetricState from "effect/MetricState"
 import * as Option from "effect/Option"
 
 /**
- * What the format is called in HTTP.
+ * The HTTP content type of the format.
  *
  * @since 0.1.0
  */
@@ -38,19 +38,19 @@ const sample = (name: string, labels: Labels, value: number | bigint): string =>
   return `${name}${inside === "" ? "" : `{${inside}}`} ${numberOf(value)}`
 }
 
-/** A counter that may also fall is none to Prometheus, but a gauge. */
+/** Prometheus counters never fall: a counter that may is a gauge. */
 const isCounter = ({ metricKey, metricState }: MetricPair.MetricPair.Untyped): boolean =>
   MetricState.isCounterState(metricState)
     ? MetricKeyType.isCounterKey(metricKey.keyType) && metricKey.keyType.incremental
     : MetricState.isFrequencyState(metricState)
 
-/** The name that the samples of a metric have in common. */
+/** The common name of a metric's samples. */
 const familyOf = (pair: MetricPair.MetricPair.Untyped): string => {
   const name = nameOf(pair.metricKey.name)
   return isCounter(pair) && !name.endsWith("_total") ? `${name}_total` : name
 }
 
-/** The kind of a metric and its samples. */
+/** A metric's kind and samples. */
 interface Rendered {
   readonly kind: "counter" | "gauge" | "histogram" | "summary"
   readonly samples: ReadonlyArray<string>
@@ -100,8 +100,8 @@ const render = (name: string, pair: MetricPair.MetricPair.Untyped): Rendered | u
 }
 
 /**
- * Metrics as text, as `Metric.snapshot` or `Metric.unsafeSnapshot` gives them. Characters that Prometheus does not take
- * in names become `_`; counters end in `_total`, also those whose name in the program does not.
+ * Formats the result of `Metric.snapshot` or `Metric.unsafeSnapshot`. Characters that Prometheus forbids in names
+ * become `_`. Every counter's name ends in `_total`, which is added if it is missing.
  *
  * @example
  * import { PrometheusText } from "@effect-xds/admin"

@@ -1,5 +1,5 @@
 /**
- * What `/status` answers with, as JSON.
+ * The JSON answer of `/status`.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client } from "@effect-xds/server"
 
 /**
- * A version that a client was sent, accepted or rejected, and when, in ISO 8601.
+ * A version that a client was sent, accepted or rejected. `at` is the time in ISO 8601.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,7 @@ export interface Version {
 }
 
 /**
- * What a client said of a version that it rejected. `code` is a gRPC status code.
+ * A version that a client rejected, with its error. `code` is a gRPC status code.
  *
  * @since 0.1.0
  */
@@ -28,33 +28,35 @@ export interface Rejection extends Version {
 }
 
 /**
- * What a client makes of a type. `waiting`: it asked for something, and its group is not set. `asked`: it was sent nothing yet.
- * `sent`: it did not answer the last response. `acked`, `nacked`: it accepted or rejected that.
+ * The state of a type at a client. `waiting`: it subscribed, and its group is not set. `asked`: it subscribed, and
+ * nothing was sent yet. `sent`: it has not answered the last response. `acked`, `nacked`: it accepted or rejected the
+ * last response.
  *
  * @since 0.1.0
  */
 export type TypeState = "waiting" | "asked" | "sent" | "acked" | "nacked"
 
 /**
- * One type that a client asked for. `acked` and `nacked` are the last ones; a client that corrected itself has both.
+ * A type that a client subscribed to. `acked` and `nacked` are the last ones; after a corrected response a client has
+ * both.
  *
  * @since 0.1.0
  */
 export interface TypeStatus {
-  /** `CDS`; the type URL for types that have no short name. */
+  /** The short name, such as `CDS`, or the type URL if there is none. */
   readonly type: string
   readonly type_url: string
   readonly state: TypeState
-  /** Everything of the type was asked for. */
+  /** Whether the client has a wildcard subscription. */
   readonly wildcard: boolean
-  /** How many names were asked for. */
+  /** The number of subscribed names. */
   readonly names: number
-  /** The first hundred of them, in no order; of longer ones the first 256 characters. */
+  /** Up to a hundred of the names, unsorted; each cut to 256 characters. */
   readonly named: ReadonlyArray<string>
   readonly sent: Version | null
   readonly acked: Version | null
   readonly nacked: Rejection | null
-  /** Bytes of the last response if that is larger than the server's `maxResponseBytes`, which clients may refuse. */
+  /** The size of the last response in bytes, if it exceeds the server's `maxResponseBytes`; clients may refuse it. */
   readonly oversized_bytes: number | null
 }
 
@@ -64,25 +66,25 @@ export interface TypeStatus {
  * @since 0.1.0
  */
 export interface ClientStatus {
-  /** Unique while the server lives. */
+  /** Unique for the life of the server. */
   readonly id: number
   /** `null` until its first request. */
   readonly node: { readonly id: string; readonly cluster: string; readonly user_agent: string } | null
   readonly group: string | null
   readonly address: string
-  /** Of its certificate, if it gave one: the common name, else the first alternative name. */
+  /** The name in its verified certificate, if it has one: the common name, else the first alternative name. */
   readonly identity: string | null
   readonly protocol: "state-of-the-world" | "incremental"
-  /** `ADS`, or the short name of the one type of a separate service. */
+  /** `ADS`, or the short name of the type of a separate service. */
   readonly service: string
   readonly connected_at: string
-  /** It asked for something that cannot be answered: its group is not set. */
+  /** Whether it waits for a group that is not set. */
   readonly waiting: boolean
   readonly types: ReadonlyArray<TypeStatus>
 }
 
 /**
- * One group of the store: how many resources it has, by the short names of their types.
+ * A group of the store: the number of its resources by the short names of their types.
  *
  * @since 0.1.0
  */
@@ -92,14 +94,14 @@ export interface GroupStatus {
 }
 
 /**
- * The whole answer. A server may add members of its own.
+ * The whole answer. A server may add members.
  *
  * @since 0.1.0
  */
 export interface StatusReport {
-  /** When it was made, in ISO 8601. */
+  /** The time of the report, in ISO 8601. */
   readonly at: string
-  /** What keeps `/readyz` from saying yes. */
+  /** The reasons why `/readyz` answers 503. */
   readonly not_ready: ReadonlyArray<string>
   readonly groups: ReadonlyArray<GroupStatus>
   readonly clients: ReadonlyArray<ClientStatus>
@@ -116,7 +118,7 @@ const stateOf = ({ acked, nacked, sent, waiting }: ServerStream.Status): TypeSta
 }
 
 /**
- * A client as JSON. `wallClockOf` turns the server's milliseconds into those since 1970.
+ * A client's status as JSON. `wallClockOf` converts the server's milliseconds to Unix time in milliseconds.
  *
  * @since 0.1.0
  */

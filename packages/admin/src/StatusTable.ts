@@ -1,19 +1,19 @@
 /**
- * A status report as a table for a person: one line for each client and type, problems first.
+ * Formats a status report as a table: one line per client and type, problems first.
  *
  * @since 0.1.0
  */
 import type { ClientStatus, StatusReport, TypeState, TypeStatus, Version } from "./StatusReport.js"
 
 /**
- * What the table shows of a type.
+ * The fields of a type in the table.
  *
  * @since 0.1.0
  */
 export type ShownType = Pick<TypeStatus, "type" | "state" | "sent" | "acked" | "nacked" | "oversized_bytes">
 
 /**
- * What the table shows of a client.
+ * The fields of a client in the table.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ export interface ShownClient extends Pick<ClientStatus, "group" | "address" | "c
 }
 
 /**
- * What the table shows of a report.
+ * The fields of a report in the table.
  *
  * @since 0.1.0
  */
@@ -31,21 +31,21 @@ export interface ShownReport extends Pick<StatusReport, "at" | "not_ready"> {
   readonly clients: ReadonlyArray<ShownClient>
 }
 
-/** States from the worst to the best: so they are sorted. */
+/** States from worst to best, for sorting. */
 const states: ReadonlyArray<TypeState> = ["nacked", "waiting", "sent", "asked", "acked"]
 
 const heading = ["STATE", "SINCE", "NODE", "GROUP", "ADDRESS", "TYPE", "VERSION", "DETAIL"]
 
 interface Row {
   readonly state: TypeState
-  /** Without the heading. */
+  /** The cells of a row; the heading is not included. */
   readonly cells: ReadonlyArray<string>
 }
 
-/** What peers write must not move the cursor, or look like a line of its own. */
+/** Removes control characters, so that peers cannot move the cursor or forge lines. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
 
-/** `12s`, `5m`, `3h`, `2d`. */
+/** The age: `12s`, `5m`, `3h`, `2d`. */
 const age = (from: string, to: string): string => {
   const seconds = Math.max(0, Math.floor((Date.parse(to) - Date.parse(from)) / 1_000))
   const [divisor, unit] =
@@ -53,7 +53,7 @@ const age = (from: string, to: string): string => {
   return Number.isNaN(seconds) ? "?" : `${Math.floor(seconds / divisor)}${unit}`
 }
 
-/** What the state is about. */
+/** The version that the state refers to. */
 const versionOf = ({ acked, nacked, sent, state }: ShownType): Version | null =>
   state === "acked" ? acked : state === "nacked" ? nacked : sent
 
@@ -68,7 +68,7 @@ const detailOf = ({ acked, nacked, sent, state }: ShownType): string => {
     case "sent":
       return "not answered yet"
     case "acked":
-      // An older response was rejected after this one was accepted.
+      // An older response was rejected after the current one was accepted.
       return nacked !== null && sent !== null && nacked.at > sent.at ? `rejected also: ${nacked.error.message}` : ""
   }
 }
@@ -105,9 +105,9 @@ const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<stri
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
 
 /**
- * The lines of the table, without line ends: first what keeps the server from being ready, then how many are in which state,
- * then a line for each client and type: rejections, those that wait for a group, those that did not answer, the others. Of
- * more than `maxRows` the last, which are well as long as few have problems, are left out; the last line says how many.
+ * The lines of the table, without line ends: first the reasons why the server is not ready, then the number of rows per
+ * state, then one line per client and type. Rejections come first, then types that wait for a group, then unanswered
+ * ones, then the others. Above `maxRows` the last rows are omitted; the last line says how many.
  *
  * @since 0.1.0
  */
@@ -122,7 +122,7 @@ export const lines = ({ at, clients, not_ready }: ShownReport, maxRows = 10_000)
     }
   }
   const inOrder = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): number => {
-    // By group and node.
+    // By group, then by node.
     for (const column of [3, 2]) {
       const [a = "", b = ""] = [one[column], other[column]]
       if (a !== b) return a < b ? -1 : 1

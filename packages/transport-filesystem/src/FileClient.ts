@@ -1,10 +1,10 @@
 /**
- * Reads xDS from files as Envoy's `path_config_source` does: the transport of a client whose server is a directory. The
- * layout is the one that {@link ResponseDirectory} writes: `cds.json`, `lds.json`, `srds.json`, and a file for each
- * resource of the other types, `eds/backend.json`. Or it is one file, which holds one type.
+ * A client transport that reads xDS from files, as Envoy's `path_config_source` does: the client's server is a
+ * directory, in the layout of {@link ResponseDirectory}. It has `cds.json`, `lds.json` and `srds.json`, and one file
+ * per resource of the other types, `eds/backend.json`. Or the server is a single file with one type.
  *
- * A file is read when what it holds is first asked for, and again when it is replaced. One that is bad, or goes away,
- * leaves what it held.
+ * A file is read on the first subscription to its resources, and again when it is replaced. When it is rejected or
+ * removed, its last accepted content stays in force.
  *
  * @since 0.1.0
  */
@@ -29,38 +29,40 @@ import * as WayWatch from "./internal/WayWatch.js"
 import * as ResponseFile from "./ResponseFile.js"
 
 /**
- * How to read. Everything has a default.
+ * Options for reading. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options extends ReadOptions {
   /**
-   * The format of the files in directories; a single file says it by its ending. Default: that of the files that are
-   * there when the client begins, and `json` if there are none.
+   * The format of the files in a directory; for a single file its extension decides. Default: that of the files present
+   * at the start, or `json` if there are none.
    */
   readonly format?: FileFormat.FileFormat | undefined
-  /** Files of one type that are read; more end the stream with RESOURCE_EXHAUSTED. Default 10 000. */
+  /** The most files read per type; above it the stream ends with RESOURCE_EXHAUSTED. Default 10 000. */
   readonly maxFiles?: number | undefined
 }
 
 /**
- * The transport, and what is known of its files.
+ * The transport, and the status of its files.
  *
  * @since 0.1.0
  */
 export interface Service extends ClientTransport.Service {
-  /** Every file that is read now, also the bad ones with file, line and column, and those that the client rejects. */
+  /**
+   * Every file that is read now, with the file, line and column of its mistake if it was rejected, also by the client.
+   */
   readonly status: Effect.Effect<ReadonlyArray<FileStatus>>
 }
 
 /**
- * The tag of the transport, for those who want the status.
+ * The service tag of the transport, for access to its status.
  *
  * @since 0.1.0
  */
 export class FileClient extends Context.Tag("@effect-xds/transport-filesystem/FileClient")<FileClient, Service>() {}
 
-/** The path in an address; `undefined`: there is none. */
+/** The path in an address, if there is one. */
 const pathOf = (address: string): string | undefined => {
   const path = /^path:(?:\/\/(?=\/))?(.+)$/.exec(address)?.[1]
   return path === undefined || path.startsWith("//") ? undefined : path
@@ -68,11 +70,10 @@ const pathOf = (address: string): string | undefined => {
 
 /**
  * The transport. Addresses are `path:///etc/xds`, a directory, or `path:///etc/xds/cds.yaml`, a file; `path:xds` is
- * relative. Streams are of one type or of all (ADS), and state of the world; others end with UNIMPLEMENTED.
+ * relative. Streams are aggregated or of one type, and state of the world; others end with UNIMPLEMENTED.
  *
- * What a client is told: what a good file holds; that a resource cannot be had, and why with file, line and column, where
- * its file is bad (not those who watch everything, for there is no resource to tell of); nothing while its file is not
- * there.
+ * A valid file is a response. A malformed file is a resource error with file, line and column, for its named resources;
+ * a wildcard subscription gets none. While a file is missing, nothing is sent.
  *
  * @since 0.1.0
  */
@@ -105,7 +106,7 @@ export const make = (options: Options = {}): Service => {
             const stream = new FileClientStream(typeUrl, handler, environment)
             own.add(stream)
             streams.add(stream)
-            // Nothing is told from within this call.
+            // The handler must not be called from within this call.
             setImmediate(() => {
               if (protocol === "StateOfTheWorld") return stream.start()
               stream.fail(Status.make("UNIMPLEMENTED", "files are state of the world only; choose that protocol"))
@@ -151,7 +152,7 @@ const environmentOf = (
       Effect.annotateLogs(Effect.logError("client failed on a stream", Cause.die(defect)), { server: address })
     )
   }
-  /** Runs until it is given up. */
+  /** Runs an effect; the result interrupts it. */
   const run = (effect: Effect.Effect<unknown>): (() => void) => {
     const cancel = Runtime.runCallback(runtime)(effect, {
       onExit: (exit) => {
@@ -173,7 +174,7 @@ const environmentOf = (
             yield* Effect.sync(() => onChange({ status, response }))
           })
           yield* Effect.forkScoped(Stream.runForEach(file.events, () => tell))
-          // The subscription begins when its fiber runs; what happened before that is in the first look.
+          // The subscription begins when its fiber runs; earlier events are covered by the first look.
           yield* Effect.yieldNow()
           yield* tell
           return yield* Effect.never
@@ -186,7 +187,7 @@ const environmentOf = (
   }
 }
 
-/** Looks into a folder, and again whenever something happens in it. */
+/** Lists a folder, and again after each change. */
 const listing = (
   folder: string,
   source: ResponsePlan.Source,
@@ -199,13 +200,13 @@ const listing = (
     const change = ChangeSignal.make(settle, maxSettle)
     const watch = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        // That a directory cannot be watched, its files say.
+        // The files in the folder report that it cannot be watched.
         DirectoryWatch.make({ pollInterval, onChange: change.signal, onFailure: () => undefined })
       ),
       ({ close }) => Effect.sync(close)
     )
     const look = Effect.gen(function* () {
-      // Those of a file in it are those that can make it another folder.
+      // The directories on the path of any file in it are those that can replace the folder.
       yield* Effect.promise(() => WayWatch.follow(watch, `${folder}/any`))
       onChange(yield* Effect.promise(() => ResponsePlan.filesIn(folder, source.format)))
     })

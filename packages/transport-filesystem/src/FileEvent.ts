@@ -1,17 +1,17 @@
 /**
- * What happens with files that are read.
+ * The events of files that are read.
  *
  * @since 0.1.0
  */
 import type { ResourceFileError } from "./ResourceFile.js"
 
 /**
- * - `Accepted`: its content is in force
- * - `Rejected`: its content is not. `inForce` is how many resources stay of what it held before, `undefined` if it was
- *   never good. Once for each error
- * - `Removed`: it was taken away, and its resources with it
- * - `Missing`: it is not there; what it held stays
- * - `Returned`: it was missing and is there again
+ * - `Accepted`: the content is in force
+ * - `Rejected`: the content is not in force. `inForce` is the number of earlier resources that stay, `undefined` if the
+ *   file was never accepted. Sent once per error
+ * - `Removed`: the file and its resources were removed
+ * - `Missing`: the file is missing; its resources stay in force
+ * - `Returned`: a missing file is back
  *
  * @since 0.1.0
  */

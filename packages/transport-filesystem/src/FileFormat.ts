@@ -1,5 +1,5 @@
 /**
- * The formats that files are read and written in, told apart by the ending of the file's name as Envoy does.
+ * The formats of files that are read and written. As in Envoy, the file name's extension decides.
  *
  * @since 0.1.0
  */
@@ -28,14 +28,14 @@ const formats: ReadonlyMap<string, FileFormat> = new Map([
 ])
 
 /**
- * Every ending that has a format, without the dot.
+ * Every extension with a format, without the dot.
  *
  * @since 0.1.0
  */
 export const extensions: ReadonlyArray<string> = Array.from(formats.keys())
 
 /**
- * The format of a file by its name or path; `undefined` for an ending that has none. Upper and lower case are the same.
+ * The format of a file by its name or path, case-insensitively; `undefined` for an extension without a format.
  *
  * @since 0.1.0
  */
@@ -46,7 +46,7 @@ export const ofPath = (path: string): FileFormat | undefined => {
 }
 
 /**
- * The ending that files of a format are written with, without the dot: one that Envoy knows.
+ * The extension for written files of a format, without the dot; Envoy knows it.
  *
  * @since 0.1.0
  */

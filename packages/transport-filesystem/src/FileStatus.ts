@@ -1,21 +1,21 @@
 /**
- * How a file that is read stands.
+ * The status of files that are read.
  *
  * @since 0.1.0
  */
 import type { ResourceFileError } from "./ResourceFile.js"
 
 /**
- * One file.
+ * The status of one file.
  *
  * @since 0.1.0
  */
 export interface FileStatus {
   readonly path: string
-  /** `Missing`: it was never there, or went away and what it held stays. */
+  /** `Missing`: the file was never there, or was removed and its resources stay in force. */
   readonly state: "Accepted" | "Rejected" | "Missing"
-  /** Of its resources that are in force: of its content, or of the last good one. */
+  /** The number of its resources in force: of its content, or of the last accepted one. */
   readonly resources: number
-  /** Why it is rejected. */
+  /** Why it was rejected. */
   readonly error: ResourceFileError | undefined
 }

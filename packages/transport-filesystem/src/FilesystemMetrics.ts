@@ -7,7 +7,7 @@
 import * as Metric from "effect/Metric"
 
 /**
- * Files whose content was taken.
+ * Files whose content was accepted.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ export const accepted = Metric.counter("xds_filesystem_accepted_total", {
 })
 
 /**
- * Files that were rejected: each content once.
+ * Rejected files, once per content.
  *
  * @since 0.1.0
  */
@@ -27,14 +27,14 @@ export const rejections = Metric.counter("xds_filesystem_rejections_total", {
 })
 
 /**
- * Files that are rejected now: their last good state, if there is one, stays.
+ * Files that are rejected now. Their last accepted content, if any, stays in force.
  *
  * @since 0.1.0
  */
 export const rejected = Metric.gauge("xds_filesystem_rejected_files", { description: "Files that are rejected now" })
 
 /**
- * Files that were written, each time they were.
+ * Writes of files.
  *
  * @since 0.1.0
  */

@@ -1,18 +1,18 @@
 /**
- * A directory of resources as the source of a store: each subdirectory is a group, named as it is, and the files in it,
- * also in directories below, are the group's resources, one or many per file in any format. Files beside the
- * subdirectories are a group of their own. Hidden files and files without one of the endings are not looked at.
+ * A directory of resources as the source of a store. Each subdirectory is a group of the same name. The files in it, at
+ * any depth, hold its resources: one or many per file, in any format. Files outside the subdirectories are a group of
+ * their own. Hidden files, and files without a known extension, are ignored.
  *
- * - A group begins with its first file. It is published once all of its files were good at least once: clients that are
- *   told a part of their configuration delete the rest.
- * - A file that is rejected leaves what it held in force. So does a file or directory that may not be read.
- * - Removing a file removes its resources, down to a group that is there and empty.
- * - A group's directory, or the whole one, that goes away with everything in it leaves all in force until it returns: it
- *   may be a volume that is not mounted. The same goes for an empty one in its place. To take resources away for good
- *   remove the files, then the directory.
- * - A name that two files of a group hold is an error of the file that came later.
+ * - A group begins with its first file. It is published once each of its files was accepted at least once: clients that
+ *   receive a partial configuration delete the rest.
+ * - A rejected file keeps its last accepted resources in force. So does an unreadable file or directory.
+ * - Removing a file removes its resources, down to an existing empty group.
+ * - If a group's directory, or the whole directory, disappears with its content, everything stays in force until it
+ *   returns: a volume may not be mounted. The same holds for an empty directory in its place. To remove resources for
+ *   good, remove the files, then the directory.
+ * - A name in two files of a group is an error of the later file.
  *
- * The directories are watched, not polled; see {@link Options}. A content that was read before changes nothing.
+ * Directories are watched, not polled; see {@link Options}. Unchanged content changes nothing.
  *
  * @since 0.1.0
  */
@@ -41,20 +41,20 @@ import type { FileResource } from "./ResourceFile.js"
 import * as ResourceFile from "./ResourceFile.js"
 
 /**
- * How to read. Everything has a default.
+ * Options for reading. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options extends ReadOptions {
-  /** The group of the files that stand in no subdirectory. Default `default`. */
+  /** The group of files outside the subdirectories. Default `default`. */
   readonly rootGroup?: string | undefined
-  /** Files and directories; with more nothing is read. Default 100 000. */
+  /** The most files and directories; above it nothing is read. Default 100 000. */
   readonly maxFiles?: number | undefined
 }
 
 /**
- * A group as it is now, and what is different from what this subscriber was told last. The first time put it into a
- * store with `set`, afterwards with `update`.
+ * A change of a group since the last one that this subscriber received. Put the first one into a store with `set`,
+ * later ones with `update`.
  *
  * @since 0.1.0
  */
@@ -62,36 +62,36 @@ export interface GroupChange {
   readonly group: string
   readonly isFirst: boolean
   readonly resources: ReadonlyArray<FileResource>
-  /** New ones and those that are different. */
+  /** New and changed resources. */
   readonly upserted: ReadonlyArray<FileResource>
   readonly removed: ReadonlyArray<{ readonly typeUrl: string; readonly name: string }>
 }
 
 /**
- * How a group stands.
+ * The status of a group.
  *
  * @since 0.1.0
  */
 export interface GroupStatus {
   readonly group: string
-  /** Whether it was told to subscribers; if not, it waits for its rejected files. */
+  /** Whether it was published to subscribers. If not, it waits for its rejected files. */
   readonly isPublished: boolean
-  /** Resources in force. */
+  /** The number of resources in force. */
   readonly resources: number
-  /** In the order of their paths. */
+  /** Files in order of their paths. */
   readonly files: ReadonlyArray<FileStatus>
 }
 
 /**
- * How a directory stands.
+ * The status of a directory.
  *
  * @since 0.1.0
  */
 export interface DirectoryStatus {
   readonly path: string
-  /** Directories that went away, or never were there; what they held stays in force. */
+  /** Missing directories; their resources stay in force. */
   readonly missing: ReadonlyArray<string>
-  /** Directories that cannot be read, and why; what they held stays in force. */
+  /** Unreadable directories, with the reason; their resources stay in force. */
   readonly rejected: ReadonlyArray<ResourceFile.ResourceFileError>
   readonly groups: ReadonlyArray<GroupStatus>
 }
@@ -103,24 +103,24 @@ export interface DirectoryStatus {
  */
 export interface ResourceDirectory {
   readonly path: string
-  /** Every group that is published, then every change. A slow subscriber gets several changes as one. */
+  /** Every published group, then every change. A slow subscriber gets several changes as one. */
   readonly changes: Stream.Stream<GroupChange>
-  /** What happens with files from now on. A subscriber that is 1024 events behind loses the oldest. */
+  /** Later events of files. A subscriber that is 1024 events behind loses the oldest. */
   readonly events: Stream.Stream<FileEvent>
   readonly status: Effect.Effect<DirectoryStatus>
 }
 
-/** Paths of which changes are told one by one. */
+/** The most changed paths that are tracked; above it everything is checked. */
 const maxTold = 1_000
 
-/** Files read at a time. */
+/** The number of files read at a time. */
 const concurrency = 16
 
 type Resources = ReadonlyMap<string, FileResource>
 
 const noResources: Resources = new Map()
 
-/** Resources that are looked at before others may run. */
+/** Resources that are processed before others may run. */
 const atOnce = 1_024
 
 const difference = function* (
@@ -152,14 +152,17 @@ const statusOf = (path: string, { error, inForce }: ResourceIndex.IndexedFile): 
 
 const byName = <A>([one]: readonly [string, A], [other]: readonly [string, A]): number => (one < other ? -1 : 1)
 
-/** A file as it was looked at last. */
+/** A file at the last check. */
 interface SeenFile {
   readonly group: string
   readonly hash: string
   readonly signature: FileContent.Signature | undefined
 }
 
-/** A mistake of ours or of a library, told like one in the file: what it is about stays as it was, and all else goes on. */
+/**
+ * A defect of this program or a library, reported as an error of the file. Its resources stay, and everything else
+ * continues.
+ */
 const defectOf = (file: string, defect: unknown): ResourceFile.ResourceFileError =>
   rejection(file, "Unreadable", `reading it failed, by a fault of this program: ${FileContent.reasonOf(defect)}`)
 
@@ -174,8 +177,8 @@ const rejection = (file: string, reason: "Unreadable" | "TooLarge", detail: stri
   })
 
 /**
- * Reads a directory and watches it until the scope closes. When it returns, everything was read once; that files are
- * rejected or the directory is not there is no failure, but in the events, the log and the status.
+ * Reads a directory and watches it until the scope closes. It returns after the first read. Rejected files and a
+ * missing directory are no failure: they show in the events, the log and the status.
  *
  * @example
  * import { ResourceDirectory } from "@effect-xds/transport-filesystem"
@@ -192,7 +195,7 @@ const rejection = (file: string, reason: "Unreadable" | "TooLarge", detail: stri
  */
 export const make = (directory: string, options: Options = {}): Effect.Effect<ResourceDirectory, never, Scope.Scope> =>
   Effect.gen(function* () {
-    // Without a slash at its end: the paths of what is in it are told apart by their directories.
+    // Without a trailing slash: entries are matched by their directory paths.
     const path = join(dirname(directory), basename(directory))
     const { maxFileBytes, maxSettle, pollInterval, settle } = withDefaults(options)
     const { maxFiles = 100_000, rootGroup = "default" } = options
@@ -200,15 +203,15 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
     const log = yield* FileLog.make
     const published = Latest.make<string, Resources>()
     const change = ChangeSignal.make(settle, maxSettle)
-    /** A change beside the directory: only whether the path still leads to the same one is looked at. */
+    /** A change in a parent directory: only the path's target is checked. */
     const besides = ChangeSignal.make(settle, maxSettle)
 
-    /** Directories whose changes may change what is listed; it grows while they are listed. */
+    /** Directories whose changes may change the listing; the listing adds to it. */
     let content = new Set<string>()
-    /** Paths of which a change was told since the last look; `undefined`: anything may have changed. */
+    /** Paths changed since the last check; `undefined`: anything may have changed. */
     let told: Set<string> | undefined = new Set()
     const tell = (changed: string | undefined): void => {
-      // Above, events may have been lost.
+      // Above this, events may be lost.
       if (changed === undefined || (told?.size ?? 0) >= maxTold) told = undefined
       else told?.add(changed)
       change.signal()
@@ -232,14 +235,14 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
 
     const groups = new Map<string, ResourceIndex.ResourceIndex>()
     const seen = new Map<string, SeenFile>()
-    /** Root and group directories that held something, with their identity. */
+    /** Root and group directories that had content, with their identity. */
     const known = new Map<string, string>()
     const missing = new Set<string>()
     const rejected = new Map<string, ResourceFile.ResourceFileError>()
     let identity = ""
     let ways: WayWatch.Ways = new Map()
 
-    /** Directories whose files stay as they are. */
+    /** Directories whose files stay in force as they are. */
     const unavailable = (listing: DirectoryListing.DirectoryListing): ReadonlySet<string> => {
       const gone = new Set<string>()
       for (const [directory, old] of known) {
@@ -259,7 +262,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       }
     }
 
-    /** Resources in force of files below a directory. */
+    /** The number of resources in force from files below a directory. */
     const inForceBelow = (directory: string): number => {
       let count = 0
       for (const { files } of groups.values()) {
@@ -270,7 +273,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       return count
     }
 
-    /** What became of directories. */
+    /** The events of directories. */
     const directoryEvents = (
       listing: DirectoryListing.DirectoryListing,
       gone: ReadonlySet<string>
@@ -299,7 +302,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       return events
     }
 
-    /** A directory that was emptied and then taken away is forgotten. */
+    /** A directory that was emptied before it was removed is forgotten. */
     const forget = (gone: ReadonlySet<string>): void => {
       for (const directory of gone) {
         if (directory === path || Array.from(seen.keys()).some((file) => isBelow(file, new Set([directory])))) continue
@@ -310,7 +313,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
 
     type Parsed = Either.Either<ReadonlyArray<FileResource>, ResourceFile.ResourceFileError>
 
-    /** What a file holds, if that is new. */
+    /** The new content of a file, if it changed. */
     const readFile = (file: string, { group, stats }: DirectoryListing.ListedFile): Effect.Effect<Parsed | undefined> =>
       Effect.gen(function* () {
         const before = seen.get(file)
@@ -323,7 +326,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
             return undefined
           case "Missing":
             if (stats !== undefined) {
-              // It went away after it was listed.
+              // Removed after it was listed.
               tell(undefined)
               return undefined
             }
@@ -413,17 +416,17 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         }
       })
 
-    /** Nothing new can be known; everything stays. */
+    /** Nothing can be read; everything stays in force. */
     const rejectAll = (error: ResourceFile.ResourceFileError): Effect.Effect<void> =>
       Effect.suspend(() => {
         const isNew = rejected.get(path)?.detail !== error.detail
         rejected.set(path, error)
-        // What was not listed is not known when it changes.
+        // Changes of unlisted paths are not tracked.
         told = undefined
         return log.tell(isNew ? [{ _tag: "Rejected", path, error, inForce: inForceBelow(path) }] : [], countRejected())
       })
 
-    /** A look that fails must not be the last one. */
+    /** A failed check must not be the last one. */
     const guarded = (look: Effect.Effect<void>): Effect.Effect<void> =>
       Effect.catchAllDefect(look, (defect) => rejectAll(defectOf(path, defect)))
 
@@ -452,7 +455,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
     const look = Effect.gen(function* () {
       const paths = told
       told = new Set()
-      // While directories are missing or unreadable, a file may also tell that one is back.
+      // While directories are missing or unreadable, a file's event may mean that one is back.
       const files =
         paths === undefined || missing.size > 0 || rejected.size > 0
           ? undefined
@@ -468,7 +471,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       yield* apply(changes, [])
     })
 
-    /** Whether the path leads to another directory than before, or another way. */
+    /** Whether the path now leads to another directory, or by another way. */
     const check = Effect.promise(async () => {
       const found = await PathLookup.waysTo(path)
       try {

@@ -1,7 +1,6 @@
 /**
- * One file's content as resources: a DiscoveryResponse as Envoy reads it, or a list of resources in the forms that
- * people write by hand. What parses reads nothing from disk; all that happens beside computing is that message types are
- * loaded when they are first named.
+ * The resources in a file: a DiscoveryResponse as Envoy reads it, or a list of resources in the forms that people write
+ * by hand. The parse functions do not read from disk; their only side effect is loading message types.
  *
  * @since 0.1.0
  */
@@ -42,59 +41,59 @@ import * as ValueBounds from "./internal/ValueBounds.js"
 import * as YamlText from "./internal/YamlText.js"
 
 /**
- * A resource of a file, encoded. A store of `@effect-xds/server` takes it as it is: `store.set(group, { resources })`; the version,
- * TTL and aliases go into the options of `Snapshot.resource`.
+ * An encoded resource of a file. `@effect-xds/server` takes it unchanged: `store.set(group, { resources })`. Version,
+ * TTL and aliases are options of `Snapshot.resource`.
  *
  * @since 0.1.0
  */
 export interface FileResource {
-  /** `type.googleapis.com/<full name of the message>`. */
+  /** `type.googleapis.com/<full message name>`. */
   readonly typeUrl: string
-  /** For a VirtualHost `<route configuration>/<name>`, which is also the name inside the message. */
+  /** For a VirtualHost: `<route configuration>/<name>`, which is also the name in the message. */
   readonly name: string
   /** The encoded message. */
   readonly value: Uint8Array
-  /** From an `envoy.service.discovery.v3.Resource` around it. */
+  /** The version in an `envoy.service.discovery.v3.Resource` around it. */
   readonly version: string | undefined
-  /** Milliseconds, from the same. */
+  /** The TTL of the same, in milliseconds. */
   readonly ttl: number | undefined
-  /** From the same; for a VirtualHost also one for each of its domains. */
+  /** The aliases of the same; for a VirtualHost also one per domain. */
   readonly aliases: ReadonlyArray<string>
-  /** The file it stands in. */
+  /** The path of its file. */
   readonly file: string
-  /** Where it begins, from 1, where the format tells. */
+  /** The line where it begins, from 1; `undefined` if the format has no lines. */
   readonly line: number | undefined
 }
 
 /**
- * The content of a file that holds one DiscoveryResponse.
+ * The content of a file with one DiscoveryResponse.
  *
  * @since 0.1.0
  */
 export interface Response {
-  /** The type of all its resources, with `type.googleapis.com/`. */
+  /** The type URL of all its resources, beginning with `type.googleapis.com/`. */
   readonly typeUrl: string
   /** `version_info`; empty if the file has none. */
   readonly version: string
   readonly resources: ReadonlyArray<FileResource>
-  /** The message itself. */
+  /** The whole message. */
   readonly message: DiscoveryResponse
 }
 
 /**
  * Why a file is rejected.
  *
- * - `Unreadable`: it is not a regular file, may not be read, or cannot be
+ * - `Unreadable`: it is not a regular file, or cannot be read
  * - `TooLarge`: over the limit of bytes
- * - `UnknownFormat`: the ending of its name has no format
- * - `Empty`: it holds nothing, which is taken for a mistake and never for an empty response
- * - `Syntax`: it is not in its format
- * - `Schema`: a message has no such field, or a field another type
- * - `UnknownType`: a type that is not part of the Envoy v3 API, or not a resource type
+ * - `UnknownFormat`: the extension of its name has no format
+ * - `Empty`: it has no content, which counts as a mistake and never as an empty response
+ * - `Syntax`: it is malformed
+ * - `Schema`: a message has no such field, or the field has another type
+ * - `UnknownType`: a type that is not in the Envoy v3 API, or no resource type
  * - `WrongType`: a resource of another type than its response
- * - `BadName`: a resource without a name, or with one that clients could not ask for
- * - `DuplicateName`: a name that another resource of the type has
- * - `Refused`: the client that reads it has no use for what it holds
+ * - `BadName`: a resource without a name, or with one that clients could not subscribe to
+ * - `DuplicateName`: another resource of the type has the same name
+ * - `Refused`: the client rejected the content
  *
  * @since 0.1.0
  */
@@ -112,15 +111,15 @@ export class ResourceFileError extends Data.TaggedError("ResourceFileError")<{
     | "DuplicateName"
     | "Refused"
   readonly file: string
-  /** From 1; `undefined` where the format does not tell. */
+  /** From 1; `undefined` if the format has no lines. */
   readonly line: number | undefined
   /** From 1, in UTF-16 units. */
   readonly column: number | undefined
-  /** The way to the place inside the document: `resources[2].load_assignment`. Empty: the document, or not known. */
+  /** The path inside the document: `resources[2].load_assignment`. Empty: the whole document, or unknown. */
   readonly path: string
-  /** What is wrong and what to do. Never holds the value of a string, which may be a secret. */
+  /** What is wrong and what to do. It never contains a string value, which may be a secret. */
   readonly detail: string
-  /** What else is wrong with the file, in the order of the places. The last one says so if it is not all. */
+  /** Further mistakes in the file, in order. If the list is incomplete, the last one says so. */
   readonly others?: ReadonlyArray<ResourceFileError> | undefined
 }> {
   override get message(): string {
@@ -128,14 +127,14 @@ export class ResourceFileError extends Data.TaggedError("ResourceFileError")<{
     return `${place}: ${this.path === "" ? "" : `${this.path}: `}${this.detail}`
   }
 
-  /** This and the others. */
+  /** This error and the others. */
   get all(): ReadonlyArray<ResourceFileError> {
     return [this, ...(this.others ?? [])]
   }
 }
 
 /**
- * Whether two errors say the same.
+ * Whether two errors have the same content.
  *
  * @since 0.1.0
  */
@@ -150,7 +149,7 @@ export const isSame = (one: ResourceFileError | undefined, other: ResourceFileEr
  * @since 0.1.0
  */
 export interface Input {
-  /** Its path: for the format, and for people. */
+  /** The path: it decides the format, and appears in messages. */
   readonly file: string
   readonly bytes: Uint8Array
 }
@@ -158,22 +157,22 @@ export interface Input {
 interface Problem {
   readonly reason: ResourceFileError["reason"]
   readonly path: Path
-  /** In the text, if the format tells. */
+  /** The offset in the text, if the format has one. */
   readonly offset: number | undefined
   readonly detail: string
 }
 
-/** A resource before it was looked at. */
+/** A resource before it is checked. */
 interface Element {
-  /** An `Any`, or what it would hold. */
+  /** The `Any`, or its content. */
   readonly any: Encoded
-  /** Whether its bytes were made here, from a message that was read. */
+  /** Whether the bytes were encoded here, from a parsed message. */
   readonly isMessage: boolean
   readonly path: Path
   readonly offset: number | undefined
 }
 
-/** What was read, or all that is wrong with it. */
+/** The result, or all mistakes. */
 type Result<A> = Either.Either<A, ReadonlyArray<Problem>>
 
 const problem = (reason: Problem["reason"], detail: string, path: Path = [], offset?: number): Result<never> =>
@@ -182,10 +181,10 @@ const problem = (reason: Problem["reason"], detail: string, path: Path = [], off
 const syntax = (text: string, problems: ReadonlyArray<SyntaxProblem>): ReadonlyArray<Problem> =>
   Placeholders.explain(text, problems).map(({ detail, offset }) => ({ reason: "Syntax", path: [], offset, detail }))
 
-/** Mistakes that are told of a file. */
+/** The most mistakes reported per file. */
 const maxProblems = 100
 
-/** Collects what is wrong with a file, up to a bound. */
+/** Collects the mistakes of a file, up to `maxProblems`. */
 class Problems {
   readonly found: Array<Problem> = []
 
@@ -203,12 +202,12 @@ class Problems {
     return undefined
   }
 
-  /** Forgets all but the first ones. */
+  /** Keeps only the first `count` mistakes. */
   keep(count: number): void {
     this.found.length = Math.min(this.found.length, count)
   }
 
-  /** In the order of their places; those without one last. */
+  /** In order of their offsets; those without one last. */
   inOrder(): ReadonlyArray<Problem> {
     const placeOf = ({ offset }: Problem): number => offset ?? Number.MAX_SAFE_INTEGER
     return this.found.sort((one, other) => placeOf(one) - placeOf(other))
@@ -223,13 +222,13 @@ const urlOf = (typeNameOrUrl: string): string => `type.googleapis.com/${TypeRegi
 // ---------------------------------------------------------------------------------------------------------------------
 // Text
 
-/** Text in UTF-8. The decoder leaves out the byte order mark that some editors put at its start. */
+/** Decodes UTF-8. The decoder drops the byte order mark that some editors write. */
 const decodeText = (bytes: Uint8Array): Result<string> => {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) {
     return problem("Syntax", "it is written in UTF-16; save it as UTF-8", [], 0)
   }
   try {
-    // The same text, in a third of the time.
+    // ASCII decodes to the same text in a third of the time.
     if (isAscii(bytes))
       return Either.right(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"))
     return Either.right(new TextDecoder("utf-8", { fatal: true }).decode(bytes))
@@ -247,11 +246,11 @@ const nothing = (text: string): Result<never> =>
       : "the file holds no document, only space and comments; write what it should hold, or remove it"
   )
 
-/** What is in a text; where there is `undefined`, others may run. */
+/** The parts of a text. At each `undefined` others may run. */
 const partsOf = (format: "json" | "yaml", text: string): Iterable<Part | undefined> =>
   format === "json" ? JsonText.parts(text) : YamlText.parts(text)
 
-/** The part of a document at a path, as a message. */
+/** Reads a part of a document as a message. */
 const readJson = async <Desc extends DescMessage>(schema: Desc, json: JsonValue, offsetOf: OffsetOf, path: Path) => {
   const registry = await TypeRegistry.forJson(json)
   const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
@@ -282,14 +281,17 @@ const looksLikeResponse = (json: JsonValue): json is JsonObject =>
   typeOf(json) === DISCOVERY_RESPONSE ||
   (isObject(json) && !("@type" in json) && ("resources" in json || "type_url" in json || "typeUrl" in json))
 
-/** Something that stands in a document, and how to find where. */
+/** A value in a document, with a function for its offset. */
 interface Placed {
   readonly value: JsonValue
   readonly path: Path
   readonly offsetOf: OffsetOf
 }
 
-/** A resource of a response, or of a list. `undefined`: it is read; most are at once, and a promise for each would be dear. */
+/**
+ * Adds a resource of a response or list. Usually it is added at once and the result is `undefined`: a promise per
+ * resource would be expensive.
+ */
 const readElement = (element: Placed, reading: Reading): Promise<void> | undefined => {
   const any = reading.encoder?.any(element.value)
   if (any === undefined) return readAnyElement(element, reading)
@@ -311,7 +313,7 @@ const readAnyElement = async ({ offsetOf, path, value }: Placed, reading: Readin
   if (any !== undefined) await reading.add({ any, isMessage: true, path, offset })
 }
 
-/** Elements of a list in a document that came as a whole. */
+/** Adds the elements of a list that was parsed as a whole. */
 const readElements = async (
   list: ReadonlyArray<JsonValue>,
   path: Path,
@@ -326,7 +328,7 @@ const readElements = async (
   }
 }
 
-/** A response whose resources are added one by one, since others must run in between; they are not in the message. */
+/** A response without its resources: these are added one by one, so that others can run in between. */
 const responseFromJson = async (
   json: JsonObject,
   offsetOf: OffsetOf,
@@ -340,7 +342,7 @@ const responseFromJson = async (
   return message
 }
 
-/** Reads what a text in JSON or YAML holds. */
+/** Reads the parts of a JSON or YAML text. */
 const readParts = async (
   text: string,
   parts: Iterable<Part | undefined>,
@@ -387,7 +389,7 @@ const readText = async (schema: DescMessage, text: string) =>
     syntax(text, [wrong])
   )
 
-/** Its resources are added one by one, as in JSON. */
+/** A response without its resources, which are added one by one as in JSON. */
 const responseFromText = async (text: string, reading: Reading): Promise<DiscoveryResponse | undefined> => {
   const { pause, problems } = reading
   if (ProtobufText.isEmpty(text)) return problems.take<never>(nothing(text))
@@ -442,7 +444,7 @@ const takeText = <Desc extends DescMessage>(
   return problems.take<never>(Either.left([{ reason: "Syntax", path: [], offset: begin + offset, detail }]))
 }
 
-/** Resources that were read at once. */
+/** Adds resources that were parsed together. */
 const addAll = async (resources: ReadonlyArray<Any>, reading: Reading): Promise<void> => {
   for (const any of resources) {
     if (reading.problems.isFull) return
@@ -489,7 +491,7 @@ const noBytes: Uint8Array = new Uint8Array(0)
 
 const delimited: number = WireType.LengthDelimited
 
-/** An `Any`, whose type is probably that of the one before; `undefined`: it is for protobuf-es. */
+/** Decodes an `Any`, whose type is probably that of the one before; `undefined`: protobuf-es must decode it. */
 const anyOf = (bytes: Uint8Array, probable: string): Encoded | undefined => {
   const scan = new FieldScan(bytes)
   let typeUrl: string | undefined = ""
@@ -504,8 +506,8 @@ const anyOf = (bytes: Uint8Array, probable: string): Encoded | undefined => {
 }
 
 /**
- * Garbage seldom parses, but the beginning of a response does, and so does nothing at all. `type_url` follows the
- * resources: where it is missing, the end is missing.
+ * Garbage seldom parses, but the start of a response does, and so does an empty file. `type_url` follows the resources:
+ * if it is missing, the end of the file is missing.
  */
 const responseFromBinary = async (bytes: Uint8Array, reading: Reading): Promise<DiscoveryResponse | undefined> => {
   const { problems } = reading
@@ -513,7 +515,7 @@ const responseFromBinary = async (bytes: Uint8Array, reading: Reading): Promise<
   const others: Array<Uint8Array> = []
   let typeUrl = ""
   try {
-    // A view of a Buffer takes several times as long to make.
+    // Views of a Buffer are several times slower to create.
     for (const field of ResponseFields.of(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength))) {
       if (problems.isFull) return undefined
       if (!field.isResource) {
@@ -542,7 +544,7 @@ const responseFromBinary = async (bytes: Uint8Array, reading: Reading): Promise<
 const milliseconds = ({ ttl }: Resource): number | undefined =>
   ttl === undefined ? undefined : Number(ttl.seconds) * 1_000 + ttl.nanos / 1e6
 
-/** A resource, and what a `Resource` around it says. */
+/** A resource, with the fields of a `Resource` around it. */
 interface Unwrapped {
   readonly any: Encoded
   readonly wrapper: Resource | undefined
@@ -574,17 +576,17 @@ const unwrap = (element: Element): Result<Unwrapped> => {
 const isVirtualHost = (message: Message | undefined): message is VirtualHost =>
   message !== undefined && urlOf(message.$typeName) === ResourceType.VirtualHost.typeUrl
 
-/** One for all: most resources have none. */
+/** One shared array: most resources have no aliases. */
 const noAliases: ReadonlyArray<string> = []
 
-/** A type of resources, as a file names it. */
+/** A resource type, as a file names it. */
 interface NamedType {
   readonly typeUrl: string
   readonly type: ResourceType.ResourceType | undefined
   readonly schema: DescMessage
 }
 
-/** A resource, checked as far as a server checks it. */
+/** Checks a resource as far as a server does. */
 const resourceOf = (
   file: string,
   element: Element,
@@ -639,7 +641,7 @@ const resourceOf = (
   return Either.right({
     typeUrl,
     name,
-    // A copy, where what was parsed is a view into more.
+    // Copied if it is a view into a larger buffer.
     value: any.value.byteLength === any.value.buffer.byteLength ? any.value : new Uint8Array(any.value),
     version: wrapper === undefined || wrapper.version === "" ? undefined : wrapper.version,
     ttl: wrapper === undefined ? undefined : milliseconds(wrapper),
@@ -652,22 +654,22 @@ const resourceOf = (
 // ---------------------------------------------------------------------------------------------------------------------
 // Files
 
-/** What is read of a file, and what is wrong with it. */
+/** The resources and mistakes of a file while it is read. */
 class Reading {
   readonly problems = new Problems()
   readonly pause = new Pause()
-  /** Made with the first element. */
+  /** Created with the first element. */
   encoder: MessageEncoder | undefined
   readonly resources: Array<FileResource> = []
-  /** What they were made of, for those who want a response. */
+  /** The elements behind `resources`, if a response is wanted. */
   readonly elements: Array<Element> = []
-  /** By type URL and name. */
+  /** Resources by type URL and name. */
   readonly #seen = new Map<string, Map<string, FileResource>>()
   readonly #types = new Map<string, NamedType>()
-  /** Those of a document that was read to its end stay. */
+  /** The counts at the end of the last complete document. */
   #settled = { resources: 0, problems: 0, count: 0 }
   #lines = new Lines(undefined)
-  /** Elements that were told. */
+  /** The number of elements added. */
   count = 0
 
   constructor(
@@ -675,7 +677,7 @@ class Reading {
     readonly isResponse: boolean
   ) {}
 
-  /** The text that positions are in. */
+  /** The text that offsets refer to. */
   get text(): string | undefined {
     return this.#lines.text
   }
@@ -684,7 +686,7 @@ class Reading {
     this.#lines = new Lines(text)
   }
 
-  /** `undefined`: it is added. A promise where its type is named first. */
+  /** Adds an element. A promise only if its type is named for the first time. */
   add(element: Element): Promise<void> | undefined {
     this.count++
     const line = this.#lines.of(element.offset)
@@ -719,12 +721,12 @@ class Reading {
     if (this.isResponse) this.elements.push(element)
   }
 
-  /** A document is over. */
+  /** Called at the end of a document. */
   settle(): void {
     this.#settled = { resources: this.resources.length, problems: this.problems.found.length, count: this.count }
   }
 
-  /** Forgets what was told of a document that is not over. */
+  /** Removes what the unfinished document has added. */
   takeBack(): void {
     const { count, problems, resources } = this.#settled
     for (const { name, typeUrl } of this.resources.slice(resources)) this.#seen.get(typeUrl)?.delete(name)
@@ -734,7 +736,7 @@ class Reading {
     this.count = count
   }
 
-  /** The same for all resources of a type: a hundred thousand of them share it. */
+  /** Shared by all resources of a type, of which there may be a hundred thousand. */
   async #typeNamed(typeNameOrUrl: string): Promise<NamedType | undefined> {
     const schema = await TypeRegistry.load(typeNameOrUrl)
     if (schema === undefined) return undefined
@@ -745,7 +747,7 @@ class Reading {
   }
 }
 
-/** Reads a file's bytes by its format. */
+/** Reads the bytes of a file in its format. */
 const read = async <A>(
   { bytes, file }: Input,
   reading: Reading,
@@ -792,11 +794,11 @@ const errorsOf = (file: string, text: string | undefined, problems: Problems): R
   return errorOf(first, [...told, errorOf(more)])
 }
 
-/** Lines of growing offsets: every part of the text is looked at once. */
+/** Line numbers for growing offsets: the text is scanned only once. */
 class Lines {
   #line = 1
   #at = 0
-  /** Where this line ends; kept, since the file may be one line of which all places are asked for. */
+  /** The end of the current line. It is kept since the file may be one line, with many offsets in it. */
   #end: number
   constructor(readonly text: string | undefined) {
     this.#end = this.#endAfter(0)
@@ -819,7 +821,7 @@ class Lines {
   }
 }
 
-/** Of one document what it holds. */
+/** The DiscoveryResponse of a text with one document. */
 const oneResponse = async (
   text: string,
   parts: Iterable<Part | undefined>,
@@ -842,7 +844,7 @@ const oneResponse = async (
   return found
 }
 
-/** Adds what a document holds. */
+/** Adds the resources of a document. */
 const readDocument = async ({ offsetOf, path, value }: Placed, reading: Reading): Promise<void> => {
   if (looksLikeResponse(value)) await responseFromJson(value, offsetOf, reading)
   else if (Array.isArray(value)) await readElements(value, path, offsetOf, reading)
@@ -850,10 +852,12 @@ const readDocument = async ({ offsetOf, path, value }: Placed, reading: Reading)
 }
 
 /**
- * Reads a file that holds one DiscoveryResponse, as Envoy's `path_config_source` does. All resources must be of one type:
- * its `type_url`, which may be left out where there is a resource, but not in binary. With `typeUrl` it must be that one.
+ * Reads a file that holds one DiscoveryResponse, as Envoy's `path_config_source` does. All resources must be of one
+ * type, the `type_url` of the response. It may be omitted if there is a resource, except in binary. If `typeUrl` is
+ * given, it must be equal.
  *
- * A file that holds nothing is an error. An empty response has `type_url` and no resources; it deletes what clients hold.
+ * A file without content is an error. An empty response has a `type_url` and no resources; it deletes the clients'
+ * resources.
  *
  * @since 0.1.0
  */
@@ -875,7 +879,7 @@ export const parseResponse = (
     (response) => response
   )
 
-/** What was read if nothing is wrong with it. */
+/** The value, if there are no mistakes. */
 const resultOf = <A>({ file, problems, text }: Reading, value: A | undefined): Either.Either<A, ResourceFileError> => {
   const error = errorsOf(file, text, problems)
   if (error !== undefined) return Either.left(error)
@@ -923,8 +927,8 @@ const checkResponse = (
  *   names before it: `# proto-message: envoy.config.cluster.v3.Cluster`
  * - binary: a DiscoveryResponse
  *
- * An `envoy.service.discovery.v3.Resource` around a resource gives it a version, TTL, aliases, and a name where its
- * message has none. A file that holds nothing is an error; an empty list holds no resources and is none.
+ * An `envoy.service.discovery.v3.Resource` around a resource gives it a version, TTL and aliases, and a name if its
+ * message has none. A file without content is an error; an empty list is valid.
  *
  * @example
  * import { ResourceFile } from "@effect-xds/transport-filesystem"
@@ -956,9 +960,9 @@ export const parseResources = (input: Input): Effect.Effect<ReadonlyArray<FileRe
   )
 
 /**
- * Reads a file of resources from disk, once; as {@link parseResources} for its content.
+ * Reads a file of resources from disk once; like {@link parseResources} for its content.
  *
- * @param options `maxFileBytes`: the largest file in bytes. Default 67 108 864
+ * @param options `maxFileBytes`: the largest file, in bytes. Default 67 108 864
  * @since 0.1.0
  */
 export const readResources = (

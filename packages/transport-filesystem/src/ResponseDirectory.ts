@@ -1,21 +1,21 @@
 /**
- * A directory of DiscoveryResponses for Envoys that get their configuration from files (`path_config_source`): what a
- * group holds, written as files, and again when it changes.
+ * A directory of DiscoveryResponses for Envoys that read their configuration from files (`path_config_source`): the
+ * resources of a group, written as files, and written again when they change.
  *
- * Types that are full state have one file: `cds.json`, `lds.json`, `srds.json`. Of the others Envoy wants one resource in
- * each file: `eds/<name>.json`, `rds/<name>.json` and so on; {@link pathOf} gives the path to put into a cluster or
- * listener. VHDS cannot come from files.
+ * A full-state type has one file: `cds.json`, `lds.json`, `srds.json`. For the other types Envoy reads one resource per
+ * file: `eds/<name>.json`, `rds/<name>.json` and so on; {@link pathOf} gives the path for a cluster or listener. VHDS
+ * cannot come from files.
  *
- * Each file is written beside its place, brought to the disk and renamed, so that no one sees half of it, however this
- * process ends. A file whose content is the same is left alone.
+ * Each file is written as a temporary file, synced to disk and renamed, so that a reader never sees a partial file,
+ * however this process ends. A file with unchanged content is not written.
  *
- * Files are written in the order in which Envoy wants to find them: endpoints before clusters, clusters and routes before
- * listeners. Where one write moves traffic to another cluster, the new cluster comes first, then the routes and listeners,
- * and what is no longer wanted goes last, with a delay after each step: there are no ACKs, so Envoy is given the time
- * that it usually takes. What it rejects it counts in its own statistics.
+ * Files are written in the order that Envoy needs: endpoints before clusters, clusters and routes before listeners. If
+ * one write moves traffic to another cluster, it first adds the new cluster, then changes routes and listeners, and
+ * removes old resources last. A delay follows each step: there are no ACKs from files, so Envoy gets the time that it
+ * usually needs. Its own statistics count its rejections.
  *
- * The directory belongs to one writer: in the directories of types it removes files of its format that the group does not
- * hold.
+ * The directory must have one writer: in the directories of types it removes files of its format that are not in the
+ * group.
  *
  * @since 0.1.0
  */
@@ -42,32 +42,33 @@ import * as PathLookup from "./internal/PathLookup.js"
 import * as ResponseFormat from "./internal/ResponseFormat.js"
 
 /**
- * How to write. Everything has a default.
+ * Options for writing. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** Default `json`. Envoy takes a binary file that it cannot read for an empty response. */
+  /** Default `json`. Envoy reads a malformed binary file as an empty response. */
   readonly format?: FileFormat.FileFormat | undefined
   /**
-   * The mode of the files. Default `0o600`: secrets may be among them. An Envoy of another user needs more. Directories
-   * get the same, and the right to enter for whoever may read.
+   * The mode of the files. Default `0o600`: they may hold secrets. An Envoy of another user needs a wider mode.
+   * Directories get the same mode, with the execute bit wherever there is a read bit.
    */
   readonly mode?: number | undefined
   /**
-   * The time between new clusters and routes or listeners that may lead to them, and between those and the removal of
-   * clusters. Default: half a second. Only a write with clusters that are new or removed, and others that change, waits.
+   * The delay after new clusters, before routes or listeners that may refer to them, and after those, before the
+   * removal of clusters. Default: half a second. It applies only to a write that adds or removes clusters and changes
+   * others.
    */
   readonly stepDelay?: Duration.DurationInput | undefined
 }
 
 /**
- * Why files could not be written. Those before it in the order are written; the next write goes on.
+ * Files that could not be written. Earlier ones in the order are written; the next write continues.
  *
  * @since 0.1.0
  */
 export class ResponseDirectoryError extends Data.TaggedError("ResponseDirectoryError")<{
-  /** `Encode`: a resource cannot be written in the format; nothing was written. `Write`: the file system said no. */
+  /** `Encode`: a resource has no encoding in the format; nothing was written. `Write`: the file system failed. */
   readonly reason: "Encode" | "Write"
   readonly path: string
   readonly detail: string
@@ -79,7 +80,7 @@ export class ResponseDirectoryError extends Data.TaggedError("ResponseDirectoryE
 }
 
 /**
- * What a write changed, as paths.
+ * The paths that a write changed.
  *
  * @since 0.1.0
  */
@@ -89,22 +90,22 @@ export interface Written {
 }
 
 /**
- * A directory that is written.
+ * A directory of responses that can be written.
  *
  * @since 0.1.0
  */
 export interface ResponseDirectory {
   readonly path: string
-  /** Makes the files hold what the group holds. Writes come one after the other; an interruption does not stop one. */
+  /** Writes the resources of a group. Writes run one after the other; an interruption does not stop one. */
   readonly write: (group: ResourceGroup.ResourceGroup) => Effect.Effect<Written, ResponseDirectoryError>
   /**
-   * Writes each group as it comes, for as long as they come. What the file system refuses is logged and tried again,
-   * after a second and then at growing intervals of at most 30 seconds, until a newer group comes.
+   * Writes every group of the stream. A failed write is logged and tried again after a second, then at growing
+   * intervals of at most 30 seconds, until a newer group arrives.
    */
   readonly follow: <E, R>(groups: Stream.Stream<ResourceGroup.ResourceGroup, E, R>) => Effect.Effect<void, E, R>
 }
 
-/** What leads nowhere, then clusters, which name some of it. */
+/** Types that refer to no others, then clusters, which refer to some of them. */
 const upstream: ReadonlyArray<ResourceType.ResourceType> = [
   ResourceType.Runtime,
   ResourceType.Secret,
@@ -113,7 +114,7 @@ const upstream: ReadonlyArray<ResourceType.ResourceType> = [
   ResourceType.Cluster
 ]
 
-/** What leads to clusters; listeners name the others. */
+/** Types that refer to clusters; listeners refer to the other ones. */
 const downstream: ReadonlyArray<ResourceType.ResourceType> = [
   ResourceType.RouteConfiguration,
   ResourceType.ScopedRouteConfiguration,
@@ -122,12 +123,12 @@ const downstream: ReadonlyArray<ResourceType.ResourceType> = [
 
 const order = [...upstream, ...downstream]
 
-/** Written even when the group has none: a group that was set and has no clusters is not one that is not known yet. */
+/** Written even without resources: a group that was set and has no clusters differs from one that is not known yet. */
 const always: ReadonlySet<ResourceType.ResourceType> = new Set([ResourceType.Cluster, ResourceType.Listener])
 
-/** Injective: every name has a file of its own. */
+/** Injective: every name has its own file. */
 const fileNameOf = (name: string): string => {
-  // Through bytes: what is no Unicode cannot be encoded.
+  // Converted to bytes first: a lone surrogate cannot be encoded.
   const encoded = encodeURIComponent(Buffer.from(name).toString()).replace(/^\./, "%2E")
   if (encoded.length <= AtomicFile.maxNameBytes) return encoded
   return `${encoded.slice(0, 100)}~${createHash("sha256").update(name).digest("hex")}`
@@ -136,8 +137,8 @@ const fileNameOf = (name: string): string => {
 const folderOf = (type: ResourceType.ResourceType): string => type.shortName.toLowerCase()
 
 /**
- * The path of the file that holds a resource: what a `path_config_source` names. For LDS, CDS and SRDS the name plays no
- * part. `undefined` for types that are not written.
+ * The path of a resource's file, for a `path_config_source`. For LDS, CDS and SRDS the name does not matter.
+ * `undefined` for types that are not written.
  *
  * @since 0.1.0
  */
@@ -154,13 +155,13 @@ export const pathOf = (
     : join(directory, folderOf(type), `${fileNameOf(key.name)}.${extension}`)
 }
 
-/** What is to stand in a file. */
+/** The intended content of a file. */
 interface Wanted {
   readonly path: string
   readonly typeUrl: string
   readonly version: string
   readonly resources: ReadonlyArray<Resource>
-  /** The same object as long as the content is the same. */
+  /** The same object while the content is unchanged. */
   readonly identity: ResourceSet.ResourceSet | Resource
 }
 
@@ -184,7 +185,7 @@ const wantedOf = (
         identity: resource
       }))
     }
-    // A type that the group has lost everything of has an empty file, not none.
+    // A type whose resources were all deleted has an empty file.
     if (resources.length === 0 && !always.has(type) && !group.sets.has(typeUrl)) return []
     const path = pathOf(directory, { typeUrl, name: "" }, format) ?? ""
     return [{ path, typeUrl, version: set.version, resources, identity: set }]
@@ -200,13 +201,13 @@ const isOf =
   ({ wanted }: Encoded): boolean =>
     types.some(({ typeUrl }) => typeUrl === wanted.typeUrl)
 
-/** Whether every resource of the one has its name in the other. */
+/** Whether the second has every resource name of the first. */
 const isSubset = (one: Wanted, other: Wanted): boolean => {
   const names = new Set(other.resources.map(({ name }) => name))
   return one.resources.every(({ name }) => names.has(name))
 }
 
-/** The new resources, and the old ones that are removed later. */
+/** The new resources, with the old ones that are removed later. */
 const withOld = (before: Wanted, now: Wanted): Wanted => {
   const names = new Set(now.resources.map(({ name }) => name))
   const resources = [...now.resources, ...before.resources.filter(({ name }) => !names.has(name))].sort(byName)
@@ -235,11 +236,11 @@ const tryWrite = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, Resp
     Effect.tapError(() => Metric.increment(FilesystemMetrics.writeFailures))
   )
 
-/** Files written at a time: each waits for the disk. */
+/** The number of files written at a time: each write waits for the disk. */
 const concurrency = 16
 
 /**
- * A directory to write into; it is made if it is not there. What a writer that was killed left is taken away.
+ * A directory to write to, created if it is missing. Temporary files of a killed writer are removed.
  *
  * @example
  * import { ResourceGroup } from "@effect-xds/core"
@@ -263,7 +264,7 @@ export const make = (
     const folders = order.filter(({ family }) => family !== "full-state").map((type) => join(directory, folderOf(type)))
     const extension = `.${FileFormat.extensionOf(format)}`
     const lock = yield* Effect.makeSemaphore(1)
-    /** By path, what was written last. */
+    /** The last written content by path. */
     const held = new Map<string, Wanted>()
     let isFirst = true
 
@@ -295,7 +296,7 @@ export const make = (
         }
       })
 
-    /** Files of types that an earlier writer left. */
+    /** Files that an earlier writer left. */
     const leftOver = Effect.forEach(folders, (folder) =>
       Effect.promise(async () => {
         try {
@@ -310,7 +311,7 @@ export const make = (
       Effect.gen(function* () {
         const wanted = wantedOf(directory, format, group)
         const paths = new Set(wanted.map(({ path }) => path))
-        // Everything is encoded before anything is written.
+        // Everything is encoded before the first write.
         const fresh: Array<Encoded> = []
         for (const each of wanted) {
           if (held.get(each.path)?.identity === each.identity) continue

@@ -1,11 +1,13 @@
 /**
- * A file with one DiscoveryResponse, as Envoy's `path_config_source` names one: read, and read again when it is replaced.
+ * A file with one DiscoveryResponse, as Envoy's `path_config_source` reads it: read at the start, and again when it is
+ * replaced.
  *
- * The directory is watched and not the file, and so are the directories of links on the way to it: a file that is moved
- * into place, an editor's temporary file, and the exchange of a link (`..data`, as Kubernetes mounts a ConfigMap) are
- * all seen. A content that was read before changes nothing.
+ * It watches the file's directory, and those of symbolic links on the path, not the file itself. So it sees a file
+ * moved
+ * into place, an editor's temporary file, and a replaced link (`..data`, as Kubernetes mounts a ConfigMap). Unchanged
+ * content changes nothing.
  *
- * A file that is rejected, or taken away, leaves what it held in force.
+ * When the file is rejected or removed, its last accepted content stays in force.
  *
  * @since 0.1.0
  */
@@ -28,12 +30,12 @@ import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceFile from "./ResourceFile.js"
 
 /**
- * How to read. Everything has a default.
+ * Options for reading. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options extends ReadOptions {
-  /** The type that the response must be of. Default: any. */
+  /** The required type of the response. Default: any. */
   readonly typeUrl?: string | undefined
 }
 
@@ -44,18 +46,18 @@ export interface Options extends ReadOptions {
  */
 export interface ResponseFile {
   readonly path: string
-  /** What is in force; `None` until the file was accepted once. */
+  /** The response in force; `None` until the file is accepted for the first time. */
   readonly current: Effect.Effect<Option.Option<ResourceFile.Response>>
-  /** What is in force, then every change as it is when it is taken: a slow subscriber misses those in between. */
+  /** The response in force, then every later one. A slow subscriber misses intermediate ones. */
   readonly changes: Stream.Stream<ResourceFile.Response>
-  /** What happens with the file from now on. A subscriber that is 1024 events behind loses the oldest. */
+  /** Later events of the file. A subscriber that is 1024 events behind loses the oldest. */
   readonly events: Stream.Stream<FileEvent>
   readonly status: Effect.Effect<FileStatus>
 }
 
 /**
- * Reads a file and watches it until the scope closes. When it returns, the file was read once; that it was rejected or is
- * not there is no failure, but an event and in the status.
+ * Reads a file and watches it until the scope closes. It returns after the first read. A rejected or missing file is no
+ * failure: it shows in the events and the status.
  *
  * @since 0.1.0
  */
@@ -71,7 +73,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
       Effect.sync(() =>
         DirectoryWatch.make({
           pollInterval,
-          // There may be thousands of other files beside it, each read by somebody like us.
+          // The directory may hold thousands of other files, each with its own ResponseFile.
           onChange: (directory, name) => {
             if (name === undefined || ways.get(directory)?.names.has(name) !== false) change.signal()
           },
@@ -84,7 +86,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
       ({ close }) => Effect.sync(close)
     )
 
-    /** Of the content that was looked at last, accepted or not. */
+    /** The content that was last read, accepted or not. */
     let seen: { readonly hash: string; readonly signature: FileContent.Signature } | undefined
     let acceptedHash = ""
     let error: ResourceFile.ResourceFileError | undefined
@@ -99,7 +101,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
       return isNew ? [{ _tag: "Rejected", path, error: rejection, inForce: latest.get(path)?.resources.length }] : []
     }
 
-    /** What the file's content changes. */
+    /** Processes new content and returns its events. */
     const take = (content: FileContent.FileContent): Effect.Effect<ReadonlyArray<FileEvent>> =>
       Effect.gen(function* () {
         switch (content._tag) {
@@ -122,7 +124,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
             )
             if (Either.isLeft(parsed)) return reject(parsed.left)
             error = undefined
-            // Back to what is in force: nothing changes for those who hold it.
+            // The content is the one in force again: subscribers see no change.
             if (hash !== acceptedHash) latest.set(path, parsed.right)
             acceptedHash = hash
             return [{ _tag: "Accepted", path, resources: parsed.right.resources.length }]

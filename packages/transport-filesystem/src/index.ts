@@ -1,5 +1,5 @@
 /**
- * xDS in files: files in, files out.
+ * xDS from and to files.
  *
  * @since 0.1.0
  */

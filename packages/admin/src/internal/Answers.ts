@@ -1,4 +1,4 @@
-/** What the admin port answers, whichever HTTP server asks. */
+/** The answers of the admin port, for any HTTP server. */
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client } from "@effect-xds/server"
@@ -18,32 +18,32 @@ import * as StatusTable from "../StatusTable.js"
 import * as ConfigDump from "./ConfigDump.js"
 
 /**
- * What is answered. Everything has a default.
+ * Options for the answers. Each has a default.
  *
  * @since 0.1.0
  */
 export interface Options {
   /** Why the control plane is not ready; empty if it is. Default: it is ready as soon as it serves. */
   readonly notReady?: Effect.Effect<ReadonlyArray<string>> | undefined
-  /** Members of a program's own for `/status`, to be written as JSON. Default: none. */
+  /** Further members of `/status`, written as JSON. Default: none. */
   readonly details?: Effect.Effect<Readonly<Record<string, unknown>>> | undefined
-  /** Answers that are written at a time; more are refused with 503. Default 16. */
+  /** The most answers written at a time; further requests are refused with 503. Default 16. */
   readonly maxRequests?: number | undefined
 }
 
 const paths = ["/healthz", "/readyz", "/metrics", "/status", "/config_dump"]
 
-/** Characters of what a client says that are repeated in an answer. */
+/** Characters of a client's text that an answer repeats. */
 export const longest = 200
 
-/** A line of text. */
+/** A plain-text answer. */
 export const text = (status: number, body: string): Answer => ({
   status,
   headers: { "content-type": "text/plain" },
   body: `${body}\n`
 })
 
-/** Pieces are put together: a chunk of HTTP for each resource would cost more than the resource. */
+/** Pieces are joined up to this many characters: an HTTP chunk per resource would cost more than the resource. */
 const pieceSize = 16_384
 
 async function* inPieces(parts: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
@@ -53,7 +53,7 @@ async function* inPieces(parts: AsyncIterable<string> | Iterable<string>): Async
     if (piece.length < pieceSize) continue
     yield piece
     piece = ""
-    // The clients of the control plane must not wait for a large answer.
+    // Clients of the control plane must not wait for a large answer.
     await setImmediate()
   }
   if (piece !== "") yield piece
@@ -81,13 +81,13 @@ const groupsOf = (
     }))
   )
 
-/** The limits of transports that are reached, so that newcomers are refused. */
+/** The limits of transports that are reached, so that new clients are refused. */
 const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot, (pairs) =>
   pairs.flatMap(({ metricKey, metricState }) => {
     if (metricKey.name !== TransportMetrics.refusingName || !MetricState.isGaugeState(metricState)) return []
     if (Number(metricState.value) <= 0) return []
     const limit = metricKey.tags.find(({ key }) => key === "limit")?.value ?? "a limit"
-    // The option is told to who can set it, by the metric; to people here, what there is too much of.
+    // The metric names the option, for operators; the answer names what there is too much of.
     const what = limit
       .replace(/^max/, "")
       .replace(/\B(?=[A-Z])/g, " ")
@@ -96,13 +96,13 @@ const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot
   })
 )
 
-/** What an HTTP server gives a request to. */
+/** Answers a request of the HTTP server. */
 export type Respond = (request: {
   readonly method: string
   readonly url: string
 }) => Effect.Effect<Answer, never, Scope.Scope>
 
-/** Answers every request, those for other paths with 404. */
+/** Answers every request; those for other paths with 404. */
 export const make = (
   options: Options = {}
 ): Effect.Effect<Respond, never, XdsServer.XdsServer | SnapshotStore.SnapshotStore> =>

@@ -1,4 +1,4 @@
-/** What the groups of a store hold, as JSON that is made while it is read. */
+/** The resources of a store's groups as JSON, produced while it is read. */
 import { fromBinary, toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
@@ -10,7 +10,7 @@ import type { SnapshotStore } from "@effect-xds/server"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 
-/** What to leave out: `undefined` takes everything. */
+/** Which resources to include; `undefined` includes all. */
 export interface Filter {
   readonly group: string | undefined
   /** A short name or a type URL. */
@@ -18,7 +18,7 @@ export interface Filter {
   readonly name: string | undefined
 }
 
-/** Canonical proto3 JSON; for a resource that has none, why. */
+/** Canonical proto3 JSON; or the reason why a resource has none. */
 const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown> => {
   try {
     const schema = await TypeRegistry.load(typeUrl)
@@ -48,8 +48,8 @@ const orderOf = (typeUrl: string): number => ResourceType.byTypeUrl(typeUrl)?.or
 const byName = (one: Resource.Resource, other: Resource.Resource): number => (one.name < other.name ? -1 : 1)
 
 /**
- * The JSON in pieces, a resource at a time, so that a store of any size takes the memory of one resource. Each group is
- * as it is when its turn comes.
+ * The JSON in pieces, one resource at a time, so that a store of any size needs the memory of one resource. Each group
+ * is read when its turn comes.
  */
 export async function* dump(store: SnapshotStore.Service, filter: Filter): AsyncGenerator<string> {
   yield '{"groups":['

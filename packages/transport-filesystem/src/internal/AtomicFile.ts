@@ -1,6 +1,6 @@
 /**
- * Files that appear whole or not at all: written beside their place, brought to the disk, renamed into it. Whoever dies
- * in between leaves a temporary file, which the next one to use the directory takes away.
+ * Writes files atomically: to a temporary file, synced to disk, then renamed. A process that is killed in between
+ * leaves a temporary file, which the next user of the directory removes.
  */
 import { open, readdir, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
@@ -11,7 +11,7 @@ const temporaryName = (name: string): string => `.${name}.${process.pid}-${++cou
 
 const isTemporary = (name: string): boolean => /^\..+\.\d+-\d+\.xds-tmp$/.test(name)
 
-/** The longest name of a file, in bytes, that leaves room for a temporary one of it. */
+/** The longest file name, in bytes, that leaves room for the name of its temporary file. */
 export const maxNameBytes = 200
 
 export const write = async (path: string, bytes: Uint8Array, mode: number): Promise<void> => {
@@ -19,7 +19,7 @@ export const write = async (path: string, bytes: Uint8Array, mode: number): Prom
   try {
     const file = await open(temporary, "wx", mode)
     try {
-      // The process's mask is not asked: the mode is the caller's decision.
+      // The umask does not apply: the caller decides the mode.
       await file.chmod(mode)
       await file.writeFile(bytes)
       await file.sync()
@@ -33,7 +33,7 @@ export const write = async (path: string, bytes: Uint8Array, mode: number): Prom
   }
 }
 
-/** Makes what was renamed or removed in a directory survive a loss of power. */
+/** Syncs a directory, so that renames and removals in it survive a power failure. */
 export const syncDirectory = async (path: string): Promise<void> => {
   const directory = await open(path, "r")
   try {
@@ -43,7 +43,7 @@ export const syncDirectory = async (path: string): Promise<void> => {
   }
 }
 
-/** Takes away what a process that died left. */
+/** Removes temporary files of a killed process. */
 export const removeTemporary = async (directory: string): Promise<void> => {
   for (const name of await readdir(directory)) if (isTemporary(name)) await rm(join(directory, name), { force: true })
 }

@@ -1,12 +1,12 @@
-/** Many signs of change become one look, once they have come to rest. */
+/** Debounces changes: many signals become one check. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
 export interface ChangeSignal {
   readonly signal: () => void
   /**
-   * Waits for a sign, then until none has come for `settle` milliseconds: a program that writes a file or a directory
-   * piece by piece is not read in the middle. After `maxSettle` it waits no longer.
+   * Waits for a signal, then until there was none for `settle` milliseconds, so that a program that writes piece by
+   * piece is not read halfway. It waits at most `maxSettle` milliseconds.
    */
   readonly settled: Effect.Effect<void>
 }

@@ -1,4 +1,4 @@
-/** Which files a directory of groups has, and which of its directories cannot be looked into. */
+/** The files of a directory of groups, and its unreadable directories. */
 import type { BigIntStats } from "node:fs"
 import { lstat, readdir, stat } from "node:fs/promises"
 import { basename, join } from "node:path"
@@ -8,34 +8,34 @@ import * as WayWatch from "./WayWatch.js"
 
 export interface ListedFile {
   readonly group: string
-  /** `undefined`: a link that leads nowhere, or the like; reading it says what is wrong. */
+  /** `undefined` for a broken link, for example; reading the file reports the error. */
   readonly stats: BigIntStats | undefined
 }
 
 export interface DirectoryListing {
-  /** By path. */
+  /** Files by path. */
   readonly files: ReadonlyMap<string, ListedFile>
-  /** Root and group directories that are there, with their identity. */
+  /** The existing root and group directories, with their identity. */
   readonly directories: ReadonlyMap<string, { readonly identity: string; readonly isEmpty: boolean }>
-  /** Directories that cannot be read, and why. Files below them are not listed. */
+  /** Unreadable directories, with the reason. Files below them are not listed. */
   readonly unreadable: ReadonlyMap<string, string>
-  /** Directories whose changes may change what is listed. */
+  /** Directories whose changes may change the listing. */
   readonly content: ReadonlySet<string>
-  /** These, and those in which the path of the root may come to lead elsewhere. */
+  /** These, and the directories whose changes may redirect the root path. */
   readonly watched: ReadonlySet<string>
-  /** Where the path of the root may come to lead elsewhere. */
+  /** The directories whose changes may redirect the root path. */
   readonly ways: WayWatch.Ways
 }
 
-/** Deeper directories are not looked into. */
+/** Deeper directories are not listed. */
 const maxDepth = 16
 
-/** Files whose state is asked for at a time. */
+/** The number of files whose status is read at a time. */
 const batch = 64
 
 export class TooManyFiles extends Error {}
 
-/** Not for us are hidden files and directories (`..data`, editors' and our own temporary files). */
+/** Hidden files and directories are ignored (`..data`, temporary files of editors and of this package). */
 const isVisible = (name: string): boolean => !name.startsWith(".")
 
 const statOf = async (path: string): Promise<BigIntStats | undefined> => {
@@ -47,8 +47,8 @@ const statOf = async (path: string): Promise<BigIntStats | undefined> => {
 }
 
 /**
- * The files among paths of which a change was told, if nothing but the content of known files changed: then the
- * directory need not be listed. `undefined` if more may have changed.
+ * The changed files among changed paths, if only the content of known files changed: then no listing is needed.
+ * `undefined` if more may have changed.
  */
 export const changedFiles = async (
   paths: ReadonlySet<string>,
@@ -72,7 +72,7 @@ export const changedFiles = async (
       const name = basename(path)
       if (!stats.isFile() || (isVisible(name) && FileFormat.ofPath(name) !== undefined)) return undefined
     } catch (cause) {
-      // A temporary file that was moved into place.
+      // A temporary file was moved into place.
       if (!PathLookup.isMissing(cause)) return undefined
     }
   }
@@ -82,12 +82,11 @@ export const changedFiles = async (
 export const read = async (options: {
   readonly root: string
   readonly rootGroup: string
-  /** Of files and directories together. */
+  /** The most files and directories together. */
   readonly maxFiles: number
   /**
-   * Called before a directory is read, so that no later change is missed. `isContent`: its changes may change what is
-   * listed; else it is only where the path of the root may come to lead elsewhere. Gives whether it was not watched
-   * before.
+   * Called before a directory is read, so that no later change is missed. `isContent`: its changes may change the
+   * listing; otherwise they may only redirect the root path. Returns whether it was not watched before.
    */
   readonly watch: (directory: string, identity: string, isContent: boolean) => boolean
 }): Promise<DirectoryListing> => {
@@ -112,7 +111,7 @@ export const read = async (options: {
     let identity: string
     try {
       identity = PathLookup.identityOf(await stat(path, { bigint: true }))
-      // A circle of links.
+      // A cycle of links.
       if (visited.has(identity)) return
       visited.add(identity)
       watch(path, identity, true)

@@ -1,7 +1,6 @@
 /**
- * Tells that something happened in one of a set of directories. Of what kind it was is not told: the events of file
- * systems misreport the replacement of a file. Directories and not files are watched, because files are replaced by
- * renaming.
+ * Reports changes in a set of directories, without their kind: file systems misreport the replacement of a file. It
+ * watches directories and not files, because files are replaced by renaming.
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import type { FSWatcher } from "node:fs"
@@ -9,27 +8,27 @@ import { watch } from "node:fs"
 
 export interface DirectoryWatch {
   /**
-   * Watches a directory from now on. `identity` tells it from another one that takes its place. Gives whether it was not
-   * watched before: then what happened to it until now was not told.
+   * Watches a directory. `identity` distinguishes it from a replacement at the same path. Returns whether it was not
+   * watched before: then earlier changes were not reported.
    */
   readonly add: (path: string, identity: string) => boolean
-  /** Stops watching all others. */
+  /** Stops watching all other directories. */
   readonly retain: (paths: ReadonlySet<string>) => void
   readonly close: () => void
 }
 
 interface Watched {
   readonly identity: string
-  /** `undefined`: it could not be watched. */
+  /** `undefined` if it could not be watched. */
   readonly watcher: FSWatcher | undefined
 }
 
 export const make = (options: {
-  /** `name`: of what changed in it, where that is known. */
+  /** `name`: the changed entry, if known. */
   readonly onChange: (directory: string, name: string | undefined) => void
-  /** A directory cannot be watched; said once, until it can be. */
+  /** A directory cannot be watched; called once until it can be. */
   readonly onFailure: (directory: string, reason: string) => void
-  /** Milliseconds between looks at directories that cannot be watched. */
+  /** Milliseconds between checks of directories that cannot be watched. */
   readonly pollInterval: number
 }): DirectoryWatch => {
   const watched = new Map<string, Watched>()
@@ -71,7 +70,7 @@ export const make = (options: {
         return true
       } catch (cause) {
         fail(path, identity, cause)
-        // It is looked at again anyway.
+        // The caller looks again anyway.
         return false
       }
     },

@@ -1,6 +1,6 @@
 /**
- * A client's stream from files. A request says which files are read; each that is good is a response, and each that is
- * replaced another one. Files are opened when their names are first asked for and closed when they are no longer.
+ * A client's stream from files. A request decides which files are read. Each accepted file is a response, and each
+ * change of it another one. Files are opened on subscription and closed on unsubscription.
  */
 import * as Request from "@effect-xds/core/wire/Request"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -12,22 +12,22 @@ import { ResourceFileError, type Response } from "../ResourceFile.js"
 import * as ResponseBytes from "./ResponseBytes.js"
 import * as ResponsePlan from "./ResponsePlan.js"
 
-/** How a file stands. */
+/** The state of a file. */
 interface Reading {
   readonly status: FileStatus
-  /** What is in force. */
+  /** The response in force. */
   readonly response: Response | undefined
 }
 
-/** What a stream needs of its channel. */
+/** What a stream uses of its channel. */
 export interface Environment {
   readonly source: ResponsePlan.Source
   readonly maxFiles: number
-  /** Reads a file and tells how it stands, then after each change, until the function that this gives is called. */
+  /** Reads a file, and calls back with its state now and after each change, until the result is called. */
   readonly read: (path: string, typeUrl: string, onChange: (reading: Reading) => void) => () => void
-  /** Tells which files are in a folder, then whenever that changes. */
+  /** Calls back with the files of a folder, now and after each change. */
   readonly list: (folder: string, onChange: (paths: ReadonlyArray<string>) => void) => () => void
-  /** A client has no use for what a file holds. */
+  /** The client rejected the content of a file. */
   readonly onRefused: (error: ResourceFileError) => void
   readonly onDefect: (defect: unknown) => void
   readonly onDone: (stream: FileClientStream) => void
@@ -36,27 +36,27 @@ export interface Environment {
 /** A file that is read. */
 interface OpenFile {
   readonly path: string
-  /** Of the resource that it is read for; `undefined`: for all that are asked for. */
+  /** The resource that it is read for; `undefined`: all subscribed ones. */
   readonly name: string | undefined
   readonly close: () => void
   reading: Reading | undefined
-  /** Why the client did not take what it holds. */
+  /** Why the client rejected its content. */
   refused: ResourceFileError | undefined
 }
 
-/** What is asked for of one type. */
+/** The subscription to one type. */
 interface Subscription {
   readonly typeUrl: string
   names: ReadonlyArray<string>
-  /** Whether there ever were names: no names are everything, but not after that. */
+  /** Whether resources were ever named: until then no names are a wildcard. */
   named: boolean
   readonly files: Map<string, OpenFile>
-  /** Files that a wildcard found. */
+  /** Files that were found for a wildcard. */
   found: ReadonlyArray<string>
   stopListing: (() => void) | undefined
 }
 
-/** What the client has not answered yet. */
+/** The last response, until the client answers it. */
 interface Unanswered {
   readonly nonce: string
   readonly file: OpenFile
@@ -67,7 +67,7 @@ const isSame = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boole
 
 export class FileClientStream implements ClientTransport.ClientStream {
   readonly #subscriptions = new Map<string, Subscription>()
-  /** Files that have something to say, in order. */
+  /** Files with an unsent change, in order. */
   readonly #pending = new Map<OpenFile, Subscription>()
   #unanswered: Unanswered | undefined
   #open = false
@@ -77,7 +77,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
   #delivering = false
 
   constructor(
-    /** Of a separate service; `undefined`: every type. */
+    /** The type of a separate service; `undefined` for every type. */
     private readonly typeUrl: string | undefined,
     private readonly handler: ClientTransport.StreamHandler,
     private readonly environment: Environment
@@ -92,7 +92,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
   readonly send = (message: Uint8Array): void => {
     if (!this.#open) return
     const decoded = Request.decode("StateOfTheWorld", message)
-    // A client sends what its method says; anything else is its own bug.
+    // An XdsClient sends what its method needs; anything else is a bug of the client.
     if (Either.isLeft(decoded)) return this.environment.onDefect(decoded.left)
     if (decoded.right._tag === "StateOfTheWorld") this.#take(decoded.right)
   }
@@ -120,7 +120,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
     this.#tell(() => this.handler.onEnd(status))
   }
 
-  /** How its files stand. */
+  /** The status of its files. */
   status(): ReadonlyArray<FileStatus> {
     return Array.from(this.#subscriptions.values()).flatMap(({ files }) =>
       Array.from(files.values()).flatMap(({ reading, refused }) => {
@@ -131,7 +131,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
     )
   }
 
-  /** Runs code of the client. */
+  /** Calls the client's handler, whose defects must not end the process. */
   #tell(run: () => void): void {
     try {
       run()
@@ -141,7 +141,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
     }
   }
 
-  // What is asked for.
+  // Subscriptions.
 
   #take(request: Request.StateOfTheWorldRequest): void {
     const typeUrl = request.typeUrl === "" ? (this.typeUrl ?? "") : request.typeUrl
@@ -167,14 +167,14 @@ export class FileClientStream implements ClientTransport.ClientStream {
     subscription.named ||= names.length > 0
     this.#list(subscription)
     this.#arrange(subscription)
-    // A file with everything answers for the new names too.
+    // A file with all resources must answer for the new names, too.
     for (const file of subscription.files.values()) {
       const isNew = file.name === undefined ? names.some((name) => !before.has(name)) : false
       if (isAgain || isNew) this.#ready(subscription, file)
     }
   }
 
-  /** Whether a request is the answer to what was delivered last, which it then is no more. */
+  /** Whether a request answers the last response; if so, that is answered now. */
   #answers({ errorDetail, responseNonce }: Request.StateOfTheWorldRequest): boolean {
     const unanswered = this.#unanswered
     if (unanswered === undefined || responseNonce !== unanswered.nonce) return false
@@ -190,7 +190,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
     return names.length === 0 ? !named : names.includes("*")
   }
 
-  /** Looks for files of a type whose resources have one each, while all of them are wanted. */
+  /** Lists the files of a type with one file per resource, for a wildcard. */
   #list(subscription: Subscription): void {
     const folder = ResponsePlan.folderOf(this.environment.source, subscription.typeUrl)
     if (folder === undefined) return
@@ -202,13 +202,13 @@ export class FileClientStream implements ClientTransport.ClientStream {
     }
     subscription.stopListing ??= this.environment.list(folder, (paths) => {
       if (this.#done || subscription.stopListing === undefined) return
-      // What is gone stays: a file that is removed leaves what it held.
+      // A removed file is kept: its resources stay in force.
       subscription.found = Array.from(new Set([...subscription.found, ...paths]))
       this.#arrange(subscription)
     })
   }
 
-  /** Opens and closes files, so that those are read that are wanted. */
+  /** Opens and closes files according to the subscription. */
   #arrange(subscription: Subscription): void {
     const { files, found, names, typeUrl } = subscription
     const isWanted = names.length > 0 || this.#isWildcard(subscription)
@@ -230,7 +230,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
         if (this.#done || files.get(path) !== file) return
         const before = file.reading
         file.reading = reading
-        // That a file is gone, or is there again as it was, is nothing to tell.
+        // A file that is missing, or back without a change, causes no response.
         const isSame = before?.response === reading.response && before?.status.error === reading.status.error
         if (!isSame) this.#ready(subscription, file)
       })
@@ -244,14 +244,14 @@ export class FileClientStream implements ClientTransport.ClientStream {
     if (this.#pending.get(file) === subscription) this.#pending.delete(file)
   }
 
-  // What there is to say.
+  // Responses.
 
   #ready(subscription: Subscription, file: OpenFile): void {
     this.#pending.set(file, subscription)
     this.#later(() => this.#deliver())
   }
 
-  /** Nothing is told from within `send`. */
+  /** The handler must not be called from within `send`. */
   #later(run: () => void): void {
     setImmediate(() => {
       if (!this.#done) run()
@@ -259,7 +259,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
   }
 
   #deliver(): void {
-    // Credit that is given within a delivery is used by the loop below.
+    // Credit given from within a delivery is used by the loop below.
     if (this.#delivering) return
     this.#delivering = true
     while (this.#credit > 0 && !this.#done) {
@@ -283,7 +283,7 @@ const refusal = (file: string, detail: string): ResourceFileError =>
 
 const rejectedBy = (error: ResourceFileError): Pick<FileStatus, "state" | "error"> => ({ state: "Rejected", error })
 
-/** What a client is to hear of a file; `undefined`: nothing. */
+/** The response or resource error for a file; `undefined` if there is nothing to send. */
 const messageFor = (
   { names, typeUrl }: Subscription,
   { name, reading }: OpenFile,
@@ -293,7 +293,7 @@ const messageFor = (
   const { response, status } = reading
   const { error } = status
   if (error === undefined) return response && ResponseBytes.ofResponse(response, nonce)
-  // To who has everything of a full-state type a response without resources is that all are deleted.
+  // For a full-state wildcard, a response without resources would delete everything.
   const isFullState = ResourceType.byTypeUrl(typeUrl)?.family === "full-state"
   if (isFullState && names.includes("*")) return undefined
   const wanted = (name === undefined ? names : [name]).filter((each) => each !== "*")

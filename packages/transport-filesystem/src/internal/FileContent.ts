@@ -1,4 +1,4 @@
-/** Reads a file whole, or not at all. */
+/** Reads a whole file, or nothing. */
 import { ofParser } from "@effect-xds/proto/Redaction"
 import { createHash } from "node:crypto"
 import type { BigIntStats } from "node:fs"
@@ -6,17 +6,17 @@ import { constants } from "node:fs"
 import { open, stat } from "node:fs/promises"
 import * as PathLookup from "./PathLookup.js"
 
-/** What changes with a file's content, as far as the file system tells. */
+/** Metadata that changes with a file's content. */
 export interface Signature {
   readonly key: string
   /**
-   * Whether an equal key means equal content. File systems keep times in steps: a file that was changed just before it
-   * was read may change again and look the same.
+   * Whether an equal key means equal content. File systems round times: a file changed just before it was read may
+   * change again and keep its metadata.
    */
   readonly isTrusted: boolean
 }
 
-/** Milliseconds; the longest step is that of FAT, two seconds. */
+/** Milliseconds; the coarsest file time is FAT's, two seconds. */
 const step = 3_000
 
 export const signatureOf = (stats: BigIntStats, now: number): Signature => ({
@@ -26,14 +26,14 @@ export const signatureOf = (stats: BigIntStats, now: number): Signature => ({
 
 export type FileContent =
   | { readonly _tag: "Read"; readonly bytes: Uint8Array; readonly hash: string; readonly signature: Signature }
-  /** It is what it was when the known signature was taken. */
+  /** The content is that of the known signature. */
   | { readonly _tag: "Unchanged" }
   | { readonly _tag: "Missing" }
-  /** It was written to while it was read. */
+  /** The file was written to while it was read. */
   | { readonly _tag: "Changing" }
   | { readonly _tag: "Refused"; readonly reason: "Unreadable" | "TooLarge"; readonly detail: string }
 
-/** What a fault of the program is told as; what it says may be as long as a file, and quote a part of one. */
+/** A defect in words. Its message may quote the file, and be as long as it. */
 export const reasonOf = (defect: unknown): string =>
   defect instanceof Error ? `${defect.name}: ${ofParser(defect.message).slice(0, 200)}` : typeof defect
 
@@ -46,14 +46,14 @@ const refused = (reason: "Unreadable" | "TooLarge", detail: string): FileContent
 /** Bytes that are read and hashed at a time; others run in between. */
 const chunk = 4_194_304
 
-/** `known`: of the content that was read last. */
+/** `known`: the signature of the content that was read last. */
 export const read = async (path: string, maxBytes: number, known?: Signature): Promise<FileContent> => {
   try {
     if (known?.isTrusted === true) {
       const stats = await stat(path, { bigint: true })
       if (stats.isFile() && known.key === signatureOf(stats, 0).key) return { _tag: "Unchanged" }
     }
-    // Opening a pipe would wait for whoever writes into it.
+    // Opening a pipe would wait for its writer.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const before = await file.stat({ bigint: true })

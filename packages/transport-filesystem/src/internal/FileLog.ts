@@ -1,4 +1,4 @@
-/** Tells of file events: to subscribers, metrics and the log. */
+/** Reports file events to subscribers, metrics and the log. */
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as PubSub from "effect/PubSub"
@@ -8,26 +8,26 @@ import type { FileEvent } from "../FileEvent.js"
 import * as FilesystemMetrics from "../FilesystemMetrics.js"
 import type { ResourceFileError } from "../ResourceFile.js"
 
-/** Events a subscriber may be behind; then it loses the oldest. */
+/** The most events that a subscriber may be behind; then it loses the oldest. */
 const capacity = 1_024
 
-/** Lines for one look: ten thousand bad files must not become as many lines. */
+/** The most log lines per check: ten thousand malformed files must not become as many lines. */
 const maxLines = 20
 
 export interface FileLog {
   readonly events: Stream.Stream<FileEvent>
-  /** `rejected`: how many files are rejected now. */
+  /** `rejected`: the number of files rejected now. */
   readonly tell: (events: ReadonlyArray<FileEvent>, rejected: number) => Effect.Effect<void>
 }
 
-/** File names and what files hold must not look like lines of their own. */
+/** Removes control characters from file names and contents, so that they cannot forge log lines. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
 
-/** The first mistake of a file; the status has all. */
+/** The first mistake of a file; the status has all of them. */
 const mistakeOf = ({ message, others = [] }: ResourceFileError): string =>
   others.length === 0 ? message : `${message} (and ${others.length} more in this file)`
 
-/** `undefined`: nothing that anyone needs to know. */
+/** The log line of an event; `undefined` if it needs none. */
 const lineOf = (event: FileEvent, wasRejected: boolean): Effect.Effect<void> | undefined => {
   switch (event._tag) {
     case "Accepted":
@@ -79,7 +79,7 @@ export const make: Effect.Effect<FileLog, never, Scope.Scope> = Effect.gen(funct
           }
           yield* PubSub.publish(hub, event)
         }
-        // Of a directory nobody says that it can be read again.
+        // There is no event for a directory that becomes readable again.
         if (rejected === 0) rejectedPaths.clear()
         if (lines > maxLines) {
           yield* Effect.logWarning(`${lines - maxLines} more lines about files were left out; see the status`)

@@ -1,6 +1,6 @@
 /**
- * Finds the places in a JSON value for which a message cannot be read. `fromJson` says what is wrong but not where; this looks at the
- * parts one by one, and runs only for values that `fromJson` refused.
+ * Finds the places where a JSON value does not fit a message. `fromJson` says what is wrong, not where. This checks the
+ * parts one by one, only for values that `fromJson` refused.
  */
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import { fromJson } from "@bufbuild/protobuf"
@@ -17,7 +17,7 @@ export interface Problem {
   readonly at: "key" | "value"
   readonly reason: "UnknownType" | "Schema"
   readonly detail: string
-  /** The last part of the path may be a secret that stands where a key should. */
+  /** Whether the last key of the path is hidden: it may be a misplaced secret. */
   readonly isKeyHidden?: boolean
 }
 
@@ -30,13 +30,13 @@ const failureOf = (schema: DescMessage, json: JsonValue, registry: Registry): st
   }
 }
 
-/** Inline values of any DataSource count as sensitive: which of them are, hangs on where it is used. */
+/** Inline values of every DataSource count as sensitive: whether one is depends on where it is used. */
 export const isHidden = (schema: DescMessage): boolean => schema.typeName === "envoy.config.core.v3.DataSource"
 
-/** What could be the name of a field: letters in words. A key that is none may be a secret in the wrong place. */
+/** Whether a key could be a field name: letters and underscores. Any other key may be a misplaced secret. */
 const isPlain = (key: string): boolean => /^[A-Za-z][A-Za-z_]{0,63}$/.test(key)
 
-/** What people see of a wrong value. Long ones are cut, and strings are not shown: they may be keys and passwords. */
+/** A wrong value as shown in a message. Long ones are cut. Strings are hidden: they may be keys or passwords. */
 const show = (json: JsonValue, hidden: boolean): string =>
   Array.isArray(json)
     ? "a list"
@@ -51,8 +51,7 @@ const show = (json: JsonValue, hidden: boolean): string =>
             : `the ${typeof json} ${String(json).slice(0, 40)}`
 
 /**
- * What follows the first words of a protobuf-es error, which name a type but no place. Without what it quotes of the
- * value.
+ * The reason in a protobuf-es error, after the first words, which name a type but no place. Quoted values are removed.
  */
 export const reasonIn = (message: string): string =>
   ofParser(message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, ""))
@@ -73,7 +72,7 @@ const ofScalar = (field: DescField, value: JsonValue, message: string, hidden: b
     const wrong = isShown ? JSON.stringify(value) : show(value, hidden)
     return `${wrong} is no value of ${field.enum.typeName}; it has ${some}`
   }
-  // What is expected stands before what is quoted.
+  // The expected value precedes the quoted one.
   const reason = message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, "")
   const expected = /^expected [^,:]+/.exec(reason)?.[0]
   if (expected === undefined) return reasonIn(message).slice(0, 200)
@@ -85,7 +84,7 @@ const ofScalar = (field: DescField, value: JsonValue, message: string, hidden: b
   return `${expected} but found ${show(value, hidden)}${range}${quotes}`
 }
 
-/** How many letters differ, or are exchanged with their neighbour: it tells a slip from another word. */
+/** The number of letters that differ or are swapped with a neighbour, to recognise a typing error. */
 const distance = (one: string, other: string): number => {
   let before: ReadonlyArray<number> = []
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
@@ -103,7 +102,7 @@ const distance = (one: string, other: string): number => {
   return row[other.length] ?? 0
 }
 
-/** A field that may have been meant, spelled as the wrong key is. */
+/** The field that was probably meant, in the spelling style of the wrong key. */
 const suggestion = (schema: DescMessage, key: string): string => {
   const wanted = key.slice(0, 100)
   const names = schema.fields.flatMap((field) => (/[A-Z]/.test(key) ? [field.jsonName] : [field.name]))
@@ -113,7 +112,7 @@ const suggestion = (schema: DescMessage, key: string): string => {
     : ""
 }
 
-/** All that the message cannot be read for; empty if it can be read. */
+/** All reasons why the message cannot be parsed; empty if it can. */
 export const find = (
   schema: DescMessage,
   json: JsonValue,
@@ -136,7 +135,7 @@ export const find = (
   return orHere(inFields(schema, json, registry, path, hidden), reasonIn(message).slice(0, 200))
 }
 
-/** The fields of a message in an `Any`. */
+/** The fields of a message in an `Any`, without `@type`. */
 export const withoutType = (json: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(json).filter(([key]) => key !== "@type"))
 
@@ -172,7 +171,7 @@ const inFields = (
     ]
     if (field === undefined) {
       const meant = suggestion(schema, key)
-      // A slip in the name of a field is close to it; anything else may be a secret in the wrong place.
+      // A mistyped field name is close to the right one; any other key may be a misplaced secret.
       return meant === "" && (hidden || !isPlain(key))
         ? wrongKey(`${schema.typeName} has no field of this name`, true)
         : wrongKey(`${schema.typeName} has no field ${JSON.stringify(key.slice(0, 100))}${meant}`)
@@ -245,7 +244,7 @@ const scalar = (
 
 /** What is wrong with a type URL that no message has. */
 export const unknownType = (typeUrl: string): string => {
-  // A name of a type has dots; anything else may be a secret in the wrong place.
+  // A type name has dots; anything else may be a misplaced secret.
   const shown = /^[\w./-]*\.[\w./-]*$/.test(typeUrl) ? JSON.stringify(typeUrl.slice(0, 200)) : "this"
   return typeUrl.includes("envoy.api.v2.")
     ? `${shown} is of the v2 API, which is no longer served; use the v3 type`

@@ -1,13 +1,13 @@
 /**
- * Reads JSON and keeps where every value stands, which `JSON.parse` does not. Strict (RFC 8259), and a key that stands
- * twice in an object is an error: one of the two would be lost in silence.
+ * Parses JSON with the offset of every value, which `JSON.parse` does not give. It is strict (RFC 8259). A duplicate
+ * key is an error: otherwise one of the two would be lost silently.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { KnownNames } from "./KnownNames.js"
 import type { OffsetOf, Part, Path } from "./SourceDocument.js"
 import { isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
 
-/** Where a part of an object or list stands; the key of what is in a list is where its value is. */
+/** The offsets of a member or element; an element's key offset is that of its value. */
 interface Place {
   readonly key: number
   readonly value: number
@@ -38,7 +38,7 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const plain = /[^"\\\u0000-\u001f]*/y
 
 const set = (object: JsonObject, name: string, value: JsonValue): void => {
-  // An assignment of this one is no property.
+  // Assigning `__proto__` would create no property.
   if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true })
   else object[name] = value
 }
@@ -46,18 +46,18 @@ const set = (object: JsonObject, name: string, value: JsonValue): void => {
 class Reader {
   #at = 0
   /**
-   * Where the elements of lists stand, by where the list does; of the outer ones only. All else is looked for again where
-   * it is asked for: of a file with a hundred thousand resources that is next to nothing.
+   * The offsets of elements in outer lists, by the offset of the list. Others are found by parsing again on demand:
+   * offsets are only needed for mistakes.
    */
   readonly #lists = new Map<number, ReadonlyArray<number>>()
-  /** Of the document, where it is an object. */
+  /** The places of the document's members, if it is an object. */
   readonly #places = new Map<string, Place>()
   #start = 0
   readonly #known = new KnownNames()
 
   constructor(readonly text: string) {}
 
-  /** The document, after the elements of its list. */
+  /** Yields the elements of the document's list, then the document. */
   *parts(): Generator<Part, void> {
     this.#space()
     this.#start = this.#at
@@ -83,7 +83,7 @@ class Reader {
     return offset
   }
 
-  /** Where a part of the object or list that stands at an offset is; the text was read before. */
+  /** The place of a part of the object or list at an offset, in a text that was parsed before. */
   placeOf(at: number, part: string | number, isWhole: boolean): Place | undefined {
     if (typeof part === "number") {
       const known = this.#lists.get(at)
@@ -99,7 +99,7 @@ class Reader {
     try {
       return this.#lookFor(part)
     } finally {
-      // There may be more to read.
+      // Parsing may continue after this.
       this.#at = here
     }
   }
@@ -142,7 +142,7 @@ class Reader {
     return Number(this.text.slice(begin, this.#at))
   }
 
-  /** A key, up to its value. */
+  /** Parses a key and its colon. */
   #name(): string {
     if (this.text[this.#at] !== '"') this.#fail(`expected a name in double quotes but found ${this.#next()}`)
     const name = this.#plainName() ?? this.#string()
@@ -153,12 +153,12 @@ class Reader {
     return name
   }
 
-  /** A string that is a word, as nearly all names are. */
+  /** Parses a string that is a plain word, as nearly all keys are. */
   #plainName(): string | undefined {
     const begin = this.#at + 1
     for (let at = begin; ; at++) {
       const code = this.text.charCodeAt(at)
-      // Letters, and the few signs between and before them.
+      // The characters from `@` to `~` without the backslash, and from `-` to `9`.
       if (code >= 0x40 && code !== backslash && code < 0x7f) continue
       if (code >= 0x2d && code <= nine) continue
       if (code !== quote) return undefined
@@ -183,19 +183,19 @@ class Reader {
     return object
   }
 
-  /** A key that the object does not have, up to its value. */
+  /** Parses a key that the object must not have yet, and its colon. */
   #newName(object: JsonObject): string {
     const key = this.#at
     const name = this.#name()
     if (Object.hasOwn(object, name)) {
-      // What is no name of a field may be a secret in the wrong place.
+      // A name that is no field name may be a misplaced secret.
       const which = /^[\w.@/-]{1,64}$/.test(name) ? `the name ${JSON.stringify(name)}` : "this name"
       throw new Malformed(key, `${which} stands twice in this object`)
     }
     return name
   }
 
-  /** The document, an object. */
+  /** Parses the document if it is an object. */
   *#members(): Generator<Part, JsonObject> {
     const object: JsonObject = {}
     let isTold = false
@@ -218,7 +218,7 @@ class Reader {
     }
     this.#at++
     if (isTold && !isResponseType(object["@type"])) {
-      // They are a field of another message.
+      // They belong to another message.
       yield { _tag: "Again" }
       const here = this.#at
       this.#at = resources
@@ -228,7 +228,7 @@ class Reader {
     return object
   }
 
-  /** The elements of a list, one by one; it stands for an empty one then. */
+  /** Yields the elements of a list one by one; the list itself is then empty. */
   *#elements(path: Path, depth: number): Generator<Part, Array<JsonValue>> {
     const offsets: Array<number> = []
     this.#lists.set(this.#at, offsets)
@@ -315,7 +315,7 @@ class Reader {
   }
 }
 
-/** What is in a text. */
+/** The parts of a text. */
 export const parts = function* (text: string): Generator<Part, void> {
   try {
     yield* new Reader(text).parts()

@@ -1,4 +1,4 @@
-/** Tells subscribers the newest value of each key. A slow one misses those in between, and never holds a queue. */
+/** Sends subscribers the newest value of each key. A slow subscriber misses intermediate values; there is no queue. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 export interface Latest<K, V> {
   readonly get: (key: K) => V | undefined
   readonly set: (key: K, value: V) => void
-  /** Everything as it is, then what changes. */
+  /** All current values, then changes. */
   readonly changes: Stream.Stream<readonly [K, V]>
 }
 
@@ -34,7 +34,7 @@ export const make = <K, V>(): Latest<K, V> => {
         const take = Effect.map(latch.await, () => {
           const taken = Chunk.fromIterable(pending)
           pending.clear()
-          // Here, and not in an effect of its own: a change in between would be missed.
+          // Not as an effect of its own: a change in between would be missed.
           latch.unsafeClose()
           return taken
         })

@@ -1,9 +1,9 @@
 /**
- * Writes what was read of a text as the bytes of a message, without making the message: a file may hold a hundred thousand, and to make
- * and encode them takes most of the time that it takes to read one.
+ * Encodes a parsed text directly, without creating messages: a file may hold a hundred thousand, and creating and
+ * encoding them takes most of the time that reading takes.
  *
- * ★ It writes the very bytes that protobuf-es writes, or nothing: versions are digests of them. What it does not know for sure, what is
- * wrong and why, is for protobuf-es.
+ * ★ It writes exactly the bytes that protobuf-es writes, or nothing: versions are digests of them. Everything
+ * uncertain, and every error message, is left to protobuf-es.
  */
 import type { DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import { base64Decode, WireType } from "@bufbuild/protobuf/wire"
@@ -13,19 +13,19 @@ import { plansOf, tagOf, wireTypeOf } from "./MessagePlan.js"
 import { isObject } from "./SourceDocument.js"
 import * as ValueBounds from "./ValueBounds.js"
 
-/** The bytes of a message, and which it is: an `Any`. */
+/** An encoded message with its type: an `Any`. */
 export interface Encoded {
   readonly typeUrl: string
   readonly value: Uint8Array
 }
 
-/** What is nested deeper is for protobuf-es, which reads 100 messages deep and counts an `Any` and what is in it as two. */
+/** Deeper nesting is left to protobuf-es, which reads 100 messages deep and counts an `Any` and its content as two. */
 const deepest = 45
 
-/** A half of a character. */
+/** A lone surrogate. */
 const half = /\p{Surrogate}/u
 
-/** Bytes that a number, a tag or a length takes at most. */
+/** The most bytes of a number, a tag or a length. */
 const longest = 10
 
 const text = new TextEncoder()
@@ -35,7 +35,7 @@ export class MessageEncoder {
   #bytes = new Uint8Array(4_096)
   #view = new DataView(this.#bytes.buffer)
   #at = 0
-  /** Fields of the messages that are being written and their values, of the outer ones first. */
+  /** The fields of the open messages with their values, outer messages first. */
   readonly #fields: Array<FieldPlan> = []
   readonly #values: Array<JsonValue> = []
 
@@ -46,7 +46,7 @@ export class MessageEncoder {
     this.#planOf = plansOf[format]
   }
 
-  /** An `Any` as the object with `@type` that it is in JSON; `undefined`: it is for protobuf-es. */
+  /** Encodes an `Any`, given as an object with `@type`; `undefined` if protobuf-es must do it. */
   any(json: JsonValue): Encoded | undefined {
     if (!isObject(json)) return undefined
     const schema = this.#typeOf(json)
@@ -60,12 +60,12 @@ export class MessageEncoder {
     return undefined
   }
 
-  /** The type of what is in an `Any`. */
+  /** The type of the content of an `Any`. */
   #typeOf(json: JsonObject): DescMessage | undefined {
     const url = Object.hasOwn(json, "@type") ? json["@type"] : undefined
     if (typeof url !== "string") return undefined
     const name = TypeRegistry.typeName(url)
-    // These stand in an `Any` in another form.
+    // Well-known types have a different form in an `Any`.
     return name.startsWith("google.protobuf.") ? undefined : this.registry.getMessage(name)
   }
 
@@ -92,7 +92,7 @@ export class MessageEncoder {
       const field = this.#fields[index]
       const value = this.#values[index]
       if (field === undefined || value === undefined) return false
-      // By both of its names.
+      // The field is given under both of its names.
       if (index > first && this.#fields[index - 1] === field) return false
       if (!this.#field(field, value, depth)) return false
     }
@@ -101,7 +101,7 @@ export class MessageEncoder {
     return true
   }
 
-  /** Fields stand in the order of their numbers. */
+  /** Inserts a field in the order of field numbers. */
   #put(field: FieldPlan, value: JsonValue, first: number): void {
     const fields = this.#fields
     const values = this.#values
@@ -129,7 +129,7 @@ export class MessageEncoder {
   }
 
   #field(field: FieldPlan, value: JsonValue, depth: number): boolean {
-    // A field that is null is not set, but null is one of the values of a `Value`.
+    // A null field is not set, but null is a valid `Value`.
     if (value === null && (field.kind !== "value" || field.shape !== "one")) return true
     if (field.shape === "list") return Array.isArray(value) && this.#list(field, value, depth)
     if (field.shape === "map") return isObject(value) && this.#map(field, value, depth)
@@ -141,7 +141,7 @@ export class MessageEncoder {
     this.#number(field.tag)
     const content = this.#at
     if (!this.#value(field, value, depth)) return false
-    // The default is not written; that of a string and of bytes is a length of zero.
+    // A default value is not written; for strings and bytes that is a length of zero.
     if (this.#isZero(content)) this.#at = before
     return true
   }
@@ -261,7 +261,7 @@ export class MessageEncoder {
     return number !== undefined && this.#integer(number)
   }
 
-  /** Up to nine digits, and no sign. */
+  /** A duration without a sign and with at most nine fraction digits. */
   #duration(value: JsonValue): boolean {
     const whole = typeof value === "string" ? wholeSeconds(value) : -1
     if (whole >= 0) {
@@ -350,7 +350,7 @@ export class MessageEncoder {
     this.#view = new DataView(larger.buffer)
   }
 
-  /** A number from 0 to 2^53. */
+  /** Writes an integer from 0 to 2^53. */
   #number(value: number): true {
     this.#room(longest)
     let rest = value
@@ -372,7 +372,7 @@ export class MessageEncoder {
     return true
   }
 
-  /** A number, or its digits. */
+  /** Writes a 64-bit number, given as a number or as digits. */
   #long(value: JsonValue, least: bigint, most: bigint): boolean {
     const isDigits = typeof value === "string" && /^(?:0|-?[1-9]\d{0,19})$/.test(value)
     if (!isDigits && !(typeof value === "number" && Number.isSafeInteger(value))) return false
@@ -383,7 +383,7 @@ export class MessageEncoder {
   #float(value: JsonValue): boolean {
     if (typeof value !== "number") return false
     const near = Math.fround(value)
-    // One that is next to nothing is written as a zero that is set.
+    // protobuf-es writes a number that rounds to zero as a zero that is set.
     if (!Number.isFinite(near) || (near === 0 && value !== 0)) return false
     this.#room(longest)
     this.#view.setFloat32(this.#at, value, true)
@@ -424,7 +424,7 @@ export class MessageEncoder {
     return true
   }
 
-  /** A short text of these characters only, as nearly all are. */
+  /** Writes a short ASCII string, as nearly all are. */
   #ascii(value: string): boolean {
     const { length } = value
     const bytes = this.#bytes
@@ -439,7 +439,7 @@ export class MessageEncoder {
     return true
   }
 
-  /** Leaves a byte for the length of what follows. */
+  /** Reserves a byte for the length of what follows. */
   #begin(): number {
     this.#room(longest)
     return ++this.#at
@@ -461,7 +461,7 @@ export class MessageEncoder {
   }
 }
 
-/** Of a duration of up to six digits and no fraction; -1: something else. */
+/** The seconds of a duration with up to six digits and no fraction; -1 for any other. */
 const wholeSeconds = (text: string): number => {
   const last = text.length - 1
   if (last < 1 || last > 6 || text.charCodeAt(last) !== 0x73) return -1
@@ -477,7 +477,7 @@ const wholeSeconds = (text: string): number => {
 const isInteger = (value: JsonValue, least: number, most: number): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= least && value <= most
 
-// The fields of messages that have a form of their own.
+// Fields of messages with a special JSON form.
 const keyTag = tagOf(1, WireType.LengthDelimited)
 const valueTag = tagOf(2, WireType.Varint)
 const anyType = tagOf(1, WireType.LengthDelimited)

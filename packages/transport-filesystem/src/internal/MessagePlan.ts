@@ -1,11 +1,11 @@
-/** What is known of a message type before its first message is written: by the names of the fields how each of them is. */
+/** The encoding plan of a message type: for each field name how its values are written. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf"
 import { ScalarType } from "@bufbuild/protobuf"
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as ValueBounds from "./ValueBounds.js"
 
-/** A value: a scalar, or one of the messages that have a form of their own in JSON. */
+/** The kind of a value: a scalar, or a message with a special JSON form. */
 export type Kind =
   | "string"
   | "bool"
@@ -26,39 +26,38 @@ export type Kind =
 
 export interface FieldPlan {
   readonly number: number
-  /** Of one value. */
+  /** The tag of one value. */
   readonly tag: number
   readonly kind: Kind
   readonly shape: "one" | "list" | "map"
-  /** A list of numbers that stand as one string of bytes. */
+  /** Whether it is a packed list of numbers. */
   readonly isPacked: boolean
-  /** Whether a value that is the default is written. */
+  /** Whether a default value is written. */
   readonly hasPresence: boolean
-  /** Its number, from 1; 0: none. */
+  /** The number of its oneof, from 1; 0 if it is in none. */
   readonly oneof: number
-  /** Of an enum: what its names stand for. */
+  /** The values of an enum by name. */
   readonly numbers: ReadonlyMap<string, number> | undefined
   readonly bounds: ValueBounds.Bounds | undefined
-  /** Of a message; made when it is needed, since a listener leads to half of the API. */
+  /** The plan of a message field. Created lazily, since a listener leads to half of the API. */
   readonly message: (() => MessagePlan) | undefined
-  /** Of a wrapper: its value. */
+  /** The value field of a wrapper. */
   readonly wrapped: FieldPlan | undefined
 }
 
 /**
- * The fields of a type by their names. ★ A field that is not here is one that this program leaves to protobuf-es, as it does all that it
- * does not know for sure.
+ * The plan of a message type. ★ A field without a plan is left to protobuf-es, like everything uncertain.
  */
 export interface MessagePlan {
-  /** Whether a message of this type is not left to it as a whole. */
+  /** Whether messages of this type are encoded here at all. */
   readonly isKnown: boolean
   readonly fields: ReadonlyMap<string, FieldPlan>
 }
 
-/** In the text format messages have no forms of their own, and fields one name. */
+/** In the text format messages have no special forms, and fields have one name. */
 export type Format = "json" | "text"
 
-/** The plans of types in a format. Descriptors never change. */
+/** The plans of types in a format, cached: descriptors never change. */
 const makePlans = (format: Format): ((schema: DescMessage) => MessagePlan) => {
   const known = new WeakMap<DescMessage, MessagePlan>()
 
@@ -94,7 +93,7 @@ const makePlans = (format: Format): ((schema: DescMessage) => MessagePlan) => {
       hasPresence: field.oneof !== undefined || field.presence !== FeatureSet_FieldPresence.IMPLICIT,
       oneof: field.oneof === undefined ? 0 : schema.oneofs.indexOf(field.oneof) + 1,
       numbers: field.enum === undefined ? undefined : numbersOf(field.enum, format),
-      // Of text they are not looked after.
+      // Bounds are not checked in the text format.
       bounds: format === "json" ? ValueBounds.boundsOf(schema, field) : undefined,
       message: message === undefined ? undefined : () => (plan ??= planOf(message)),
       wrapped: wrapped === undefined ? undefined : fieldPlan(wrapped.parent, wrapped)
@@ -104,7 +103,9 @@ const makePlans = (format: Format): ((schema: DescMessage) => MessagePlan) => {
   return planOf
 }
 
-/** Whether every name leads to one field, no field must be there, and none is a group, which has another name in text. */
+/**
+ * Whether every name belongs to one field, and there are no required fields and no groups, whose names differ in text.
+ */
 const isPlain = ({ fields }: DescMessage): boolean => {
   const names = fields.flatMap(({ jsonName, name }) => Array.from(new Set([name, jsonName])))
   return (
@@ -115,7 +116,7 @@ const isPlain = ({ fields }: DescMessage): boolean => {
 
 const isGroup = (field: DescField): boolean => "delimitedEncoding" in field && field.delimitedEncoding
 
-/** By the format. */
+/** Plans by format. */
 export const plansOf: Readonly<Record<Format, (schema: DescMessage) => MessagePlan>> = {
   json: makePlans("json"),
   text: makePlans("text")
@@ -150,7 +151,7 @@ const kindOfMessage = (schema: DescMessage, format: Format): Kind | undefined =>
   }
 }
 
-/** The others are rare. */
+/** Other scalar types are rare. */
 const scalars: ReadonlyMap<ScalarType, Kind> = new Map([
   [ScalarType.STRING, "string"],
   [ScalarType.BOOL, "bool"],
@@ -165,7 +166,7 @@ const scalars: ReadonlyMap<ScalarType, Kind> = new Map([
 
 type DescEnum = NonNullable<DescField["enum"]>
 
-/** Values of the others must be named, and a null of `NullValue` is a value. */
+/** Whether values without a name are allowed, as in open enums. For `NullValue`, null is a value. */
 const isOpen = ({ open, typeName }: DescEnum): boolean => open && typeName !== "google.protobuf.NullValue"
 
 const numbersOf = ({ values }: DescEnum, format: Format): ReadonlyMap<string, number> =>
@@ -174,7 +175,7 @@ const numbersOf = ({ values }: DescEnum, format: Format): ReadonlyMap<string, nu
     ...values.map(({ name, number }) => [name, number] as const)
   ])
 
-/** Of one value. */
+/** The wire type of one value. */
 export const wireTypeOf = (kind: Kind): WireType => {
   switch (kind) {
     case "bool":

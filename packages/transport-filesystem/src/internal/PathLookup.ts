@@ -1,4 +1,4 @@
-/** What a path leads to, and which directories decide that. */
+/** Resolves a path, with the directories that decide where it leads. */
 import * as Reason from "@effect-xds/proto/Reason"
 import type { BigIntStats } from "node:fs"
 import { lstat, readlink, stat } from "node:fs/promises"
@@ -10,7 +10,7 @@ export const codeOf = (cause: unknown): string => {
   return typeof code === "string" ? code : ""
 }
 
-/** Whether an error says that there is nothing at the path. */
+/** Whether an error means that nothing is at the path. */
 export const isMissing = (cause: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(cause))
 
 /** Why a file or directory cannot be read, and what to do. */
@@ -32,22 +32,25 @@ export const unreadable = (cause: unknown, isDirectory = false): string => {
   }
 }
 
-/** Tells a directory from another one at the same path. */
+/** Distinguishes a directory from another one at the same path. */
 export const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`
 
 const maxLinks = 40
 
-/** A directory in which a change can make a path lead elsewhere. */
+/** A directory whose changes may redirect a path. */
 export interface Way {
-  /** Tells it from another one that takes its place. */
+  /** Distinguishes it from a replacement at the same path. */
   readonly identity: string
-  /** Of what in it matters. Its own is one of them: by that the system tells that it was moved or removed itself. */
+  /**
+   * The entries that matter. The directory's own name is one of them: an event with it means that the directory was
+   * moved or removed.
+   */
   readonly names: ReadonlySet<string>
 }
 
 /**
- * The directories in which a change can make the path lead elsewhere: its own, those of the links on the way, and
- * where nothing is there the nearest one that is.
+ * The directories whose changes may redirect the path: its own, those of links on the path, and if one is missing the
+ * nearest existing one.
  */
 export const waysTo = async (path: string): Promise<ReadonlyMap<string, Way>> => {
   const ways = new Map<string, { readonly identity: string; readonly names: Set<string> }>()
@@ -79,13 +82,13 @@ export const waysTo = async (path: string): Promise<ReadonlyMap<string, Way>> =>
       const names = ways.get(directory)?.names ?? new Set([basename(directory)])
       ways.set(directory, { identity, names: names.add(name) })
     } catch {
-      // It went away just now; the look that its directory's event leads to sees it.
+      // Removed a moment ago; the event of its directory causes another check.
     }
   }
   try {
     await visit(resolve(path))
   } catch {
-    // A link that was read away from under us: the same.
+    // The same for a removed link.
   }
   return ways
 }

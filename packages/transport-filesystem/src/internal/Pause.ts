@@ -1,12 +1,12 @@
-/** Lets others run in between: what a large file asks for takes seconds, and clients are served meanwhile. */
+/** Yields to the event loop during long work: a large file takes seconds, in which clients must be served. */
 
-/** Milliseconds that are taken at a time. */
+/** Milliseconds of work in one turn. */
 const slice = 10
 
 export class Pause {
   #since = performance.now()
 
-  /** Whether it is the others' turn; then wait for {@link turn}. */
+  /** Whether this turn is over; then wait for {@link turn}. */
   get isDue(): boolean {
     return performance.now() - this.#since > slice
   }
@@ -17,7 +17,7 @@ export class Pause {
   }
 }
 
-/** What a computation ends with; others run where it yields. */
+/** The result of a computation. At each `yield` others may run. */
 export const inTurns = async <A>(computation: Generator<undefined, A>): Promise<A> => {
   const pause = new Pause()
   for (let next = computation.next(); ; next = computation.next()) {

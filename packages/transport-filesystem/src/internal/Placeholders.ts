@@ -1,7 +1,10 @@
-/** What is left of a template that was not rendered: `name: {{ .Values.name }}`. No format of ours has two braces side by side. */
+/**
+ * Finds template placeholders that were not rendered: `name: {{ .Values.name }}`. No valid file has two adjacent
+ * braces.
+ */
 import type { SyntaxProblem } from "./SourceDocument.js"
 
-/** Placeholders that are told of one text. */
+/** The most placeholders reported per text. */
 const most = 20
 
 const lineAround = (text: string, offset: number): readonly [start: number, end: number] => {
@@ -12,8 +15,8 @@ const lineAround = (text: string, offset: number): readonly [start: number, end:
 const detail = "{{ begins a placeholder of a template; render the template first, and give what comes out"
 
 /**
- * Problems in the words of those who forgot to render a template. A parser that meets a placeholder says something about
- * keys, and more about what follows; that is left out.
+ * Replaces syntax mistakes by a message about unrendered templates. At a placeholder, and after it, a parser complains
+ * about unrelated things.
  */
 export const explain = (text: string, problems: ReadonlyArray<SyntaxProblem>): ReadonlyArray<SyntaxProblem> => {
   const isAt = ({ offset }: SyntaxProblem): boolean => {

@@ -1,18 +1,19 @@
 /**
- * Reads the protobuf text format as most files are written in it: fields by name, messages in braces, strings without escapes and
- * plain numbers. What it reads is a value as JSON has it, for {@link MessageEncoder}.
+ * A fast parser for the protobuf text format of most files: fields by name, messages in braces, strings without escapes
+ * and plain numbers. The result is a JSON value for {@link MessageEncoder}.
  *
- * ★ It says what a text stands for, or nothing at all: whatever it does not know for sure, what is wrong and why, is for protobuf-es.
+ * ★ It returns the value of a text or rejects the text. Everything uncertain, and every error message, is left to
+ * protobuf-es.
  */
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { KnownNames } from "./KnownNames.js"
 import type { FieldPlan, MessagePlan } from "./MessagePlan.js"
 import { plansOf } from "./MessagePlan.js"
 
-/** Thrown often, and caught at once: one for all. */
+/** One instance: it is thrown often and caught at once. */
 const notPlain = new Error("not plain")
 
-/** What is nested deeper is for protobuf-es, which reads 100 messages deep. */
+/** Deeper nesting is left to protobuf-es, which reads 100 messages deep. */
 const deepest = 45
 
 const name = /[A-Za-z_]\w*/y
@@ -21,14 +22,14 @@ const url = /\[type\.googleapis\.com\/([A-Za-z_][\w.]*)\]/y
 
 const quoted = /"([^"\\\p{Cc}]*)"/uy
 
-/** What follows a number or a name would be a part of it otherwise. */
+/** Followed by one of these characters, it would be another token. */
 const integer = /(?:0|-?[1-9]\d{0,19})(?![\w.+-])/y
 
 const decimal = /(?:0|-?[1-9]\d{0,14}|(?:0|-?[1-9]\d{0,8})\.\d{1,6})(?![\w.+-])/y
 
 const brace = { open: 0x7b, close: 0x7d }
 
-/** What a part of a text stands for, and where it ends. */
+/** The value of a part of a text, and where the part ends. */
 export interface Plain {
   readonly value: JsonObject
   readonly end: number
@@ -46,8 +47,8 @@ export class Reader {
   }
 
   /**
-   * The value of the field `resources` that stands there, as the object with `@type` that it is in JSON, with the names and forms
-   * of the text; `undefined`: it is for protobuf-es.
+   * The value of a `resources` field at an offset, as an object with `@type`, with field names as in the text;
+   * `undefined` if protobuf-es must parse it.
    */
   resourceAt(begin: number): Plain | undefined {
     this.#at = begin
@@ -61,7 +62,7 @@ export class Reader {
     }
   }
 
-  /** An `Any`: braces around a type and its message. */
+  /** An `Any`: a type and a message in braces. */
   #any(depth: number): JsonObject {
     this.#colon()
     this.#brace(brace.open)
@@ -71,7 +72,7 @@ export class Reader {
     const schema = type === undefined ? undefined : this.#typeNamed(type)
     if (type === undefined || schema === undefined) throw notPlain
     this.#at = url.lastIndex
-    // A message as an `Any` has it may have a form of its own in JSON.
+    // Well-known types may have a special form in JSON.
     if (type.startsWith("google.protobuf.")) throw notPlain
     const json = this.#message(plansOf.text(schema), depth + 1)
     json["@type"] = type
@@ -109,7 +110,7 @@ export class Reader {
     this.#space()
     switch (field.kind) {
       case "string":
-        // Another string behind it would be a part of it; here it is no name of a field.
+        // Adjacent strings would be joined; here another string is no field name.
         return this.#match(quoted).slice(1, -1)
       case "bool": {
         const text = this.#name()
@@ -127,7 +128,7 @@ export class Reader {
       case "float":
       case "double": {
         const value = Number(this.#match(decimal))
-        // A zero with a sign is one.
+        // A zero with a sign keeps its sign.
         if (Object.is(value, -0)) throw notPlain
         return value
       }
@@ -136,7 +137,7 @@ export class Reader {
     }
   }
 
-  /** Numbers begin below the letters. */
+  /** Digits and signs are below the letters in ASCII. */
   #isWord(): boolean {
     return this.#text.charCodeAt(this.#at) > 0x40
   }

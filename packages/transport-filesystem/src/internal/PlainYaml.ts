@@ -1,26 +1,26 @@
 /**
- * Reads the YAML that most files are written in: block lists and maps, flow collections on one line, strings in quotes and
- * plain scalars that are one thing only. It is many times as fast as a whole parser, which keeps every character.
+ * A fast parser for the YAML that most files use: block lists and maps, flow collections on one line, quoted strings
+ * and unambiguous plain scalars. A complete parser, which keeps every character, takes many times as long.
  *
- * ★ It says what a text stands for, or nothing at all: whatever it does not know for sure, what is wrong and why, is for the
- * whole parser. So no text means something else by being read here.
+ * ★ It returns the value of a text or rejects the text. Everything uncertain, and every error message, is left to the
+ * complete parser. So no text changes its meaning by being parsed here.
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { KnownNames } from "./KnownNames.js"
 
-/** A part of the text that is for the whole parser. */
+/** The text needs the complete parser. */
 export class NotPlain extends Error {}
 
-/** Thrown often, and caught at once: one for all. */
+/** One instance: it is thrown often and caught at once. */
 const notPlain = new NotPlain()
 
-/** What is nested deeper is for the whole parser. */
+/** Deeper nesting is left to the complete parser. */
 const deepest = 100
 
 /** The rest of a line after a value. */
 const lineEnd = / *(?: #[^\n]*)?(?:\r?\n|$)/y
 
-/** A key of a map, and what separates it from its value. */
+/** A key of a map, with its colon. */
 const keyInBlock = /(?:([A-Za-z_][\w@./-]{0,500})|"([^"\\\p{Cc}]{0,500})"|'([^'\p{Cc}]{0,500})'):(?= |\r?\n|$)/uy
 
 const keyInFlow = /(?:([A-Za-z_][\w@./-]{0,500}): +|"([^"\\\p{Cc}]{0,500})": *|'([^'\p{Cc}]{0,500})': *)/uy
@@ -29,19 +29,19 @@ const doubleQuoted = /"((?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*)"/uy
 
 const singleQuoted = /'([^'\p{Cc}]*)'/uy
 
-// A colon before a space would make a key of it, and a number sign behind one a comment: there is no such here.
+// No `: `, which would begin a value, and no ` #`, which would begin a comment.
 const plainInBlock = /[\w./$(-](?:[\w./$()@%+=~^!?*&<>|;,-]|:(?=[^\s])| (?=[^\s#]))*/y
 
 const plainInFlow = /[\w./$(-](?:[\w./$()@%+=~^!?*&<>|;-]|:(?=[\w./-])| (?=[\w./$(-]))*/y
 
-/** What is another thing than a string, in the core schema of YAML 1.2. */
+/** Scalars that are no strings in the core schema of YAML 1.2. */
 const special =
   /^(?:null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?\d+|0o[0-7]+|0x[\dA-Fa-f]+|[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/
 
-/** Numbers that a double has as they are written. */
+/** Numbers that a double represents exactly as written. */
 const plainNumber = /^(?:0|-?[1-9]\d{0,14}|-?(?:0|[1-9]\d{0,8})\.\d{1,6})$/
 
-/** What is special begins with one of these. */
+/** The first characters of special scalars. */
 const beginsSpecial = /^[-+.\dnNtTfF]/
 
 const scalarOf = (text: string): JsonValue => {
@@ -72,13 +72,13 @@ const space = 32
 
 export class Reader {
   #at: number
-  /** Spaces before the line that is next; -1: there is none. */
+  /** The indentation of the next line; -1 at the end. */
   indent = -1
-  /** Where the element that was read last begins, behind its dash. */
+  /** The offset of the last element, after its dash. */
   elementAt = 0
   readonly #known = new KnownNames()
 
-  /** @param begin of a line */
+  /** @param begin the start of a line */
   constructor(
     readonly text: string,
     begin: number
@@ -87,19 +87,19 @@ export class Reader {
     this.#beginLine()
   }
 
-  /** Where the next line's content begins. */
+  /** The offset of the next line's content. */
   get at(): number {
     return this.#at
   }
 
-  /** Whether an element of a list comes next, after this many spaces. */
+  /** Whether the next line is a list element with this indentation. */
   isElement(indent: number): boolean {
     if (this.indent !== indent || this.text.charCodeAt(this.#at) !== dash) return false
     const next = this.text.charCodeAt(this.#at + 1)
     return next === space || next === 10 || next === 13 || Number.isNaN(next)
   }
 
-  /** An element of a list whose dash is next. */
+  /** Parses the list element on the next line. */
   element(indent: number, depth: number): JsonValue {
     this.#at++
     const spaces = this.#spaces()
@@ -114,20 +114,20 @@ export class Reader {
     return value
   }
 
-  /** A key whose value begins on lines of its own, or behind it. */
+  /** Parses a key; its value may follow or begin on the next line. */
   key(): string {
     const name = this.#word(false) ?? this.#match(keyInBlock)
     if (name === undefined) throw notPlain
     return name
   }
 
-  /** A key that is a plain word with its value behind it, or below it, as nearly all are. */
+  /** Parses a key that is a plain word, as nearly all are. */
   #word(isFlow: boolean): string | undefined {
     const begin = this.#at
     let at = begin
     for (; at - begin < 64; at++) {
       const code = this.text.charCodeAt(at)
-      // Letters of ASCII, digits but not at first, and underscores.
+      // ASCII letters, underscores, and digits after the first character.
       if (!((code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95)) {
         if (at === begin || code < 48 || code > 57) break
       }
@@ -140,26 +140,26 @@ export class Reader {
     return this.#known.of(this.text, begin, at)
   }
 
-  /** Goes to the line that begins there. */
+  /** Moves to the line that begins there. */
   goTo(begin: number): void {
     this.#at = begin
     this.#beginLine()
   }
 
-  /** Whether the value of the key stands on lines of its own; then the first of them is next. */
+  /** Whether the key's value begins on the next line, which is then the current one. */
   isBelow(): boolean {
     if (this.#spaces() !== undefined) return false
     this.#nextLine()
     return true
   }
 
-  /** A value on lines of its own. */
+  /** Parses a value that begins on a line of its own. */
   below(indent: number, depth: number): JsonValue {
     if (this.isElement(indent)) return this.block(indent, depth)
     return this.indent > indent ? this.block(this.indent, depth) : null
   }
 
-  /** The lines that begin with so many spaces. */
+  /** Parses the lines with this indentation. */
   block(indent: number, depth: number): JsonValue {
     if (depth > deepest) throw notPlain
     if (this.isElement(indent)) {
@@ -178,7 +178,7 @@ export class Reader {
     return object
   }
 
-  /** What stands behind a dash: an element may begin with a key, or with an element of its own. */
+  /** Parses what follows a dash: it may be a map or a list. */
   #inline(column: number, indent: number, depth: number): JsonValue {
     this.indent = column
     const at = this.#at
@@ -188,7 +188,7 @@ export class Reader {
     return name === undefined ? this.line(indent, depth) : this.block(column, depth)
   }
 
-  /** A value that ends with its line, below which nothing stands deeper than `indent`. */
+  /** Parses a value that ends with its line; no deeper line may follow. */
   line(indent: number, depth: number): JsonValue {
     const value = this.#scalar(false, depth)
     this.#endLine()
@@ -207,7 +207,7 @@ export class Reader {
       }
       case "'": {
         const text = this.#match(singleQuoted)
-        // Two of them would be one quote.
+        // A doubled quote is an escaped one.
         if (text === undefined || this.text[this.#at] === "'") throw notPlain
         return text
       }
@@ -251,7 +251,7 @@ export class Reader {
     this.#spaces()
   }
 
-  /** Whether a collection in brackets ends here; else there is more behind a comma. */
+  /** Whether a flow collection ends here; otherwise a comma was read. */
   #isOver(bracket: string): boolean {
     this.#spaces()
     if (this.#take(bracket)) return true
@@ -266,7 +266,7 @@ export class Reader {
     return true
   }
 
-  /** Goes over spaces; gives how many, or `undefined` where the line ends with them. */
+  /** Skips spaces and returns their number; `undefined` at the end of the line. */
   #spaces(): number | undefined {
     const begin = this.#at
     while (this.text.charCodeAt(this.#at) === space) this.#at++
@@ -283,7 +283,7 @@ export class Reader {
     return found[1] ?? found[2] ?? found[3] ?? found[0]
   }
 
-  /** All of what a pattern without parts matches. */
+  /** The whole match of a pattern without groups. */
   #all(pattern: RegExp): string | undefined {
     const begin = this.#at
     pattern.lastIndex = begin
@@ -299,14 +299,14 @@ export class Reader {
     this.#beginLine()
   }
 
-  /** Leaves a line of which only a comment is left. */
+  /** Skips the rest of a line, which may only be a comment. */
   #nextLine(): void {
     const end = this.text.indexOf("\n", this.#at)
     this.#at = end < 0 ? this.text.length : end + 1
     this.#beginLine()
   }
 
-  /** Goes over lines that hold nothing, and over the spaces before what the next one holds. */
+  /** Skips empty lines, and the indentation of the next one. */
   #beginLine(): void {
     for (;;) {
       const begin = this.#at

@@ -1,4 +1,4 @@
-/** Reads the protobuf text format, with every type that the text names loaded, and finds where it is wrong. */
+/** Parses the protobuf text format, loads every type that a text names, and locates mistakes. */
 import type { DescMessage, Message, Registry } from "@bufbuild/protobuf"
 import { fromText } from "@bufbuild/protobuf/txtpb"
 import * as Reason from "@effect-xds/proto/Reason"
@@ -7,10 +7,10 @@ import * as Either from "effect/Either"
 import type { Plain } from "./PlainProtobufText.js"
 import type { SyntaxProblem } from "./SourceDocument.js"
 
-/** `[type.googleapis.com/envoy…]`: more may be found than are types, which costs a look-up. */
+/** `[type.googleapis.com/envoy…]`. It may match other brackets, which costs a look-up. */
 const bracketed = /\[\s*([\w.%~-]+(?:\s*\/\s*[\w.%~-]+)*)\s*\]/g
 
-/** A registry that knows the types which a text names in brackets. */
+/** A registry with the types that a text names in brackets. */
 export const registryFor = async (text: string): Promise<Registry> => {
   const names = new Set(Array.from(text.matchAll(bracketed), ([, name = ""]) => name.replace(/\s/g, "")))
   for (const name of names) await TypeRegistry.load(name)
@@ -21,7 +21,7 @@ export const registryFor = async (text: string): Promise<Registry> => {
 export const headerType = (text: string): string | undefined =>
   /^(?:[^\S\n]*(?:#[^\n]*)?\n)*?#[ \t]*proto-message:[ \t]*([\w.]+)/.exec(text)?.[1]
 
-/** Where something stands behind space and comments, or the end. */
+/** The offset after space and comments, or the end. */
 const skipSpace = (text: string, from: number): number => {
   let at = from
   for (;;) {
@@ -37,22 +37,22 @@ const skipSpace = (text: string, from: number): number => {
   }
 }
 
-/** Whether there is nothing but comments and space. */
+/** Whether a text has only comments and space. */
 export const isEmpty = (text: string): boolean => skipSpace(text, 0) >= text.length
 
 /** Whether the text begins with the type of an `Any`: `[type.googleapis.com/…] { … }`. */
 export const isAny = (text: string): boolean => text[skipSpace(text, 0)] === "["
 
-/** A field at the top of a text. */
+/** A top-level field of a text. */
 export interface Field {
   readonly begin: number
-  /** Behind its value and a separator. */
+  /** After its value and separator. */
   readonly end: number
-  /** One of the field `resources`, not a list of them. */
+  /** A single `resources` field, not a list of them. */
   readonly isResource: boolean
-  /** A resource that is written out, with its type in brackets. */
+  /** A resource with its type in brackets. */
   readonly isExpanded: boolean
-  /** Of a resource that was read already: what it stands for. */
+  /** The value of a resource that was already parsed. */
   readonly plain: Plain["value"] | undefined
 }
 
@@ -61,13 +61,13 @@ const string = /"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"|'[^'\\\n]*(?:\\[^\n][^'\\\n]*)*
 const scalar = /[-+]?[\w.][\w.+-]*/y
 const typed = /[{<]\s*\[/y
 
-/** Where what the pattern has ends, or -1. */
+/** The end of a pattern's match at an offset, or -1. */
 const endOf = (pattern: RegExp, text: string, at: number): number => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : -1
 }
 
-/** Where what a bracket opens ends, or -1: which brackets belong together is for the parser to say. */
+/** The end of a bracketed part, or -1. The parser checks that brackets match. */
 const closeOf = (text: string, open: number): number => {
   let depth = 0
   for (let at = open; at < text.length;) {
@@ -140,9 +140,9 @@ const plainAt = (text: string, begin: number, resourceAt: (begin: number) => Pla
 }
 
 /**
- * The fields at the top of a text, one by one: together they are too much to read at once. ★ What is not known for sure,
- * up to the end, is given as one; what a field means and whether it is right is for the parser. A resource that `resourceAt` reads is
- * not gone through again.
+ * The top-level fields of a text, one by one: parsing all at once would take too long. ★ Everything uncertain, up to
+ * the end, is returned as one field; the parser decides what it means. A resource that `resourceAt` parses is not
+ * scanned again.
  */
 export const fields = function* (
   text: string,
@@ -159,7 +159,7 @@ export const fields = function* (
   }
 }
 
-/** Fields that are read together. */
+/** Fields that are parsed together. */
 export class Rest {
   readonly #fields: Array<Field> = []
   #whole: string | undefined
@@ -174,7 +174,7 @@ export class Rest {
     return (this.#whole ??= this.#fields.map(({ begin, end }) => this.source.slice(begin, end)).join("\n"))
   }
 
-  /** Of a place in what is read where it is in the source. */
+  /** The offset in the source of an offset in the joined fields. */
   offsetOf(offset: number): number {
     let before = 0
     for (const { begin, end } of this.#fields) {
@@ -195,13 +195,13 @@ const failureOf = (schema: DescMessage, text: string, registry: Registry): strin
 }
 
 /**
- * The parser does not say where it stopped. But it reads from left to right: a text that is cut after that point is
- * refused in the same words, and one that is cut before it in others.
+ * Finds where the parser stopped, which it does not say. It reads from left to right: a text cut after that point fails
+ * with the same message, and one cut before it with another.
  */
 const offsetOf = (schema: DescMessage, text: string, registry: Registry, failure: string): number => {
   if (failure.startsWith("unexpected end of input")) return text.trimEnd().length
   let before = 0
-  // Most stop early, and each attempt reads all that is before.
+  // Most mistakes are early, and each attempt parses everything before.
   let after = Math.min(1_024, text.length)
   while (after < text.length && failureOf(schema, text.slice(0, after), registry) !== failure) {
     before = after
@@ -215,19 +215,19 @@ const offsetOf = (schema: DescMessage, text: string, registry: Registry, failure
   return startOfWord(text, after)
 }
 
-/** From the end of a word or string to its start, on its line. */
+/** The start of the word or string that ends here, on the same line. */
 const startOfWord = (text: string, end: number): number => {
   const line = text.slice(text.lastIndexOf("\n", end - 1) + 1, end)
   const word = /(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\w.+-]+|.)$/.exec(line)?.[0] ?? ""
   return end - word.length
 }
 
-/** A word that could be the name of a field or of an enum's value. */
+/** A word that could be a field name or an enum value. */
 const plain = /^[A-Za-z][A-Za-z_]{0,63}$/
 
 /**
- * The parser's words, without what they quote: the token where it stopped may be a key or a password whose quotes were
- * forgotten. What is wrong stands in the line that is told with it.
+ * The parser's message without quotations: the token where it stopped may be a key or a password with missing quotes.
+ * The reported line shows what is wrong.
  */
 const withoutQuotes = (message: string): string =>
   message
@@ -249,7 +249,7 @@ const withoutQuotes = (message: string): string =>
     .replace(/(?:\binvalid (?:unicode |hex )?escape|octal escape) \\.*$/s, "invalid escape in a string")
     .replace(/(cannot specify field by number): .*$/s, "$1")
 
-/** The name of a type or a field, as the parser's words are full of. */
+/** Whether a token is a type or field name, which the parser's messages contain. */
 const isName = (token: string): boolean =>
   /^(?:type\.googleapis\.com\/)?(?:[a-z]\w*\.)+[\w.]+$/.test(token) || /^[a-z][a-z_]+\d?$/.test(token)
 

@@ -1,13 +1,13 @@
-/** How files are watched and read. */
+/** Options for reading and watching files. */
 
 export interface ReadOptions {
-  /** Milliseconds without a further change until what changed is read. Default 50. */
+  /** Milliseconds without a further change before changed files are read. Default 50. */
   readonly settle?: number | undefined
-  /** Milliseconds after which changes that go on are read all the same. Default 1000. */
+  /** Milliseconds after which they are read even if changes continue. Default 1000. */
   readonly maxSettle?: number | undefined
   /**
-   * Milliseconds between looks at directories that cannot be watched: some file systems tell of no changes, and systems
-   * limit how many are watched. All others are never polled. Default 5000.
+   * Milliseconds between checks of directories that cannot be watched: some file systems report no changes, and systems
+   * limit the number of watches. Other directories are never polled. Default 5000.
    */
   readonly pollInterval?: number | undefined
   /** The largest file in bytes. Default 67 108 864. */

@@ -1,10 +1,10 @@
 /**
- * Which resources a group has, of which of its files. Pure: what was read goes in, what it changes comes out.
+ * The resources of a group, by file. Pure: file contents are inputs, changes are outputs.
  *
- * A file that is rejected keeps what it held. A name that two files have belongs to the one that had it first, of files
- * that are read together to the first by path; the other file is rejected whole, and looked at again when the group
- * changes. A group is published once all of its files were good at least once: a part of it would delete the rest at the
- * clients.
+ * A rejected file keeps its earlier resources. If two files have the same name, it belongs to the file that had it
+ * first; of files read together, to the first one by path. The other file is rejected as a whole, and checked again
+ * when the group changes. A group is published once each of its files was accepted at least once: a partial group would
+ * delete the other resources at the clients.
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { Buffer } from "node:buffer"
@@ -14,18 +14,18 @@ import type { FileResource } from "../ResourceFile.js"
 import { isSame as isSameError, ResourceFileError } from "../ResourceFile.js"
 
 export interface IndexedFile {
-  /** `undefined`: never accepted. */
+  /** `undefined` if the file was never accepted. */
   readonly inForce: ReadonlyArray<FileResource> | undefined
-  /** Read well, but names of it are taken. */
+  /** Valid content that is rejected because of duplicate names. */
   readonly blocked: ReadonlyArray<FileResource> | undefined
   readonly error: ResourceFileError | undefined
 }
 
 export interface ResourceIndex {
-  /** By path. */
+  /** Files by path. */
   readonly files: ReadonlyMap<string, IndexedFile>
   readonly isPublished: boolean
-  /** What is in force, by type and name. The same map as long as nothing changes, the same resource as long as it does not. */
+  /** Resources in force, by type and name. The map and each resource keep their identity while they are unchanged. */
   readonly resources: ReadonlyMap<string, FileResource>
 }
 
@@ -44,7 +44,7 @@ const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
 const sameList = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
   one.length === other.length && one.every((text, index) => text === other[index])
 
-/** Whether clients would see a difference. Where a resource stands is none. */
+/** Whether clients see no difference. The place of a resource does not matter. */
 const isSame = (one: FileResource, other: FileResource): boolean =>
   one === other ||
   (one.version === other.version &&
@@ -52,7 +52,7 @@ const isSame = (one: FileResource, other: FileResource): boolean =>
     sameList(one.aliases, other.aliases) &&
     sameBytes(one.value, other.value))
 
-/** Names of a file that are told. */
+/** The most duplicate names reported per file. */
 const maxDuplicates = 100
 
 const duplicate = (
@@ -76,23 +76,23 @@ const duplicate = (
 
 const byPath = <A>([one]: readonly [string, A], [other]: readonly [string, A]): number => (one < other ? -1 : 1)
 
-/** Resources that are looked at before others may run. */
+/** Resources that are processed before others may run. */
 const atOnce = 1_024
 
-/** Whether there is a candidate, and no other file than it. */
+/** Whether the candidate is the only file. */
 const isOnly = (files: ReadonlyMap<string, unknown>, candidates: ReadonlyMap<string, unknown>): boolean => {
   const [file] = files.keys()
   return files.size === 1 && candidates.size === 1 && file !== undefined && candidates.has(file)
 }
 
-/** Which of the candidates cannot be, because of names that others have. */
+/** The candidates that are rejected, because other files have some of their names. */
 const conflicts = function* (
   files: ReadonlyMap<string, IndexedFile>,
   candidates: ReadonlyMap<string, ReadonlyArray<FileResource>>
 ): Generator<undefined, ReadonlyMap<string, ResourceFileError>> {
   let looked = 0
   const refused = new Map<string, ResourceFileError>()
-  // The names of one file are looked at where it is read.
+  // Duplicates within one file are found where it is read.
   if (files.size === 0 ? candidates.size <= 1 : isOnly(files, candidates)) return refused
   for (;;) {
     const owners = new Map<string, FileResource>()
@@ -123,7 +123,7 @@ const conflicts = function* (
         }
       }
     }
-    // A refused file keeps what it held, and that may be what another one was just given.
+    // A rejected file keeps its earlier resources, whose names another file may just have got.
     if (refused.size === before) return refused
   }
 }
@@ -148,7 +148,10 @@ const collect = function* (
   return isChanged || resources.size !== before.size ? resources : before
 }
 
-/** The index after a change, and what happened. Others may run wherever it yields: a file may hold a hundred thousand resources. */
+/**
+ * The index after a change, with its events. At each `yield` others may run: a file may hold a hundred thousand
+ * resources.
+ */
 export const step = function* (
   self: ResourceIndex,
   change: Change

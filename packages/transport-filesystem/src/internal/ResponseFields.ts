@@ -1,17 +1,17 @@
-/** The fields of a DiscoveryResponse in binary, one by one: together they are too much to read at once. */
+/** The fields of a binary DiscoveryResponse, one by one: parsing all at once would take too long. */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 
 export interface Field {
   /** Whether it is a resource. */
   readonly isResource: boolean
-  /** Of a resource its value, of all else the field with its tag. */
+  /** For a resource its value; for any other field the field with its tag. */
   readonly bytes: Uint8Array
 }
 
 const resources = DiscoveryResponseSchema.field.resources.number
 
-/** Throws where the bytes are no fields. */
+/** Throws if the bytes are no fields. */
 export const of = function* (bytes: Uint8Array): Generator<Field, void> {
   const reader = new BinaryReader(bytes)
   while (reader.pos < reader.len) {

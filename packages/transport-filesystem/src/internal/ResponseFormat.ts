@@ -1,4 +1,4 @@
-/** Writes a DiscoveryResponse in any format, the same bytes for the same content. */
+/** Encodes a DiscoveryResponse in any format; equal content gives equal bytes. */
 import { toBinary, toJson } from "@bufbuild/protobuf"
 import { toText } from "@bufbuild/protobuf/txtpb"
 import type { DiscoveryResponse } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
@@ -9,7 +9,7 @@ import type { FileFormat } from "../FileFormat.js"
 
 const utf8 = new TextEncoder()
 
-/** Throws for a type or bytes that are not known: only binary can do without. */
+/** Throws for unknown types and malformed bytes, except in binary. */
 export const encode = async (message: DiscoveryResponse, format: FileFormat): Promise<Uint8Array> => {
   if (format === "binary") return toBinary(DiscoveryResponseSchema, message)
   const registry = await TypeRegistry.forMessage(DiscoveryResponseSchema, message)
@@ -20,7 +20,7 @@ export const encode = async (message: DiscoveryResponse, format: FileFormat): Pr
     format === "json"
       ? `${JSON.stringify(json, undefined, 2)}\n`
       : stringify(json, {
-          // Envoy's YAML reader takes an unquoted `on` for a boolean. One line for each, and no anchors.
+          // Envoy's YAML reader takes an unquoted `on` for a boolean. Lines are not folded, and there are no anchors.
           defaultStringType: "QUOTE_DOUBLE",
           defaultKeyType: "PLAIN",
           doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,

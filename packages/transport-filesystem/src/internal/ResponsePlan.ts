@@ -1,24 +1,24 @@
-/** Which files answer a request, in the layout that a {@link ResponseDirectory} writes. */
+/** The files that answer a request, in the layout of {@link ResponseDirectory}. */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import * as FileFormat from "../FileFormat.js"
 import * as ResponseDirectory from "../ResponseDirectory.js"
 
-/** What a client's server address stands for. */
+/** The server address of a client, resolved. */
 export type Source =
   /** One file, which holds one type. */
   | { readonly _tag: "File"; readonly path: string }
   | { readonly _tag: "Directory"; readonly path: string; readonly format: FileFormat.FileFormat }
 
-/** A file, and whether all names that are asked for are in it or just these. */
+/** A file to read, and for which resources. */
 export interface Planned {
   readonly path: string
-  /** `undefined`: whatever is asked for. */
+  /** `undefined`: for all subscribed resources. */
   readonly name: string | undefined
 }
 
-/** The folder of a type whose resources have a file each; `undefined` for other types, and where there is one file. */
+/** The folder of a type with one file per resource; `undefined` for other types, and for a single file. */
 export const folderOf = (source: Source, typeUrl: string): string | undefined => {
   const type = ResourceType.byTypeUrl(typeUrl)
   return source._tag === "File" || type === undefined || type.family === "full-state"
@@ -27,8 +27,8 @@ export const folderOf = (source: Source, typeUrl: string): string | undefined =>
 }
 
 /**
- * The files for names of a type, each once; `undefined` for types that are not in files. `*` adds nothing: what is in a
- * folder is found by {@link filesIn}.
+ * The files for names of a type, without duplicates; `undefined` for types that are not in files. `*` adds no file:
+ * {@link filesIn} lists the folder.
  */
 export const filesFor = (
   source: Source,
@@ -53,16 +53,16 @@ const listing = async (folder: string): Promise<ReadonlyArray<string>> => {
   try {
     return (await readdir(folder)).filter((name) => !name.startsWith(".")).sort()
   } catch {
-    // Not there, or not ours to read: nothing is found, and the watch goes on.
+    // Missing or unreadable: there are no files, and the watch continues.
     return []
   }
 }
 
-/** Paths of the files of a format in a folder, in order. */
+/** The sorted paths of a format's files in a folder. */
 export const filesIn = async (folder: string, format: FileFormat.FileFormat): Promise<ReadonlyArray<string>> =>
   (await listing(folder)).filter((name) => FileFormat.ofPath(name) === format).map((name) => join(folder, name))
 
-/** The format of the first file of a type that is in a directory; `undefined` if there is none. */
+/** The format of the first file of a type in a directory, if there is one. */
 const formatIn = async (directory: string): Promise<FileFormat.FileFormat | undefined> => {
   const types = ResourceType.all.map(({ shortName }) => shortName.toLowerCase())
   const names = await listing(directory)
@@ -76,7 +76,7 @@ const formatIn = async (directory: string): Promise<FileFormat.FileFormat | unde
   return undefined
 }
 
-/** What a path is: a file if its ending says so and it is no directory. */
+/** Resolves a path: a file if it has a known extension and is no directory. */
 export const sourceOf = async (path: string, given: FileFormat.FileFormat | undefined): Promise<Source> => {
   const isDirectory = await stat(path).then(
     (found) => found.isDirectory(),

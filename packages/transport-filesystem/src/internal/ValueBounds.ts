@@ -1,6 +1,6 @@
 /**
- * Finds numbers that the API's own rules forbid, such as a port over 65535: `(validate.rules)` of fields with numbers,
- * read from the descriptors. Clients apply these rules, too, and reject what breaks them.
+ * Finds numbers outside the API's bounds, such as a port over 65535. The bounds are the `(validate.rules)` of numeric
+ * fields, read from the descriptors. Clients reject resources that break them.
  */
 import type { DescField, DescMessage, JsonValue, Registry } from "@bufbuild/protobuf"
 import { getOption, hasOption } from "@bufbuild/protobuf"
@@ -15,7 +15,7 @@ import { isObject, type Path } from "./SourceDocument.js"
 
 type Number64 = number | bigint
 
-/** A numeric rule, of whatever type of numbers. */
+/** A numeric rule, for every number type. */
 export interface Bounds {
   readonly lt?: Number64 | undefined
   readonly lte?: Number64 | undefined
@@ -24,11 +24,11 @@ export interface Bounds {
   readonly ignoreEmpty?: boolean | undefined
 }
 
-/** What is looked at in the value of one field. */
+/** The check for one field. */
 interface Check {
   readonly field: DescField
   readonly bounds: Bounds | undefined
-  /** Of the messages in it. */
+  /** The message type inside the field, if any. */
   readonly message: DescMessage | undefined
 }
 
@@ -47,7 +47,7 @@ const boundsIn = (rules: FieldRules | undefined): Bounds | undefined => {
     case "sfixed32":
     case "sfixed64": {
       const { value } = rules.type
-      // A field that is not set reads as its default.
+      // An unset field reads as its default.
       const bounds = {
         gt: Object.hasOwn(value, "gt") ? value.gt : undefined,
         gte: Object.hasOwn(value, "gte") ? value.gte : undefined,
@@ -80,7 +80,7 @@ const isSkipped = (rules: FieldRules | undefined): boolean => rules?.message?.sk
 // Descriptors never change.
 const known = new WeakMap<DescMessage, ReadonlyMap<string, Check>>()
 
-/** By the names of a field in JSON, the fields to look at. */
+/** The fields to check, by their JSON names. */
 const checksOf = (schema: DescMessage): ReadonlyMap<string, Check> => {
   const found = known.get(schema)
   if (found !== undefined) return found
@@ -96,11 +96,11 @@ const checksOf = (schema: DescMessage): ReadonlyMap<string, Check> => {
   return checks
 }
 
-/** The bounds of a field, or of what is in its list or map. */
+/** The bounds of a field, or of the elements of its list or map. */
 export const boundsOf = (schema: DescMessage, field: DescField): Bounds | undefined =>
   checksOf(schema).get(field.name)?.bounds
 
-/** A number as proto3 JSON has it; `undefined`: NaN, which passes every bound, or none. */
+/** A number in proto3 JSON. `undefined` if it is NaN, which passes every bound, or no number. */
 const numberOf = (json: JsonValue, like: Number64): Number64 | undefined => {
   if (typeof json !== "number" && typeof json !== "string") return undefined
   try {
@@ -112,7 +112,7 @@ const numberOf = (json: JsonValue, like: Number64): Number64 | undefined => {
   return Number.isNaN(number) ? undefined : number
 }
 
-/** What is wrong with a number; the two ends of a range that are exchanged stand for what is outside of it. */
+/** What is wrong with a number. If the two ends of a range are swapped, numbers between them are forbidden. */
 const wrongWith = (json: JsonValue, { gt, gte, ignoreEmpty, lt, lte }: Bounds, hidden: boolean): string | undefined => {
   const least = gte ?? gt
   const most = lte ?? lt
@@ -134,11 +134,11 @@ const wrongWith = (json: JsonValue, { gt, gte, ignoreEmpty, lt, lte }: Bounds, h
 /** Whether a number is out of its bounds. */
 export const isOutside = (json: JsonValue, bounds: Bounds): boolean => wrongWith(json, bounds, true) !== undefined
 
-/** All that is wrong with the numbers of a value that was read as a message before. */
+/** All mistakes in the numbers of a value that was parsed as a message. */
 export const find = (schema: DescMessage, json: JsonValue, registry: Registry, path: Path): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const here: Array<string | number> = Array.from(path)
-  // Numbers that stand inside of what is sensitive are not shown.
+  // Numbers in sensitive fields are not shown.
   let hidden = false
   const below = (part: string | number, look: () => void): void => {
     here.push(part)

@@ -1,21 +1,21 @@
-/** Watches all that can make a path lead elsewhere. */
+/** Watches every directory whose changes may redirect a path. */
 import type { DirectoryWatch } from "./DirectoryWatch.js"
 import type { Way } from "./PathLookup.js"
 import * as PathLookup from "./PathLookup.js"
 
 export type Ways = ReadonlyMap<string, Way>
 
-/** Changes that follow one another faster than they can be looked at lead to another look by themselves. */
+/** If changes are faster than the checks, their events cause another check later. */
 const maxTries = 5
 
-/** Whether nothing leads elsewhere. */
+/** Whether both have the same directories. */
 export const isSame = (one: Ways, other: Ways): boolean =>
   one.size === other.size &&
   Array.from(one).every(([directory, { identity }]) => other.get(directory)?.identity === identity)
 
 /**
- * Watches the directories that matter to a path. ★ What happened to a directory before it was watched was not told, so
- * after watching what was not watched before it looks once more.
+ * Watches the directories of a path. ★ Changes before a watch began were not reported, so after a new watch it resolves
+ * the path again.
  */
 export const add = async (path: string, watch: DirectoryWatch["add"]): Promise<Ways> => {
   for (let tries = 1; ; tries++) {
@@ -25,7 +25,7 @@ export const add = async (path: string, watch: DirectoryWatch["add"]): Promise<W
   }
 }
 
-/** Watches the directories that matter to a path, and no others. */
+/** Watches the directories of a path, and stops watching all others. */
 export const follow = async (watch: DirectoryWatch, path: string): Promise<Ways> => {
   const ways = await add(path, watch.add)
   watch.retain(new Set(ways.keys()))

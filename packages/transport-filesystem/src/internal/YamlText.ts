@@ -1,4 +1,4 @@
-/** Reads YAML 1.2 documents, with anchors and merge keys, as the JSON values they stand for, and keeps where they stand. */
+/** Parses YAML 1.2 documents, with anchors and merge keys, to JSON values with their offsets. */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import * as Either from "effect/Either"
 import type { CST, Document, YAMLError } from "yaml"
@@ -7,7 +7,7 @@ import * as PlainYaml from "./PlainYaml.js"
 import type { OffsetOf, Part, Path, SourceDocument, SyntaxProblem } from "./SourceDocument.js"
 import { isObject, isResponseType, maxDepth, tooDeep } from "./SourceDocument.js"
 
-/** A value that has no place in JSON, or too much of it. */
+/** A value without a JSON form, or too many values. */
 class Refused extends Error {
   constructor(
     readonly path: Path,
@@ -17,10 +17,10 @@ class Refused extends Error {
   }
 }
 
-/** Values of a text: aliases may multiply them, but not without a bound. */
+/** The most values of a text: aliases may multiply them only up to this. */
 const maxValues = (text: string): number => 100_000 + 4 * text.length
 
-/** A scalar as proto3 JSON writes it. */
+/** A scalar in proto3 JSON. */
 const scalarOf = (value: unknown): JsonValue | undefined => {
   switch (typeof value) {
     case "string":
@@ -29,14 +29,14 @@ const scalarOf = (value: unknown): JsonValue | undefined => {
     case "number":
       return Number.isFinite(value) ? value : Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity"
     case "bigint":
-      // 64-bit numbers are strings in proto3 JSON.
+      // proto3 JSON writes 64-bit numbers as strings.
       return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
     default:
       return value === null ? null : undefined
   }
 }
 
-/** What an anchor stands for. */
+/** The value of an anchor. */
 interface Anchored {
   readonly json: JsonValue
   readonly depth: number
@@ -44,15 +44,15 @@ interface Anchored {
 }
 
 /**
- * Makes JSON of the nodes of one document. What an alias stands for is made once and shared. ★ It is counted every time,
- * since whoever reads the JSON comes by it every time; merge keys, too, may multiply values without end.
+ * Converts the nodes of a document to JSON. The value of an anchor is converted once and shared. ★ Its size counts at
+ * every alias, since every reader of the JSON visits it each time; merge keys may multiply values in the same way.
  */
 class Conversion {
-  /** Of anchors that were met; `undefined`: it is not over yet. */
+  /** Known anchors; `undefined` while the anchor is being converted. */
   readonly #anchors = new Map<string, Anchored | undefined>()
   readonly #path: Array<string | number> = []
   #values = 0
-  /** Of the value that was made last. */
+  /** The depth of the last converted value. */
   #depth = 0
 
   constructor(readonly maxValues: number) {}
@@ -98,7 +98,7 @@ class Conversion {
         if (isMergeKey(key)) {
           this.#merge(object, value)
         } else {
-          // Keys are read as text, whatever they look like; none is null.
+          // Every key is read as text, whatever its form; none is null.
           const name = isScalar(key) && typeof key.value === "string" ? key.value : ""
           set(object, name, this.#below(name, value))
         }
@@ -120,7 +120,7 @@ class Conversion {
     return json
   }
 
-  /** Keys that are there already stay. */
+  /** Merges keys; existing ones stay. */
   #merge(object: JsonObject, node: unknown): void {
     const json = this.#below("<<", node)
     for (const source of Array.isArray(json) ? json : [json]) {
@@ -135,18 +135,18 @@ class Conversion {
   }
 
   #refuse(detail: string): Refused {
-    // A copy: the path goes on being used.
+    // A copy: the path is still being changed.
     return new Refused(Array.from(this.#path), detail)
   }
 }
 
 const set = (object: JsonObject, name: string, value: JsonValue): void => {
-  // An assignment of this one is no property.
+  // Assigning `__proto__` would create no property.
   if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true, configurable: true })
   else object[name] = value
 }
 
-/** `<<`, not in quotes. */
+/** Whether a key is an unquoted `<<`. */
 const isMergeKey = (key: unknown): boolean =>
   isScalar(key) &&
   (key.type === undefined || key.type === "PLAIN") &&
@@ -163,7 +163,7 @@ const offsetIn =
       } else if (isMap(node)) {
         const pair = node.items.find(({ key }) => isScalar(key) && key.value === part)
         const isKey = what === "key" && index === path.length - 1
-        // A key without a value has a place, its value has none of its own.
+        // A key without a value has an offset, but its value has none.
         node = isKey || !isNode(pair?.value) ? pair?.key : pair.value
       } else {
         break
@@ -175,7 +175,7 @@ const offsetIn =
     return offset
   }
 
-/** Where the library's words are not those of people who write YAML, or quote what they are about. */
+/** Replacements for messages of the library that are unclear to authors of YAML, or that quote the text. */
 const words = new Map<string, string>([
   ["NON_STRING_KEY", "this key is no text; a list or an object cannot be a key"],
   ["DUPLICATE_KEY", "this key stands twice in its object; keep one"],
@@ -186,14 +186,14 @@ const words = new Map<string, string>([
   ["BAD_DQ_ESCAPE", "this is no escape sequence in double quotes; write \\\\ for a backslash"]
 ])
 
-/** Without what is quoted of the text: it may be a key or a password whose quotes were forgotten. */
+/** The message without quotations: the text may be a key or a password with missing quotes. */
 const detailOf = ({ code, message }: YAMLError): string =>
   words.get(code) ??
   (code === "UNEXPECTED_TOKEN" || code === "BAD_DIRECTIVE"
     ? message.replace(/(?:: |\bYAML version |\bdirective %?)[\s\S]*$/, "")
     : message)
 
-/** What is wrong with the syntax of a document, each place once. */
+/** The syntax mistakes of a document, one per offset. */
 const problemsOf = ({ errors, warnings }: Document.Parsed): ReadonlyArray<SyntaxProblem> => {
   const found = [...errors, ...warnings.filter(({ code }) => code === "TAG_RESOLVE_FAILED")]
   const problems = new Map<number, SyntaxProblem>()
@@ -229,7 +229,7 @@ const isEmpty = ({ contents, errors }: Document.Parsed): boolean =>
   (contents === null || (isScalar(contents) && contents.value === null && contents.source === ""))
 
 /**
- * Where a document is nested too deep; `undefined`: nowhere. ★ What composes it recurses, and nesting without end ends
+ * The offset where a document is nested too deep, if it is. ★ The composer recurses, and unbounded nesting would end
  * the process, not only the call.
  */
 const deepAt = (document: CST.Document): number | undefined => {
@@ -250,7 +250,7 @@ const deepAt = (document: CST.Document): number | undefined => {
   return undefined
 }
 
-/** What the plain scalars of YAML 1.2 stand for. One for all documents: making it takes longer than reading a small one. */
+/** The core schema of YAML 1.2. Shared: creating it takes longer than reading a small document. */
 const schema = new Schema({ schema: "core", resolveKnownTags: true, merge: true })
 
 const options = {
@@ -264,7 +264,7 @@ const options = {
 
 type Parsed = Either.Either<SourceDocument, ReadonlyArray<SyntaxProblem>>
 
-/** The documents in a text that the whole parser reads as one stream. */
+/** Parses all documents of a text with the complete parser. */
 export const stream = function* (text: string): Generator<Parsed, void> {
   const composer = new Composer(options)
   const read = (composed: Iterable<Document.Parsed>) =>
@@ -287,7 +287,7 @@ export const stream = function* (text: string): Generator<Parsed, void> {
   }
 }
 
-/** What is in a part of a text, at its offset. */
+/** A part, moved by an offset. */
 const moved = (part: Part, by: number): Part => {
   if (part._tag === "Again" || by === 0) return part
   if (part._tag === "Wrong") {
@@ -306,35 +306,35 @@ const partOf = (parsed: Parsed): Part =>
     onRight: (document): Part => ({ _tag: "Document", document })
   })
 
-/** Texts that are shorter are read as a whole where they are not plain: then all of a mistake's neighbours are seen. */
+/** The length below which a text that is not plain is parsed as a whole, so that all of its mistakes are found. */
 const short = 32_768
 
-/** Elements that are read before others may run. */
+/** Elements that are parsed before others may run. */
 const atATime = 50
 
-/** Mistakes that are looked for; then a text is given up. */
+/** The number of mistakes after which parsing stops. */
 const maxProblems = 100
 
-/** A list that is read element by element. */
+/** A list that is parsed element by element. */
 interface Elements {
-  /** Where each stands. */
+  /** The offset of each element. */
   readonly offsets: Array<number>
-  /** Where the line of each begins, and where what follows the last one does. */
+  /** The start of each element's line, and of what follows the last one. */
   readonly begins: Array<number>
 }
 
 const hasAnchors = (text: string): boolean => /(?:^|[\s[{,:])[&*]\S/m.test(text)
 
 /**
- * One document, if it is mostly plain; `undefined`: it is for the whole parser. Lists in it that are long may have elements
- * that are not plain, which are read by themselves: as one document they would take many times the memory.
+ * A document that is mostly plain. Long lists in it may have elements that are not: these are parsed one by one with
+ * the complete parser, which would take many times the memory for the whole document.
  */
 class PlainDocument {
   readonly #text: string
   readonly #reader: PlainYaml.Reader
   readonly #start: number
   readonly #problems: Array<SyntaxProblem> = []
-  /** By their key; `undefined`: the document is a list. */
+  /** Lists by key; `undefined` if the document itself is a list. */
   readonly #lists = new Map<string | undefined, Elements>()
   #isWithoutAnchors = false
   #whole: SourceDocument | undefined
@@ -345,7 +345,10 @@ class PlainDocument {
     this.#start = this.#reader.at
   }
 
-  /** The document after the elements of its list; what it returns is `NotPlain` where it is for the whole parser. */
+  /**
+   * Yields the elements of the list and then the document. Returns `NotPlain` if the complete parser must read all of
+   * it.
+   */
   *read(): Generator<Part | undefined, "Read" | "NotPlain"> {
     const reader = this.#reader
     const { at: start, indent } = reader
@@ -379,11 +382,11 @@ class PlainDocument {
         object[name] = reader.below(indent, 1)
       }
     }
-    // Its resources are a field of another message.
+    // Its `resources` are a field of another message.
     return isTold && !isResponseType(object["@type"]) ? undefined : object
   }
 
-  /** The elements of a list; where they are told one by one, it stands for an empty one then. */
+  /** The elements of a list. If they were yielded one by one, the list is empty. */
   *#list(
     key: string | undefined,
     indent: number,
@@ -417,7 +420,7 @@ class PlainDocument {
     return values
   }
 
-  /** Reads an element with the whole parser; `NotPlain`: it is not for itself. */
+  /** Parses an element with the complete parser; `NotPlain` if it depends on the rest of the document. */
   #readWholly(elements: Elements, begin: number, indent: number): "NotPlain" | "Wrong" | { readonly value: JsonValue } {
     if (this.#text.length < short) return "NotPlain"
     if (!this.#isWithoutAnchors && hasAnchors(this.#text)) return "NotPlain"
@@ -452,13 +455,13 @@ class PlainDocument {
     const offset = offsets[index] ?? start
     if (below.length === 0) return offset
     const begin = begins[index] ?? start
-    // Of the last one that was read the reader stands behind it.
+    // For the last element, the end is the reader's position.
     const next = this.#reader.indent < 0 ? this.#text.length : this.#reader.at - this.#reader.indent
     const [parsed] = stream(this.#text.slice(begin, begins[index + 1] ?? next))
     return parsed !== undefined && Either.isRight(parsed) ? parsed.right.offsetOf([0, ...below], what) + begin : offset
   }
 
-  /** For a place that a mistake is at: only then the characters count. */
+  /** The offset of a value outside the lists. Only needed for a mistake; then the whole text is parsed. */
   #offsetInWhole(start: number, path: Path, what: "key" | "value"): number {
     if (this.#whole === undefined) {
       const [parsed] = stream(this.#text)
@@ -479,7 +482,7 @@ const plainDocument = function* (text: string): Generator<Part | undefined, "Rea
   }
 }
 
-/** A line that begins so ends a document, wherever it stands; gives where the next one begins, or the end. */
+/** Finds the next line that ends a document; returns where the next document begins, or the end. */
 const nextDocument = (text: string, from: number): number => {
   for (let at = text.indexOf("\n---", from); at >= 0; at = text.indexOf("\n---", at + 1)) {
     const behind = text[at + 4]
@@ -488,9 +491,9 @@ const nextDocument = (text: string, from: number): number => {
   return text.length
 }
 
-/** What is in a text, without documents that hold nothing. Where it gives `undefined`, others may run. */
+/** The parts of a text, without empty documents. At each `undefined` others may run. */
 export const parts = function* (text: string): Generator<Part | undefined, void> {
-  // Directives would be of the document that follows.
+  // A directive would belong to the next document.
   const isOne = text.startsWith("%") || text.includes("\n%")
   let begin = 0
   do {

@@ -4,10 +4,10 @@
  *
  * - The answer to a response, ACK or NACK, is the next poll, after the pause.
  * - ★ A new subscription, or the first one of a stream, is polled for at once and without a version. With one, a server
- * that judges by the version alone would answer that nothing changed; and a new stream needs an answer to be known to
- * work.
+ *   that judges by the version alone would answer that nothing changed; and a new stream needs an answer to be known to
+ *   work.
  * - Without credit, or while the client has not answered a response, there is no poll: a busy client costs the server
- * nothing.
+ *   nothing.
  * - ★ No names, after there were names, is no subscription. As a poll it would be a wildcard, so there is no poll.
  */
 import type { StateOfTheWorldRequest } from "@effect-xds/core/wire/Request"

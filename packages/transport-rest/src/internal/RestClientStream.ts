@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as PollLoop from "./PollLoop.js"
 
-/** What a stream needs of its channel. */
+/** What a stream uses of its channel. */
 export interface Environment {
   readonly loop: PollLoop.Options
   /** One poll; `undefined` for 304. */

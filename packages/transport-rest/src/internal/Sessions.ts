@@ -157,7 +157,7 @@ export class Sessions implements Due {
     return session
   }
 
-  /** Ends all, and takes no more polls. */
+  /** Ends all sessions; later polls are refused. */
   close(): void {
     this.#closed = true
     for (const { session } of Array.from(this.#open.values())) session.finish(shuttingDown)
