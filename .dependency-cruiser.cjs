@@ -65,7 +65,7 @@ module.exports = {
       from: { path: "^packages/(transport-[^/]+)/src/", pathNot: "^packages/transport-node/" },
       to: { path: "^packages/", pathNot: "^packages/($1|transport|transport-node|core|proto)/" }
     },
-    may("server", "transport", "transport-node", "core", "proto"),
+    may("server", "transport", "transport-node", "core", "proto", "validate"),
     may("admin", "server", "transport", "transport-node", "core", "proto"),
     may("client", "transport", "transport-node", "core", "proto", "routing"),
     {

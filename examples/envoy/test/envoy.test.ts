@@ -178,9 +178,10 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const { envoy, plane, url } = yield* running(variant)
       const requests = yield* Http.requests({ url })
       const nameless = create(HttpConnectionManagerSchema, { ...Resources.manager(variant, "main"), statPrefix: "" })
-      yield* plane.store.update("edge", {
-        upsert: { listeners: [Resources.listener("ingress", nameless)] }
-      })
+      const upsert = { listeners: [Resources.listener("ingress", nameless)] }
+      const refused = yield* Effect.flip(plane.store.update("edge", { upsert }))
+      expect(refused.message).toContain("stat_prefix must have at least 1 character")
+      yield* plane.store.update("edge", { upsert }, { validate: "off" })
       const nacked = yield* heard(plane.events, "Nacked", ResourceType.Listener)
       expect(nacked.error.message).toContain("StatPrefix")
       const [client] = yield* plane.status

@@ -38,6 +38,7 @@ const listener = create(ListenerSchema, {
     apiListener: anyPack(
       HttpConnectionManagerSchema,
       create(HttpConnectionManagerSchema, {
+        statPrefix: "greeter",
         routeSpecifier: { case: "rds", value: { routeConfigName: "greeter", configSource: ads } },
         httpFilters: [
           { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }

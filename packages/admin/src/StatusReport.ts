@@ -91,6 +91,8 @@ export interface ClientStatus {
 export interface GroupStatus {
   readonly group: string
   readonly resources: Readonly<Record<string, number>>
+  /** What is wrong with resources of it that are served all the same; absent if nothing is, or nobody looked. */
+  readonly invalid?: ReadonlyArray<string> | undefined
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
+import type * as StoreError from "@effect-xds/server/StoreError"
 import { ofParser } from "@effect-xds/proto/Redaction"
 import { type ResourceFile, ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as Deferred from "effect/Deferred"
@@ -42,16 +43,30 @@ const maxLines = 20
 /** Reasons that are told at a time. */
 const maxReasons = 5
 
-/** The bytes were made for them, and for nothing else. */
-const plain: Snapshot.ResourceOptions = { keepBytes: true }
+/**
+ * Where a resource stands: `clusters.yaml:3`.
+ *
+ * @since 0.1.0
+ */
+export const placeOf = ({ file, line }: ResourceFile.FileResource): string =>
+  line === undefined ? file : `${file}:${line}`
 
 const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot => ({
   resources: resources.map((resource) => {
     const { aliases, ttl, version } = resource
-    const isPlain = version === undefined && ttl === undefined && aliases.length === 0
-    return Snapshot.resource(resource, isPlain ? plain : { version, ttl, aliases, keepBytes: true })
+    // The bytes were made for them, and for nothing else.
+    return Snapshot.resource(resource, { version, ttl, aliases, keepBytes: true, place: placeOf(resource) })
   })
 })
+
+/** The first one, and how many more. */
+const invalidOf = ({ more, resources }: StoreError.InvalidResources): string => {
+  const rest = resources.length - 1
+  const others = more
+    ? `at least ${rest + 1} more break rules`
+    : `${rest} more ${rest === 1 ? "breaks" : "break"} rules`
+  return `${resources[0]?.message ?? "resources break rules"}${rest > 0 || more ? `; ${others}` : ""}; --validate warn serves it all the same`
+}
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
@@ -95,6 +110,12 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         return Effect.logError(`${group}: ${reason} (its last good state stays in force)`)
       })
 
+    /** Each resource that breaks rules, with its place; the first is told where the group is said to be refused. */
+    const tellInvalid = (group: string, { resources }: StoreError.InvalidResources): Effect.Effect<void> =>
+      Effect.forEach(resources.slice(1, maxLines), ({ message }) => Effect.logError(`${group}: ${message}`), {
+        discard: true
+      })
+
     const apply = ({ group, isFirst, removed, resources, upserted }: ResourceDirectory.GroupChange) =>
       Effect.gen(function* () {
         known.add(group)
@@ -110,6 +131,9 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         )
         yield* checkReferences(group, resources)
       }).pipe(
+        Effect.catchTag("InvalidResources", (error) =>
+          Effect.zipRight(tellInvalid(group, error), refuse(group, invalidOf(error)))
+        ),
         Effect.catchAll((error) => refuse(group, error.message)),
         // The other groups go on.
         Effect.catchAllDefect((defect) => refuse(group, `a fault of this program: ${reasonOf(defect)}`)),

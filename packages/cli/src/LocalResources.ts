@@ -87,5 +87,4 @@ export const read = (path: string): Effect.Effect<LocalResources, CommandFailure
  *
  * @since 0.1.0
  */
-export const placeOf = ({ file, line }: ResourceFile.FileResource): string =>
-  line === undefined ? file : `${file}:${line}`
+export const placeOf: (resource: ResourceFile.FileResource) => string = DirectoryFeed.placeOf

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { AdminServer } from "@effect-xds/admin"
-import { type Client, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { type Client, SnapshotStore, type Validator, XdsServer } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
 import * as ConnectServer from "@effect-xds/transport-connect/ConnectServer"
 import * as RestServer from "@effect-xds/transport-rest/RestServer"
@@ -42,6 +42,7 @@ export interface Config {
   readonly maxResponseBytes: number
   readonly noAdmin: boolean
   readonly filesOut: string | undefined
+  readonly validate: Validator.Mode
   /** `undefined`: by cluster, or all alike if there are no subdirectories. */
   readonly groupBy: { readonly text: string; readonly by: GroupBy.GroupBy } | undefined
   /** PEM files. */
@@ -259,7 +260,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const tls = yield* tlsOf(config)
     const allowList = yield* allowListOf(config)
 
-    const store = yield* SnapshotStore.makeMemory()
+    const store = yield* SnapshotStore.makeMemory({ validate: config.validate })
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
     const feed = yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
     if (tls === undefined && !isLoopback(config.host)) {

@@ -56,7 +56,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("serve and an Envoy that re
     const directory = temporaryDirectory()
     mkdirSync(join(directory, "edge"))
     writeFileSync(join(directory, "edge", "good.json"), JSON.stringify(good))
-    const server = await serve(directory)
+    const server = await serve(directory, ["--validate", "warn"])
     const bootstrap = join(temporaryDirectory(), "bootstrap.yaml")
     writeFileSync(bootstrap, server.bootstrap.replace("port_value: 9901", "port_value: 0"))
     const flags = "--disable-hot-restart --concurrency 1 -l warning"

@@ -168,7 +168,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("serve in front of a real E
     "an Envoy that rejects a resource is shown with its words",
     async () => {
       const directory = await configuration()
-      const server = await serve(directory)
+      const server = await serve(directory, ["--validate", "off"])
       const { get } = await startEnvoy(server.bootstrap)
       await eventually(async () => expect(await get("/cart")).toBe("cart"))
       const clusters = join(directory, "edge", "clusters.yaml")

@@ -200,6 +200,37 @@ describe("serve", () => {
     expect((await server.get("/config_dump?type=VHDS")).body).toContain("c.example")
   })
 
+  it("keeps the last good state of a group with a resource that clients would refuse", { timeout: limit }, async () => {
+    const broken = `# Too soon.\n${cluster("b", 0)}`
+    const directory = directoryOf({ "edge/a.yaml": cluster("a"), "large/b.yaml": cluster("b", 2) })
+    const server = await serve(directory)
+    replaceFile(join(directory, "large", "b.yaml"), broken)
+    const place = join(directory, "large", "b.yaml")
+    const words = `${place}:2: clusters "b": connect_timeout must be greater than 0s, is 0s`
+    await eventually(() => expect(server.stderr()).toContain(`large: ${words}`))
+    expect(server.stderr()).toContain("--validate warn serves it all the same (its last good state stays in force)")
+    expect((await server.get("/readyz")).body).toContain("connect_timeout must be greater than 0s")
+    // The others go on.
+    replaceFile(join(directory, "edge", "a.yaml"), cluster("c"))
+    await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["c"]))
+    expect((await server.get("/config_dump?group=large")).body).toContain('"connectTimeout":"2s"')
+    replaceFile(place, broken.replace("0s", "1s"))
+    await eventually(async () => expect((await server.get("/readyz")).status).toBe(200))
+    expect((await server.get("/config_dump?group=large")).body).toContain('"connectTimeout":"1s"')
+  })
+
+  it("serves it with --validate warn, and says so; with off it says nothing", { timeout: limit }, async () => {
+    const broken = cluster("a", 0)
+    const words = 'clusters "a": connect_timeout must be greater than 0s, is 0s'
+    const warning = await serve(directoryOf({ "edge/a.yaml": broken }), ["--validate", "warn"])
+    expect(await fetchClusters(warning, one)).toEqual(["a"])
+    expect(warning.stderr()).toMatch(/WARN.*edge: .*a\.yaml:1: clusters "a": connect_timeout .*; clients may refuse it/)
+    expect(JSON.stringify(await warning.json("/status"))).toContain(JSON.stringify(words).slice(1, -1))
+    const off = await serve(directoryOf({ "edge/a.yaml": broken }), ["--validate", "off"])
+    expect(await fetchClusters(off, one)).toEqual(["a"])
+    expect(off.stderr()).not.toContain("connect_timeout")
+  })
+
   it("keeps everything while the directory is away, and goes on when it is back", { timeout: limit }, async () => {
     const directory = join(directoryOf({ "config/edge/a.yaml": cluster("a") }), "config")
     const server = await serve(directory)

@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
 import type * as GroupSource from "./GroupSource.js"
-import { LayerCycle } from "./StoreError.js"
+import { type InvalidResource, LayerCycle } from "./StoreError.js"
 
 /**
  * A group that is set.
@@ -35,6 +35,8 @@ export interface Stored {
    * it is over is not set, and its clients wait as if it was not, either.
    */
   readonly seen: ResourceGroup.ResourceGroup | undefined
+  /** Resources of `own` that break rules of Envoy's API and are served all the same; absent: none, or nobody looked. */
+  readonly invalid?: ReadonlyArray<InvalidResource> | undefined
 }
 
 /**

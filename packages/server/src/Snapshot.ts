@@ -84,6 +84,8 @@ export interface ResourceOptions {
    * is a mistake in a type URL more often.
    */
   readonly isUnknownType?: boolean | undefined
+  /** Where it comes from, for people: `clusters.yaml:3`. What is said of rules that it breaks begins with it. Default: nothing. */
+  readonly place?: string | undefined
 }
 
 /**
@@ -430,8 +432,29 @@ const noAliases: ReadonlyArray<string> = []
 /** As the platform has it, in a fraction of the time. */
 const sha256 = (bytes: Uint8Array): string => hash("sha256", bytes)
 
+/**
+ * What looks at resources while they are encoded.
+ *
+ * @since 0.1.0
+ */
+export interface Inspector {
+  /** Takes a resource that is not held as it is, with its type and the message, or the bytes of it. Types that are not known: not. */
+  readonly look: (
+    resource: Resource.Resource,
+    type: DescMessage,
+    content: Message | Uint8Array,
+    place: string | undefined
+  ) => void
+  /** What has to be waited for until the next resource may come; `undefined`: nothing. */
+  readonly rest: () => Effect.Effect<void> | undefined
+}
+
 /** The error is a value here: this runs for every resource of every snapshot. */
-const encodeEntry = (entry: Slotted, held: ResourceGroup.ResourceGroup): Resource.Resource | SnapshotError => {
+const encodeEntry = (
+  entry: Slotted,
+  held: ResourceGroup.ResourceGroup,
+  inspector: Inspector | undefined
+): Resource.Resource | SnapshotError => {
   const { expected, options, source } = entry
   const typeUrl = typeUrlOf(source)
   const fail = (reason: SnapshotError["reason"], name: string, detail: string) =>
@@ -479,7 +502,11 @@ const encodeEntry = (entry: Slotted, held: ResourceGroup.ResourceGroup): Resourc
   // would be no copy.
   const value = encoded === bytesOf(source) && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
   const resource = Resource.make({ typeUrl, name, value, ...made }, sha256)
-  return Either.isRight(resource) ? resource.right : fail("Invalid", name, resource.left.reason)
+  if (Either.isLeft(resource)) return fail("Invalid", name, resource.left.reason)
+  if (schema !== undefined && inspector !== undefined) {
+    inspector.look(resource.right, schema, "$typeName" in source && !isAny(source) ? source : value, options.place)
+  }
+  return resource.right
 }
 
 const encodeSource = (
@@ -506,13 +533,15 @@ const encodeSource = (
 
 /**
  * Encodes and checks every resource of a snapshot, as a store does when it takes one. Resources that `held` has with
- * the same content are used again. A large snapshot is encoded in slices, so that the event loop is not blocked.
+ * the same content are used again. A large snapshot is encoded in slices, so that the event loop is not blocked. Whether they
+ * break rules of Envoy's API is a validator's to say, as the inspector.
  *
  * @since 0.1.0
  */
 export const encode = (
   self: Resources,
-  held: ResourceGroup.ResourceGroup = ResourceGroup.empty
+  held: ResourceGroup.ResourceGroup = ResourceGroup.empty,
+  inspector?: Inspector
 ): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> =>
   Effect.flatMap(EventLoop.guarded, (loop) => {
     const entries = entriesOf(self)
@@ -520,9 +549,11 @@ export const encode = (
     const go = (): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> => {
       const slice = Slice.slice(loop)
       for (let entry = entries[resources.length]; entry !== undefined; entry = entries[resources.length]) {
-        const resource = encodeEntry(entry, held)
+        const resource = encodeEntry(entry, held, inspector)
         if (resource instanceof SnapshotError) return Exit.fail(resource)
         resources.push(resource)
+        const rest = inspector?.rest()
+        if (rest !== undefined) return Effect.flatMap(rest, go)
         if (slice.isOver()) return Effect.flatMap(Slice.breathe(loop), go)
       }
       return Exit.succeed(resources)

@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
@@ -19,9 +18,11 @@ import type * as Stream from "effect/Stream"
 import { GroupSource } from "./GroupSource.js"
 import type * as GroupSources from "./GroupSource.js"
 import * as HeldGroups from "./HeldGroups.js"
+import { InvalidInForce } from "./internal/InvalidInForce.js"
 import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
 import * as StoreError from "./StoreError.js"
+import * as Validator from "./Validator.js"
 
 /**
  * A change of a group in one step: every client sees all of it or nothing. A resource that is both put in and removed
@@ -39,7 +40,7 @@ export interface Change {
 }
 
 /**
- * What a write may depend on.
+ * What a write depends on.
  *
  * @since 0.1.0
  */
@@ -49,6 +50,11 @@ export interface WriteOptions {
    * with `Conflict` and changes nothing. Default: whatever it is at.
    */
   readonly ifRevision?: number | undefined
+  /**
+   * What becomes of resources of this call that break rules of Envoy's API. What is served already is not looked at again. Default: as
+   * the store has it.
+   */
+  readonly validate?: Validator.Mode | undefined
 }
 
 /**
@@ -113,6 +119,12 @@ export interface Options {
   readonly maxGroups?: number | undefined
   /** Resources of all types that are put into a group, together. Default: 1 000 000. */
   readonly maxResourcesPerGroup?: number | undefined
+  /**
+   * What becomes of resources that break rules of Envoy's API. Default: they are refused, by the rules of the `.proto` files.
+   *
+   * @see {@link Validator.make}
+   */
+  readonly validate?: Validator.Mode | Validator.Options | undefined
 }
 
 /** One call of set, update or clear, in the order of the calls. */
@@ -131,10 +143,13 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
 
 const noOptions: WriteOptions = {}
 
+const nothing: Validator.Validated = { resources: [], invalid: [] }
+
 /** What is to become of a group. */
 interface Next {
   readonly own: ResourceGroup.ResourceGroup
   readonly over: string | undefined
+  readonly invalid: Validator.Validated["invalid"]
 }
 
 /** What came of a change, and what is left to do until those over the group have it, too. */
@@ -163,6 +178,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
   Effect.map(HeldGroups.make, (held) => {
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
+    const validator = Validator.make(options.validate)
+    const invalidInForce = new InvalidInForce()
     const turns = new Map<string, Array<Turn>>()
     let revision = 0
 
@@ -178,10 +195,11 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
 
     const commit = (
       group: string,
-      { over, own }: Next
+      { invalid, over, own }: Next
     ): Applied<HeldGroups.Stored, StoreError.LimitExceeded | StoreError.LayerCycle> => {
       const before = held.stored(group)
       if (before !== undefined && before.over === over && HeldGroups.isSame(before.own, own)) {
+        invalidInForce.changed(group, before.own, invalid)
         return Either.right({ result: () => before, rest: undefined })
       }
       const cycle = held.cycleOf(group, over)
@@ -197,21 +215,21 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       }
       const stored = { group, revision: ++revision, own, over, seen: undefined }
       const rest = held.put(stored)
+      invalidInForce.changed(group, own, invalid)
       return Either.right({ result: () => held.stored(group) ?? stored, rest })
     }
 
     /** A change that may take long. */
     const changing = function* (
       group: string,
-      over: string | undefined,
-      before: ResourceGroup.ResourceGroup,
+      { before, invalid, over }: Omit<Next, "own"> & { readonly before: ResourceGroup.ResourceGroup },
       work: Steps.Steps<Either.Either<ResourceGroup.ResourceGroup, ResourceGroup.ChangeError>>
     ): Steps.Steps<Either.Either<Next, StoreError.SetError>> {
       const next = yield* work
       if (Either.isLeft(next)) return Either.left(next.left)
       // Of a group that is set for the first time all is new.
       if (held.stored(group) !== undefined) yield* HeldGroups.findDifferences(before, next.right)
-      return Either.right({ own: next.right, over })
+      return Either.right({ own: next.right, over, invalid })
     }
 
     /** Waits until those that were called before are applied, or gave up. */
@@ -283,35 +301,38 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
         ).pipe(Effect.onError(() => giveUp))
       })
 
+    /** Encodes and checks what a call puts in. */
+    const encode = (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
+      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate))
+
     return {
       set: (group, snapshot, write = noOptions) =>
-        inTurn<ReadonlyArray<Resource>, Next, HeldGroups.Stored, StoreError.SetError>(
+        inTurn<Validator.Validated, Next, HeldGroups.Stored, StoreError.SetError>(
           group,
           write,
-          Effect.suspend(() => Snapshot.encode(snapshot, held.stored(group)?.own)),
-          (resources) => {
+          encode(group, snapshot, write),
+          ({ invalid, resources }) => {
             const before = held.stored(group)?.own ?? ResourceGroup.empty
             const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {})
-            return changing(group, snapshot.over, before, ResourceGroup.replacing(before, resources, versions))
+            const work = ResourceGroup.replacing(before, resources, versions)
+            return changing(group, { before, over: snapshot.over, invalid }, work)
           },
           (next) => commit(group, next)
         ),
       update: (group, { remove, upsert, versions }, write = noOptions) =>
-        inTurn<ReadonlyArray<Resource>, Next, HeldGroups.Stored, StoreError.UpdateError>(
+        inTurn<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
           group,
           write,
-          Effect.suspend(() =>
-            upsert === undefined ? Effect.succeed([]) : Snapshot.encode(upsert, held.stored(group)?.own)
-          ),
-          (resources) => {
+          upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write),
+          ({ invalid, resources }) => {
             const before = held.stored(group)
             if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
             const { over, own } = before
             const removed = remove === undefined ? undefined : Snapshot.keys(remove)
             const change = { upsert: resources, remove: removed, versions: Snapshot.versionsByTypeUrl(versions ?? {}) }
             return resources.length + (removed?.length ?? 0) < Steps.atOnce
-              ? Either.map(ResourceGroup.update(own, change), (next) => ({ own: next, over }))
-              : changing(group, over, own, ResourceGroup.updating(own, change))
+              ? Either.map(ResourceGroup.update(own, change), (next) => ({ own: next, over, invalid }))
+              : changing(group, { before: own, over, invalid }, ResourceGroup.updating(own, change))
           },
           (next) => commit(group, next)
         ),
@@ -321,9 +342,17 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
           write,
           Effect.void,
           () => Either.void,
-          () => Either.right({ result: () => undefined, rest: held.clear(group) })
+          () => {
+            invalidInForce.changed(group, ResourceGroup.empty, [])
+            return Either.right({ result: () => undefined, rest: held.clear(group) })
+          }
         ),
-      get: (group) => Effect.sync(() => Option.fromNullable(held.stored(group))),
+      get: (group) =>
+        Effect.sync(() => {
+          const stored = held.stored(group)
+          const invalid = stored && invalidInForce.of(group)
+          return Option.fromNullable(invalid === undefined ? stored : stored && { ...stored, invalid })
+        }),
       groups: Effect.sync(held.names),
       changes: held.changes,
       unsafeGet: held.unsafeGet,

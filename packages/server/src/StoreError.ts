@@ -1,12 +1,13 @@
 /**
  * Why a store refused a change. The group is as it was. All are plain data beside their words: they can be encoded as JSON.
  *
- * A store in memory fails with the first four. The others are for stores over something else, such as a database that several
+ * A store in memory fails with the first five. The others are for stores over something else, such as a database that several
  * processes write to.
  *
  * @since 0.1.0
  */
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type { Fault } from "@effect-xds/validate/Fault"
 import * as Data from "effect/Data"
 import type { SnapshotError } from "./Snapshot.js"
 
@@ -29,6 +30,53 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
     return (
       `${quote(this.group)}: ${this.size} ${what}, the limit is ${this.maximum}; ` +
       (this.limit === "maxGroups" ? "clear groups that have no clients" : "split the group")
+    )
+  }
+}
+
+/**
+ * A resource that breaks rules of Envoy's API.
+ *
+ * @since 0.1.0
+ */
+export interface InvalidResource {
+  readonly typeUrl: string
+  readonly name: string
+  /** At least one, in the order of the fields: each with its path, rule and value. */
+  readonly faults: ReadonlyArray<Fault>
+  /** Whether there are more than are told. */
+  readonly more: boolean
+  /**
+   * In words, with the first five faults, behind the place that the resource was given with, if any:
+   * `clusters.yaml:3: clusters "web": connect_timeout must be greater than 0s, is -5s`.
+   */
+  readonly message: string
+}
+
+/** Who reads a line reads no more. */
+const mostInWords = 5
+
+/**
+ * Resources that break rules of Envoy's API: a client refuses them, and with each of them everything in the same response.
+ *
+ * @since 0.1.0
+ */
+export class InvalidResources extends Data.TaggedError("InvalidResources")<{
+  readonly group: string
+  /** All that were found, within the bounds of the validator. */
+  readonly resources: ReadonlyArray<InvalidResource>
+  /** Whether the bounds were reached: there may be more. */
+  readonly more: boolean
+}> {
+  override get message(): string {
+    const { group, more, resources } = this
+    const words = resources.slice(0, mostInWords).map(({ message }) => message)
+    const rest = resources.length - words.length
+    if (rest > 0) words.push(`and ${rest} more ${rest === 1 ? "resource" : "resources"}`)
+    if (more) words.push("there may be more")
+    return (
+      `${quote(group)} was not changed: ${words.join("; ")} (clients would refuse this; mend it, or say \`validate: "warn"\` ` +
+      `or \`"off"\` if yours have other rules)`
     )
   }
 }
@@ -127,7 +175,8 @@ export type ClearError = Conflict | Fenced | StoreUnavailable
  *
  * @since 0.1.0
  */
-export type SetError = SnapshotError | ResourceGroup.ChangeError | LimitExceeded | LayerCycle | ClearError
+export type SetError =
+  SnapshotError | InvalidResources | ResourceGroup.ChangeError | LimitExceeded | LayerCycle | ClearError
 
 /**
  * Why a group was not updated.

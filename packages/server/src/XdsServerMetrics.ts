@@ -161,6 +161,17 @@ export const missingRefused = Metric.counter("xds_server_missing_refused_total",
 })
 
 /**
+ * Resources that broke rules of Envoy's API when they were put into a store, tagged with their type and with what became of
+ * them: `outcome=refused` or `outcome=served`.
+ *
+ * @since 0.1.0
+ */
+export const invalidResources = Metric.counter("xds_server_invalid_resources_total", {
+  description: "Resources put into a store that break rules of Envoy's API",
+  incremental: true
+})
+
+/**
  * Events that a subscriber of `XdsServer.events` was too slow for.
  *
  * @since 0.1.0

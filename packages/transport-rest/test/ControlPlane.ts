@@ -75,7 +75,7 @@ export const cluster = (name: string, content = "") => create(ClusterSchema, { n
 
 export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 
-export const assignment = (clusterName: string, content = 0) =>
+export const assignment = (clusterName: string, content = 140) =>
   create(ClusterLoadAssignmentSchema, { clusterName, policy: { overprovisioningFactor: content } })
 
 export const node = (id = "n1") => toJson(NodeSchema, create(NodeSchema, { id, cluster: "edge" }))

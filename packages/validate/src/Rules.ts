@@ -8,7 +8,7 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage, MessageShape, Registry } from "@bufbuild/protobuf"
+import type { DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -27,6 +27,8 @@ export interface Options {
   readonly registry?: Registry | undefined
   /** Whether to check what an `Any` holds; `true` by default. */
   readonly insideAny?: boolean | undefined
+  /** Rules that may be broken, by their names: `duration.gt`. */
+  readonly off?: ReadonlySet<string> | undefined
 }
 
 /**
@@ -50,7 +52,7 @@ const resultOf = (report: Report): Result => ({
 })
 
 const reportOf = (options: Options | undefined, typeOf: TypeOf, now: number | undefined): Report =>
-  new Report(Math.max(1, options?.maxFaults ?? 100), typeOf, now)
+  new Report(Math.max(1, options?.maxFaults ?? 100), typeOf, now, options?.off)
 
 const unknown: TypeOf = () => undefined
 
@@ -86,22 +88,35 @@ export const check = <Desc extends DescMessage>(
 // Only generated types get in here: there are as many as Envoy's API has. `undefined`: it is no message, but an enum or a service.
 const loaded = new Map<string, DescMessage | undefined>()
 
+/**
+ * One check with the types that are loaded; those of `Any`s that are known and not loaded are put into `missing`.
+ */
+const once = (
+  options: Options | undefined,
+  now: number,
+  missing: Set<string>,
+  run: (report: Report) => void
+): Report => {
+  const typeOf: TypeOf = (typeUrl) => {
+    const name = TypeRegistry.typeName(typeUrl)
+    const type = options?.registry?.getMessage(name) ?? loaded.get(name)
+    if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
+    return type
+  }
+  const report = reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
+  run(report)
+  return report
+}
+
 /** Runs a check; where types in `Any`s have not been loaded, loads them and runs it again: once for each in a process. */
 const withTypes = (options: Options | undefined, run: (report: Report) => void): Effect.Effect<Report> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     for (;;) {
       const missing = new Set<string>()
-      const typeOf: TypeOf = (typeUrl) => {
-        const name = TypeRegistry.typeName(typeUrl)
-        const type = options?.registry?.getMessage(name) ?? loaded.get(name)
-        if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
-        return type
-      }
-      const report = reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
-      run(report)
+      const report = once(options, now, missing, run)
       if (missing.size === 0) return report
-      for (const name of missing) yield* load(name)
+      yield* loadTypes(missing)
     }
   })
 
@@ -113,6 +128,34 @@ const load = (name: string): Effect.Effect<DescMessage | undefined> =>
         if (TypeRegistry.has(name)) loaded.set(name, type)
       })
   )
+
+/**
+ * Loads what {@link attempt} said is missing.
+ *
+ * @since 0.1.0
+ */
+export const loadTypes = (names: Iterable<string>): Effect.Effect<void> =>
+  Effect.forEach(names, load, { discard: true })
+
+/**
+ * Checks a message, or the bytes of one, and what its `Any`s hold, at once: for those who check thousands. What is given back in
+ * place of a result are the names of types that have to be loaded first, with {@link loadTypes}: then try again. Never throws.
+ *
+ * @param options with `now`, in milliseconds, for rules relative to now
+ * @since 0.1.0
+ */
+export const attempt = (
+  type: DescMessage,
+  value: Message | Uint8Array,
+  options: Options & { readonly now: number }
+): Result | ReadonlySet<string> => {
+  const missing = new Set<string>()
+  const report = once(options, options.now, missing, (report) => {
+    if (value instanceof Uint8Array) MessageRules.decoded(type, value, report)
+    else MessageRules.of(type).check(value, report)
+  })
+  return missing.size > 0 ? missing : resultOf(report)
+}
 
 const verdict = (
   report: Report,

@@ -70,15 +70,19 @@ const groupsOf = (
   names: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<GroupStatus>> =>
   Effect.forEach(names, (group) =>
-    Effect.map(store.get(group), (stored) => ({
-      group,
-      resources: Object.fromEntries(
-        Array.from(Option.getOrUndefined(stored)?.seen?.sets ?? [], ([typeUrl, set]) => [
-          ResourceType.shortNameOf(typeUrl),
-          ResourceSet.size(set)
-        ])
-      )
-    }))
+    Effect.map(store.get(group), (found) => {
+      const stored = Option.getOrUndefined(found)
+      return {
+        group,
+        resources: Object.fromEntries(
+          Array.from(stored?.seen?.sets ?? [], ([typeUrl, set]) => [
+            ResourceType.shortNameOf(typeUrl),
+            ResourceSet.size(set)
+          ])
+        ),
+        ...(stored?.invalid !== undefined && { invalid: stored.invalid.map(({ message }) => message) })
+      }
+    })
   )
 
 /** The limits of transports that are reached, so that new clients are refused. */

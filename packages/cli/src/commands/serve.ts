@@ -66,6 +66,12 @@ export const serve = CommandLine.command({
       parseBytes,
       "a number of bytes from 1000 to 9999999999"
     ),
+    validate: CommandLine.choice(
+      ["refuse", "warn", "off"],
+      "A resource that breaks a rule of Envoy's API: leaves its whole group as it was, is served with a warning, or is not " +
+        "looked at. Default: refuse",
+      "refuse"
+    ),
     noAdmin: CommandLine.flag("No admin port"),
     filesOut: CommandLine.text("DIR", "Also writes each group as files for Envoy's path_config_source", undefined),
     groupBy: CommandLine.parsed(

@@ -82,7 +82,7 @@ export const cluster = (name: string, content = "") => create(ClusterSchema, { n
 
 export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 
-export const assignment = (clusterName: string, content = 0) =>
+export const assignment = (clusterName: string, content = 140) =>
   create(ClusterLoadAssignmentSchema, { clusterName, policy: { overprovisioningFactor: content } })
 
 export const endpoints = (...names: ReadonlyArray<string>) => ({ endpoints: names.map((name) => assignment(name)) })

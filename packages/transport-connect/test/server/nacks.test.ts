@@ -6,7 +6,7 @@ import { protocols, XdsClient } from "./XdsClient.js"
 
 const types = [
   { type: "CDS", typeUrl: CDS, change: (count: number) => ({ clusters: [cluster("a", String(count))] }) },
-  { type: "EDS", typeUrl: EDS, change: (count: number) => ({ endpoints: [assignment("a", count)] }) }
+  { type: "EDS", typeUrl: EDS, change: (count: number) => ({ endpoints: [assignment("a", 100 + count)] }) }
 ]
 
 describe.each(protocols)("a client that rejects everything, %s", (protocol) => {

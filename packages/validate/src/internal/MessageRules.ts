@@ -19,7 +19,7 @@ import {
   rules as rulesOption
 } from "@effect-xds/proto/validate/validate"
 import * as NumberRules from "./NumberRules.js"
-import { type Check, counted, given, maxDepth, notA, type Report } from "./Report.js"
+import { type Check, counted, given, maxDepth, notA, type Report, shownText } from "./Report.js"
 import * as TextRules from "./TextRules.js"
 import * as TimeRules from "./TimeRules.js"
 
@@ -278,9 +278,10 @@ const anyCheck = (rules: FieldRules, type: DescMessage): Check => {
     const typeUrl = isProperties(value) ? value["typeUrl"] : undefined
     if (typeof typeUrl !== "string") return notA(report, "an Any", value)
     if (oneOf.length > 0) {
-      if (!oneOf.includes(typeUrl)) report.add("any.in", `must be of one of the types ${oneOf.join(", ")}`, typeUrl)
+      if (!oneOf.includes(typeUrl))
+        report.add("any.in", `must be of one of the types ${oneOf.join(", ")}`, shownText(typeUrl))
     } else if (noneOf.includes(typeUrl)) {
-      report.add("any.not_in", `must be of none of the types ${noneOf.join(", ")}`, typeUrl)
+      report.add("any.not_in", `must be of none of the types ${noneOf.join(", ")}`, shownText(typeUrl))
     }
     inside?.(value, report)
   }
@@ -407,7 +408,7 @@ const mapCheck = (
       if (isDense && value[each] === undefined) report.add("map.no_sparse", "must have a value")
       key?.(each, report)
       element?.(value[each], report)
-      if (report.found.length > before) report.inside(before, `[${JSON.stringify(each)}]`)
+      if (report.found.length > before) report.inside(before, `[${shownText(each)}]`)
     }
   }
 }

@@ -36,10 +36,13 @@ export class Report {
     readonly most: number,
     readonly typeOf: TypeOf,
     /** Milliseconds since 1970, for rules relative to now; without it those are not checked. */
-    readonly now: number | undefined
+    readonly now: number | undefined,
+    /** Rules that may be broken. */
+    readonly off: ReadonlySet<string> | undefined
   ) {}
 
   add(rule: string, problem: string, value?: string): void {
+    if (this.off?.has(rule) === true) return
     if (this.found.length >= this.most) {
       this.isFull = true
       return

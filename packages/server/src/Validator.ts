@@ -1,0 +1,215 @@
+/**
+ * What is put into a store is checked against the rules of Envoy's API before any client is sent it: Envoy refuses a whole response
+ * for one resource that breaks one, and a client that has just started then has nothing. The store in memory has one; a store
+ * over something else makes its own, and asks it in `set` and `update`.
+ *
+ * @since 0.1.0
+ */
+import type { DescMessage, Message } from "@bufbuild/protobuf"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type { Fault } from "@effect-xds/validate/Fault"
+import type { toText } from "@effect-xds/validate/InvalidMessage"
+import type * as Rules from "@effect-xds/validate/Rules"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as MetricLabel from "effect/MetricLabel"
+import { Remembered } from "./internal/Remembered.js"
+import * as Snapshot from "./Snapshot.js"
+import { type InvalidResource, InvalidResources } from "./StoreError.js"
+import * as XdsServerMetrics from "./XdsServerMetrics.js"
+
+/**
+ * What becomes of a change with a resource that breaks a rule.
+ *
+ * - `refuse`: it fails with every broken rule, and the group stays as it was
+ * - `warn`: it is served; a log line, a metric and `invalid` of the group say so
+ * - `off`: nothing is checked
+ *
+ * @since 0.1.0
+ */
+export type Mode = "refuse" | "warn" | "off"
+
+/**
+ * What is checked, and within which bounds.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The rules that the `.proto` files have for their fields (protoc-gen-validate). Default: `refuse`. */
+  readonly rules?: Mode | undefined
+  /** Names of rules that may be broken: `duration.gt`. Default: none. */
+  readonly off?: ReadonlyArray<string> | undefined
+  /** Broken rules of one change that are told; no more are looked for. Default: 100. */
+  readonly maxFaults?: number | undefined
+  /** UTF-16 code units that the broken rules of one change may take. Default: 65 536. */
+  readonly maxText?: number | undefined
+  /**
+   * Resources that are remembered as good by a digest of 64 bits, so that one that many groups hold is checked once.
+   * Default: 65 536.
+   */
+  readonly maxRemembered?: number | undefined
+}
+
+/**
+ * Encoded resources, and what is wrong with those that are served all the same.
+ *
+ * @since 0.1.0
+ */
+export interface Validated {
+  readonly resources: ReadonlyArray<Resource>
+  /** Empty unless the mode is `warn`. */
+  readonly invalid: ReadonlyArray<InvalidResource>
+}
+
+/**
+ * A validator.
+ *
+ * @since 0.1.0
+ */
+export interface Validator {
+  /**
+   * Encodes and checks, in slices, what is to be put into a group. Resources that `held` has as they are were checked when they
+   * came, and are not looked at.
+   */
+  readonly encode: (
+    group: string,
+    resources: Snapshot.Resources,
+    held: ResourceGroup.ResourceGroup | undefined,
+    /** Of this call. Default: the validator's. */
+    mode?: Mode
+  ) => Effect.Effect<Validated, Snapshot.SnapshotError | InvalidResources>
+}
+
+interface Loaded {
+  readonly rules: typeof Rules
+  readonly toText: typeof toText
+}
+
+/** Read when the first resource comes: a program that checks nothing never needs them. */
+let loaded: Loaded | undefined
+const load = Effect.promise(async () => {
+  const [rules, { toText }] = await Promise.all([
+    import("@effect-xds/validate/Rules"),
+    import("@effect-xds/validate/InvalidMessage")
+  ])
+  loaded = { rules, toText }
+})
+
+/** UTF-16 code units of a name in words. */
+const maxName = 256
+
+const cutName = (name: string): string => (name.length <= maxName ? name : `${name.slice(0, maxName)}…`)
+
+const lengthOf = ({ path, problem, rule, value }: Fault): number =>
+  path.length + problem.length + rule.length + (value?.length ?? 0)
+
+/** The resources of one change, one after the other. */
+class Pass implements Snapshot.Inspector {
+  readonly invalid: Array<InvalidResource> = []
+  /** Whether more was broken than is told; nothing further is looked at then. */
+  more = false
+  private waiting: Effect.Effect<void> | undefined
+  private faults: number
+  private text: number
+
+  constructor(
+    private readonly good: Remembered,
+    private readonly off: ReadonlySet<string>,
+    private readonly now: number,
+    { maxFaults = 100, maxText = 65_536 }: Options
+  ) {
+    this.faults = Math.max(1, maxFaults)
+    this.text = maxText
+  }
+
+  look(resource: Resource, type: DescMessage, content: Message | Uint8Array, place: string | undefined): void {
+    if (this.more || this.good.has(resource.fingerprint)) return
+    const after = (wait: Effect.Effect<void>): void => {
+      this.waiting = Effect.map(wait, () => this.look(resource, type, content, place))
+    }
+    if (loaded === undefined) return after(load)
+    const { rules, toText } = loaded
+    const result = rules.attempt(type, content, { maxFaults: this.faults, off: this.off, now: this.now })
+    if (!("faults" in result)) after(rules.loadTypes(result))
+    else if (result.faults.length === 0 && !result.more) this.good.add(resource.fingerprint)
+    else this.add(resource, result, place, toText)
+  }
+
+  rest(): Effect.Effect<void> | undefined {
+    const { waiting } = this
+    this.waiting = undefined
+    return waiting
+  }
+
+  private add(
+    { name, typeUrl }: Resource,
+    { faults, more }: Rules.Result,
+    place: string | undefined,
+    textOf: Loaded["toText"]
+  ): void {
+    const told: Array<Fault> = []
+    this.text -= name.length
+    for (const fault of faults) {
+      this.text -= lengthOf(fault)
+      // The first one says at least which resource it is.
+      if (this.text < 0 && (told.length > 0 || this.invalid.length > 0)) break
+      told.push(fault)
+    }
+    this.faults -= told.length
+    const isCut = more || told.length < faults.length
+    this.more = isCut || this.faults === 0 || this.text < 0
+    if (told.length === 0) return
+    const text = textOf({ typeUrl, resourceName: cutName(name), faults: told, more: isCut })
+    const message = place === undefined ? text : `${place}: ${text}`
+    this.invalid.push({ typeUrl, name, faults: told, more: isCut, message })
+  }
+}
+
+const outcomes = {
+  refuse: MetricLabel.make("outcome", "refused"),
+  warn: MetricLabel.make("outcome", "served")
+} as const
+
+/** Lines of the log that a change has at most. */
+const maxLines = 20
+
+const warn = (group: string, { invalid, more }: Pass): Effect.Effect<void> => {
+  const lines = invalid.slice(0, maxLines).map(({ message }) => message)
+  const rest = invalid.length - lines.length
+  if (more) lines.push(`${rest + 1} or more other resources break rules`)
+  else if (rest > 0) lines.push(`${rest} more resources break rules`)
+  const say = (line: string) => Effect.logWarning(`${group}: ${line}; clients may refuse it`)
+  return Effect.forEach(lines, say, { discard: true })
+}
+
+/**
+ * A validator. It needs no room but for what it remembers.
+ *
+ * @since 0.1.0
+ */
+export const make = (given: Mode | Options = {}): Validator => {
+  const options: Options = typeof given === "string" ? { rules: given } : given
+  const usual = options.rules ?? "refuse"
+  const good = new Remembered(options.maxRemembered ?? 65_536)
+  const off = new Set(options.off)
+  return {
+    encode: (group, resources, held, mode = usual) => {
+      if (mode === "off") {
+        return Effect.map(Snapshot.encode(resources, held), (encoded) => ({ resources: encoded, invalid: [] }))
+      }
+      return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const pass = new Pass(good, off, now, options)
+        return Effect.flatMap(Snapshot.encode(resources, held, pass), (encoded) => {
+          const { invalid, more } = pass
+          if (invalid.length === 0) return Effect.succeed({ resources: encoded, invalid })
+          for (const { typeUrl } of invalid) {
+            XdsServerMetrics.invalidResources.unsafeUpdate(1, [...XdsServerMetrics.typeTags(typeUrl), outcomes[mode]])
+          }
+          if (mode === "refuse") return Effect.fail(new InvalidResources({ group, resources: invalid, more }))
+          return Effect.as(warn(group, pass), { resources: encoded, invalid })
+        })
+      })
+    }
+  }
+}

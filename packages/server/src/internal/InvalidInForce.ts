@@ -1,0 +1,35 @@
+/** The resources in force that break rules: what a store that warns says of its groups. */
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type { InvalidResource } from "../StoreError.js"
+
+/** Of all groups; of more than these only the log and the metrics tell. */
+const maxResources = 1_000
+
+export class InvalidInForce {
+  readonly #groups = new Map<string, ReadonlyMap<Resource, InvalidResource>>()
+  #size = 0
+
+  /** Takes what was found in a change of a group, once it is made. Those that are not in force any more are forgotten. */
+  changed(group: string, own: ResourceGroup.ResourceGroup, found: ReadonlyArray<InvalidResource>): void {
+    const before = this.#groups.get(group)
+    if (before === undefined && found.length === 0) return
+    const next = new Map<Resource, InvalidResource>()
+    for (const [resource, invalid] of before ?? []) {
+      if (ResourceGroup.get(own, resource) === resource) next.set(resource, invalid)
+    }
+    this.#size -= before?.size ?? 0
+    for (const invalid of found) {
+      const resource = ResourceGroup.get(own, invalid)
+      if (resource !== undefined && this.#size + next.size < maxResources) next.set(resource, invalid)
+    }
+    this.#size += next.size
+    if (next.size === 0) this.#groups.delete(group)
+    else this.#groups.set(group, next)
+  }
+
+  of(group: string): ReadonlyArray<InvalidResource> | undefined {
+    const found = this.#groups.get(group)
+    return found && Array.from(found.values())
+  }
+}
