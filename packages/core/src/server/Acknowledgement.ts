@@ -1,9 +1,12 @@
 /**
- * Responses that are outstanding, and the ACK or NACK that answers them.
+ * Outstanding responses, and the ACK or NACK that answers each.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "ACK, NACK, and resource type instance version"
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Response } from "../wire/Response.js"
 import {
@@ -20,24 +23,21 @@ import {
   noList,
   oneOutstanding
 } from "./Subscription.js"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 
 /**
- * The outcome of an answer to a response.
+ * The outcome of an ACK or NACK.
  *
  * @since 0.1.0
  */
 export type Reply =
   | { readonly _tag: "Acked"; readonly sent: Sent }
   | { readonly _tag: "Nacked"; readonly sent: Sent }
-  /** A nonce that is not the last one, or that was answered before. */
+  /** The nonce belongs to no outstanding response. */
   | { readonly _tag: "Unrelated" }
 
 /**
- * Takes the ACK or NACK in a request. ★ A NACK is what has an `error_detail`: the version is only a hint. Nothing is
- * sent for it; the next response goes out when something changes.
+ * Handles the ACK or NACK in a request. ★ A request with `error_detail` is a NACK; the version is only a hint. A NACK triggers
+ * no response: the next one goes out when something changes.
  *
  * @since 0.1.0
  */
@@ -59,7 +59,7 @@ export const reply = (
     next.nacked = { nonce: answered, version, at: now, error }
     for (const name of sent.heartbeats) next.rejectedHeartbeats = HashSet.add(next.rejectedHeartbeats, name)
     const { before, beforeRejection } = self
-    // Of an older response it is not known what the client had before.
+    // For an older response it is unknown what the client had before.
     const isLast = self.sent?.nonce === answered
     if (beforeRejection === undefined && isLast && before !== undefined)
       next.beforeRejection = { nonce: answered, before }
@@ -74,8 +74,7 @@ export const reply = (
 }
 
 /**
- * Whether a NACK says something that the last one noted did not: of another response, or other words. A client may repeat
- * an old NACK with each request.
+ * Whether a NACK differs from the last recorded one, in nonce or error. A client may repeat an old NACK with each request.
  *
  * @since 0.1.0
  */
@@ -88,8 +87,7 @@ export const isNewRejection = (
   (nacked?.nonce !== nonce || nacked.error.code !== error.code || nacked.error.message !== error.message)
 
 /**
- * Notes the words of a NACK that is no answer to a response: of an older one, or without a nonce. They are for people; nothing
- * else comes of them.
+ * Records a NACK of an older response, or one without a nonce. It is for status only.
  *
  * @since 0.1.0
  */
@@ -106,11 +104,11 @@ export const noteRejection = (
   return next
 }
 
-/** Most responses of a type whose answers are still told apart. */
+/** Most outstanding responses of a type. An answer to an older one is unrelated. */
 const maxOpen = 64
 
 /**
- * Whether the client rejected the last response, so that whatever is sent next corrects it.
+ * Whether the client NACKed the last response, so that the next one is a correction.
  *
  * @since 0.1.0
  */
@@ -118,8 +116,8 @@ export const isRejected = ({ acked, nacked, sent }: Subscription): boolean =>
   nacked !== undefined && nacked.nonce === sent?.nonce && nacked.nonce !== acked?.nonce
 
 /**
- * ★ Whether the client never accepted what it was sent under a name that is gone: it was new or changed in the response
- * that it rejected, or later. Its deletion is a part of the correction and waits for nothing.
+ * ★ Whether the client never accepted the resource under a removed name: it was new or changed in the NACKed response, or
+ * later. Its removal is part of the correction and waits for nothing.
  *
  * @since 0.1.0
  */
@@ -130,15 +128,15 @@ export const wasNeverAccepted = (
 ): boolean => {
   const { beforeRejection } = self
   if (beforeRejection === undefined || !isRejected(self) || Number(since) < Number(beforeRejection.nonce)) return false
-  // Under a wildcard it may have been asked for by an alias, too; what it had is known by its own name.
+  // Under a wildcard the name may be an alias; fingerprints are kept by the resource's own name.
   const before = HashMap.get(beforeRejection.before, isWild(self) ? (resource?.name ?? name) : name)
   if (Option.isNone(before)) return isWild(self) && (resource !== undefined || HashMap.isEmpty(self.names))
   return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)
 }
 
 /**
- * Notes a response that goes out. `update`: it tells the client of a change, so that later phases wait for its ACK.
- * `before`: the subscription that the response was made from; `undefined`: it is a later part of one.
+ * Records a sent response. `update`: whether it carries a change, so that later phases wait for its ACK. `before`: the
+ * subscription before the response; `undefined` for a later part of one.
  *
  * @since 0.1.0
  */

@@ -1,20 +1,20 @@
 /**
- * Incremental: by which names a client asks for a resource that has aliases, and whether it is to have it.
+ * Incremental: the aliases by which a client requests a resource, and whether the client should have it.
  *
  * @since 0.1.0
  */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 import { type Subscription, isWild, hasName } from "./Subscription.js"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
 
 /** @since 0.1.0 */
 export const noAliases: ReadonlyArray<string> = []
 
 /**
- * Incremental: the names beside its own by which a resource was asked for.
+ * Incremental: the names other than its own by which a resource was requested.
  *
  * @since 0.1.0
  */
@@ -27,13 +27,13 @@ export const askedAliases = (
   const isHost =
     typeUrl === ResourceType.VirtualHost.typeUrl && [name, ...aliases].some(VirtualHostDiscovery.isWildcard)
   if (!isHost) return aliases.length === 0 ? noAliases : aliases.filter((alias) => HashMap.has(names, alias))
-  // ★ A host that one of its domains stands for is an alias that the resource does not know.
+  // ★ For a wildcard domain, every requested host that it matches best is an alias.
   const isOther = (asked: string) => asked !== name && ResourceSet.find(set, asked)?.name === name
   return Array.from(HashMap.keys(names)).filter(isOther)
 }
 
 /**
- * Incremental: whether a resource is asked for, by wildcard, name or alias.
+ * Incremental: whether a resource is requested, by wildcard, name or alias.
  *
  * @since 0.1.0
  */
@@ -41,7 +41,7 @@ export const isAsked = (self: Subscription, set: ResourceSet.ResourceSet, resour
   isWild(self) || hasName(self, resource.name) || askedAliases(self, set, resource).length > 0
 
 /**
- * Incremental: whether there is a resource of that very name, and it is asked for.
+ * Incremental: whether a resource of exactly this name exists and is requested.
  *
  * @since 0.1.0
  */
@@ -51,8 +51,8 @@ export const isServed = (self: Subscription, set: ResourceSet.ResourceSet, name:
 }
 
 /**
- * Incremental: whether a client that has something by a name is to have nothing by it: a name that it asked for leads
- * nowhere, or a resource of which it knows the name is gone or not asked for any more.
+ * Incremental: whether the client must no longer hold anything under a name. A requested name: no resource has it. Another name
+ * that the client knows: its resource is removed or no longer requested.
  *
  * @since 0.1.0
  */

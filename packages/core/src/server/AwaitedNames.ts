@@ -1,16 +1,16 @@
 /**
- * Names whose resources are made on demand: an answer that is "there is none" waits until that was tried.
+ * Names whose resources may be made on demand: the answer that a resource does not exist waits until this was tried.
  *
  * | event | rule |
  * |---|---|
- * | a request asks for a name that the group does not have | told by `Missing`; its answer waits, for `missingWait` at most |
- * | other names of the request | answered at once: they never wait |
- * | ★ nothing but such names is asked for by the first request of a type | nothing is sent: an empty answer would be one to them |
- * | the group has the resource | answered, whatever is still being done |
- * | `MissingDone`, or the time is over | answered: there is none |
- * | the client was sent something by the name | answered at once: it is to be deleted, and no request waits for it |
- * | it says that it holds something by the name from an earlier stream | it is not told to delete that before the answer |
- * | the client is moved to another group | what that does not have is told by `Missing`; what was not answered yet waits anew |
+ * | a request subscribes to a name that the group lacks | `Missing` output; the answer waits, for `missingWait` at most |
+ * | other names of the request | answered at once |
+ * | ★ the first request of a type has such names only | nothing is sent: an empty response would answer them |
+ * | the group gets the resource | answered, even before `MissingDone` |
+ * | `MissingDone`, or the wait is over | answered: does not exist |
+ * | the client holds a resource under the name | removal at once; no request waits for it |
+ * | the client holds one from an earlier stream | its removal waits, too |
+ * | the client moves to another group | `Missing` for names that this group lacks; unanswered names wait anew |
  *
  * @since 0.1.0
  */
@@ -29,14 +29,14 @@ import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 
-/** Names of a type that wait on one stream: they are looked at in each step. Of more the answers go out at once. */
+/** Most waiting names of a type on one stream, because each step searches them. Further names are answered at once. */
 const mostAwaited = 1_000
 
 const isIn = (protocol: Protocol, set: ResourceSet.ResourceSet, name: string): boolean =>
   (protocol === "Incremental" ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined
 
 /**
- * Which names could be made: those that the group does not have, each once.
+ * The names whose resources could be made on demand: those that the group lacks, without duplicates.
  *
  * @since 0.1.0
  */
@@ -52,13 +52,13 @@ export const missing = function* (
   for (const name of names) {
     if (++count % Steps.atOnce === 0) yield
     if (set !== undefined && ResourceSet.find(set, name) !== undefined) continue
-    // It opens a listener, and is the name of no host.
+    // An opener is the name of no host.
     if (!isHost || !VirtualHostDiscovery.isOpener(name)) found.add(name)
   }
   return Array.from(found)
 }
 
-/** Whether the client was sent something by a name, and was not told that it is gone. */
+/** Whether the client was sent a resource under a name, and no removal since. */
 const isHeld = (self: Subscription, name: string): boolean => {
   const { cursor, names, pendingRemovals } = self
   if (pendingRemovals.has(name)) return true
@@ -67,7 +67,7 @@ const isHeld = (self: Subscription, name: string): boolean => {
 }
 
 /**
- * The answers for names that were asked for wait until a time, in milliseconds. For one that waits already it is the earlier time.
+ * Lets the answers for requested names wait until a time, in milliseconds. A name that waits already keeps its time.
  *
  * @since 0.1.0
  */
@@ -89,7 +89,7 @@ const withAwaited = (self: Subscription, awaited: HashMap.HashMap<string, number
 }
 
 /**
- * The names that are not to be answered yet, and until when, in milliseconds. `undefined`: there are none.
+ * The waiting names that still lack a resource, and the end of the first wait, in milliseconds; `undefined` if there are none.
  *
  * @since 0.1.0
  */
@@ -110,7 +110,7 @@ export const of = (
 }
 
 /**
- * Those of many names that do not wait for an answer, in a response of what is requested now.
+ * The names that this response may answer: those that do not wait, and those in `requested`.
  *
  * @since 0.1.0
  */
@@ -130,7 +130,7 @@ export const isAwaited = (self: ServerStream, typeUrl: string, name: string): bo
 }
 
 /**
- * The subscriptions when the answers for names of a type wait no longer; the same ones if none did.
+ * The subscriptions after answers for these names stop waiting; unchanged if none did.
  *
  * @since 0.1.0
  */
@@ -148,7 +148,7 @@ export const without = (
 }
 
 /**
- * Answers whose time is over wait no longer.
+ * Ends the waits whose time is over.
  *
  * @since 0.1.0
  */
@@ -163,7 +163,7 @@ export const expire = (self: Draft, now: number): void => {
 }
 
 /**
- * After the client was moved to another group: what of the names it subscribes to that group does not have.
+ * After a move to another group: reports the subscribed names that this group lacks, and lets them wait.
  *
  * @since 0.1.0
  */

@@ -1,21 +1,21 @@
 /**
- * A subscription brought up to a set without a response.
+ * Brings a subscription up to a set without a response.
  *
  * @since 0.1.0
  */
-import type * as Steps from "../Steps.js"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
 import type * as ResourceSet from "../resource/ResourceSet.js"
+import type * as Steps from "../Steps.js"
 import { isRejected } from "./Acknowledgement.js"
 import { holdAgain, release } from "./HeldNames.js"
 import { withoutMany, leaving } from "./PendingRemovals.js"
 import { type Subscription, type Draft, draft } from "./Subscription.js"
 import type { Changes } from "./SubscriptionChanges.js"
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 
 /**
- * Brings a subscription up to a set without sending anything, if all that happened is that resources went or came back
- * unchanged. What went lingers until deletions go out, unless deletions of the type are never told (`silent`).
+ * Brings a subscription up to a set without a response, if resources were only removed, or came back unchanged. Removals become
+ * pending, unless removals of the type are never sent (`silent`).
  *
  * @since 0.1.0
  */
@@ -38,7 +38,7 @@ export const advance = function* (
 }
 
 /**
- * The same where it is known what lingers then, and what is held under the names.
+ * {@link advance} with the pending removals and held names after it.
  *
  * @since 0.1.0
  */
@@ -52,12 +52,12 @@ export const advanced = (
   next.cursor = set.cursor
   next.pendingRemovals = pendingRemovals
   next.names = names
-  // ★ Where deletions are silent, what was rejected may be corrected without a response: nothing is waited for then.
+  // ★ With silent removals, a NACKed response may be corrected without a new one. Then nothing waits for its ACK.
   if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined
   return next
 }
 
-/** Whether something is held that the client did not accept. */
+/** Whether the client holds content that it did not accept. */
 const isDoubtful = ({ beforeRejection }: Subscription, names: HashMap.HashMap<string, string>): boolean => {
   if (beforeRejection === undefined) return false
   for (const [name, fingerprint] of names) {

@@ -4,23 +4,23 @@
  * @since 0.1.0
  */
 import * as HashSet from "effect/HashSet"
-import * as Heartbeat from "./Heartbeat.js"
-import type { Protocol } from "../wire/Request.js"
 import { isSame } from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
-import type { Round } from "./Round.js"
-import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
+import type { Protocol } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
 import * as AskedAliases from "./AskedAliases.js"
 import * as AwaitedNames from "./AwaitedNames.js"
 import * as CursorAdvance from "./CursorAdvance.js"
+import * as Heartbeat from "./Heartbeat.js"
 import * as RequestedNames from "./RequestedNames.js"
+import type { Round } from "./Round.js"
+import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 import * as SubscriptionChanges from "./SubscriptionChanges.js"
 import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
 
@@ -32,39 +32,42 @@ import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
 export interface Due {
   readonly set: ResourceSet.ResourceSet
   readonly changes: SubscriptionChanges.Changes
-  /** Something was asked for and is not answered yet. */
+  /** Whether a request is not answered yet. */
   readonly reply: boolean
   readonly update: boolean
-  /** Something is to be deleted, now or later. */
+  /** Whether a removal is pending, to go out now or later. */
   readonly removal: boolean
   /** When a TTL must be renewed, in milliseconds. */
   readonly renewAt: number
   readonly openers: ReadonlyArray<string>
-  /** When names must be answered that may still be made, in milliseconds. */
+  /** When waiting names must be answered at the latest, in milliseconds. */
   readonly answerAt: number
-  /** Names that were asked for and are not to be answered yet: in the group, but not in this state of it, or about to be made. */
+  /**
+   * Requested names that must not be answered yet: their resource exists, but not in this state of the group, or may still be
+   * made.
+   */
   readonly deferred: HashSet.HashSet<string>
 }
 
 const nothing: ReadonlySet<string> = new Set()
 
 /**
- * What changed for subscriptions, as it was found beforehand, in steps.
+ * Changes by subscription and set, computed before in steps.
  *
  * @since 0.1.0
  */
 export type Found = ReadonlyMap<Subscription, ReadonlyMap<ResourceSet.ResourceSet, SubscriptionChanges.Changes>>
 
 /**
- * Nothing was found beforehand.
+ * No changes computed before.
  *
  * @since 0.1.0
  */
 export const nothingFound: Found = new Map()
 
 /**
- * Whether it takes no time to find what changed on the way to each state that subscriptions may be brought to, and to note what
- * is gone, as after most changes: nothing is to be found beforehand.
+ * Whether the changes and removals up to each possible state are cheap to find, as after most changes. Then nothing is computed
+ * before.
  *
  * @since 0.1.0
  */
@@ -92,8 +95,8 @@ export const areNear = (
 }
 
 /**
- * Finds what changed on the way to each state that subscriptions may be brought to, where that may take long: in steps, and what
- * is different in the sets for all streams that are where this one is. What is done with it after that finds it known.
+ * Finds the changes up to each possible state, in steps, because it may take long. The differences of sets are shared with
+ * other streams.
  *
  * @since 0.1.0
  */
@@ -132,12 +135,12 @@ const changesOf = (
 ): SubscriptionChanges.Changes =>
   found.get(subscription)?.get(set) ?? SubscriptionChanges.changes(subscription, set, protocol === "Incremental")
 
-/** Whether the client is to have nothing by a name. */
+/** Whether the client must no longer hold anything under a name. */
 const isLost = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
   protocol === "Incremental" ? AskedAliases.isLost(self, set, name) : ResourceSet.get(set, name) === undefined
 
 /**
- * Whether a subscription has changes to send to come to a state of the group. What is only deleted is none.
+ * Whether a subscription has changes to send to reach a state of the group. Removals alone do not count.
  *
  * @since 0.1.0
  */
@@ -160,16 +163,18 @@ interface Options {
 }
 
 /**
- * A subscription as it is after {@link plan}, and what it has to send.
+ * A subscription after {@link plan}, and what it has to send.
  *
  * @since 0.1.0
  */
 export type Planned = readonly [Subscription, Due]
 
 /**
- * Finds what a subscription has to send as of a state of the group, and brings it up to date where that is nothing. `newest`:
- * the group as it is now. On a separate stream there is nothing that deletions would have to come after: they are an update.
- * Where something lingers, in steps: it may be much.
+ * Finds what a subscription has to send as of a state of the group. If that is nothing, brings the subscription up to date. In
+ * steps if removals are pending, which may be many. On a separate stream a removal counts as an update: there is nothing that
+ * it must follow.
+ *
+ * @param newest the group as it is now
  *
  * @since 0.1.0
  */
@@ -189,7 +194,7 @@ export const plan = (
     changes = changesOf(found, protocol, subscription, set)
     silent = protocol === "StateOfTheWorld" && StateOfTheWorldNames.deletionsAreSilent(subscription)
     const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
-    // What was asked for by an alias is looked up in the cursor, so that stays until it is answered.
+    // Names requested by an alias are looked up in the cursor, so it stays until they are answered.
     const asked = protocol === "Incremental" && HashSet.size(subscription.requested) > 0
     isAbsorbed = changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked
   }
@@ -201,7 +206,7 @@ export const plan = (
   return planned(options, current, set, left, false, group, newest)
 }
 
-/** The same where something lingers. `silent`: it is brought up to the set, and deletions are never told, or are. */
+/** {@link plan} with pending removals. `silent`: whether removals are never sent; `undefined`: the cursor does not advance. */
 const planWithRemovals = function* (
   options: Options,
   subscription: Subscription,
@@ -228,12 +233,12 @@ const planned = (
   const { protocol } = options
   const [settled, openers] = VirtualHostOpeners.due(current, group)
   const newestSet = ResourceGroups.set(newest, current.typeUrl)
-  // In state of the world a response without a name is its answer, and what comes to be is a change.
+  // In state of the world a response without the name is its answer, and a resource made later is a change.
   const later = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet
   const awaited = AwaitedNames.of(protocol, settled, newestSet)
   const deferred = awaited === undefined ? later : RequestedNames.joined(later, awaited.names)
   const isAllLater = HashSet.size(settled.requested) === HashSet.size(deferred)
-  // The first answer is owed also if it is empty; but not before the names that are about to be made.
+  // The first response is due even if it is empty, but not before the waiting names.
   const isOwed = settled.mustReply && (awaited === undefined || settled.wildcard !== "none" || !isAllLater)
   const due: Due = {
     set,
@@ -249,7 +254,7 @@ const planned = (
   return [settled, due]
 }
 
-/** Whether something is to be deleted: of what was, all may have come back. */
+/** Whether a removal is pending whose resource has not come back. */
 const isLeaving = function* (
   protocol: Protocol,
   self: Subscription,
@@ -263,10 +268,10 @@ const isLeaving = function* (
   return false
 }
 
-/** Of more names than these it is not looked for what is to come: it comes when it is there. */
+/** With more requested names than this, newer states are not searched for them. Their resources are sent with those states. */
 const manyNames = 1_000
 
-/** A name that was asked for and is not in this state of the group, but will be, must not be said not to exist. */
+/** The requested names that lack a resource in this state but have one in the newest. They must not be reported as missing. */
 const deferredOf = (
   { requested }: Subscription,
   set: ResourceSet.ResourceSet,
@@ -281,8 +286,9 @@ const deferredOf = (
 }
 
 /**
- * Deletions whose time has come, and those of what the client never accepted; but of nothing that is back. `held`: up to
- * which due time they wait nevertheless, for deletions of what refers to them.
+ * Removals that are due, and those of resources that the client never accepted. Not those of resources that came back.
+ *
+ * @param held removals due at this time or later wait for removals of resources that refer to them
  *
  * @since 0.1.0
  */
@@ -314,7 +320,7 @@ export const removable = function* (
 }
 
 /**
- * Whether deletions wait that have no time yet, and are deletions as of a state of the group.
+ * Whether pending removals have no due time yet, and are removals as of a state of the group.
  *
  * @since 0.1.0
  */
@@ -334,7 +340,7 @@ export const isUntimed = function* (
 }
 
 /**
- * Whether something is deleted as of a state, and is there again in a newer one.
+ * Whether a resource is removed as of a state, and exists again in a newer one.
  *
  * @since 0.1.0
  */
@@ -357,7 +363,7 @@ export const isReturning = function* (
 }
 
 /**
- * Gives those deletions a time.
+ * Sets the due time of the removals that {@link isUntimed} finds.
  *
  * @since 0.1.0
  */
@@ -382,7 +388,7 @@ export const timed = function* (
 }
 
 /**
- * When the next deletion has its time, in milliseconds; Infinity if none has one.
+ * The next due time of a removal, in milliseconds; Infinity if there is none.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,5 @@
 /**
- * ★ Endpoints after clusters: the ClusterLoadAssignment of a cluster that is new or changed is sent again after it, although it is
- * unchanged itself.
+ * ★ Endpoints after clusters: after a new or changed cluster its ClusterLoadAssignment is sent again, even if unchanged.
  *
  * @since 0.1.0
  */
@@ -8,18 +7,18 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashSet from "effect/HashSet"
 import type { Resource } from "../resource/Resource.js"
 import * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
 import * as RequestedNames from "./RequestedNames.js"
 import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 
-/** Most assignments that are remembered for a client that has not subscribed to EDS yet. */
+/** Most assignments remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000
 
 /**
- * ★ The ClusterLoadAssignment of a new or changed cluster is sent again after it, although unchanged: the client warms
- * the cluster on it, and an incremental client does not even ask.
+ * ★ Sends the ClusterLoadAssignments of new or changed clusters again, even if unchanged: the client warms the clusters on
+ * them, and an incremental client does not request them.
  *
  * @since 0.1.0
  */
@@ -30,17 +29,17 @@ export const sendAssignments = (
 ): Steps.Steps<void> | undefined => {
   const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
   if (endpoints === undefined) {
-    // ★ A client that reconnects may still name what it holds when it subscribes to EDS later.
+    // ★ A reconnecting client may quote assignments as held when it subscribes to EDS later.
     if (self.options.protocol !== "Incremental") return undefined
     if (clusters.cursor === undefined && clusters.initial.size === 0) self.warming = "all"
     return self.warming === "all" ? undefined : warm(self, self.warming, assignmentsOf(fresh))
   }
-  // The first answer brings everything but what the client says it holds.
+  // The first response has everything that the client does not hold.
   if (endpoints.cursor === undefined && endpoints.initial.size === 0) return undefined
   return sendNamed(self, endpoints, assignmentsOf(fresh))
 }
 
-/** Notes whose assignments are to be sent when the client subscribes to EDS. */
+/** Remembers assignments until the client subscribes to EDS. */
 const warm = function* (
   self: Draft,
   warming: HashSet.HashSet<string> | "none",
@@ -51,7 +50,7 @@ const warm = function* (
   self.warming = HashSet.size(more) > maxWarming ? "all" : more
 }
 
-/** Sends those of these assignments that the client asks for. */
+/** Sends the subscribed ones of these assignments again. */
 const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyArray<string>): Steps.Steps<void> {
   const wild = Subscriptions.isWild(endpoints)
   const isAsked = (name: string) => wild || Subscriptions.hasName(endpoints, name)
@@ -63,6 +62,6 @@ const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyA
   self.subscriptions = put(self.subscriptions, next)
 }
 
-/** The names of the assignments that clusters are warmed with. */
+/** The names of the assignments on which clusters are warmed. */
 const assignmentsOf = (clusters: ReadonlyArray<Resource>): ReadonlyArray<string> =>
   clusters.flatMap(({ assignment }) => (assignment === undefined ? [] : [assignment]))

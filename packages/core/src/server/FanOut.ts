@@ -1,29 +1,29 @@
 /**
- * The fan-out of a group: its state, the streams that are served from it, and which of them a change concerns.
+ * Fan-out of a group: its state, the streams that are served from it, and the streams that a change concerns.
  *
- * It is mutable and deterministic: the same calls, in the same order, give the same outputs byte for byte. What it leaves to a
- * driver is when each stream has its turn, and for how long.
+ * It is mutable and deterministic: the same calls in the same order give the same outputs, byte for byte. The driver decides
+ * when each stream has its turn, and for how long.
  *
  * @since 0.1.0
  */
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import type * as Steps from "../Steps.js"
 import type { Group } from "./GroupStream.js"
 import { GroupStream } from "./GroupStream.js"
 import type { Named, Slices } from "./InterestIndex.js"
 import { InterestIndex } from "./InterestIndex.js"
 import type { Interest, Options, PhaseOptions } from "./ServerStream.js"
-import type * as Steps from "../Steps.js"
 import * as ServerStreams from "./ServerStream.js"
 
 /**
- * What a stream is made with: see `ServerStream.make`.
+ * The options of a stream; see `ServerStream.make`.
  *
  * @since 0.1.0
  */
 export type StreamOptions = Pick<Options, "protocol" | "typeUrl"> & Partial<Options>
 
 /**
- * The streams of one group. `A`: what a stream belongs to, such as a connection.
+ * The streams of one group. `A`: the owner of a stream, such as a connection.
  *
  * @example
  * import { FanOut, Request, ResourceGroup, Steps } from "@effect-xds/core"
@@ -47,20 +47,20 @@ export class FanOut<A> implements Group<A> {
   private current: ResourceGroup | undefined
 
   /**
-   * @param group what the group holds; `undefined`: it is not set
-   * @param seed a number of 32 bits that clients cannot guess: it spreads the names they subscribe to. No output depends on it
+   * @param group the content of the group; `undefined` if it is not set
+   * @param seed a 32-bit number that clients cannot guess. It spreads names over maps; no output depends on it
    */
   constructor(group: ResourceGroup | undefined, seed: number) {
     this.current = group
     this.interests = new InterestIndex(seed)
   }
 
-  /** What the group holds; `undefined`: it is not set. */
+  /** The content of the group; `undefined` if it is not set. */
   get group(): ResourceGroup | undefined {
     return this.current
   }
 
-  /** Streams. */
+  /** Number of streams. */
   get size(): number {
     return this.streams.size
   }
@@ -72,7 +72,7 @@ export class FanOut<A> implements Group<A> {
     return stream
   }
 
-  /** Opens a stream in a state that it had before: what it subscribes to is known. Of `state.group` on, it is told what changes. */
+  /** Opens a stream in an earlier state, with its subscriptions. It is sent the changes since `state.group`. */
   restore(state: ServerStreams.ServerStream, owner: A): GroupStream<A> {
     const stream = this.make(state, owner)
     this.streams.add(stream)
@@ -81,17 +81,17 @@ export class FanOut<A> implements Group<A> {
     return stream
   }
 
-  /** Closes a stream. Its interests, if they are many, are removed in the slices that are given back. */
+  /** Closes a stream. Many interests are removed in the returned slices. */
   leave(stream: GroupStream<A>): Slices | undefined {
     this.streams.delete(stream)
     return this.interests.delete(stream)
   }
 
   /**
-   * Moves a stream to another group, whose fan-out has it from now on: it has something to do then. Its interests here, if they are
-   * many, are removed in the slices that are given back.
+   * Moves a stream to the fan-out of another group, where it has work to do. Many interests are removed here in the returned
+   * slices.
    *
-   * @param phases how the other group's streams wait between phases
+   * @param phases the phase options of the other group
    */
   move(stream: GroupStream<A>, to: FanOut<A>, phases: PhaseOptions): Slices | undefined {
     this.streams.delete(stream)
@@ -101,10 +101,10 @@ export class FanOut<A> implements Group<A> {
   }
 
   /**
-   * Changes what the group holds. Visits the streams that have something to do then: those that the change concerns, and a part
-   * of the others, so that none keeps an old state of the group alive.
+   * Changes the content of the group. Visits the streams that have work to do: those that the change concerns, and a share of
+   * the others, so that no stream keeps an old state of the group in memory.
    *
-   * @param visit `isConflated`: the change replaces one that the stream was not told yet
+   * @param visit `isConflated`: the change replaces one that was not sent yet
    */
   publish(group: ResourceGroup | undefined, visit: (stream: GroupStream<A>, isConflated: boolean) => void): void {
     const before = this.current
@@ -117,7 +117,7 @@ export class FanOut<A> implements Group<A> {
     }
   }
 
-  /** What can be done about a name that is missing was done. Visits the streams that have something to do then: whose answers waited. */
+  /** The on-demand work for a missing name is done. Visits the streams whose answers waited for it. */
   missingDone(typeUrl: string, name: string, visit: (stream: GroupStream<A>) => void): void {
     this.interests.forName(typeUrl, name, (stream) => {
       if (stream.missingDone(typeUrl, name)) visit(stream)
@@ -125,25 +125,25 @@ export class FanOut<A> implements Group<A> {
   }
 
   /**
-   * After a change: the names that streams subscribe to by name, for which there was a resource before, and is none now. `undefined`:
-   * there are none, as after most changes.
+   * After a change: the names that streams subscribe to by name, and whose resource it removed. `undefined`: there are none, as
+   * after most changes.
    */
   gone(before: ResourceGroup): Steps.Steps<ReadonlyArray<Named>> | undefined {
     const { current, interests } = this
     return current !== undefined && interests.isAnyGone(before, current) ? interests.gone(before, current) : undefined
   }
 
-  /** Whether a stream subscribes to a name by name. */
+  /** Whether any stream subscribes to this name by name. */
   isNamed(typeUrl: string, name: string): boolean {
     return this.interests.isNamed(typeUrl, name)
   }
 
-  /** For its streams: what one subscribes to now. */
+  /** For the streams: sets the interests of one. */
   index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined {
     return this.interests.set(stream, interests)
   }
 
-  /** For those who write down what happens: the object of a stream. */
+  /** Makes the object of a stream. For subclasses that record what happens. */
   protected make(state: ServerStreams.ServerStream, owner: A): GroupStream<A> {
     return new GroupStream(this, state, owner)
   }

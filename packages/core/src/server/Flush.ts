@@ -1,5 +1,5 @@
 /**
- * What both protocol variants know when they make a response.
+ * The input of both protocol variants for a response.
  *
  * @since 0.1.0
  */
@@ -7,14 +7,14 @@ import type * as ResourceSet from "../resource/ResourceSet.js"
 import type { Changes } from "./SubscriptionChanges.js"
 
 /**
- * The names that are to be deleted with a response.
+ * The removals that a response carries.
  *
  * @since 0.1.0
  */
 export type Removals = "all" | "none" | ReadonlySet<string>
 
 /**
- * Whether a deletion goes out with a response.
+ * Whether a response carries the removal of a name.
  *
  * @since 0.1.0
  */
@@ -22,19 +22,19 @@ export const isRemoved = (removals: Removals, name: string): boolean =>
   removals === "all" || (removals !== "none" && removals.has(name))
 
 /**
- * What both variants know when they make a response.
+ * The input of both variants for a response.
  *
  * @since 0.1.0
  */
 export interface Flush {
   readonly set: ResourceSet.ResourceSet
   readonly changes: Changes
-  /** Whether changes may go out, or only answers to what was asked. */
+  /** Whether changes may go out, or only answers to requests. */
   readonly updates: boolean
-  /** Which deletions may go out. */
+  /** The removals that may go out. */
   readonly removals: Removals
-  /** Whether this client is given TTLs. */
+  /** Whether resources carry their TTLs. */
   readonly ttl: boolean
-  /** Bytes of a response, where it may be split. */
+  /** Most bytes of a response, if it may be split. */
   readonly maxBytes: number
 }

@@ -1,22 +1,22 @@
 /**
- * One stream among the streams of a group: what its reducer is given next, and in which order.
+ * One stream among the streams of a group: the inputs of its reducer, and their order.
  *
- * What a transport, a timer and the group bring is noted at once and costs next to nothing. The reducer is given it later, one
- * input for each {@link GroupStream.take}, when the driver gives the stream a turn. The order of inputs:
+ * Events of the transport, timers and the group are recorded at once, at almost no cost. The reducer gets them later, one input
+ * for each {@link GroupStream.take}, when the driver gives the stream a turn. The order of inputs:
  *
- * | what there is | what is given |
+ * | pending | input |
  * |---|---|
- * | a long step that is not over | nothing else: more of that step |
- * | many names to index | nothing else: the next slice |
- * | a request that is taken in parts | `Continue` |
- * | another group that the client was moved to | `Moved`, to its newest state |
+ * | a long step that has not ended | none: more of that step |
+ * | many names to index | none: the next slice |
+ * | a request that is partly processed | `Continue` |
+ * | a move of the client to another group | `Moved`, to the newest state of that group |
  * | a newer state of the group that does not concern the stream | `Advance` to it |
  * | a newer state that concerns it | `Advance` to the last state that does not, if there is one; then `Changed` to the newest |
- * | requests, credit, what was done about missing names | each, in the order in which they came |
+ * | requests, credit, `MissingDone` | each, in the order of arrival |
  * | a deadline | `Deadline` |
  *
- * So the reducer always has the newest state of the group when it is given a request, and any number of changes behind a slow
- * stream are one `Changed`.
+ * So the reducer has the newest state of the group when it gets a request, and any number of changes behind a slow stream are
+ * one `Changed`.
  *
  * @since 0.1.0
  */
@@ -29,21 +29,21 @@ import type { Input, Interest, Output, PhaseOptions, ServerStream, Step } from "
 import * as ServerStreams from "./ServerStream.js"
 
 /**
- * Does some of the work of a long step: what it ends with, or `undefined` if others are to have their turn before its end.
+ * Does some of the work of a long step. Returns its result, or `undefined` if other streams should have a turn first.
  *
  * @since 0.1.0
  */
 export type Some = (work: Steps.Steps<Step>) => Step | undefined
 
 /**
- * What a stream needs of the fan-out of its group.
+ * The fan-out of a group, as its streams see it.
  *
  * @since 0.1.0
  */
 export interface Group<A> {
-  /** What the group holds now; `undefined`: it is not set. */
+  /** The content of the group; `undefined` if it is not set. */
   readonly group: ResourceGroup | undefined
-  /** Notes what a stream subscribes to now; of many names in the slices that are given back. */
+  /** Sets the interests of a stream. Many names are indexed in the returned slices. */
   index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined
 }
 
@@ -55,56 +55,56 @@ const timeHasCome: Input = { _tag: "Deadline" }
 
 const isMissingDone = ({ _tag }: Queued): boolean => _tag === "MissingDone"
 
-/** Nothing is ever put into it. */
+/** Shared and never changed. */
 const noInputs: Array<Queued> = []
 const oneInput: ReadonlyArray<Queued> = [writable]
 const noOutputs: ReadonlyArray<Output> = []
 
 /**
- * A stream of a group. It is mutable, and made by `FanOut.join`.
+ * A stream of a group. It is mutable. Made by `FanOut.join`.
  *
  * @since 0.1.0
  */
 export class GroupStream<A> {
   /** The state of its reducer. */
   state: ServerStream
-  /** Requests, credit and what was done about missing names, oldest first. */
+  /** Requests, credit and `MissingDone`, oldest first. */
   private inputs = noInputs
-  /** The group changed in what this stream subscribes to, and the reducer was not given that yet. */
+  /** Whether a change that concerns this stream is pending for the reducer. */
   private changed = false
-  /** The state of the group before the first such change: the stream may be brought up to it by `Advance`. */
+  /** The state of the group before the first such change, for `Advance`. */
   private unaffected: ResourceGroup | undefined
-  /** The reducer was given a change without credit, so that its response waits. */
+  /** Whether the reducer got a change without credit, so that its response waits. */
   private held = false
   private due = false
-  /** The client was moved to another group, and the reducer was not given that yet. */
+  /** A pending move of the client to another group. */
   private moved: PhaseOptions | undefined
-  /** What the interest index has still to note of many names. */
+  /** The remaining slices of the interest index. */
   private indexing: Slices | undefined
-  /** A step that is not over. */
+  /** A step that has not ended. */
   private unfinished: Steps.Steps<Step> | undefined
 
   constructor(
     private fanOut: Group<A>,
     state: ServerStream,
-    /** What the stream belongs to: a connection of a server. */
+    /** The owner of the stream, such as a connection. */
     readonly owner: A
   ) {
     this.state = state
   }
 
-  // What happens.
+  // Events.
 
-  /** A request came. */
+  /** A request arrived. */
   request(request: Request): void {
     this.queue({ _tag: "Request", request })
   }
 
-  /** What can be done about a name that is missing was done. Whether its answer waited for that. */
+  /** The on-demand work for a missing name is done. Returns whether the answer for it waited. */
   missingDone(typeUrl: string, name: string): boolean {
     if (!AwaitedNames.isAwaited(this.state, typeUrl, name)) return false
     const last = this.inputs.at(-1)
-    // Many at a time have one answer.
+    // Several at a time get one answer.
     const isMore = last?._tag === "MissingDone" && last.typeUrl === typeUrl
     const names = isMore ? [...last.names, name] : [name]
     if (isMore) this.inputs = this.inputs.slice(0, -1)
@@ -112,21 +112,21 @@ export class GroupStream<A> {
     return true
   }
 
-  /** The transport takes another response. */
+  /** The transport has room for another response. */
   writable(): void {
     this.held = false
     this.queue(writable)
   }
 
-  /** The time of {@link deadline} has come. */
+  /** The {@link deadline} has been reached. */
   deadlineReached(): void {
     this.due = true
   }
 
   /**
-   * The group changed in what this stream subscribes to. Whether a response that tells of an earlier change is replaced by that.
+   * The group changed in a way that concerns this stream. Returns whether this replaces a change that was not sent yet.
    *
-   * @param before the group before that
+   * @param before the group before the change
    */
   affectedAfter(before: ResourceGroup | undefined): boolean {
     const isConflated = this.changed || this.held
@@ -135,16 +135,19 @@ export class GroupStream<A> {
     return isConflated
   }
 
-  /** For `FanOut.move`: the client belongs to another group from now on. Its interests are not in the index of that yet. */
+  /** For `FanOut.move`: moves the client to another group. Its interests are not in the index of that group yet. */
   movedTo(fanOut: Group<A>, phases: PhaseOptions): void {
     this.fanOut = fanOut
     this.moved = phases
     this.indexing = undefined
   }
 
-  // What comes of it.
+  // Results.
 
-  /** Gives the reducer its next input, or does more of a long step. What comes of it; `undefined`: there is nothing left to do. */
+  /**
+   * Gives the reducer its next input, or does more of a long step. Returns the outputs; `undefined` if there is nothing left to
+   * do.
+   */
   take(now: number, some: Some): ReadonlyArray<Output> | undefined {
     if (this.unfinished !== undefined) return this.advance(this.unfinished, some)
     if (this.indexing !== undefined) return this.index(this.indexing)
@@ -154,7 +157,7 @@ export class GroupStream<A> {
     return short === undefined ? this.advance(ServerStreams.stepping(this.state, input, now), some) : this.apply(short)
   }
 
-  /** The next input for the reducer, which is not there any more then; `undefined`: there is none. For {@link apply}. */
+  /** Removes and returns the next input for the reducer; `undefined` if there is none. Its step goes to {@link apply}. */
   next(): Input | undefined {
     const { state } = this
     if (state.ended) return undefined
@@ -162,7 +165,7 @@ export class GroupStream<A> {
     const { group } = this.fanOut
     if (this.moved !== undefined) return this.move(group, this.moved)
     if (state.group !== group) {
-      // A stream that is concerned now may be many changes behind that did not concern it.
+      // A stream that this change concerns may lag behind many changes that did not concern it.
       const passed = this.changed ? this.unaffected : group
       this.unaffected = undefined
       if (state.group !== undefined && passed !== undefined && passed !== state.group) {
@@ -179,7 +182,7 @@ export class GroupStream<A> {
     return timeHasCome
   }
 
-  /** Takes over what the reducer made of {@link next}; gives back its outputs. */
+  /** Stores the reducer's step for {@link next}; returns its outputs. */
   apply([state, outputs]: Step): ReadonlyArray<Output> {
     this.unfinished = undefined
     this.state = state
@@ -197,28 +200,28 @@ export class GroupStream<A> {
     return this.isUnfinished() || this.moved !== undefined
   }
 
-  /** Whether {@link take} goes on with what it did not end. */
+  /** Whether {@link take} has unfinished work. */
   isUnfinished(): boolean {
     return this.unfinished !== undefined || this.indexing !== undefined
   }
 
-  /** Whether what {@link take} does next may take long, so that others should have their turn before. */
+  /** Whether the next {@link take} may be long, so that other streams should have a turn before. */
   isLong(): boolean {
     const { state } = this
     return this.isUnfinished() || ServerStreams.isWorking(state) || ServerStreams.isAnsweringInParts(state)
   }
 
-  /** When it wants {@link deadlineReached}, in milliseconds; Infinity: never, or not before a long step is over. */
+  /** Time of the next {@link deadlineReached}, in milliseconds; Infinity if none is due, or a long step has not ended. */
   deadline(): number {
     return this.unfinished === undefined ? ServerStreams.deadline(this.state) : Number.POSITIVE_INFINITY
   }
 
-  /** A change that came before it, or since then, is part of it. */
+  /** The move includes changes before it and since then. */
   private move(group: ResourceGroup | undefined, phases: PhaseOptions): Input {
     this.moved = undefined
     this.unaffected = undefined
     this.changed = false
-    // What was done in the group before is of no use in this one.
+    // On-demand work for the former group does not count for this one.
     if (this.inputs.some(isMissingDone)) this.inputs = this.inputs.filter((input) => !isMissingDone(input))
     if (!this.isCredited()) this.held = true
     this.indexing = this.fanOut.index(this, ServerStreams.interests(this.state))
@@ -240,7 +243,7 @@ export class GroupStream<A> {
   private subscribed(): void {
     const { fanOut, state } = this
     this.indexing = fanOut.index(this, ServerStreams.interests(state))
-    // ★ A change that came while a request was dealt with concerned no stream that subscribed by it: now it may concern this one.
+    // ★ A change during the processing of a request did not concern this stream by its former names. By the new ones it may.
     if (state.group === fanOut.group) return
     this.changed = true
     this.unaffected = undefined
@@ -250,7 +253,7 @@ export class GroupStream<A> {
     return this.state.credit || this.inputs.includes(writable)
   }
 
-  /** Mostly it is one: an array that grows keeps room for seventeen, and a stream rests most of its life. */
+  /** Usually there is one input: an array that grows reserves room for 17, and a stream is idle most of its life. */
   private queue(input: Queued): void {
     if (this.inputs.length === 0) this.inputs = oneInput.with(0, input)
     else this.inputs.push(input)

@@ -1,8 +1,8 @@
 /**
- * When TTLs are renewed.
+ * TTL renewal.
  *
- * A resource with a TTL is renewed at every multiple of half its TTL. The times are the same for every stream, so the
- * heartbeats are too; no stream keeps a timer for it, only the time of its last renewal.
+ * A resource with a TTL is renewed at every multiple of half its TTL. The times are the same for all streams, and so are the
+ * heartbeats. A stream keeps no timer for it, only the time of its last renewal.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "TTL"
  * @since 0.1.0
@@ -10,24 +10,23 @@
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
-import type { Protocol } from "../wire/Request.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import type { Protocol } from "../wire/Request.js"
+import * as AskedAliases from "./AskedAliases.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
-import * as AskedAliases from "./AskedAliases.js"
 
 /**
- * To whom TTLs are given. `declared`: to clients that declare the feature; Envoy does not, but honours TTLs all the
- * same, so there is `always`.
+ * Which clients get TTLs. `declared`: those that declare the feature. Envoy does not declare it but honours TTLs: use `always`.
  *
  * @since 0.1.0
  */
 export type Mode = "declared" | "always" | "never"
 
 /**
- * Whether a client is given TTLs, by the `client_features` of its node. In state of the world a TTL needs a wrapper
- * around the resource, which a client declares by itself.
+ * Whether a client gets TTLs, by the `client_features` of its node. In state of the world it must also declare the wrapper
+ * around a resource.
  *
  * @since 0.1.0
  */
@@ -39,14 +38,14 @@ export const isGiven = (mode: Mode, protocol: Protocol, clientFeatures: Readonly
       clientFeatures.includes("xds.config.supports-resource-in-sotw") ||
       clientFeatures.includes("xds.config.resource-in-sotw")))
 
-/** The different heartbeat periods in a set, in milliseconds. */
+/** The distinct heartbeat periods of a set, in milliseconds. */
 const periods = ({ computed, ttls }: ResourceSet.ResourceSet): ReadonlyArray<number> =>
   (computed.heartbeatPeriods ??= Array.from(new Set(Array.from(HashMap.values(ttls), (ttl) => ttl / 2))))
 
 const turn = (period: number, at: number): number => Math.floor(at / period)
 
 /**
- * When the next heartbeat is due, in milliseconds; Infinity if there is nothing to renew.
+ * The time of the next heartbeat, in milliseconds; Infinity if there is nothing to renew.
  *
  * @since 0.1.0
  */
@@ -58,8 +57,8 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet): number 
 }
 
 /**
- * The resources of a subscription that are to be renewed now: of those that the client was sent on this stream, or said that
- * it holds, and that are so still. A heartbeat of anything else would be rejected.
+ * The resources to renew now. Only those that the client holds with their current content, from this stream or an earlier one:
+ * it would reject other heartbeats.
  *
  * @since 0.1.0
  */
@@ -78,7 +77,7 @@ export const due = (
     if (resource === undefined || cursor === undefined) continue
     const isHeld = (by: string) =>
       Option.contains(HashMap.get(wild ? cursor.fingerprints : names, by), resource.fingerprint)
-    // In state of the world nobody asks by an alias, and what has that name is another resource.
+    // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
     const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
     if (isHeld(name) || others.some(isHeld)) found.push(resource)
   }
@@ -86,11 +85,11 @@ export const due = (
 }
 
 /**
- * Whether a renewal must carry the body: the client may have lost the resource, because nothing was renewed for as long as
- * the TTL, or because it rejected the last heartbeat.
+ * Whether a renewal must carry the body. The client may have lost the resource: it was not renewed for a whole TTL, or the
+ * client rejected the last heartbeat.
  *
  * @since 0.1.0
  */
 export const isWhole = (self: Subscription, { name, ttl = 0 }: Resource, now: number): boolean =>
-  // Not later than the last renewal: that was when its turn came.
+  // The period of the last renewal started at this multiple, not later than the renewal itself.
   HashSet.has(self.rejectedHeartbeats, name) || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl

@@ -1,16 +1,16 @@
 /**
- * The fingerprint of what the client has under each name that it asked for.
+ * Held names: requested name → fingerprint of what the client has under it.
  *
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
+import * as HashMap from "effect/HashMap"
 import type { Resource } from "../resource/Resource.js"
+import * as Steps from "../Steps.js"
 import { noAliases } from "./AskedAliases.js"
 import type { PendingRemoval } from "./Subscription.js"
-import * as HashMap from "effect/HashMap"
 
 /**
- * Changes of a map of names. Of a copy that nobody has yet many are made at the price of one.
+ * A draft of changes. The map is copied on the first change; further changes are made in place.
  *
  * @since 0.1.0
  */
@@ -24,7 +24,7 @@ export class HeldNamesDraft {
     HashMap.set(this.copy, name, fingerprint)
   }
 
-  /** A name of which nothing is noted; one that is there stays as it is. */
+  /** Adds a name without content; an existing entry stays. */
   setNew(name: string): void {
     if (!HashMap.has(this.copy ?? this.names, name)) this.set(name, "")
   }
@@ -35,7 +35,7 @@ export class HeldNamesDraft {
     HashMap.remove(this.copy, name)
   }
 
-  /** The same for a name that was asked for; another one is passed over. */
+  /** {@link set} for requested names only. */
   setKnown(name: string, fingerprint: string): void {
     if (HashMap.has(this.copy ?? this.names, name)) this.set(name, fingerprint)
   }
@@ -47,7 +47,7 @@ export class HeldNamesDraft {
 }
 
 /**
- * Notes the fingerprints of resources under every name by which they were asked for.
+ * Records the fingerprints of sent resources under every name by which they were requested.
  *
  * @param aliasesOf incremental: {@link askedAliases}
  * @since 0.1.0
@@ -68,7 +68,7 @@ export const hold = function* (
 }
 
 /**
- * {@link hold} of few resources, which were asked for by no other names than their own.
+ * {@link hold} for few resources that were requested by their own names only.
  *
  * @since 0.1.0
  */
@@ -82,7 +82,7 @@ export const holdFew = (
 }
 
 /**
- * Notes that what lingered under these names is there again as it was.
+ * Records that resources with a pending removal under these names are back unchanged.
  *
  * @since 0.1.0
  */
@@ -102,7 +102,7 @@ export const holdAgain = function* (
 }
 
 /**
- * Notes that nothing is held under these names.
+ * Records that the client has nothing under these names.
  *
  * @since 0.1.0
  */

@@ -1,14 +1,18 @@
 /**
- * The incremental (delta) variant, one type on one stream: what a response holds.
+ * The incremental (delta) variant, one type on one stream: the content of its responses.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Incremental xDS"
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import * as Response from "../wire/Response.js"
 import * as AskedAliases from "./AskedAliases.js"
 import * as AwaitedNames from "./AwaitedNames.js"
@@ -24,18 +28,14 @@ import * as SharedResponse from "./SharedResponse.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
 import type * as SubscriptionChanges from "./SubscriptionChanges.js"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 
 const noNames: ReadonlyArray<string> = []
 
 const noResources: ReadonlyArray<Resource> = []
 
 /**
- * {@link flush} of what is sent most: an update of few resources, known by their own names alone, to a client that nothing else is
- * due to and of whose resources none is gone. `undefined`: there is more to say, or to see.
+ * Fast path of {@link flush} for the most frequent response: an update of few resources, by their own names only, to a client
+ * that needs nothing else and loses no resource. `undefined` if this does not apply.
  *
  * @since 0.1.0
  */
@@ -52,7 +52,7 @@ export const flushFew = (
   next.cursor = set.cursor
   const wild = Subscriptions.isWild(self)
   const alike = wild && HashMap.isEmpty(names)
-  // In what responses differ that bring the same change. It is asked for with each response, so it is a text that is there mostly.
+  // Key of a response among those with the same change. Computed for each response, so it must be cheap.
   const variant = String(maxBytes)
   const known = alike ? SharedResponse.known(set, cursor, variant) : undefined
   if (known !== undefined) return [next, known]
@@ -64,9 +64,10 @@ export const flushFew = (
 }
 
 /**
- * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
- * resources that are new to the client. `sorted`: what the client holds that comes back was looked at before, and what is gone is
- * told by somebody else.
+ * Makes the next response, and the state after it; `undefined` if there is nothing to send after all. `fresh`: the resources
+ * that are new to the client.
+ *
+ * @param sorted what a returning client holds, sorted before; the caller sends its removals
  *
  * @since 0.1.0
  */
@@ -120,7 +121,7 @@ export const flush = function* (
   if (advanced) for (const name of changes.superseded) gone.push(name)
   if (pendingRemovals.size > 0 || (advanced && changes.gone.size > 0)) {
     if (advanced) pendingRemovals = yield* PendingRemovals.leaving(pendingRemovals, self.sent, changes.gone)
-    // What is sent now is what the client has from now on.
+    // The resources of this response are what the client has from now on.
     const sent = new Set(resources.flatMap((each) => [each.name, ...AskedAliases.askedAliases(self, set, each)]))
     const back: Array<string> = []
     let count = 0
@@ -128,13 +129,13 @@ export const flush = function* (
       if (++count % Steps.atOnce === 0) yield
       if (!AskedAliases.isLost(self, set, name)) {
         back.push(name)
-        // ★ What had that very name is not back: the name leads to another.
+        // ★ The earlier resource of this name is not back: the name leads to another one.
         const isOther = ResourceSet.find(set, name)?.name !== name && (resource === undefined || resource.name === name)
         if (isOther && (advanced || sent.has(name))) gone.push(name)
       }
-      // The client may know it by the name it asked for or by its own: both are told.
+      // The client may know it by the requested name or by its own: both are removed.
       else if (isRemoved(removals, name)) gone.push(name)
-      // What left its name to another goes with that one.
+      // A resource whose name belongs to another one now is removed together with that change.
       else if (advanced && resource !== undefined && ResourceSet.isReplaced(set, resource)) gone.push(name)
     }
     pendingRemovals = yield* PendingRemovals.withoutMany(
@@ -144,18 +145,18 @@ export const flush = function* (
       sent,
       advanced ? back : noNames
     )
-    // What came back after the client asked for everything again is sent, even if it is as it was.
+    // After a request for everything, a resource that comes back is sent, even if unchanged.
     if (self.resendAll) pendingRemovals = PendingRemovals.forgotten(pendingRemovals)
   }
   let absent: ReadonlyArray<string> = noNames
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
   for (const name of missing) {
-    // ★ A name that does not exist is told so at once; in silence the client waits for 15 seconds. ★ VHDS: by a resource
-    // without a body. Envoy then answers 404 at once; on `removed_resources` its HTTP request would hang.
+    // ★ A missing name is answered at once; otherwise the client waits for 15 s. ★ VHDS: by a resource without a body. Envoy
+    // then answers 404 at once; on `removed_resources` its HTTP request would hang.
     if (!isVirtualHost || !Subscriptions.hasName(self, name)) gone.push(name)
   }
-  // ★ No name may be in a response twice: the client would reject all of it. So what it holds is taken away first, and what
-  // there is under that name, or that there is nothing, is said in a response of its own.
+  // ★ No name may occur twice in a response: the client would reject all of it. So this response removes what the client holds
+  // under such a name, and a second one has the new resource, or reports it missing.
   const removedNames = new Set<string>()
   for (const name of gone) {
     removedNames.add(name)
@@ -166,7 +167,7 @@ export const flush = function* (
   const later = new Set<string>()
   if (removedNames.size > 0) {
     const isLater = ({ name }: Resource) => aliases.get(name)?.some((alias) => removedNames.has(alias)) === true
-    // Who was to be told by other names, too, is told then: nothing else would.
+    // The second response also carries the other names of such a resource: nothing else would.
     for (const resource of yield* Steps.filter(resources, isLater)) {
       const isTold = (name: string) =>
         self.cursor !== undefined &&
@@ -204,7 +205,8 @@ export const flush = function* (
     )
     if (advanced) next.names = yield* HeldNames.holdAgain(next.names, changes.returned, self.pendingRemovals)
   }
-  // What is held back the client may have by another name: if that is over, too, before it is sent, it must be told.
+  // The client may hold a deferred resource under another name. If that is removed before the second response, the removal must
+  // be sent.
   for (const name of wild ? [] : later) {
     const held = heldOf(self, ResourceSet.find(set, name))
     if (held !== undefined) next.names = HashMap.set(next.names, name, held)
@@ -235,7 +237,7 @@ export const flush = function* (
       }),
       maxBytes
     )
-  // Alike for every stream: all there is, or the difference between two revisions, when this client asked for no names.
+  // The same for every stream without requested names: all resources, or the difference between two revisions.
   const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.requested) === 0
   const response =
     alike && everything && self.initial.size === 0 && removed.length === 0
@@ -250,7 +252,7 @@ export const flush = function* (
   return [next, response, resources]
 }
 
-/** What the client was sent of a resource by a name that it asked for. */
+/** The fingerprint under which the client holds a resource by a requested name. */
 const heldOf = ({ cursor, names }: Subscription, resource: Resource | undefined): string | undefined => {
   if (cursor === undefined || resource === undefined) return undefined
   for (const [name, held] of names) {
@@ -259,7 +261,7 @@ const heldOf = ({ cursor, names }: Subscription, resource: Resource | undefined)
   return undefined
 }
 
-/** ★ What the client said that it holds with a TTL, and still is so: else it would lose it before the next renewal. */
+/** ★ Resources with a TTL that the client still holds from an earlier stream: it would lose them before the next renewal. */
 const renewed = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
@@ -282,7 +284,7 @@ const renewed = function* (
 }
 
 /**
- * A response that renews the TTLs of `due`: names, versions and TTLs without bodies, where the client cannot have lost them.
+ * A response that renews the TTLs of `due`: without bodies, unless the client may have lost a resource.
  *
  * @since 0.1.0
  */
@@ -304,7 +306,7 @@ export const heartbeat = function* (
 }
 
 /**
- * A response that also renews the TTLs of what is `due` and not in it.
+ * The response with renewals added for those `due` resources that it does not have.
  *
  * @since 0.1.0
  */

@@ -1,34 +1,34 @@
 /**
- * Incremental: what there is under the names that a response answers.
+ * Incremental: the resources under the names that a response answers.
  *
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import type * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import * as AskedAliases from "./AskedAliases.js"
 import { mayNotKnow, holds } from "./QuotedVersions.js"
 import type { Subscription } from "./Subscription.js"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 
 interface Answers {
   readonly included: ReadonlyMap<string, Resource>
-  /** What the client has from an earlier stream. */
+  /** Resources that the client still holds from an earlier stream. */
   readonly held: ReadonlyArray<Resource>
   readonly missing: ReadonlyArray<string>
-  /** What the client may hold and must not hold any more. */
+  /** Names under which the client must no longer hold anything. */
   readonly lost: ReadonlyArray<string>
 }
 
 const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [] }
 
 /**
- * The names that are to be answered ahead of other changes, and those that lead elsewhere in what is sent with them: when it
- * is sent, the change that took these names from it is over, and nothing else would tell.
+ * The names to answer ahead of other changes: the requested ones, and subscribed names that led to a resource in the answer and
+ * now lead elsewhere. The answer covers that change of the resource, so nothing else would report these names.
  *
  * @since 0.1.0
  */
@@ -50,7 +50,7 @@ export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): Hash
 }
 
 /**
- * What there is under the names that are to be answered.
+ * Looks up the names that are to be answered.
  *
  * @since 0.1.0
  */
@@ -72,7 +72,7 @@ export const answers = function* (
   for (const name of requested) {
     if (++count % Steps.atOnce === 0) yield
     const resource = ResourceSet.find(set, name)
-    // Asked for by an alias: the client may hold it by its own name.
+    // Requested by an alias: the client may hold it by its own name.
     const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
     const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
     const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
@@ -80,7 +80,7 @@ export const answers = function* (
       missing.push(name)
       if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
     }
-    // Given up under a `*` that is switched off: there is no wildcard that would have it.
+    // Unsubscribed under a `*` that is switched off: no wildcard covers it.
     else if (!AskedAliases.isAsked(self, set, resource)) lost.push(name, resource.name)
     else {
       if (isHeld && own !== resource.name && isOwnLost()) lost.push(own)
@@ -92,7 +92,7 @@ export const answers = function* (
 }
 
 /**
- * The aliases under which a client asked for these resources.
+ * The aliases by which a client requested these resources.
  *
  * @since 0.1.0
  */

@@ -1,19 +1,19 @@
 /**
- * The names in an incremental request: what it subscribes to and unsubscribes from, taken some names at a time.
+ * The names in an incremental request: subscriptions and unsubscriptions, processed in portions.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Incremental xDS"
  * @since 0.1.0
  */
+import * as HashSet from "effect/HashSet"
 import type * as Steps from "../Steps.js"
 import type { IncrementalRequest } from "../wire/Request.js"
 import * as PendingRemovals from "./PendingRemovals.js"
 import * as RequestedNames from "./RequestedNames.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
-import * as HashSet from "effect/HashSet"
 
 /**
- * A request that is being taken, some names at a time.
+ * A request whose names are processed in portions.
  *
  * @since 0.1.0
  */
@@ -21,14 +21,14 @@ export interface PartialNames {
   readonly _tag: "Incremental"
   readonly request: IncrementalRequest
   readonly first: boolean
-  /** The subscription as far as the names were taken. */
+  /** The subscription after the names processed so far. */
   readonly next: Subscription
-  /** How many were: those that are subscribed to, then those that are unsubscribed from. */
+  /** Number of names processed so far: first those subscribed to, then those unsubscribed from. */
   readonly at: number
 }
 
 /**
- * How many names there are to take in all.
+ * Number of names in all.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export const sizeOf = ({ request }: PartialNames): number =>
   request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length
 
 /**
- * Takes so many names more.
+ * Processes about `count` more names; a long name counts as several.
  *
  * @since 0.1.0
  */
@@ -53,32 +53,32 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
     const name = resourceNamesSubscribe[at] ?? "*"
     left -= RequestedNames.effort(name)
     if (name === "*") {
-      // Before the first answer everything is owed, but for what the client said it holds; now that is, too.
+      // A later `*` before the first response: resources that the client holds are due, too.
       if (!first && next.cursor === undefined && next.wildcard !== "legacy") next.resendAll = true
       yield* RequestedNames.addWildcard(next)
     } else {
       added.push(name)
     }
   }
-  // ★ A name that is held already is sent again: the client may have forgotten it.
+  // ★ A held name is sent again: the client may have forgotten it.
   RequestedNames.addNames(next, added)
   if (!first) RequestedNames.resendHeld(next, added)
-  // ★ A legacy wildcard became `*` by the first name that was subscribed to.
+  // ★ The first subscribed name turns a legacy wildcard into `*`.
   if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"
   for (; at < all && left > 0; at++) {
     const name = resourceNamesUnsubscribe[at - subscribed] ?? "*"
     left -= RequestedNames.effort(name)
     if (name === "*") {
-      // A legacy wildcard is ended by no unsubscription; a `*` that is not held is no matter.
+      // An unsubscription from `*` does not end a legacy wildcard, and means nothing without a `*`.
       if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)
     } else if (Subscriptions.hasName(next, name)) {
-      // ★ What came by an alias, and is asked for by its own name now, the client has: Envoy asks again so.
+      // ★ Envoy requests a resource that it got by an alias again by its own name. It has the resource already.
       RequestedNames.keepAlias(next, name)
       RequestedNames.removeNames(next, [name])
-      // The client drops what it gives up: there is nothing to delete.
+      // The client drops an unsubscribed resource: no removal is needed.
       if (!Subscriptions.isWild(next)) next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, [name])
       RequestedNames.resendHeld(next, [name])
-      // ★ The client cannot know whether the wildcard has it: tell.
+      // ★ The client cannot know whether the wildcard covers the resource, so it gets an answer.
       if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)
     }
   }
@@ -86,7 +86,7 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
 }
 
 /**
- * Whether a request neither asks for names nor gives any up: an ACK or NACK.
+ * Whether a request lists no names: an ACK or NACK.
  *
  * @since 0.1.0
  */
@@ -94,8 +94,8 @@ export const isAnswer = ({ resourceNamesSubscribe, resourceNamesUnsubscribe }: I
   resourceNamesSubscribe.length === 0 && resourceNamesUnsubscribe.length === 0
 
 /**
- * Takes what a request subscribes to and unsubscribes from: all of it, or as many names as given and what is left to be
- * taken. Nonces do not matter here: a stale one changes nothing about the subscription.
+ * Processes the names of a request: all of them, or about `count`, with the rest to follow. Nonces do not matter here:
+ * subscriptions with a stale nonce apply, too.
  *
  * @since 0.1.0
  */

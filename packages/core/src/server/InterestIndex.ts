@@ -1,6 +1,6 @@
 /**
- * The interest index: the streams of a group by the types and names they subscribe to. A change of one resource among ten
- * thousand then costs only the streams that subscribe to it, however many others there are.
+ * Interest index: the streams of a group by subscribed types and names. So a change of one resource among ten thousand costs
+ * only the streams that subscribe to it.
  *
  * @since 0.1.0
  */
@@ -16,12 +16,12 @@ import type { Interest } from "./ServerStream.js"
 
 /** The streams that subscribe to one type. */
 interface Subscribers<A> {
-  /** To every resource of it. */
+  /** Streams that subscribe to the whole type. */
   readonly all: Set<A>
   readonly named: NameMap<Set<A>>
 }
 
-/** One stream of so many has a turn with each change that does not concern it. */
+/** With each change, one in this many unconcerned streams gets a turn. */
 const share = 64
 
 /** Names that one slice indexes or removes. */
@@ -44,7 +44,7 @@ export interface Named {
   readonly name: string
 }
 
-/** What a stream subscribes to of one type, before and after. */
+/** The old and the new interest of a stream in one type. */
 interface Change {
   readonly typeUrl: string
   readonly from: Interest | undefined
@@ -64,7 +64,7 @@ export class InterestIndex<A> {
   readonly #seed: number
   readonly #types = new Map<string, Subscribers<A>>()
   readonly #interests = new Map<A, ReadonlyArray<Interest>>()
-  /** The interests before the present ones, of streams whose slices are not done yet. */
+  /** The former interests of streams whose slices are not done yet. */
   readonly #unfinished = new Map<A, ReadonlyArray<Interest>>()
 
   /** @param seed see `NameMap` */
@@ -73,9 +73,9 @@ export class InterestIndex<A> {
   }
 
   /**
-   * Sets the interests of a stream. Costs as much as the difference; of many names that is done in the slices that are given
-   * back: one after the other, and all of them before the next call for the same stream. Until then every change of the types
-   * concerns the stream.
+   * Sets the interests of a stream, in time proportional to the difference. Many names are indexed in the returned slices: run
+   * them one after another, all of them before the next call for this stream. Until then every change of these types concerns
+   * it.
    */
   set(item: A, interests: ReadonlyArray<Interest>): Slices | undefined {
     const before = this.#interests.get(item) ?? []
@@ -87,7 +87,7 @@ export class InterestIndex<A> {
         changes.push({ typeUrl: to.typeUrl, from, to })
     }
     for (const from of before) {
-      // A type may also be dropped: route configurations with the last interest in their virtual hosts.
+      // A type may also be dropped: RDS together with the interest in VHDS.
       if (!interests.some(({ typeUrl }) => typeUrl === from.typeUrl))
         changes.push({ typeUrl: from.typeUrl, from, to: undefined })
     }
@@ -98,7 +98,7 @@ export class InterestIndex<A> {
     return slices
   }
 
-  /** Removes a stream. It is not visited from now on; many names are removed in the slices that are given back. */
+  /** Removes a stream, which is not visited from now on. Many names are removed in the returned slices. */
   delete(item: A): Slices | undefined {
     const interests = [...(this.#interests.get(item) ?? []), ...(this.#unfinished.get(item) ?? [])]
     this.#interests.delete(item)
@@ -110,7 +110,7 @@ export class InterestIndex<A> {
     )
   }
 
-  /** Entries: one for each type, each stream that subscribes to all of a type, and each pair of a name and a stream. */
+  /** Number of entries: types, wildcard streams of each type, and pairs of a name and a stream. */
   size(): number {
     let size = this.#types.size
     for (const { all, named } of this.#types.values()) {
@@ -139,20 +139,20 @@ export class InterestIndex<A> {
     for (const [{ all, named }, difference] of changes) {
       all.forEach(see)
       for (const name of difference.touched.keys()) named.get(name)?.forEach(see)
-      // A domain like `*.example.com` changed: it concerns the streams that subscribe to a host it matches.
+      // A wildcard domain like `*.example.com` changed: it concerns subscriptions to the hosts that it matches.
       if (difference.domains.length === 0) continue
       for (const [name, those] of named) if (Difference.concerns(difference, name)) those.forEach(see)
     }
   }
 
-  /** Visits the streams that subscribe to a name by name, and those of which that is not known yet. */
+  /** Visits the streams that subscribe to a name by name, and those whose names are not fully indexed yet. */
   forName(typeUrl: string, name: string, visit: (item: A) => void): void {
     const those = this.#types.get(typeUrl)?.named.get(name)
     those?.forEach(visit)
     for (const item of this.#unfinished.keys()) if (those?.has(item) !== true) visit(item)
   }
 
-  /** Whether a stream subscribes to a name by name. */
+  /** Whether any stream subscribes to this name by name. */
   isNamed(typeUrl: string, name: string): boolean {
     return this.#types.get(typeUrl)?.named.get(name) !== undefined
   }
@@ -167,7 +167,7 @@ export class InterestIndex<A> {
     return false
   }
 
-  /** The names that streams subscribe to by name, under which there was a resource before, and is none after. */
+  /** The names that streams subscribe to by name, and whose resource the change removed. */
   *gone(before: ResourceGroup, after: ResourceGroup): Steps.Steps<ReadonlyArray<Named>> {
     const found: Array<Named> = []
     let count = 0
@@ -185,16 +185,16 @@ export class InterestIndex<A> {
         if (named.get(name) !== undefined) see(name)
       }
       if (difference.domains.length === 0) continue
-      // Not in steps: meanwhile names could change places.
+      // Not in steps: names could move within the map meanwhile.
       for (const [name] of named) if (!difference.touched.has(name) && Difference.concerns(difference, name)) see(name)
     }
     return found
   }
 
-  /** Visits a part of all streams, another one with each call: so that no stream keeps an old state of the group alive. */
+  /** Visits a share of all streams, in turn, so that no stream keeps an old state of the group in memory. */
   someInTurn(visit: (item: A) => void): void {
     let left = Math.ceil(this.#interests.size / share)
-    // The first go to the end. An iterator that is kept between calls would keep streams alive that left.
+    // Visited streams move to the end. A stored iterator would keep closed streams in memory.
     for (const [item, interests] of this.#interests) {
       if (left === 0) return
       left--
@@ -212,7 +212,7 @@ export class InterestIndex<A> {
     return made
   }
 
-  /** Applies changes of few names now; gives back the slices of many. */
+  /** Applies a change of few names now; returns the slices for many. */
   #apply(item: A, changes: ReadonlyArray<Change>): Slices | undefined {
     let size = 0
     for (const { from, to } of changes) size += sizeOf(from) + sizeOf(to)

@@ -1,6 +1,6 @@
 /**
- * Names of one hash. The maps of a stream look at each of those in turn, and the hash has no secret: a client can choose a hundred
- * thousand names that have the same, and one request with them would take minutes.
+ * Hash collisions of names. The maps of a stream search names of equal hash one by one, and the hash has no secret: a client
+ * can choose 100 000 names with one hash, and a request with them would take minutes.
  *
  * @since 0.1.0
  */
@@ -8,21 +8,21 @@ import * as Hash from "effect/Hash"
 import { atOnce, type Steps } from "../Steps.js"
 
 /**
- * Names of one hash that are not too many. Of a hundred thousand names that nobody chose for their hash hardly any two have the same.
+ * Most names with one hash. Among 100 000 names that were not chosen for it, hardly two collide.
  *
  * @since 0.1.0
  */
 export const most = 64
 
 /**
- * So few names may all have one hash: they take a millisecond.
+ * Up to this many names are not checked: even if all collide, they take a millisecond.
  *
  * @since 0.1.0
  */
 export const few = 256
 
 /**
- * Whether more than {@link most} of these have one hash. A name that is there again is the same one.
+ * Whether more than {@link most} different names have one hash.
  *
  * @since 0.1.0
  */

@@ -1,23 +1,25 @@
 /**
- * A map by names that grows a little at a time. A `Map` that doubles copies all of its entries at once: of a million names,
- * which clients may well ask for, that takes 60 ms. So names beyond the first 65 536 are spread over small maps, by a hash
- * whose seed the clients do not know: they must not be able to choose names that all belong into one of them.
- *
+ * A map by names that grows in small steps. A `Map` doubles by copying all entries at once: for a million names, which clients
+ * may subscribe to, that takes 60 ms. So names beyond the first 65 536 are spread over small maps by a hash. Its seed is
+ * secret, so that clients cannot choose names that all belong into one map.
  * @since 0.1.0
  */
 
-/** Names in the first map: doubling it takes some milliseconds, and a lookup needs no hash. */
+/** Most names in the first map. Doubling it takes some milliseconds, and a lookup needs no hash. */
 const mostInFirst = 65_536
 
-/** Names in any other map, before it is divided. Many are divided at about the same time, in some tenths of a millisecond each. */
+/**
+ * Most names in any other map before it is divided, which takes tenths of a millisecond. Many are divided at about the same
+ * time.
+ */
 const most = 1_024
 
-/** Bits of a hash that tell the parts of a map apart. */
+/** Bits of the hash that select a part, at each level. */
 const bits = 4
 const parts = 1 << bits
 const deepest = 32 / bits
 
-/** Characters that are hashed at the beginning of a long name, and as many at its end. */
+/** Characters that are hashed at each end of a long name. */
 const looked = 64
 
 const hash = (name: string, seed: number): number => {
@@ -53,10 +55,10 @@ export class NameMap<V> {
   readonly #seed: number
   readonly #first = new Map<string, V>()
   #others: Node<V> = new Map<string, V>()
-  /** Names in the others. */
+  /** Number of names outside the first map. */
   #left = 0
 
-  /** @param seed of the hash: a number of 32 bits that clients cannot guess. Only the order of entries depends on it. */
+  /** @param seed of the hash: a 32-bit number that clients cannot guess. Only the order of entries depends on it */
   constructor(seed: number) {
     this.#seed = seed
   }
@@ -90,7 +92,7 @@ export class NameMap<V> {
     if (this.#left === 0) this.#others = new Map()
   }
 
-  /** The map that a name belongs into, and where that is. */
+  /** The map for a name, and its place. */
   #find(name: string): Place<V> {
     let node = this.#others
     let above: Array<Node<V>> | undefined

@@ -1,6 +1,6 @@
 /**
- * Which names a request subscribed to and unsubscribed from. It refers to what is there already, so that it costs nothing where nobody
- * wants to know; the names themselves are looked up by whoever does.
+ * The names that a request subscribed to and unsubscribed from. It refers to objects that exist already, so it costs nothing
+ * until somebody reads it.
  *
  * @since 0.1.0
  */
@@ -15,11 +15,11 @@ import type { Subscription } from "./Subscription.js"
  */
 export interface NamesChange {
   readonly typeUrl: string
-  /** The names that the request lists: with `*`, repeated ones, and in state of the world with those that were listed before. */
+  /** The names in the request: with `*` and duplicates and, in state of the world, those listed before. */
   readonly listed: ReadonlyArray<string>
-  /** Whether each listed name wants an answer, also if it was subscribed to before: in the incremental variant. */
+  /** Incremental: whether every listed name gets an answer, even if it was subscribed before. */
   readonly isAnsweredAgain: boolean
-  /** The names among which are those that the request unsubscribed from. */
+  /** A superset of the names that the request unsubscribed from. */
   readonly dropped: ReadonlyArray<string>
   readonly before: HashMap.HashMap<string, unknown>
   readonly after: HashMap.HashMap<string, unknown>
@@ -29,7 +29,7 @@ const noNames = HashMap.empty<string, unknown>()
 const noList: ReadonlyArray<string> = []
 
 /**
- * What a request changed, if it lists names. `undefined`: it lists none, or those that were listed before.
+ * The change of names by a request; `undefined` if it lists no names, or the same as before.
  *
  * @since 0.1.0
  */
@@ -50,7 +50,7 @@ export const of = (
 }
 
 /**
- * Whether a listed name was not subscribed to before.
+ * Whether the request newly subscribed to a listed name.
  *
  * @since 0.1.0
  */
@@ -58,7 +58,7 @@ export const isSubscribed = ({ after, before }: NamesChange, name: string): bool
   !HashMap.has(before, name) && HashMap.has(after, name)
 
 /**
- * Whether a name was subscribed to before, and is not any more.
+ * Whether the request unsubscribed from a name.
  *
  * @since 0.1.0
  */
@@ -66,7 +66,7 @@ export const isUnsubscribed = ({ after, before }: NamesChange, name: string): bo
   HashMap.has(before, name) && !HashMap.has(after, name)
 
 /**
- * Whether the client waits for an answer to a listed name.
+ * Whether the client waits for an answer for a listed name.
  *
  * @since 0.1.0
  */

@@ -1,14 +1,15 @@
 /**
- * Deleted resources that the client still has: which of them wait, and until when.
+ * Pending removals: removed resources that the client still has, and when each removal is due.
  *
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
 import type { Resource } from "../resource/Resource.js"
+import * as Steps from "../Steps.js"
 import type { PendingRemoval, Sent } from "./Subscription.js"
 
 /**
- * What lingers after the client asked for everything again: it may have forgotten it, so if that comes back, it is sent.
+ * The pending removals after a request for everything. The client may have forgotten these resources: one that comes back is
+ * sent.
  *
  * @since 0.1.0
  */
@@ -16,7 +17,7 @@ export const forgotten = (pendingRemovals: ReadonlyMap<string, PendingRemoval>):
   new Map(Array.from(pendingRemovals, ([name, each]) => [name, { ...each, resource: undefined }]))
 
 /**
- * What lingers when more resources are gone, after the response that was `sent` last.
+ * Adds removed resources to the pending removals. `sent`: the last response of the type.
  *
  * @since 0.1.0
  */

@@ -1,29 +1,29 @@
 /**
- * Incremental: what a returning client quotes in `initial_resource_versions`, by name or by alias, beside what there is.
+ * Incremental: `initial_resource_versions` of a returning client, by name or alias, compared with a set.
  *
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import * as ChangeLog from "../resource/ChangeLog.js"
 import type * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import * as AskedAliases from "./AskedAliases.js"
 import type { Sorted } from "./ReturningClient.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 
-/** Ends at the first one: there may be a hundred thousand. */
+/** Stops at the first one: there may be a hundred thousand. */
 const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean => {
   for (const name of names) if (is(name)) return true
   return false
 }
 
 /**
- * What the client says that it holds, and must not hold any more.
+ * The quoted names under which the client must no longer hold anything.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export const quotedInVain = function* (
   const wild = Subscriptions.isWild(self)
   const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
   const gone: Array<string> = []
-  // ★ A client that asked by an alias may quote the name of the resource alone: then it may be another's alias by now.
+  // ★ A client that requested by an alias may quote only the resource's own name, which may be an alias of another one by now.
   const isQuotedItself = (name: string): boolean => {
     if (before.others.has(name)) return true
     const own = ResourceSet.get(set, name)
@@ -47,11 +47,11 @@ export const quotedInVain = function* (
   let count = 0
   for (const [name, version] of before.others) {
     if (++count % Steps.atOnce === 0) yield
-    // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
+    // ★ Envoy also quotes openers and missing hosts, without a version. It holds nothing under them.
     if (isVirtualHost && version === "") continue
     const resource = ResourceSet.find(set, name)
-    // What was asked for again is answered by name, and what was given up the client dropped: unless it has it by an alias, or
-    // under a wildcard.
+    // A name requested again is answered anyway, and the client dropped an unsubscribed resource, unless it holds that by an
+    // alias or a wildcard.
     if (HashSet.has(self.resendEvenIfHeld, name)) {
       const isDone = Subscriptions.hasName(self, name)
         ? resource === undefined || resource.name === name
@@ -59,8 +59,8 @@ export const quotedInVain = function* (
       if (isDone) continue
     }
     if (resource === undefined || (mayHaveOthers && !AskedAliases.isAsked(self, set, resource))) gone.push(name)
-    // What is gone under its own name may have left that to another as an alias. Of a name that is asked for it is not known
-    // whether it was an alias then, too, but by the log.
+    // A removed resource may have left its own name to another one as an alias. For a requested name, only the log shows
+    // whether it was an alias before.
     else if (resource.name !== name && !isQuoted(before, name, resource)) {
       if (!Subscriptions.hasName(self, name) || ChangeLog.hadOwn(set, name)) gone.push(name)
     }
@@ -73,7 +73,7 @@ export const quotedInVain = function* (
 }
 
 /**
- * Whether the client said, when it subscribed, that it holds a resource as it is: by its name, or by an alias.
+ * Whether the client quoted a resource at its current version, by name or by alias.
  *
  * @since 0.1.0
  */
@@ -83,8 +83,8 @@ export const holds = (self: Subscription, before: HeldVersions.Comparison, name:
   (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource))
 
 /**
- * Whether, of what the client said that it holds as it is, it may not know that a name leads there: then it would wait for it,
- * or take for it what it led to before. The name of a resource alone says it only of one that nothing else leads to.
+ * Whether the client may not know that a name leads to a resource that it holds. Then it would wait, or keep the earlier
+ * resource of that name. A quote of the own name is enough only if no other name leads to the resource.
  *
  * @since 0.1.0
  */
@@ -100,11 +100,11 @@ export const mayNotKnow = (
   return (name, resource) => {
     if (name === resource.name ? before.isHeld(resource) : isQuoted(before, name, resource)) return false
     if (Subscriptions.isWild(self) || HashSet.size(requested) < HashMap.size(self.names)) return true
-    // Names were asked for again or given up, perhaps those by which the client had it: it may have forgotten it.
+    // Names were requested again or unsubscribed, perhaps those by which the client had it: it may have forgotten it.
     if (HashSet.size(self.resendEvenIfHeld) > 0) return true
     many ??= ledToTwice(requested, set)
     if (many.has(resource)) return true
-    // A domain that stands for many hosts may have had a better one beside it, which is gone.
+    // The host may have matched a better domain before, whose virtual host was removed.
     return !resource.aliases.includes(name) && (isOther ??= holdsOthers(set, before))
   }
 }
@@ -121,7 +121,7 @@ const ledToTwice = (names: Iterable<string>, set: ResourceSet.ResourceSet): Set<
   return twice
 }
 
-/** Whether the client holds something that is not so any more. */
+/** Whether the client quoted a removed resource or an old version. */
 const holdsOthers = (set: ResourceSet.ResourceSet, { others }: HeldVersions.Comparison): boolean => {
   for (const [name, version] of others) {
     if (version !== "" && ResourceSet.get(set, name)?.version !== version) return true
@@ -129,7 +129,7 @@ const holdsOthers = (set: ResourceSet.ResourceSet, { others }: HeldVersions.Comp
   return false
 }
 
-/** Another resource may have had that name. So only the version of a content counts, and no label. */
+/** Another resource may have had this name. So only a version made from the content counts, not a label. */
 const isQuoted = ({ others }: HeldVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
   version === fingerprint && others.get(name) === version
 

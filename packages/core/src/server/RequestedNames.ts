@@ -1,22 +1,21 @@
 /**
- * The names that a subscription asks for: they come and go, a wildcard begins and ends, and those that a response answers are
- * requested no longer.
+ * Changes of the names that a subscription requests: subscriptions and unsubscriptions, start and end of a wildcard, and names
+ * that a response answers.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "How the client specifies what resources to return"
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
-import * as Cursor from "../resource/Cursor.js"
-import { HeldNamesDraft } from "./HeldNames.js"
-import { forgotten } from "./PendingRemovals.js"
-import { type Draft, isWild, hasName, noNameSet, noNames, type Subscription, draft } from "./Subscription.js"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import * as Cursor from "../resource/Cursor.js"
+import * as Steps from "../Steps.js"
+import { HeldNamesDraft } from "./HeldNames.js"
+import { forgotten } from "./PendingRemovals.js"
+import { type Draft, isWild, hasName, noNameSet, noNames, type Subscription, draft } from "./Subscription.js"
 
 /**
- * A set with more names. It is copied once for all of them: what is copied for each, of a hundred thousand, is garbage by the
- * hundred megabytes.
+ * The set with more names. It is copied once: a copy per name would make hundreds of megabytes of garbage for 100 000 names.
  *
  * @since 0.1.0
  */
@@ -34,7 +33,7 @@ export const withNames = function* (
 }
 
 /**
- * Asks for more names; they are to be answered even if the client has them.
+ * Subscribes to names. They are answered even if the client has them.
  *
  * @since 0.1.0
  */
@@ -47,8 +46,8 @@ export const addNames = (self: Draft, names: ReadonlyArray<string>): void => {
 }
 
 /**
- * No longer asks for names. What was sent under them is forgotten: if they are asked for again, it is sent again. Under a
- * wildcard they may be due for another reason: they still are.
+ * Unsubscribes from names. What was sent under them is forgotten, so that a new subscription gets it again. Under a wildcard,
+ * names that are due for another reason stay due.
  *
  * @since 0.1.0
  */
@@ -57,7 +56,7 @@ export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => 
   const next = new HeldNamesDraft(self.names)
   for (const name of names) next.delete(name)
   self.names = next.end()
-  // Under a wildcard the client is to be told whether that has them: it is no matter whether they are made.
+  // Under a wildcard the answer says whether that covers the name. Whether its resource is made on demand does not matter.
   if (HashMap.size(self.awaited) > 0) self.awaited = HashMap.removeMany(self.awaited, names)
   if (isWild(self)) return
   const requested = HashSet.beginMutation(self.requested)
@@ -66,7 +65,7 @@ export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => 
 }
 
 /**
- * Notes under the name of a resource, if that is asked for, what came under an alias of it.
+ * Records what was sent under an alias also under the resource's own name, if that is requested.
  *
  * @since 0.1.0
  */
@@ -81,7 +80,7 @@ export const keepAlias = (self: Draft, alias: string): void => {
 }
 
 /**
- * Notes under names what the wildcard brought under them, as the cursor of that time has it.
+ * Records under names what the wildcard sent, as the cursor of that time has it.
  *
  * @since 0.1.0
  */
@@ -100,7 +99,7 @@ export const keepHeld = function* (self: Draft, held: Cursor.Cursor, names: Iter
 }
 
 /**
- * No longer asks for everything. The names that remain keep what the wildcard brought under them.
+ * Ends the wildcard. The remaining names keep what the wildcard sent under them.
  *
  * @since 0.1.0
  */
@@ -111,7 +110,7 @@ export const dropWildcard = function* (self: Draft): Steps.Steps<void> {
 }
 
 /**
- * The same after {@link keepHeld} was done for every name.
+ * {@link dropWildcard}, after {@link keepHeld} was done for every name.
  *
  * @since 0.1.0
  */
@@ -124,8 +123,8 @@ export const endWildcard = function* (self: Draft): Steps.Steps<void> {
 }
 
 /**
- * Asks for everything. What was sent under names becomes the state that deletions are found from; from a legacy
- * wildcard nothing changes for the client, and a `*` that is given again asks for everything again.
+ * Starts the wildcard. What was sent under names becomes the cursor, from which removals are found. After a legacy wildcard
+ * nothing changes for the client. A repeated `*` requests everything again.
  *
  * @since 0.1.0
  */
@@ -138,7 +137,7 @@ export const addWildcard = function* (self: Draft): Steps.Steps<void> {
   self.mustReply = true
   self.resendAll = true
   if (before === "explicit" || !self.wildcardEnabled) {
-    // The client may have forgotten also what lingers: if that comes back, it is sent.
+    // The client may have forgotten resources with pending removals, too: one that comes back is sent.
     self.pendingRemovals = forgotten(self.pendingRemovals)
     return
   }
@@ -152,7 +151,7 @@ export const addWildcard = function* (self: Draft): Steps.Steps<void> {
 }
 
 /**
- * Wants names answered even if the client said that it holds them.
+ * Marks names that are sent even if the client quoted them as held.
  *
  * @since 0.1.0
  */
@@ -162,14 +161,14 @@ export const resendHeld = (self: Draft, names: Iterable<string>): void => {
 }
 
 /**
- * What it costs to look at a name, in names of usual length: most is to compute its hash.
+ * The cost of a name, in names of usual length. Most of it is the hash.
  *
  * @since 0.1.0
  */
 export const effort = (name: string): number => 1 + (name.length >>> 7)
 
 /**
- * A subscription of which some names are not to be answered yet.
+ * The subscription without requested names that must not be answered yet.
  *
  * @since 0.1.0
  */
@@ -181,7 +180,7 @@ export const notYet = (self: Subscription, names: HashSet.HashSet<string>): Subs
 }
 
 /**
- * A subscription of which only so many names are to be answered, of more, and those that are left for the responses after it.
+ * Splits the requested names: a subscription with about `most` of them, and the rest for later responses.
  *
  * @since 0.1.0
  */
@@ -208,8 +207,8 @@ export const inPart = function* (
 }
 
 /**
- * The names of both. The fewer are added to the others, of which there may be a hundred thousand after each of a hundred
- * responses: those are not gone through.
+ * The union of two sets. The smaller one is added to the larger one, which may have a hundred thousand names after each of a
+ * hundred responses.
  *
  * @since 0.1.0
  */

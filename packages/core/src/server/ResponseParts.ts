@@ -1,32 +1,31 @@
 /**
- * A response in parts, because clients of gRPC take no message of more than 4 MB unless they are told to.
+ * Splitting of large responses: by default, gRPC clients accept messages of at most 4 MB.
  *
- * Parts of a response go out one after the other with nothing in between, each with a nonce of its own: what was one update is
- * one still, and the ACK of the last one is that of all. Only where a response need not be whole: a client deletes what is not
- * in a full state.
+ * The parts go out one after another with nothing in between, each with its own nonce. They remain one update: the ACK of the
+ * last part is that of all. A full-state response is never split, because the client deletes what it lacks.
  *
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Resource } from "../resource/Resource.js"
-import type { Response } from "../wire/Response.js"
-import type { Subscription } from "./Subscription.js"
 import { atOnce, type Steps } from "../Steps.js"
-import * as Subscriptions from "./Subscription.js"
+import type { Response } from "../wire/Response.js"
 import { sizeOfText } from "../wire/Wire.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 
-/** Bytes of tags, lengths and a TTL: more than a resource needs for them. */
+/** Upper bound of the tags, lengths and TTL of a resource, in bytes. */
 const framing = 64
 
-/** Of UTF-8, for a unit of UTF-16: most. */
+/** Most UTF-8 bytes of a UTF-16 unit. */
 const bytesPerUnit = 3
 
-/** Resources that are reckoned before others may run: that takes no more than some tenths of a millisecond. */
+/** Resources measured per step. It takes at most some tenths of a millisecond. */
 const many = 64 * atOnce
 
 const noNames: ReadonlyArray<string> = []
 
-/** Clients compare resources of these types with one another: addresses, keys of scopes, domains. */
+/** Types whose resources clients compare with one another: addresses, scope keys, domains. */
 const compared: ReadonlySet<string> = new Set([
   ResourceType.Listener.typeUrl,
   ResourceType.ScopedRouteConfiguration.typeUrl,
@@ -40,7 +39,7 @@ interface Part {
   readonly removed: Array<string>
 }
 
-/** Bytes that some of the resources of a response take at most, each with a text of so many units. */
+/** Upper bound of the bytes of some resources, each with `units` UTF-16 units of further text. */
 const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: number, before: number): number => {
   let bytes = 0
   for (let index = from; index < before; index++) {
@@ -52,7 +51,7 @@ const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: numbe
 }
 
 /**
- * Whether a response of few resources and nothing else, without aliases, is surely no larger than so many bytes.
+ * Whether a response with few resources, nothing else and no aliases certainly fits into `maxBytes`.
  *
  * @since 0.1.0
  */
@@ -62,7 +61,7 @@ export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: num
     atMostOf(resources, typeUrl.length, 0, resources.length) <=
   maxBytes
 
-/** Bytes that a response has at most: to measure each text exactly takes as long as all the rest. */
+/** Upper bound of the bytes of a response. Exact measuring takes as long as all the rest. */
 const atMost = function* (response: Response): Steps<number> {
   const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
   if (aliases.size > 0 && resources.length + heartbeats.length > 0) return Number.POSITIVE_INFINITY
@@ -80,12 +79,12 @@ const atMost = function* (response: Response): Steps<number> {
 }
 
 /**
- * A response as the first of parts of at most so many bytes, of which each has the `next`; as it is if it is no larger. A
- * resource that is larger by itself is a part by itself. The cuts depend on the response alone, so that it is split once for all
- * streams that share it.
+ * Splits a response into parts of at most `maxBytes`, linked by `next`. A response that fits stays as it is; a resource that
+ * does not fit is a part of its own. The cuts depend on the response alone, so that it is split once for all streams that share
+ * it.
  *
- * Deletions come last: the rest may replace what they take away. Of listeners, scopes and virtual hosts they come first: a new one
- * may have the address, the key or the domain of a deleted one, and clients reject two of them.
+ * Removals come last: the rest may replace what they remove. For listeners, scopes and virtual hosts they come first: a new
+ * resource may have the address, key or domain of a removed one, and clients reject two with the same.
  *
  * @since 0.1.0
  */
@@ -116,7 +115,7 @@ export const split = function* (response: Response, maxBytes: number): Steps<Res
 
   const parts: Array<Part> = []
   let size = maxBytes
-  /** The part that has room for so many bytes. */
+  /** A part with room for `bytes`. */
   const partFor = (bytes: number): Part => {
     const last = parts.at(-1)
     size += bytes
@@ -154,8 +153,8 @@ const followed = (response: Response, next: Response): Response => ({
 })
 
 /**
- * A response that also takes away names, so many in a part of it, and of at most so many bytes: before or after the rest, as
- * {@link split} has it.
+ * Adds removals to a response, in parts of at most `most` names and `maxBytes` bytes: before or after the rest, as in
+ * {@link split}.
  *
  * @since 0.1.0
  */
@@ -179,7 +178,8 @@ export const removing = function* (
 }
 
 /**
- * A part without what was given up since the one before it; the part itself if nothing was. `undefined`: nothing is left of it.
+ * The part without resources that were unsubscribed since the part before; unchanged if none were; `undefined` if nothing is
+ * left.
  *
  * @since 0.1.0
  */

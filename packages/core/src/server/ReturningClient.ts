@@ -1,5 +1,5 @@
 /**
- * A client that comes back with much of an earlier stream: what of that it must not hold any more.
+ * A client that returns with many resources of an earlier stream: which of them it must no longer hold.
  *
  * @since 0.1.0
  */
@@ -24,25 +24,25 @@ export interface Returning {
 }
 
 /**
- * What a client holds of which there is something, and what follows from the rest.
+ * The versions of existing resources that a client holds, and what follows from the others.
  *
  * @since 0.1.0
  */
 export interface Sorted {
   readonly versions: HeldVersions.HeldVersions
-  /** Names that the client must not hold anything by any more, each once. */
+  /** Names to remove, without duplicates. */
   readonly gone: ReadonlyArray<string>
-  /** Whether it asked for names, without a wildcard, that it does not hold by that name. */
+  /** Without a wildcard: whether the client requested a name under which it quotes nothing. */
   readonly mayHaveOthers: boolean
-  /** Whether it held something of which there is nothing any more. */
+  /** Whether the client held a resource that no longer exists. */
   readonly heldMore: boolean
 }
 
 /**
- * Sorts what a client holds into names of which there is something, and names under which there is nothing: of those the client
- * need only be told that they are gone, and there may be a hundred thousand of them.
+ * Sorts the names that a client quotes: those of existing resources, and those to remove. The latter need no further work, and
+ * there may be a hundred thousand.
  *
- * @param wild whether it is sent every resource of the type
+ * @param wild whether the client gets every resource of the type
  * @since 0.1.0
  */
 export const sort = function* (
@@ -54,7 +54,7 @@ export const sort = function* (
   const isElsewhere = isHost || !HashMap.isEmpty(set.aliases)
   const { held, others } = yield* HeldVersions.compare(initial, set)
   const gone: Array<string> = []
-  /** Gone as well, unless the client had them by nothing but that name. */
+  /** Also to remove, unless the client held the resource by that name only. */
   const givenUp: Array<string> = []
   const dropped = new Set<string>()
   let asked = 0
@@ -73,9 +73,9 @@ export const sort = function* (
     if ((isElsewhere ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined) continue
     dropped.add(name)
     if (version !== "") heldMore = true
-    // ★ Envoy quotes also openers and hosts that it was told do not exist: without a version. It holds nothing by them.
+    // ★ Envoy also quotes openers and missing hosts, without a version. It holds nothing under them.
     if (isHost && version === "") continue
-    // What is to be answered by its name is told so; of a host that is another answer.
+    // A requested name is answered, which includes its removal. The answer for a host is another one.
     if (HashSet.has(requested, name) && !(isHost && isAsked)) continue
     if (!HashSet.has(resendEvenIfHeld, name)) gone.push(name)
     else if (!isAsked) givenUp.push(name)

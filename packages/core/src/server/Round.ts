@@ -1,41 +1,40 @@
 /**
- * Rounds and phases: in which order the types of an aggregated stream have their turns, and as of which state of the group.
+ * Rounds and phases of an aggregated stream: the order of types, and the state of the group that each type sends.
  *
- * **Rounds.** ★ Nothing starves. A round gives every type one turn, in the order of types; in its turn a type sends all it has
- * at once: its change, its answers, its heartbeat, and deletions that are due. Then deletions that nothing carried go out, in
- * reverse, of types that had no turn. What comes when a type had its turn belongs to the next round. So changes without end in
- * one type, or a client that reads one response at a time, delay another type by at most one response of each.
+ * **Rounds.** ★ Starvation guard: a round gives every type one turn, in the order of types. In its turn a type sends all that
+ * it has: changes, answers, heartbeats, and due removals (deletions of resources). Then follow, in reverse order, due removals
+ * of types that had no turn. What comes after a type's turn belongs to the next round. So endless changes of one type, or a
+ * client that reads one response at a time, delay another type by at most one response of each.
  *
- * A round is of one state of the group, because of an update that touches several types nothing later may go out before what
- * comes first. It takes on a newer state as long as no type up to its place would have to go again.
+ * A round sends one state of the group, because an update of several types must go out in their order. It takes on a newer
+ * state as long as no type up to its place has changes in that.
  *
- * **Phases.** What refers to something waits until the client took that. On their way from one phase to the next, changes
- * and deletions are those of one update, too: so a phase that waits remembers the state of the group it is of.
+ * **Phases.** A resource waits until the client has accepted what it refers to. Changes and removals of one update pass through
+ * the phases together, so a waiting phase remembers its state of the group.
  *
- * | phase | is of | waits for | delays |
+ * | phase | state of the group | waits for | delays |
  * |---|---|---|---|
- * | clusters and endpoints | the round's state | nothing: Envoy ACKs clusters when their endpoints came | |
- * | listeners and routes | a state whose clusters and endpoints went out | the ACKs of those, not of later ones | changes of these types |
- * | deletions | a state whose changes all went out | the ACKs of those | deletions |
+ * | clusters and endpoints | that of the round | nothing: Envoy ACKs clusters when their endpoints have come | |
+ * | listeners and routes | one whose clusters and endpoints went out | the ACKs of those, not of later ones | changes of these types |
+ * | removals | one whose changes all went out | the ACKs of those | removals |
  *
  * | state of a phase | event | becomes |
  * |---|---|---|
- * | none | all before it went out, and it has something to send | held, of this state, until the responses that are not ACKed now are |
- * | held | newer state, all before it went out, nothing more to wait for | held, of the newer state |
- * | held | newer state, and other responses went out for it | as it was: the newer state is for the phase after it |
- * | held | what it waits for was rejected, and is corrected | held, of the corrected state, no longer than before |
- * | none, deletions | what is deleted is there again in a newer state | held, until that went out; for a deadline at most |
- * | held | ACKed, or a deadline passed since the sending of each | open |
+ * | none | all before it went out, and it has something to send | held, with this state, until the outstanding responses are ACKed |
+ * | held | newer state, all before it went out, nothing more to wait for | held, with the newer state |
+ * | held | newer state, and other responses went out for it | unchanged: the newer state belongs to the phase after it |
+ * | held | a response that it waits for was NACKed, and is corrected | held, with the corrected state, no longer than before |
+ * | none, removals | a removed resource exists again in a newer state | held until that went out, for one deadline at most |
+ * | held | ACKed, or a deadline passed since each response was sent | open |
  * | open | all of it went out, or came to nothing | none |
  *
- * Endpoints that change all the time do not close a phase again, and a phase that is held delays no other types: rounds
- * go on meanwhile. A rejected response, or one that is not answered, holds back later phases for one deadline from its sending,
- * and not again for what changes later.
+ * Endless endpoint changes do not close a phase again. A held phase delays no other types: rounds go on meanwhile. A NACKed or
+ * unanswered response holds later phases back for one deadline from its sending, and not again for later changes.
  *
- * When the phase of deletions is open, each deletion becomes due: at once, or ★ one deadline later if the stream names the resource
- * and its listeners or routes changed: gRPC ACKs a route before it has the route's clusters, and says that it needs a
- * resource no more by no longer naming it. A deletion that is due, and whose resource is not back, goes with the next response
- * of its type, or by itself.
+ * When the phase of removals opens, each removal becomes due: at once, or ★ one deadline later if the stream names the resource
+ * and its listeners or routes changed. The reason: gRPC ACKs a route before it has the route's clusters, and shows that it no
+ * longer needs a resource by no longer naming it. A due removal whose resource is not back goes with the next response of its
+ * type, or in one of its own.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Eventual consistency considerations"
  * @since 0.1.0
@@ -51,7 +50,7 @@ import * as ResourceGroups from "../resource/ResourceGroup.js"
 export interface Gate {
   readonly typeUrl: string
   readonly nonce: string
-  /** In milliseconds: then it is waited for no longer. */
+  /** End of the wait, in milliseconds. */
   readonly until: number
 }
 
@@ -61,30 +60,30 @@ export interface Gate {
  * @since 0.1.0
  */
 export interface Phase {
-  /** As of which state. */
+  /** Its state of the group. */
   readonly group: ResourceGroup
   readonly gates: ReadonlyArray<Gate>
   /** Whether listeners or routes changed. */
   readonly changed: boolean
-  /** What it waits for is not the last word: it is to be formed anew. */
+  /** Whether it must be formed again: a response that it waits for was NACKed, or a removed resource came back. */
   readonly anew: boolean
-  /** In milliseconds: then it is open, whatever it waits for. */
+  /** When it opens at the latest, in milliseconds. */
   readonly limit: number
 }
 
 /**
- * The round of a stream, and what waits beyond it.
+ * The round of a stream, and the phases that wait beyond it.
  *
  * @since 0.1.0
  */
 export interface Round {
-  /** As of which state; `undefined`: no turn was taken. */
+  /** The state of the group that it sends; `undefined` before the first turn. */
   readonly group: ResourceGroup | undefined
-  /** The order of the type that had the last turn; Infinity when deletions have theirs. */
+  /** Order of the type with the last turn; Infinity during the turns of removals. */
   readonly place: number
   /** The types that had a turn. */
   readonly turned: ReadonlyArray<string>
-  /** Listeners and routes. */
+  /** The phase of listeners and routes. */
   readonly changes: Phase | undefined
   readonly removals: Phase | undefined
 }
@@ -94,14 +93,14 @@ const oneType: ReadonlyArray<string> = [""]
 const first = Number.NEGATIVE_INFINITY
 
 /**
- * Nothing is under way.
+ * No round, no phases.
  *
  * @since 0.1.0
  */
 export const idle: Round = { group: undefined, place: first, turned: nobody, changes: undefined, removals: undefined }
 
 /**
- * The next round, of which nothing went out yet. Phases go on.
+ * The next round, before its first turn. Phases go on.
  *
  * @since 0.1.0
  */
@@ -109,7 +108,7 @@ export const next = ({ changes, removals }: Round): Round =>
   changes === undefined && removals === undefined ? idle : { ...idle, changes, removals }
 
 /**
- * After the client was moved to another group: what is under way goes on, and is followed by what is different in the other group.
+ * The round after the client moved to another group. It goes on; then follows the difference to the other group.
  *
  * @since 0.1.0
  */
@@ -121,7 +120,7 @@ export const departed = (self: Round): Round => {
 }
 
 /**
- * After a type had its turn.
+ * The round after the turn of a type.
  *
  * @since 0.1.0
  */
@@ -133,19 +132,19 @@ export const turn = (self: Round, typeUrl: string, place: number): Round => ({
 })
 
 /**
- * When a phase is open, in milliseconds: from the beginning if it waits for nothing.
+ * When a phase opens, in milliseconds; -Infinity if it waits for nothing.
  *
  * @since 0.1.0
  */
 export const opensAt = ({ anew, gates, limit }: Phase): number => {
-  // What is formed anew for what did not go out yet waits for no response.
+  // Formed again, without responses to wait for: it waits for changes that did not go out yet.
   const last = anew && gates.length === 0 ? limit : gates.reduce((latest, { until }) => Math.max(latest, until), first)
   return Math.min(limit, last)
 }
 
 /**
- * A phase of deletions, of which something is there again in a newer state: it waits until that went out, and is formed anew as
- * of that; until a time at most, which a phase that was formed anew has already.
+ * Postpones a phase of removals, because a removed resource exists again in a newer state. It is formed again when that state
+ * went out; at the latest at `until`, or at its own limit.
  *
  * @since 0.1.0
  */
@@ -157,8 +156,8 @@ export const postpone = (self: Phase, until: number): Phase => ({
 })
 
 /**
- * A phase as of a state whose responses before it all went out, of which `awaited` are not ACKed. One that waits already takes on
- * the newer state only if there is nothing more to wait for.
+ * Forms a phase, or updates it to a newer state of the group. All responses before it went out; those in `awaited` are not
+ * ACKed. A held phase takes on the newer state only if there is nothing more to wait for.
  *
  * @since 0.1.0
  */
@@ -179,7 +178,7 @@ export const hold = (
 }
 
 /**
- * After an ACK: it counts for earlier responses of the type, too.
+ * The round after an ACK, which also counts for earlier responses of the type.
  *
  * @since 0.1.0
  */
@@ -194,8 +193,8 @@ export const acked = (self: Round, typeUrl: string, nonce: string): Round => {
 }
 
 /**
- * After a change of the group that does not concern the stream: the states are the same for it. `undefined`: it is behind in
- * others, so that it is not known.
+ * The round after a change that does not concern the stream: both states are equal for it. `undefined`: the round or a phase
+ * has another state than `before`, so this is unknown.
  *
  * @since 0.1.0
  */

@@ -1,20 +1,20 @@
 /**
- * The plan of a round: brings the round and its phases to where they are, by the table in `Round`, and finds what each type has to send.
+ * Plan of a round: updates the round and its phases by the table in `Round`, and finds what each type has to send.
  *
  * @since 0.1.0
  */
-import * as Due from "./Due.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
-import * as Round from "./Round.js"
 import type * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
+import * as Due from "./Due.js"
+import * as Round from "./Round.js"
 import type { Draft, ServerStream } from "./StreamState.js"
 import { never } from "./StreamState.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 import { isFirstPhase, isLate } from "./TypeOrder.js"
 
 /**
- * A response that is not ACKed, as something to wait for: for a deadline from its sending.
+ * The gate of an outstanding update, for one deadline from its sending; `undefined` if nothing waits for it.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ const gatesOf = (
 ): ReadonlyArray<Round.Gate> =>
   self.subscriptions.flatMap((each) => (isWaitedFor(each) ? (gateOf(self, each, now) ?? []) : []))
 
-/** Takes on the newest state of the group, unless a type up to the round's place would have to go again. */
+/** The newest state of the group, unless a type up to the round's place has changes in it. */
 const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): ResourceGroup => {
   const { group, place } = self.round
   if (group === undefined || group === newest) return newest
@@ -46,7 +46,7 @@ const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): R
   return isAgain ? group : newest
 }
 
-/** Notes what a subscription has to send, and how it is now. */
+/** Records what a subscription has to send, and its new state. */
 const note = (
   self: Draft,
   dues: Array<Due.Due>,
@@ -58,15 +58,15 @@ const note = (
   dues.push(due)
 }
 
-/** Whether one of them waits for another response than before. */
+/** Whether a subscription waits for another response than before. */
 const isCorrected = (before: ReadonlyArray<Subscription>, after: ReadonlyArray<Subscription>): boolean =>
   before.some(({ unackedUpdate }, index) => unackedUpdate !== after[index]?.unackedUpdate)
 
-/** Whether changes of listeners and routes are yet to go out to come to a state. */
+/** Whether changes of listeners and routes must still go out to reach a state. */
 const isPending = (self: ServerStream, found: Due.Found, group: ResourceGroup): boolean =>
   self.subscriptions.some((each) => isLate(each) && Due.isChanged(found, self.options.protocol, each, group))
 
-/** The phase of deletions when all changes up to those of a phase went out. */
+/** The phase of removals, after all changes up to those of a phase went out. */
 const removing = function* (
   self: Draft,
   completed: Round.Phase,
@@ -88,8 +88,7 @@ const removing = function* (
 }
 
 /**
- * Brings the round and its phases to where they are now, and finds what each subscription has to send: in the order of
- * subscriptions.
+ * Updates the round and its phases, and finds what each subscription has to send, in the order of subscriptions.
  *
  * @since 0.1.0
  */
@@ -104,7 +103,7 @@ export const planRound = function* (
   const group = stateOf(self, found, newest)
   const dues: Array<Due.Due> = []
   const before = self.subscriptions
-  // ★ Every change of a client comes by here: no closures, and no iterators of pairs.
+  // ★ Hot path of every change for every client: no closures, and no iterators of pairs.
   for (let index = 0; index < before.length; index++) {
     const each = before[index]
     if (each === undefined || !isFirstPhase(each)) continue
@@ -113,7 +112,7 @@ export const planRound = function* (
   }
   let { changes, removals } = self.round
   if (changes !== undefined && isCorrected(before, self.subscriptions)) changes = { ...changes, anew: true }
-  /** The state whose changes all went out, if there is one now. */
+  /** The phase whose changes all went out, if there is one now. */
   let completed: Round.Phase | undefined
   if (changes !== undefined && !isPending(self, found, changes.group)) {
     completed = changes
@@ -145,7 +144,7 @@ export const planRound = function* (
   return dues
 }
 
-/** Whether one of them is such, which takes steps to see; it ends at the first one. */
+/** Whether any subscription with pending removals meets a condition that takes steps. */
 const isSome = function* (
   subscriptions: ReadonlyArray<Subscription>,
   is: (subscription: Subscription) => Steps.Steps<boolean>
@@ -154,7 +153,7 @@ const isSome = function* (
   return false
 }
 
-/** Opens the phase of deletions, if nothing is waited for: each deletion has its time then. Otherwise: how it goes on. */
+/** Opens the phase of removals if it waits for nothing: sets the due times and returns `undefined`. Else returns the phase. */
 const release = function* (
   self: Draft,
   phase: Round.Phase,
@@ -163,13 +162,13 @@ const release = function* (
 ): Steps.Steps<Round.Phase | undefined> {
   if (now < Round.opensAt(phase)) return phase
   const { makeBeforeBreak, phaseDeadline, protocol } = self.options
-  // ★ What is there again the client has as it was, with all that it referred to, until the new one went out.
+  // ★ Until the new version of a returning resource went out, the client has the old one, with all that it refers to.
   const isReturning = (each: Subscription) => Due.isReturning(protocol, each, phase.group, newest)
   if (makeBeforeBreak && now < phase.limit && (yield* isSome(self.subscriptions.filter(isLate), isReturning))) {
     return Round.postpone(phase, now + phaseDeadline)
   }
   for (const [index, each] of self.subscriptions.entries()) {
-    // ★ Whoever names a resource says by that that it still needs it.
+    // ★ A client that names a resource still needs it.
     const isNeeded = makeBeforeBreak && phase.changed && !Subscriptions.isWild(each)
     const timed = yield* Due.timed(protocol, each, phase.group, isNeeded ? now + phaseDeadline : now)
     if (timed !== each) self.subscriptions = self.subscriptions.with(index, timed)
@@ -178,7 +177,7 @@ const release = function* (
 }
 
 /**
- * When time brings something about.
+ * The next time at which something is due, in milliseconds; Infinity if never.
  *
  * @since 0.1.0
  */

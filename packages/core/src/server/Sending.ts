@@ -1,5 +1,5 @@
 /**
- * Sends the next response of a stream: what is due is planned, a type has its turn, and its response is made.
+ * Sending of the next response: plans what is due, selects the type with the next turn, and makes its response.
  *
  * @since 0.1.0
  */
@@ -9,30 +9,30 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { Cursor } from "../resource/Cursor.js"
 import { isSame } from "../resource/Cursor.js"
-import * as AwaitedNames from "./AwaitedNames.js"
-import * as Due from "./Due.js"
-import * as Heartbeat from "./Heartbeat.js"
-import * as Incremental from "./Incremental.js"
 import * as HeldVersions from "../resource/HeldVersions.js"
-import * as ReturningClient from "./ReturningClient.js"
 import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
-import type { Response } from "../wire/Response.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
-import * as ResponseParts from "./ResponseParts.js"
-import * as Round from "./Round.js"
-import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
+import type { Response } from "../wire/Response.js"
 import * as Acknowledgement from "./Acknowledgement.js"
-import type * as Flush from "./Flush.js"
-import * as RequestedNames from "./RequestedNames.js"
+import * as AwaitedNames from "./AwaitedNames.js"
+import * as Due from "./Due.js"
 import { sendAssignments } from "./EdsAfterCds.js"
+import type * as Flush from "./Flush.js"
+import * as Heartbeat from "./Heartbeat.js"
+import * as Incremental from "./Incremental.js"
+import * as RequestedNames from "./RequestedNames.js"
+import * as ResponseParts from "./ResponseParts.js"
+import * as ReturningClient from "./ReturningClient.js"
+import * as Round from "./Round.js"
 import { planRound, wakeAt } from "./RoundPlan.js"
+import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import type { Draft, Options, Output, ServerStream } from "./StreamState.js"
 import { find, never, put } from "./StreamState.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 import { isFirstPhase, isLate } from "./TypeOrder.js"
 import type { Selection } from "./TypeTurn.js"
 import { isAnyGone, select, selectWithRemovals } from "./TypeTurn.js"
@@ -57,16 +57,16 @@ const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
 }
 
 /**
- * Whether there is nothing to send, now or in time: seen at a glance, because most steps are the ACK of a client that is up to date.
+ * Fast path: whether there is nothing to send, now or later. Most steps are the ACK of a client that is up to date.
  *
  * @since 0.1.0
  */
 export const isIdle = (self: Draft): boolean => {
   const { group } = self
   self.deadline = never
-  // What a request asks for is answered when all of it is known.
+  // A request is answered when all its names are processed.
   if (self.partialRequest !== undefined) return true
-  // Without credit or a group there is nothing that time could bring about.
+  // Without credit or a group nothing becomes due.
   if (!self.credit || group === undefined) return true
   if (self.parts !== undefined || !isQuiet(self, group)) return false
   self.round = Round.idle
@@ -74,7 +74,7 @@ export const isIdle = (self: Draft): boolean => {
 }
 
 /**
- * Finds what is due and sends the first of it; see {@link Round}.
+ * Finds what is due and sends the first response; see {@link Round}.
  *
  * @since 0.1.0
  */
@@ -99,7 +99,7 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
     }
     const output = yield* take(self, turn, now)
     if (output !== undefined) return output
-    // Where there was nothing to say after all, the state moved on: what is next? There may be many more names.
+    // There was nothing to send, but the state moved on: look again. There may be many more names.
     yield
   }
   self.round = Round.idle
@@ -107,7 +107,7 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
 }
 
 /**
- * {@link flush} of what is most often sent; `undefined`: it may be more. Then what is changed here is of no use.
+ * Fast path of {@link flush} for the most frequent responses. `undefined` if it does not apply; then `self` must be discarded.
  *
  * @since 0.1.0
  */
@@ -116,7 +116,7 @@ export const tell = (self: Draft, group: ResourceGroup, now: number): Output | u
   if (parts !== undefined || options.ttl) return undefined
   if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
   const dues = Steps.toEnd(planRound(self, Due.nothingFound, group, now))
-  // What was deleted may take more than a glance.
+  // Removals may take longer.
   const turn = isAnyGone(self, dues) ? undefined : select(self, dues, group, now)
   if (turn === undefined) return undefined
   const { due, subscription } = turn
@@ -127,20 +127,20 @@ export const tell = (self: Draft, group: ResourceGroup, now: number): Output | u
   const [next, response] = told
   const output = send(self, turn, next, response, true, false, now)
   const rest = follow(self, subscription, due.changes.changed)
-  // There are few.
+  // Short, because there are few resources.
   if (rest !== undefined) Steps.toEnd(rest)
   return output
 }
 
-/** How many times more names than one response answers one takes away: those cost less. */
+/** Removals in one response, as a multiple of answered names: a removal costs less. */
 const departedPerAnswered = 4
 
-/** Whether an incremental client has many resources from an earlier stream, and was not answered yet. */
+/** Whether an incremental client returned with many resources, and was not answered yet. */
 const isReturningWithMany = ({ namesPerStep, protocol }: Options, { initial, cursor }: Subscription): boolean =>
   protocol === "Incremental" && cursor === undefined && initial.size > namesPerStep
 
 /**
- * What a client holds that comes back with many resources, without those that are gone; `undefined`: another client held the same.
+ * The sorted resources of a returning client; `undefined` if the comparison is known, because another client held the same.
  */
 const sorted = function* (
   { namesPerStep }: Options,
@@ -153,7 +153,7 @@ const sorted = function* (
   return yield* ReturningClient.sort(subscription, Subscriptions.isWild(subscription), set)
 }
 
-/** A full state has all that there is in each response: what it lacks, the client deletes. */
+/** Whether each response must be complete: the client deletes what a full state lacks. */
 const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boolean =>
   options.protocol === "StateOfTheWorld" && family === "full-state"
 
@@ -165,7 +165,7 @@ const except = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): Re
   return names.filter((name) => !isOther.has(name))
 }
 
-/** Takes a turn: makes the response; `undefined` if there was nothing to say after all. */
+/** Takes a turn and makes its response; `undefined` if there is nothing to send after all. */
 const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<Output | undefined> {
   const { due, subscription, updates } = turn
   const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
@@ -189,27 +189,27 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)
   const departed = returned === undefined ? noneDeparted : except(returned.gone, openers)
-  // The first answer is owed, whatever it says.
+  // The first response is never `undefined`, so the removals of a returning client go with it.
   const made =
     answer === undefined || departed.length === 0
       ? answer
       : yield* ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
-  // What must not be in one response has its second one before what refers to it; but not a third.
+  // A turn that needs two responses sends the second one before types that refer to it; but not a third.
   const isHalf = HashSet.size(next.requested) > 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== returning) {
     next.requested = RequestedNames.joined(RequestedNames.joined(rest, deferred), next.requested)
-    // Of the names that are left it is still to be seen whether the client holds what they mean.
+    // For the remaining names it is still open whether the client holds their resources.
     next.initial = returning.initial
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
   }
   for (const name of openers) next.openedRoutes = HashSet.add(next.openedRoutes, name)
-  // TTLs that come with this response are not due at once.
+  // TTLs that start with this response are not due at once.
   if (ttl && subscription.cursor?.hasTtls !== true) next.renewedAt = now
   if (made === undefined) {
     self.subscriptions = put(self.subscriptions, next)
     return undefined
   }
-  // Of a response in parts they come after it, by themselves.
+  // After a response in parts, the renewal is a response of its own.
   const renews = isRenewal && made.next === undefined
   if (renews) next.renewedAt = now
   const response =
@@ -218,7 +218,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
       : protocol === "StateOfTheWorld"
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
         : yield* Incremental.withHeartbeats(subscription, set, made, overdue, now)
-  // A full state has its changes even if they are an answer.
+  // A full-state response carries its changes even if it is an answer.
   const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
   const output = send(self, turn, next, response, isUpdate, isHalf, now)
   const long = follow(self, subscription, fresh)
@@ -226,7 +226,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
   return output
 }
 
-/** Ends a turn with its response. `isHalf`: the type has another one before its turn is over. */
+/** Ends a turn with its response. `isHalf`: the type sends another one before its turn ends. */
 const send = (
   self: Draft,
   { place, subscription }: Selection,
@@ -254,7 +254,7 @@ const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource
   return undefined
 }
 
-/** ★ An answer may bring what came to be since the state that the client has: deletions of that update wait for its ACK, too. */
+/** ★ An answer may carry changes that are newer than the client's state: removals of that update wait for its ACK, too. */
 const isAnyNewer = function* ({ cursor }: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<boolean> {
   if (cursor === undefined) return false
   let count = 0
@@ -265,7 +265,7 @@ const isAnyNewer = function* ({ cursor }: Subscription, fresh: ReadonlyArray<Res
   return false
 }
 
-/** Renews TTLs by themselves. */
+/** Renews TTLs in a response of its own. */
 const renew = function* (
   self: Draft,
   turn: Selection,
@@ -288,7 +288,7 @@ const renew = function* (
   return emit(self, subscription, renewed, parts, false, now)
 }
 
-/** Sends the next part of a response, of which the last one did not have all. */
+/** Sends the next part of a split response; `undefined` if none is left. */
 const nextPart = (self: Draft, now: number): Output | undefined => {
   while (self.parts !== undefined) {
     const { names, next, update, wildcard } = self.parts
@@ -298,7 +298,7 @@ const nextPart = (self: Draft, now: number): Output | undefined => {
     self.parts = next.next === undefined ? undefined : { ...self.parts, next: next.next }
     if (subscription !== undefined && part !== undefined) {
       const sent = Subscriptions.draft(subscription)
-      // ★ What was asked for meanwhile, and is told to be gone, is answered by that. Of a host that is another answer.
+      // ★ If this part removes a name that was requested meanwhile, that is its answer. The answer for a host is another one.
       if (HashSet.size(sent.requested) > 0 && next.typeUrl !== ResourceType.VirtualHost.typeUrl) {
         const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, next.typeUrl)
         const isGone = (name: string) => ResourceSet.find(set, name) === undefined
@@ -310,7 +310,7 @@ const nextPart = (self: Draft, now: number): Output | undefined => {
   return undefined
 }
 
-/** Sends a response, or a part of one: the next nonce, and the credit is used up. */
+/** Sends a response or a part of one: takes the next nonce and uses the credit. */
 const emit = (
   self: Draft,
   before: Subscription | undefined,
@@ -334,6 +334,6 @@ const emit = (
   return { _tag: "Send", typeUrl, nonce, response, from: revisionBefore(before?.cursor, subscription.cursor) }
 }
 
-/** A `*` that is asked for again has no revision: its answer is no change. */
+/** The revision that a response starts from; `undefined` if it carries no change, like the answer to a repeated `*`. */
 const revisionBefore = (before: Cursor | undefined, after: Cursor | undefined): number | undefined =>
   before === undefined || before.revision < 0 || before.revision === after?.revision ? undefined : before.revision

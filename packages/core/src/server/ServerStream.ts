@@ -1,11 +1,11 @@
 /**
  * One stream of a server: the reducer that decides what is sent, in which order and when.
  *
- * A stream sends only on credit: a `Writable` input is good for one response. What waits is not queued; it is computed from the
+ * A stream sends only on credit: a `Writable` input allows one response. Responses are not queued: each is computed from the
  * group's present state when there is credit, so fifty changes behind a slow client are one response.
  *
- * On an aggregated stream the order of types is part of the protocol: clusters before the endpoints they are warmed
- * with, both before listeners and routes, deletions after everything that replaces what is deleted.
+ * On an aggregated stream the order of types is part of the protocol: clusters before the endpoints on which they are warmed,
+ * both before listeners and routes, removals after everything that replaces what is removed.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @since 0.1.0
@@ -14,18 +14,18 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import { isSame } from "../resource/Cursor.js"
-import * as AwaitedNames from "./AwaitedNames.js"
-import type { Request } from "../wire/Request.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
-import * as Round from "./Round.js"
 import * as Steps from "../Steps.js"
-import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
+import type { Request } from "../wire/Request.js"
+import * as AwaitedNames from "./AwaitedNames.js"
+import * as Round from "./Round.js"
 import { flush, isIdle, tell } from "./Sending.js"
 import { goOn, hear, isHeard, isRepeated, onRequest } from "./StreamRequest.js"
 import type { Draft, Options, PhaseOptions, ServerStream, Step } from "./StreamState.js"
 import { draft, never, none, put } from "./StreamState.js"
+import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 
 export type {
   IgnoredReason,
@@ -38,31 +38,31 @@ export type {
 } from "./StreamState.js"
 
 /**
- * What happens to a stream.
+ * An event for a stream.
  *
  * @since 0.1.0
  */
 export type Input =
   | { readonly _tag: "Request"; readonly request: Request }
-  /** What the client's group holds now; `undefined`: it is not set. */
+  /** The new content of the client's group; `undefined` if it is not set. */
   | { readonly _tag: "Changed"; readonly group: ResourceGroup | undefined }
   /**
-   * What the client's group holds now, if since the group that was given last nothing changed of what the stream asks for,
-   * see {@link interests}. Costs the same however much changed; nothing comes of it.
+   * The new content of the client's group, if nothing that the stream subscribes to changed, see {@link interests}. Costs the
+   * same however much changed; has no outputs.
    */
   | { readonly _tag: "Advance"; readonly group: ResourceGroup }
   /**
-   * The client belongs to another group from now on: what that holds, and how it waits between phases. It is sent what is
-   * different from what it has, as after a change: an update of the group before that is under way is ended first.
+   * The client moved to another group, with its content and phase options. The stream sends the difference, as after a change.
+   * An update of the former group that is under way ends first.
    */
   | { readonly _tag: "Moved"; readonly group: ResourceGroup | undefined; readonly phases: PhaseOptions }
-  /** What can be done about names of a `Missing` output was done: their answers wait no longer. */
+  /** The on-demand work for names of a `Missing` output is done: their answers no longer wait. */
   | { readonly _tag: "MissingDone"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   /** Credit for one response. */
   | { readonly _tag: "Writable" }
-  /** More of the work that {@link isWorking} tells of. */
+  /** The next portion of a long request; see {@link isWorking}. */
   | { readonly _tag: "Continue" }
-  /** The time of {@link deadline} has come. */
+  /** The {@link deadline} has been reached. */
   | { readonly _tag: "Deadline" }
 
 const vhdsOnly: ReadonlySet<string> = new Set(
@@ -70,7 +70,7 @@ const vhdsOnly: ReadonlySet<string> = new Set(
 )
 
 /**
- * A stream that was just opened: no group, no subscription, no credit.
+ * A new stream: no group, no subscription, no credit.
  *
  * @since 0.1.0
  */
@@ -103,26 +103,26 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
 })
 
 /**
- * When the stream wants a `Deadline` input, in the time that `now` is given in (milliseconds); Infinity if never.
+ * Time of the next `Deadline` input in milliseconds, on the clock of `now`; Infinity if none is due.
  *
  * @since 0.1.0
  */
 export const deadline = (self: ServerStream): number => self.deadline
 
 /**
- * Whether the last input is not dealt with as a whole: a request with many names is taken in several steps, so that others have
- * their turn in between. The stream wants a `Continue` then, before the next request.
+ * Whether a request with many names is partly processed: it takes several steps, so that other streams have their turn. The
+ * stream then needs a `Continue` input before the next request.
  *
  * @since 0.1.0
  */
 export const isWorking = (self: ServerStream): boolean => self.partialRequest !== undefined
 
-/** From so many names on that wait for an answer a step that brings it is not short. */
+/** A step that answers more names than this is not short. */
 const manyAnswers = 256
 
 /**
- * Whether many names wait for an answer, or parts of a response to be sent, so that the next step with credit is one that others
- * should have a turn before.
+ * Whether the next step with credit may be long, because many names are requested or parts of a response are left. Other
+ * streams should have a turn before.
  *
  * @since 0.1.0
  */
@@ -130,13 +130,13 @@ export const isAnsweringInParts = (self: ServerStream): boolean =>
   self.parts !== undefined || self.subscriptions.some(({ requested }) => HashSet.size(requested) > manyAnswers)
 
 /**
- * Names of a type that {@link status} shows; of more only the number is told.
+ * Most names of a type in {@link status}. Of further names it has only the number.
  *
  * @since 0.1.0
  */
 export const maxNamed = 100
 
-/** Characters of a name that are shown: a client may make one of any length. */
+/** Most characters of a name in the status. Clients may choose names of any length. */
 const longestNamed = 256
 
 const firstOf = (names: HashMap.HashMap<string, unknown>): ReadonlyArray<string> => {
@@ -149,26 +149,26 @@ const firstOf = (names: HashMap.HashMap<string, unknown>): ReadonlyArray<string>
 }
 
 /**
- * One type on one stream, for people.
+ * The status of one type on one stream.
  *
  * @since 0.1.0
  */
 export interface Status {
   readonly typeUrl: string
   readonly wildcard: Wildcard
-  /** How many names it asks for. */
+  /** Number of subscribed names. */
   readonly names: number
-  /** The first {@link maxNamed} of them, in no order. */
+  /** Up to {@link maxNamed} of them, in no particular order. */
   readonly named: ReadonlyArray<string>
   readonly sent: Sent | undefined
   readonly acked: Sent | undefined
   readonly nacked: Rejected | undefined
-  /** Something was asked for and cannot be answered: the group is not set. */
+  /** Whether a request cannot be answered because the group is not set. */
   readonly waiting: boolean
 }
 
 /**
- * What the client asked for, what it was sent and what it said to it.
+ * The status of each type: subscription, last response, ACK and NACK.
  *
  * @since 0.1.0
  */
@@ -185,7 +185,7 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
   }))
 
 /**
- * Whether the client asked for something that cannot be answered, because its group is not set: it never was, or it was cleared.
+ * Whether a request cannot be answered because the client's group is not set: it never was, or it was cleared.
  *
  * @since 0.1.0
  */
@@ -193,29 +193,28 @@ export const isWaiting = (self: ServerStream): boolean =>
   self.group === undefined && self.subscriptions.some(Subscriptions.isUnanswered)
 
 /**
- * What a stream asks for of one type.
+ * The interest of a stream in one type.
  *
  * @since 0.1.0
  */
 export interface Interest {
   readonly typeUrl: string
-  /** Any change of the type concerns it. */
+  /** Whether every change of the type concerns the stream. */
   readonly everything: boolean
-  /** Otherwise only changes of these; the same map as long as they are the same. */
+  /** Otherwise only changes of these names do. The same map as long as they are the same. */
   readonly names: HashMap.HashMap<string, unknown>
 }
 
 /**
- * Which changes concern a stream: of a type that is not here none does. For drivers of many streams, which need not give
- * `Changed` to those whom it does not concern, as long as they give `Changed` or `Advance` before the next other input.
- *
+ * The changes that concern a stream; of types that are not listed none does. A driver of many streams may omit `Changed` where
+ * a change does not concern a stream, if it gives `Changed` or `Advance` before the stream's next other input.
  * @since 0.1.0
  */
 export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
   const found: Array<Interest> = []
   for (const { wildcardEnabled, names, typeUrl, wildcard } of self.subscriptions) {
     found.push({ typeUrl, everything: wildcard !== "none", names })
-    // Without a wildcard of virtual hosts, listeners are opened for route configurations.
+    // Without a VHDS wildcard the stream sends openers for route configurations.
     if (typeUrl === ResourceType.VirtualHost.typeUrl && wildcard !== "none" && !wildcardEnabled) {
       const routes = ResourceType.RouteConfiguration.typeUrl
       const at = found.findIndex((interest) => interest.typeUrl === routes)
@@ -227,7 +226,7 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
 }
 
 /**
- * Takes one input. Total: whatever a client sends, the outcome is a state and outputs.
+ * Applies one input. Total: every input of a client leads to a state and outputs.
  *
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
@@ -236,8 +235,8 @@ export const step = (self: ServerStream, input: Input, now: number): Step =>
   short(self, input, now) ?? Steps.toEnd(stepping(self, input, now))
 
 /**
- * {@link step} for drivers of many streams: a response of many resources is made in several turns, so that others have theirs in
- * between. Until it ends the stream is as it was, and what else happens to it has to wait.
+ * {@link step} for drivers of many streams: a response of many resources takes several turns. Until it ends, the stream stays
+ * as it was, and other inputs must wait.
  *
  * @since 0.1.0
  */
@@ -247,7 +246,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     return yield* goOn(self, self.partialRequest, self.options.namesPerStep, now)
   if (input._tag === "Request") {
     if (self.partialRequest === undefined) return yield* onRequest(self, input.request, now)
-    // Who does not wait has it all in this step.
+    // A driver that does not wait gets all of it in this step.
     const [taken, outputs] = yield* goOn(self, self.partialRequest, Number.POSITIVE_INFINITY, now)
     if (taken.ended) return [taken, outputs]
     const [next, more] = yield* taken.partialRequest === undefined
@@ -277,7 +276,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     next.credit = true
   }
   const output = isIdle(next) || next.group === undefined ? undefined : yield* flush(next, next.group, now)
-  // What was asked for before the group was cleared, and found no credit, waits from now on.
+  // Requests that were not answered before the group was cleared wait from now on.
   if (next.group === undefined) {
     const unanswered = self.group === undefined ? [] : next.subscriptions.filter(Subscriptions.isUnanswered)
     return [next, [...missing, ...unanswered.map(({ typeUrl }) => ({ _tag: "Waiting", typeUrl }) as const)]]
@@ -285,7 +284,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   return [next, output === undefined ? missing : [...missing, output]]
 }
 
-/** What a client has of a group that it belongs to no more. */
+/** The subscriptions of a client that left a group. */
 const leave = function* (
   subscriptions: ReadonlyArray<Subscription>,
   group: ResourceGroup
@@ -298,8 +297,8 @@ const leave = function* (
 }
 
 /**
- * {@link step} if it takes no time, as most do: an answer of a client that is up to date, credit for it, a change of few
- * resources. `undefined`: it takes {@link stepping}.
+ * {@link step} if it is short, as most are: an ACK of a client that is up to date, credit for it, a change of few resources.
+ * `undefined`: use {@link stepping}.
  *
  * @since 0.1.0
  */
@@ -336,7 +335,7 @@ export const short = (self: ServerStream, input: Input, now: number): Step | und
   return told === undefined ? undefined : [next, [told]]
 }
 
-/** After a change that does not concern the stream. */
+/** The step after a change that does not concern the stream. */
 const untouched = (self: ServerStream, before: ResourceGroup, group: ResourceGroup, now: number): Step => {
   const next = draft(self)
   next.group = group
@@ -349,9 +348,8 @@ const untouched = (self: ServerStream, before: ResourceGroup, group: ResourceGro
 }
 
 /**
- * Brings subscriptions up to date that a change does not concern: of a thousand clients that ask by name, most. Nothing
- * else happens to them, so nothing is looked at. One that was behind before, or waits for an answer, stays where it is:
- * it is looked at when there is credit.
+ * Brings subscriptions up to date that a change does not concern: for a thousand clients that subscribe by name, most. Nothing
+ * else is examined. A subscription that was behind, or waits for an answer, stays where it is until there is credit.
  */
 const passOver = (self: Draft, before: ResourceGroup, group: ResourceGroup, now: number): void => {
   for (let index = 0; index < self.subscriptions.length; index++) {

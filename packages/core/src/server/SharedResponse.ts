@@ -1,20 +1,20 @@
 /**
- * Responses that many streams send alike, made once.
+ * Responses that are the same for many streams, made once.
  *
  * @since 0.1.0
  */
 import type { Cursor } from "../resource/Cursor.js"
 import { isSame } from "../resource/Cursor.js"
 import type { ResourceSet } from "../resource/ResourceSet.js"
+import { Once, type Steps } from "../Steps.js"
 import type { Response } from "../wire/Response.js"
 import { shared } from "../wire/Response.js"
-import { Once, type Steps } from "../Steps.js"
 
 const responsesOf = ({ computed, cursor }: ResourceSet, from: Cursor): Map<string, Once<Response>> | undefined =>
   isSame(cursor, from) ? computed.full : computed.known(from)?.responses
 
 /**
- * The response that {@link of} gave, if it is made.
+ * The response of {@link of}, if it is finished.
  *
  * @since 0.1.0
  */
@@ -22,8 +22,8 @@ export const known = (set: ResourceSet, from: Cursor, variant: string): Response
   responsesOf(set, from)?.get(variant)?.value
 
 /**
- * The response that leads from a cursor to a set, in one `variant`: from the set's own cursor it has all resources. Made once, by
- * all who ask for it meanwhile, and kept with the set.
+ * The response from a cursor to a set, in one `variant`. From the set's own cursor it has all resources. Made once by the
+ * streams that need it, and kept with the set.
  *
  * @since 0.1.0
  */

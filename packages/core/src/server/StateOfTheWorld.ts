@@ -1,13 +1,15 @@
 /**
- * The state-of-the-world variant, one type on one stream: what a response holds.
+ * The state-of-the-world variant, one type on one stream: the content of its responses.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import * as Cursor from "../resource/Cursor.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import * as Response from "../wire/Response.js"
 import * as CursorAdvance from "./CursorAdvance.js"
 import { type Flush, isRemoved } from "./Flush.js"
@@ -19,8 +21,6 @@ import * as SharedResponse from "./SharedResponse.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
 import type * as SubscriptionChanges from "./SubscriptionChanges.js"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 
 const unique = (resources: Iterable<Resource>): ReadonlyArray<Resource> => {
   const byName = new Map<string, Resource>()
@@ -28,7 +28,7 @@ const unique = (resources: Iterable<Resource>): ReadonlyArray<Resource> => {
   return Array.from(byName.values())
 }
 
-/** From so many names on it is looked at which is the smaller one: the names, or the set. */
+/** With more names than this, the smaller of names and set is searched. */
 const manyNames = 1_000
 
 type Names = Pick<ReadonlySet<string>, "has" | "size"> & Iterable<string>
@@ -59,12 +59,12 @@ const named = function* (set: ResourceSet.ResourceSet, names: Names): Steps.Step
   return found
 }
 
-/** The variant of a full state: a text that is there already, because it is asked for with each response. */
+/** Key of a full-state response. A constant, because each response needs it. */
 const fullVariant = (ttl: boolean): string => (ttl ? "sotw full true" : "sotw full false")
 
 /**
- * {@link flush} of what is sent most, a change of few resources, to a client that waits for no answer and of whose resources none is
- * gone: by name, or in a full state that another stream was sent already. `undefined`: there is more to say, or to see.
+ * Fast path of {@link flush} for the most frequent response: a change of few resources, by name, or in a full state that
+ * another stream was already sent, to a client without requests and removals. `undefined` if this does not apply.
  *
  * @since 0.1.0
  */
@@ -90,8 +90,8 @@ export const flushFew = (
 }
 
 /**
- * Makes the next response and the state after it. `undefined`: there was nothing to say after all. `fresh` are the
- * resources that are new to the client.
+ * Makes the next response, and the state after it; `undefined` if there is nothing to send after all. `fresh`: the resources
+ * that are new to the client.
  *
  * @since 0.1.0
  */
@@ -101,7 +101,7 @@ export const flush = (
 ): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, fresh: ReadonlyArray<Resource>]> =>
   self.family === "full-state" ? flushFullState(self, flush) : flushByName(self, flush)
 
-/** Full state: what the response lacks, the client deletes. So each response has all that is subscribed to. */
+/** Full state: the client deletes what a response lacks, so each response has all subscribed resources. */
 const flushFullState = function* (
   self: Subscription,
   { changes, removals, set, ttl }: Flush
@@ -119,7 +119,7 @@ const flushFullState = function* (
   if (!self.mustReply && asked.length === 0 && changes.changed.length === 0 && !deletes) {
     return [yield* CursorAdvance.advance(settled, set, changes, false), undefined, []]
   }
-  // Of who asks for the first time, all names are to be answered.
+  // After a first request, all names are requested.
   const isAllAsked = HashSet.size(self.requested) === HashMap.size(self.names)
   const base = wild ? yield* ResourceSet.listing(set) : isAllAsked ? asked : yield* named(set, namesOf(self.names))
   const kept: Array<Resource> = []
@@ -127,7 +127,7 @@ const flushFullState = function* (
   let count = 0
   for (const [name, each] of leaving) {
     if (++count % Steps.atOnce === 0) yield
-    // What the log no longer knows cannot be kept: this response deletes it.
+    // A resource that the log no longer has cannot be kept: this response removes it.
     if (each.resource === undefined || isRemoved(removals, name)) continue
     if (ResourceSet.get(set, name) !== undefined) continue
     pendingRemovals.set(name, each)
@@ -148,7 +148,7 @@ const flushFullState = function* (
   return [settled, response, fresh]
 }
 
-/** By name: what the response lacks is as it was. So each response has what changed or was asked for. */
+/** By name: a resource that a response lacks is unchanged, so each response has what changed or was requested. */
 const flushByName = function* (
   self: Subscription,
   { changes, maxBytes, set, ttl, updates }: Flush
@@ -195,9 +195,9 @@ const flushByName = function* (
 }
 
 /**
- * A response that renews the TTLs of `due`. ★ Envoy renews nothing on a resource without its body, and deletes what a
- * full-state response lacks: so the resources themselves are sent again, for full-state types all of them. `bodyless`
- * asks for the form of the specification, which is of no use to a client that may have lost one.
+ * A response that renews the TTLs of `due`. ★ In Envoy a resource without a body renews nothing, and a full-state response
+ * deletes what it lacks. So the resources themselves are sent again; for full-state types, all of them. `bodyless` selects the
+ * form of the specification, unless the client may have lost a resource.
  *
  * @since 0.1.0
  */
@@ -219,7 +219,7 @@ export const heartbeat = function* (
 }
 
 /**
- * A response that also renews the TTLs of what is `due` and not in it. A full state has all that there is.
+ * The response with renewals added for those `due` resources that it does not have. A full state has all of them.
  *
  * @since 0.1.0
  */

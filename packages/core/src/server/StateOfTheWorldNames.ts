@@ -1,5 +1,5 @@
 /**
- * The names in a state-of-the-world request: a list that replaces the one before it, taken some names at a time.
+ * The names in a state-of-the-world request: a list that replaces the one before, processed in portions.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "How the client specifies what resources to return"
  * @since 0.1.0
@@ -12,9 +12,8 @@ import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
 
 /**
- * Whether a request is stale: it names a response that is not the last one, so its names may be older than what was
- * answered since. It is ignored whole. A nonce on a stream that was sent nothing comes from an earlier stream and means
- * nothing.
+ * Whether a request is stale: its nonce is not that of the last response, so its names may be older. It is ignored whole.
+ * Before the first response a nonce belongs to an earlier stream and means nothing.
  *
  * @since 0.1.0
  */
@@ -25,7 +24,7 @@ const sameList = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =
   a === b || (a.length === b.length && a.every((name, index) => name === b[index]))
 
 /**
- * A request that is being taken, some names at a time.
+ * A request whose names are processed in portions.
  *
  * @since 0.1.0
  */
@@ -34,16 +33,16 @@ export interface PartialNames {
   readonly request: StateOfTheWorldRequest
   readonly first: boolean
   readonly before: Subscription
-  /** The names of the request that were looked at, so many in each. One set of a hundred thousand takes 20 ms to make. */
+  /** The names of the request processed so far, in sets of {@link namesPerSet}: one set of 100 000 names takes 20 ms. */
   readonly wanted: ReadonlyArray<ReadonlySet<string>>
   readonly star: boolean
-  /** The subscription as far as the names were taken. */
+  /** The subscription after the names processed so far. */
   readonly next: Subscription
-  /** How many names were looked at: those of the request, then those that were listed before. */
+  /** Number of names processed so far: first those of the request, then those of the list before. */
   readonly at: number
 }
 
-/** Names in one set. */
+/** Most names in one set. */
 const namesPerSet = 8_192
 
 const isIn = (wanted: ReadonlyArray<ReadonlySet<string>>, name: string): boolean => {
@@ -52,7 +51,7 @@ const isIn = (wanted: ReadonlyArray<ReadonlySet<string>>, name: string): boolean
 }
 
 /**
- * Begins to take the names of a request that is not stale.
+ * Starts processing the names of a request that is not stale.
  *
  * @since 0.1.0
  */
@@ -61,7 +60,7 @@ export const begin = function* (
   request: StateOfTheWorldRequest,
   first: boolean
 ): Steps.Steps<PartialNames> {
-  // Names, also `*`, end the legacy wildcard for good: it never gets here, see `subscribe`.
+  // Names, also `*`, end the legacy wildcard for good. One that goes on never gets here; see `subscribe`.
   const star = request.resourceNames.includes("*")
   const next = Subscriptions.draft(self)
   next.lastNames = request.resourceNames
@@ -70,14 +69,14 @@ export const begin = function* (
 }
 
 /**
- * How many names there are to look at in all.
+ * Number of names in all.
  *
  * @since 0.1.0
  */
 export const sizeOf = (self: PartialNames): number => self.request.resourceNames.length + self.before.lastNames.length
 
 /**
- * Looks at so many names more.
+ * Processes about `count` more names; a long name counts as several.
  *
  * @since 0.1.0
  */
@@ -107,14 +106,14 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
     kept.push(name)
   }
   RequestedNames.addNames(next, added)
-  // Also new names keep what the wildcard brought: if that is deleted, the client must be told.
+  // New names also keep what the wildcard sent under them: its removal must be sent.
   if (heldByWildcard !== undefined) yield* RequestedNames.keepHeld(next, heldByWildcard, kept)
   RequestedNames.removeNames(next, dropped)
   return { ...self, wanted, next, at }
 }
 
 /**
- * The subscription after all names were looked at.
+ * The subscription after all names are processed.
  *
  * @since 0.1.0
  */
@@ -134,8 +133,8 @@ export const finish = function* ({
     )
     yield* RequestedNames.endWildcard(next)
   }
-  // ★ Without a nonce it crossed the first response, and is not stale. Of that the client may hold what it gave up here
-  // and asks for again: so it is told the state, also if that is empty.
+  // ★ A request without a nonce crossed the first response, and is not stale. The client may still hold a resource of that
+  // response whose name it dropped in between. So it gets the state, even if that is empty.
   const isCrossing = before.sent !== undefined && request.responseNonce === ""
   const isOther = next.names !== before.names || next.wildcard !== before.wildcard
   if (isCrossing && isOther && !deletionsAreSilent(before)) next.mustReply = true
@@ -143,7 +142,7 @@ export const finish = function* ({
 }
 
 /**
- * Whether a request has the names of the one before it.
+ * Whether a request lists the same names as the one before.
  *
  * @since 0.1.0
  */
@@ -151,7 +150,7 @@ export const isRepeated = (self: Subscription, { resourceNames }: StateOfTheWorl
   sameList(self.lastNames, resourceNames)
 
 /**
- * Takes the names of a request that is not stale: all of them, or as many as given and what is left to be taken.
+ * Processes the names of a request that is not stale: all of them, or about `count`, with the rest to follow.
  *
  * @since 0.1.0
  */
@@ -168,14 +167,14 @@ export const subscribe = function* (
     next.wildcard = "legacy"
     return next
   }
-  // Listed names differ, so at least one of the two lists is not empty: a legacy wildcard that goes on never gets here.
-  // ★ Names, also `*`, end the legacy wildcard for good; ★ an empty list after names is an unsubscription from all.
+  // The lists differ, so one of them is not empty: a legacy wildcard that goes on never gets here. ★ Names, also `*`, end the
+  // legacy wildcard for good. ★ An empty list after names unsubscribes from all.
   const partialRequest = yield* advance(yield* begin(self, request, first), count)
   return partialRequest.at < sizeOf(partialRequest) ? partialRequest : yield* finish(partialRequest)
 }
 
 /**
- * Whether deletions of this type are never told: the client drops such resources when nothing refers to them any more.
+ * Whether removals of this type are never sent: the client drops a resource when nothing refers to it any more.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,9 @@
 /**
- * The state of a stream as JSON: to be printed, compared, kept and restored. A stream that is restored goes on as the one that
- * was recorded.
+ * The state of a stream as JSON: it can be printed, compared, stored and restored. A restored stream continues like the
+ * recorded one.
  *
- * Each object of the state is written once, so that two things that are one object are one again: the state of a group, for
- * example, that a phase waits for. What is computed once and kept for speed is left out.
+ * Each object is written once, so shared objects stay shared: for example a state of the group that a phase remembers. Caches
+ * are left out.
  *
  * @since 0.1.0
  */
@@ -17,15 +17,15 @@ import { ResourceSet } from "../resource/ResourceSet.js"
 import type { ServerStream } from "./StreamState.js"
 
 /**
- * A value in a record: itself, or `["ref", place]` of an object in the record, or `["value", text]` of what JSON does not have
- * (`undefined`, `Infinity`).
+ * A value in a record: itself, or `["ref", place]` for an object in the record, or `["value", text]` for a value that JSON
+ * lacks (`undefined`, `Infinity`).
  *
  * @since 0.1.0
  */
 export type RecordedValue = string | number | boolean | null | readonly ["ref", number] | readonly ["value", string]
 
 /**
- * An object in a record: what it is, and its fields, entries or items. Bytes are base64.
+ * An object in a record: its kind, and its fields, entries or items. Bytes are base64.
  *
  * @since 0.1.0
  */
@@ -35,14 +35,14 @@ export interface RecordedObject {
 }
 
 /**
- * A stream as JSON: objects before those that have them, the stream last.
+ * A stream as JSON: each object after those that it refers to, the stream last.
  *
  * @since 0.1.0
  */
 export type StreamRecord = ReadonlyArray<RecordedObject>
 
 /**
- * JSON that is not the record of a stream.
+ * Error: JSON that is not the record of a stream.
  *
  * @since 0.1.0
  */
@@ -80,7 +80,7 @@ export const toJSON = (stream: ServerStream): StreamRecord => {
     if (value instanceof Set) return { is: "Set", of: Array.from(value, valueOf) }
     if (HashMap.isHashMap(value)) return { is: "HashMap", of: pairsOf(value) }
     if (HashSet.isHashSet(value)) return { is: "HashSet", of: Array.from(value, valueOf) }
-    // What a client holds, kept for many clients.
+    // Held versions that many clients share.
     if (isHeld(value)) return { is: "Map", of: pairsOf(value) }
     const of = pairsOf(Object.entries(value))
     if (value instanceof ResourceGroup) return { is: "ResourceGroup", of }
@@ -102,7 +102,7 @@ const objectFrom = (entries: Iterable<readonly [unknown, unknown]>): object => {
 }
 
 /**
- * Restores a stream from its record.
+ * Restores a stream from its record. Fails with {@link InvalidRecord}.
  *
  * @since 0.1.0
  */
@@ -149,7 +149,7 @@ export const fromJSON = (record: StreamRecord): Either.Either<ServerStream, Inva
   return isStream(stream) ? Either.right(stream) : Either.left(new InvalidRecord({ reason: "it has no stream" }))
 }
 
-// The fields of these are what they were when they were recorded: only which object it is, is looked at.
+// Fields are as they were recorded, so these checks only tell the kinds of objects apart.
 
 const isSetFields = (value: object): value is ConstructorParameters<typeof ResourceSet>[0] =>
   "cursor" in value && "fingerprints" in Object(value.cursor)

@@ -1,46 +1,46 @@
 /**
- * Takes a request of a stream: the answer that is in it, the names it subscribes to, and what breaks the protocol or a limit.
+ * Handling of a request: its ACK or NACK, its names, and violations of the protocol or of a limit.
  *
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
+import * as Steps from "../Steps.js"
+import type { Request } from "../wire/Request.js"
+import * as Acknowledgement from "./Acknowledgement.js"
 import * as AwaitedNames from "./AwaitedNames.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
 import * as NamesChange from "./NamesChange.js"
-import type { Request } from "../wire/Request.js"
-import * as Round from "./Round.js"
-import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
-import * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
-import * as Acknowledgement from "./Acknowledgement.js"
 import * as RequestedNames from "./RequestedNames.js"
+import * as Round from "./Round.js"
 import { flush, isIdle } from "./Sending.js"
+import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Options, Output, PartialRequest, ServerStream, Step, ViolationReason } from "./StreamState.js"
 import { draft, find, never, none, put } from "./StreamState.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
 
-/** A request that is neither a violation nor stale. */
+/** A valid request that is not stale, after its ACK or NACK was processed. */
 interface Heard {
   readonly typeUrl: string
-  /** Before the request; `undefined`: it is the first of its type. */
+  /** The subscription before; `undefined` for the first request of the type. */
   readonly known: Subscription | undefined
-  /** With the ACK or NACK that is in the request. */
+  /** The subscription after the ACK or NACK in the request. */
   readonly replied: Subscription
   readonly round: Round.Round
   readonly outputs: ReadonlyArray<Output>
 }
 
 /**
- * Whether a request is neither a violation nor stale.
+ * Whether a request is valid and not stale.
  *
  * @since 0.1.0
  */
 export const isHeard = (outcome: Heard | Step): outcome is Heard => "replied" in outcome
 
 /**
- * Whether a request asks for nothing but what was asked for.
+ * Whether a request leaves the subscription as it is.
  *
  * @since 0.1.0
  */
@@ -50,7 +50,7 @@ export const isRepeated = (subscription: Subscription, request: Request): boolea
     : StateOfTheWorldNames.isRepeated(subscription, request)
 
 /**
- * Takes the answer to a response that is in a request. What it asks for is yet to be looked at.
+ * Processes the ACK or NACK in a request. Its names are processed later.
  *
  * @since 0.1.0
  */
@@ -110,7 +110,7 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
 }
 
 /**
- * Takes a request, or the first part of one with many names.
+ * Handles a request, or the first portion of one with many names.
  *
  * @since 0.1.0
  */
@@ -125,7 +125,7 @@ export const onRequest = function* (self: ServerStream, request: Request, now: n
       ? [request.resourceNames]
       : [request.resourceNamesSubscribe, request.resourceNamesUnsubscribe]
   for (const names of lists) {
-    // One more: `*` is none.
+    // One more, because `*` does not count.
     if (names.length > options.maxNames + 1)
       return violate(self, "TooManyNames", tooManyNames(names.length, typeUrl, options))
     const long = names.find((name) => name.length > options.maxNameLength)
@@ -157,11 +157,11 @@ const collide = (self: ServerStream, typeUrl: string): Step =>
     `more than ${NameCollisions.most} names of ${typeUrl} have one hash: they were made for that`
   )
 
-/** Of how many names there have to be one more, for all of them to be looked at for their hashes again. */
+/** All names are checked for collisions again when one in this many is new. */
 const namesPerNew = 32
 
 /**
- * Takes so many names more of a request that is not taken as a whole. What follows from them is a step of its own.
+ * Processes about `count` more names of a long request. After the last one, a step of its own answers it.
  *
  * @since 0.1.0
  */
@@ -188,7 +188,7 @@ export const goOn = function* (
   return yield* onSubscription(next, names.request, known, names.next, [], now)
 }
 
-/** What follows when all names of a request were taken. */
+/** Handles the rest of a request when all its names are processed. */
 const onSubscription = function* (
   self: ServerStream,
   request: Request,
@@ -203,7 +203,7 @@ const onSubscription = function* (
   const first = known === undefined
   const names = HashMap.size(asked.names)
   if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
-  // In state of the world all names are those of the request.
+  // In state of the world all names come from this request, and are checked.
   const isMore = names - asked.namesChecked > Math.max(NameCollisions.few, names / namesPerNew)
   const isCounted = isMore && options.protocol === "Incremental"
   if (isCounted && (yield* NameCollisions.areMany(HashMap.keys(asked.names)))) return collide(self, typeUrl)
@@ -232,7 +232,7 @@ const onSubscription = function* (
     after = counted
   }
   if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && asked.initial.size > 0) {
-    // The client warms these clusters, and asks for an assignment it holds only by naming it here.
+    // The client warms these clusters. For an assignment that it holds, this subscription is its only request.
     const insistent = Subscriptions.draft(after)
     if (self.warming === "all") insistent.resendAll = true
     else if (self.warming !== "none") {
@@ -255,7 +255,7 @@ const violate = (self: ServerStream, reason: ViolationReason, message: string): 
   return [next, [{ _tag: "Violation", reason, message }]]
 }
 
-/** A type that was just heard of. What a client holds from an earlier stream is not known here. */
+/** A new subscription. If the request quotes versions, what the client holds from an earlier stream is unknown here. */
 const heardOf = (request: Request, typeUrl: string, wildcardEnabled: boolean): Subscription => {
   const made = Subscriptions.make(typeUrl, wildcardEnabled)
   const quotes =

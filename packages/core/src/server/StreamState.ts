@@ -1,21 +1,21 @@
 /**
- * The state of one stream of a server, and what comes of a step: the data that all parts of its reducer share.
+ * The state of one stream of a server, and the result of a step: data that all parts of the reducer share.
  *
  * @since 0.1.0
  */
-import type { NamesChange } from "./NamesChange.js"
 import type * as HashMap from "effect/HashMap"
 import type * as HashSet from "effect/HashSet"
-import type * as IncrementalNames from "./IncrementalNames.js"
-import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import type { Response } from "../wire/Response.js"
+import type * as IncrementalNames from "./IncrementalNames.js"
+import type { NamesChange } from "./NamesChange.js"
 import type * as Round from "./Round.js"
 import type * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Subscription, Wildcard } from "./Subscription.js"
 
 /**
- * How a stream waits between the phases of an update: the client's group says it.
+ * The phase options of a group: how its streams wait between the phases of an update.
  *
  * @since 0.1.0
  */
@@ -27,7 +27,7 @@ export interface PhaseOptions {
 }
 
 /**
- * What does not change while a stream lasts; {@link PhaseOptions} change when its client is moved to another group.
+ * The options of a stream. Fixed, except {@link PhaseOptions}, which change when the client moves to another group.
  *
  * @since 0.1.0
  */
@@ -35,42 +35,44 @@ export interface Options extends PhaseOptions {
   readonly protocol: Protocol
   /** The type of a separate service; `undefined`: the aggregated one. */
   readonly typeUrl: string | undefined
-  /** Whether this client is given TTLs; see `Heartbeat.isGiven`. Default: false. */
+  /** Whether resources carry their TTLs; see `Heartbeat.isGiven`. Default: false. */
   readonly ttl: boolean
-  /** State of the world: heartbeats without bodies, as the specification has them and Envoy cannot use. Default: false. */
+  /** State of the world: heartbeats without bodies, as in the specification. Envoy cannot use them. Default: false. */
   readonly bodylessHeartbeats: boolean
   /** Type URLs whose wildcard is switched off. Default: VHDS. */
   readonly wildcardOff: ReadonlySet<string>
-  /** Names a client may subscribe to, for each type. Default: 100 000. */
+  /** Most names of a type that a client may subscribe to. Default: 100 000. */
   readonly maxNames: number
-  /** Characters of a name. Default: 65 536: the name of a virtual host holds what an HTTP client says is its host. */
+  /**
+   * Most characters of a name. Default: 65 536, because the name of a virtual host contains the host that an HTTP client sent.
+   */
   readonly maxNameLength: number
-  /** Types a client may subscribe to. Default: 64. */
+  /** Most types that a client may subscribe to. Default: 64. */
   readonly maxTypes: number
   /**
-   * Names of a request that are taken in one step; what is left is taken in `Continue`. Of long names fewer, see
-   * `Subscription.effort`. Default: 512.
+   * Names of a request that one step processes; `Continue` processes the rest. A long name counts as several, see
+   * `RequestedNames.effort`. Default: 512.
    */
   readonly namesPerStep: number
   /**
-   * Names that one response answers, where it need not answer all: what is left comes in the responses after it. Of long
-   * names fewer. Default: 1 000.
+   * Names that one response answers, if it may be partial; later responses answer the rest. A long name counts as several.
+   * Default: 1 000.
    */
   readonly namesPerResponse: number
   /**
-   * Bytes of a response, where it need not be whole: incremental, and types by name in state of the world. A larger one goes
-   * out in parts, see `ResponseParts`. Default: 4 000 000, a little less than what clients of gRPC take.
+   * Most bytes of a response, if it may be split: incremental, and by-name types in state of the world. A larger one goes out
+   * in parts, see `ResponseParts`. Default: 4 000 000, a little less than the default limit of gRPC clients.
    */
   readonly maxResponseBytes: number
   /**
-   * Whether resources are made on demand: names that the group does not have are told by `Missing`, and their answers wait so many
-   * milliseconds at most, see `AwaitedNames`. Default: `undefined`, they are not.
+   * For resources made on demand: most milliseconds that the answer for a missing name waits, see `AwaitedNames`. Such names
+   * are reported by `Missing`. Default: `undefined`, which means that no resources are made on demand.
    */
   readonly missingWait: number | undefined
 }
 
 /**
- * The state of a stream. Made by {@link make}, changed by {@link step}; its fields are nobody else's business.
+ * The state of a stream. Made by {@link make}, changed by {@link step}; its fields are private.
  *
  * @since 0.1.0
  */
@@ -81,63 +83,63 @@ export interface ServerStream {
   readonly subscriptions: ReadonlyArray<Subscription>
   readonly credit: boolean
   readonly ended: boolean
-  /** Nonces given so far. */
+  /** Number of nonces used so far. */
   readonly nonces: number
   /**
-   * Assignments of clusters that this stream brought to a reconnecting client before it subscribed to EDS: they must be
-   * sent then, even if the client says that it holds them. `all`: too many to remember.
+   * Assignments of clusters that a reconnecting client was sent before it subscribed to EDS. They must be sent then, even if
+   * the client holds them. `all`: too many to remember.
    */
   readonly warming: HashSet.HashSet<string> | "all" | "none"
   readonly round: Round.Round
-  /** The parts that are left of the last response. They go out before anything else. */
+  /** The remaining parts of the last response. They go out before anything else. */
   readonly parts: Parts | undefined
-  /** A request with many names, as far as it was taken. Nothing is sent until all of it was. */
+  /** A request with many names that is partly processed. Nothing is sent until all names are processed. */
   readonly partialRequest: PartialRequest | undefined
   readonly deadline: number
 }
 
-/** What is left of a response that goes out in parts. */
+/** The remaining parts of a split response. */
 interface Parts {
   readonly next: Response
   readonly update: boolean
-  /** What was asked for then, to see whether it is still. */
+  /** The subscribed names at that time, to notice unsubscriptions since. */
   readonly names: HashMap.HashMap<string, string>
   readonly wildcard: Wildcard
 }
 
 /**
- * A request that is taken in several steps.
+ * A request that takes several steps.
  *
  * @since 0.1.0
  */
 export interface PartialRequest {
   readonly names: StateOfTheWorldNames.PartialNames | IncrementalNames.PartialNames
-  /** Before the request; `undefined`: it is the first of its type. */
+  /** The subscription before; `undefined` for the first request of the type. */
   readonly known: Subscription | undefined
 }
 
 /**
- * What a stream wants done, or known.
+ * An instruction or event for the driver.
  *
  * @since 0.1.0
  */
 export type Output =
-  /** To be sent. Uses up the credit; there is at most one in a step. */
+  /** Send a response. Uses the credit; at most one per step. */
   | {
       readonly _tag: "Send"
       readonly typeUrl: string
       readonly nonce: string
       readonly response: Response
-      /** The revision of the type's set that the response leads away from; `undefined`: it tells of no change. */
+      /** The revision of the type's set that the response starts from; `undefined` if it carries no change. */
       readonly from: number | undefined
     }
-  /** The client changed what it asks for. */
+  /** The client changed its subscription. */
   | { readonly _tag: "Subscribed"; readonly typeUrl: string; readonly wildcard: boolean; readonly names: number }
-  /** A request listed names: it comes after `Subscribed`, and without one if all were subscribed to before. */
+  /** A request listed names. Comes after `Subscribed`, or without it if all names were subscribed before. */
   | { readonly _tag: "Named"; readonly change: NamesChange }
   /**
-   * Where resources are made on demand: names that the client asks for and its group does not have. It is told after each request
-   * that asks for them, and when the client is moved to another group. `MissingDone` is to say when what can be done was done.
+   * For resources made on demand: names that the client requested and its group lacks. Repeated for each request with such
+   * names, and when the client moves to another group. Answer with `MissingDone` when all that can be done is done.
    */
   | { readonly _tag: "Missing"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   | { readonly _tag: "Acked"; readonly typeUrl: string; readonly nonce: string; readonly version: string }
@@ -149,8 +151,8 @@ export type Output =
       readonly error: ErrorDetail
     }
   /**
-   * An ACK or NACK that answers nothing, and in state of the world the whole request if its nonce is an older one. With the
-   * words of a NACK, so that somebody reads them.
+   * An ACK or NACK without an outstanding response; in state of the world, the whole request if its nonce is stale. Carries the
+   * error of a NACK, so that it can be logged.
    */
   | {
       readonly _tag: "Ignored"
@@ -160,21 +162,20 @@ export type Output =
       readonly reason: IgnoredReason
       readonly error: ErrorDetail | undefined
     }
-  /** Something of a type was asked for and cannot be answered: the group is not set. Told once until it is answered. */
+  /** A request of this type cannot be answered because the group is not set. Reported once, until it is answered. */
   | { readonly _tag: "Waiting"; readonly typeUrl: string }
-  /** The client broke the protocol or a limit: the stream is over and is to be ended with these words. */
+  /** The client violated the protocol or a limit. The stream is over and must be ended with this message. */
   | { readonly _tag: "Violation"; readonly reason: ViolationReason; readonly message: string }
 
 /**
- * Why an ACK or NACK answers nothing. `StaleNonce`: it is not that of the last response, or that was answered before.
- * `NoNonce`: a NACK that does not say of what.
+ * Why an ACK or NACK is ignored. `StaleNonce`: the nonce belongs to no outstanding response. `NoNonce`: a NACK without a nonce.
  *
  * @since 0.1.0
  */
 export type IgnoredReason = "StaleNonce" | "NoNonce"
 
 /**
- * How a client broke the protocol or a limit.
+ * The kind of a violation of the protocol or of a limit.
  *
  * @since 0.1.0
  */
@@ -182,21 +183,21 @@ export type ViolationReason =
   "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "NameTooLong" | "NamesCollide" | "TooManyTypes"
 
 /**
- * The time that never comes.
+ * Infinity, as a time.
  *
  * @since 0.1.0
  */
 export const never = Number.POSITIVE_INFINITY
 
 /**
- * A state that the step which made it may still change.
+ * A mutable copy of the state within one step.
  *
  * @since 0.1.0
  */
 export type Draft = { -readonly [Key in keyof ServerStream]: ServerStream[Key] }
 
 /**
- * A copy to change within one step; why it is written out, see `Subscription.draft`.
+ * A copy to change within one step. Written out for speed, see `Subscription.draft`.
  *
  * @since 0.1.0
  */
@@ -222,14 +223,14 @@ export const draft = (self: ServerStream): Draft => ({
 export const none: ReadonlyArray<Output> = []
 
 /**
- * The state of a stream after an input, and what comes of that.
+ * The state of a stream after an input, and the outputs.
  *
  * @since 0.1.0
  */
 export type Step = readonly [ServerStream, ReadonlyArray<Output>]
 
 /**
- * Puts a subscription in its place, or in that of the one of the same type.
+ * Adds a subscription in the order of types, or replaces the one of the same type.
  *
  * @since 0.1.0
  */

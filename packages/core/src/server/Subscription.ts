@@ -1,21 +1,20 @@
 /**
- * What one stream asked for of one type, and what it was sent: the state both protocol variants share.
+ * The subscription of one type on one stream, and what was sent: state that both protocol variants share.
  *
  * @since 0.1.0
  */
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import * as Cursor from "../resource/Cursor.js"
 import type { HeldVersions } from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import type * as Steps from "../Steps.js"
 import type { ErrorDetail } from "../wire/Request.js"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 
 /**
- * Whether everything is asked for. `legacy`: because no name was ever given on this stream for this type. `explicit`:
- * by the name `*`.
+ * The wildcard of a subscription. `legacy`: no name was ever listed on this stream for this type. `explicit`: by the name `*`.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "How the client specifies what resources to return"
  * @since 0.1.0
@@ -30,23 +29,23 @@ export type Wildcard = "none" | "legacy" | "explicit"
 export interface Sent {
   readonly nonce: string
   readonly version: string
-  /** Milliseconds, as given to the reducer. */
+  /** In milliseconds, on the clock of the reducer. */
   readonly at: number
 }
 
 /**
- * A response that may still be answered.
+ * An outstanding response: it may still be ACKed or NACKed.
  *
  * @since 0.1.0
  */
 export interface Outstanding extends Sent {
-  /** What it renewed without a body. */
+  /** Names of the resources that it renewed without a body. */
   readonly heartbeats: ReadonlyArray<string>
 }
 
 /**
- * A response that was rejected, in the client's words. The version is empty if it is not known which: the NACK had no nonce,
- * or that of a response of long ago.
+ * A NACKed response, with the client's error. The version is empty if the response is unknown: the NACK had no nonce, or a very
+ * old one.
  *
  * @since 0.1.0
  */
@@ -55,28 +54,28 @@ export interface Rejected extends Sent {
 }
 
 /**
- * A deleted resource that the client still has, because deletions go out last on an aggregated stream.
+ * A pending removal: the client still has the removed resource, because removals go out last on an aggregated stream.
  *
  * @since 0.1.0
  */
 export interface PendingRemoval {
-  /** As the client has it; `undefined` if the log no longer knows, or the client may have forgotten it. */
+  /** The resource as the client has it; `undefined` if the log no longer has it, or the client may have forgotten it. */
   readonly resource: Resource | undefined
-  /** Nonce of the last response of the type when it went; empty if there was none. */
+  /** Nonce of the last response of the type before the removal; empty if there was none. */
   readonly since: string
-  /** When its deletion may go out, in milliseconds; Infinity until the phases before it are over. */
+  /** When it is due, in milliseconds; Infinity until the phases before it are over. */
   readonly due: number
 }
 
 /**
- * What a client had before a response that it rejected.
+ * What a client had before a response that it NACKed.
  *
  * @since 0.1.0
  */
 export interface BeforeRejection {
-  /** Of the first response that was rejected since the last ACK. */
+  /** Nonce of the first NACKed response since the last ACK. */
   readonly nonce: string
-  /** Name → fingerprint, before that response. */
+  /** Name → fingerprint before that response. */
   readonly before: HashMap.HashMap<string, string>
 }
 
@@ -87,53 +86,53 @@ export interface BeforeRejection {
  */
 export interface Subscription {
   readonly typeUrl: string
-  /** What absence from a state-of-the-world response means; see the table of types. */
+  /** What the absence of a resource from a state-of-the-world response means; see the table of types. */
   readonly family: "full-state" | "by-name"
   /** Place among the types of an aggregated stream. */
   readonly order: number
-  /** Whether the server has a wildcard of this type for this client. */
+  /** Whether this client may use the wildcard of the type. */
   readonly wildcardEnabled: boolean
   readonly wildcard: Wildcard
   /**
-   * The names asked for, without `*`, and the fingerprint of what was sent under each; empty if nothing was, or if the
-   * client was told that there is nothing. While a wildcard is covered the fingerprints are not kept up: `cursor` has them.
+   * Subscribed names, without `*`, and the fingerprint of what was sent under each; empty if nothing was, or the name was
+   * reported missing. Under a wildcard the fingerprints are not kept up: `cursor` has them.
    */
   readonly names: HashMap.HashMap<string, string>
-  /** Incremental: how many names there were when it was last seen that not too many have one hash. */
+  /** Incremental: number of names at the last check for hash collisions. */
   readonly namesChecked: number
-  /** State of the world: the list as it came last, to see at a glance that an ACK changes nothing. */
+  /** State of the world: the last list of names, to recognise an ACK quickly. */
   readonly lastNames: ReadonlyArray<string>
-  /** The set that the client was last brought up to; `undefined` before the first answer. */
+  /** The state of the set that the client was last brought up to; `undefined` before the first response. */
   readonly cursor: Cursor.Cursor | undefined
-  /** An answer is owed even if there is nothing to say: the first request. */
+  /** Whether a response is due even if it is empty: for the first request. */
   readonly mustReply: boolean
-  /** Everything is to be sent again, whatever the client was sent before: it asked for `*`. */
+  /** Whether everything is due again, whatever was sent before: for a request of `*`. */
   readonly resendAll: boolean
-  /** Names that were asked for and are to be answered whatever the client was sent before. */
+  /** Requested names that are due, whatever was sent before. */
   readonly requested: HashSet.HashSet<string>
-  /** Of those, names whose answer waits, and until when, in milliseconds; see `AwaitedNames`. Some may be answered already. */
+  /** Of those, waiting names and the end of each wait, in milliseconds; see `AwaitedNames`. Some may be answered already. */
   readonly awaited: HashMap.HashMap<string, number>
-  /** Incremental, until the first answer: what the client holds from an earlier stream. */
+  /** Incremental, until the first response: the versions that the client holds from an earlier stream. */
   readonly initial: HeldVersions
-  /** Names that are sent even if `initial` says that the client holds them. */
+  /** Names that are sent even if `initial` has their current version. */
   readonly resendEvenIfHeld: HashSet.HashSet<string>
-  /** By name. */
+  /** Name → pending removal. */
   readonly pendingRemovals: ReadonlyMap<string, PendingRemoval>
-  /** VHDS without a wildcard: route configurations whose listener was opened, and the set they were looked up in. */
+  /** VHDS without a wildcard: the openers that were sent, and the cursor of the route configurations that they are for. */
   readonly openedRoutes: HashSet.HashSet<string>
   readonly openedRoutesCursor: Cursor.Cursor | undefined
-  /** When TTLs were last renewed, in milliseconds. */
+  /** Time of the last TTL renewal, in milliseconds. */
   readonly renewedAt: number
-  /** Names of resources whose heartbeat was rejected: the client may have lost them. */
+  /** Names of resources whose heartbeat was NACKed: the client may have lost them. */
   readonly rejectedHeartbeats: HashSet.HashSet<string>
   readonly sent: Sent | undefined
-  /** Sent and neither ACKed nor NACKed, oldest first; bounded. */
+  /** Responses that are neither ACKed nor NACKed, oldest first. Bounded. */
   readonly outstanding: ReadonlyArray<Outstanding>
   readonly acked: Sent | undefined
   readonly nacked: Rejected | undefined
-  /** The latest update, if it is not ACKed: later phases wait for it, for one deadline from its sending. */
+  /** The last update, until its ACK. Later phases wait for it, for one deadline from its sending. */
   readonly unackedUpdate: Sent | undefined
-  /** Name → fingerprint of what the client had before the last response, until that is ACKed; `undefined`: not known. */
+  /** Name → fingerprint of what the client had before the last response, until its ACK; `undefined` if unknown. */
   readonly before: HashMap.HashMap<string, string> | undefined
   /** From a NACK to the next ACK, if it is known what the client had before. */
   readonly beforeRejection: BeforeRejection | undefined
@@ -143,21 +142,21 @@ export interface Subscription {
 export const noNames = HashMap.empty<string, string>()
 
 /**
- * Nothing is to be answered.
+ * No requested names.
  *
  * @since 0.1.0
  */
 export const noNameSet = HashSet.empty<string>()
 
 /**
- * No answer waits.
+ * No waiting names.
  *
  * @since 0.1.0
  */
 export const noneAwaited = HashMap.empty<string, number>()
 
 /**
- * The client holds nothing from an earlier stream.
+ * No held versions.
  *
  * @since 0.1.0
  */
@@ -172,9 +171,10 @@ export const noList: ReadonlyArray<string> = []
 export const noneOutstanding: ReadonlyArray<Outstanding> = []
 
 /**
- * No response: what notes of responses are copies of. ★ Where a herd of newcomers has come, V8 takes it that what a literal makes
- * lives long, and makes it where only full collections find it: a hundred megabytes of notes that an ACK had ended. Of copies,
- * as spreading and `with` make them, it does not. `at` is a number with a fraction from the beginning, so that none is made anew.
+ * Template for records of responses, which are made as copies. ★ After many clients have connected at once, V8 expects objects
+ * of a literal to live long, and allocates them in old space. There only a full collection frees the records of ACKed
+ * responses: 100 MB. Copies, made by spreading or `with`, avoid this. `at` is a double from the start, so that no copy changes
+ * its representation.
  */
 export const noSent: Sent = { nonce: "", version: "", at: Number.POSITIVE_INFINITY }
 
@@ -184,11 +184,11 @@ export const noOutstanding: Outstanding = { ...noSent, heartbeats: noList }
 /** @since 0.1.0 */
 export const oneOutstanding: ReadonlyArray<Outstanding> = [noOutstanding]
 
-/** Types that are not in the table come last: nothing the table knows refers to them. */
+/** Order of types outside the table: last, because no known type refers to them. */
 const lastOrder = 100
 
 /**
- * A type that was just heard of on a stream.
+ * A new subscription of a type.
  *
  * @since 0.1.0
  */
@@ -226,15 +226,15 @@ export const make = (typeUrl: string, wildcardEnabled: boolean): Subscription =>
 }
 
 /**
- * A subscription that whoever made it may still change.
+ * A mutable copy of a subscription.
  *
  * @since 0.1.0
  */
 export type Draft = { -readonly [Key in keyof Subscription]: Subscription[Key] }
 
 /**
- * A copy to change. Written out, because this is done for every response and every ACK, and V8 up to version 11 takes ten
- * times as long for `{ ...self }` of so many fields.
+ * A copy to change. Written out, because this runs for every response and every ACK, and V8 up to version 11 takes ten times as
+ * long for `{ ...self }` with so many fields.
  *
  * @since 0.1.0
  */
@@ -269,7 +269,7 @@ export const draft = (self: Subscription): Draft => ({
 })
 
 /**
- * A subscription of a client that holds something else from an earlier stream; the same one if it is the same.
+ * The subscription with other held versions; unchanged if they are the same.
  *
  * @since 0.1.0
  */
@@ -281,28 +281,28 @@ export const withInitial = (self: Subscription, initial: HeldVersions): Subscrip
 }
 
 /**
- * Whether the client is sent every resource of the type.
+ * Whether the client gets every resource of the type.
  *
  * @since 0.1.0
  */
 export const isWild = (self: Subscription): boolean => self.wildcardEnabled && self.wildcard !== "none"
 
 /**
- * Whether a name was asked for by name.
+ * Whether a name is subscribed by name.
  *
  * @since 0.1.0
  */
 export const hasName = (self: Subscription, name: string): boolean => HashMap.has(self.names, name)
 
 /**
- * Whether the client asked for something that was not answered yet.
+ * Whether a request is not answered yet.
  *
  * @since 0.1.0
  */
 export const isUnanswered = (self: Subscription): boolean => self.mustReply || HashSet.size(self.requested) > 0
 
 /**
- * Whether a subscription is by name alone, was answered, and has nothing of its own to say.
+ * Whether a subscription has no wildcard, is answered, and has nothing pending.
  *
  * @since 0.1.0
  */
@@ -314,10 +314,10 @@ export const isIdle = (self: Subscription): boolean =>
   HashSet.size(self.requested) === 0
 
 /**
- * A subscription of a client that was moved to another group: the client holds what it held, but that is no state in the history
- * of what the group holds.
+ * The subscription after its client moved to another group. The client keeps what it holds, but that is not a state of the
+ * other group's set.
  *
- * @param set of the group before
+ * @param set the set of the group before
  * @since 0.1.0
  */
 export const elsewhere = function* (self: Subscription, set: ResourceSet.ResourceSet): Steps.Steps<Subscription> {

@@ -1,33 +1,33 @@
 /**
- * What a subscription has to be sent for a new set of resources: the part of the shared difference that it asks for.
+ * The changes that a subscription needs for a new set: its part of the shared difference.
  *
  * @since 0.1.0
  */
-import * as Steps from "../Steps.js"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import { isServed } from "./AskedAliases.js"
 import { type Subscription, isWild, noList } from "./Subscription.js"
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 
 /**
- * What is different for this subscription since its cursor.
+ * The changes for a subscription since its cursor.
  *
  * @since 0.1.0
  */
 export interface Changes {
-  /** Resources that are new to the client or have another content. */
+  /** Resources that are new to the client or have new content. */
   readonly changed: ReadonlyArray<Resource>
-  /** Names, as the client knows them, under which there was something and is nothing now. */
+  /** Names, as the client knows them, whose resource was removed, with its last content. */
   readonly gone: ReadonlyMap<string, Resource | undefined>
-  /** Names of resources whose removal was pending that came back just as the client has them. */
+  /** Names of resources with a pending removal that came back unchanged. */
   readonly returned: ReadonlyArray<string>
   /**
-   * Names of resources that the client has by a name that is another's now, and by no other that it asked for. They go with
-   * that one, and not later: of two resources that claim one name a client takes neither.
+   * Names of resources that the client holds only by names that belong to another resource now. They are removed together with
+   * that change, not later: a client accepts neither of two resources with one name.
    */
   readonly superseded: ReadonlySet<string>
 }
@@ -35,13 +35,13 @@ export interface Changes {
 const noneSuperseded: ReadonlySet<string> = new Set()
 
 /**
- * Nothing is different.
+ * No changes.
  *
  * @since 0.1.0
  */
 export const noChanges: Changes = { changed: [], gone: new Map(), returned: [], superseded: noneSuperseded }
 
-/** What is found at the names that were asked for, one after the other. */
+/** Collects the changes under subscribed names, one by one. */
 class ChangesByName {
   private readonly find: typeof ResourceSet.find
   private changed: Map<string, Resource> | undefined
@@ -65,7 +65,7 @@ class ChangesByName {
     const own = held === "" || !incremental ? name : Cursor.nameAt(cursor, name)
     if (now === undefined) {
       if (held === "") return
-      // The client may know it by the name it asked for or by its own: both are told, unless another name leads to it.
+      // The client may know it by the subscribed name or by its own: both are removed, unless another name leads to it.
       const before = difference.removed.get(own)
       this.gone ??= new Map()
       this.gone.set(name, before)
@@ -89,13 +89,13 @@ class ChangesByName {
   }
 }
 
-/** Whether a resource lingers under a name, just as it is now. */
+/** Whether a resource with a pending removal under this name is back unchanged. */
 const isBack = ({ pendingRemovals }: Subscription, name: string, { fingerprint }: Resource): boolean =>
   pendingRemovals.get(name)?.resource?.fingerprint === fingerprint
 
 /**
- * Looks at what changed in the set since the subscription's mark: for a wildcard the shared difference as it is, for
- * names those that the difference touches. Nothing else is looked at. Aliases are of incremental xDS only.
+ * The changes of a set since the subscription's cursor: for a wildcard the whole shared difference, for names the part that
+ * touches them. Nothing else is examined. Aliases count in incremental only.
  *
  * @since 0.1.0
  */
@@ -123,7 +123,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
 }
 
 /**
- * The same in steps: a client may have asked for a hundred thousand names.
+ * {@link changes} in steps: a client may subscribe to a hundred thousand names.
  *
  * @since 0.1.0
  */
@@ -154,7 +154,7 @@ export const changesInSteps = function* (
     const moved = new Set<Resource>()
     yield* seeNames(self, difference, (name) => {
       const own = Cursor.nameAt(cursor, name)
-      // Beside a wildcard, too, the client may know it by the name it asked for.
+      // Under a wildcard, too, the client may know it by a subscribed name.
       const now = ResourceSet.find(set, name)
       if (now === undefined) {
         if (HashMap.has(cursor.fingerprints, own)) named.set(name, removed.get(own))
@@ -166,7 +166,7 @@ export const changesInSteps = function* (
         moved.delete(each)
         if (++count % Steps.atOnce === 0) yield
       }
-      // A name that led elsewhere leads to what is as it was.
+      // A name that led elsewhere leads to an unchanged resource now.
       changed = [...changed, ...moved]
     }
   }
@@ -182,19 +182,19 @@ export const changesInSteps = function* (
   return { changed: others, gone, returned, superseded }
 }
 
-/** Whether a difference is looked up among the names that were asked for; else the names in it. */
+/** Whether to look up the difference in the subscribed names; otherwise these in the difference. */
 const isSmaller = ({ names }: Subscription, difference: Difference.Difference): boolean =>
   difference.domains.length === 0 && difference.touched.size < HashMap.size(names)
 
 /**
- * How many resources or names are looked at to find what changed in the set: nothing is asked again for those that are few.
+ * Number of resources or names that {@link changes} examines. If it is small, no steps are needed.
  *
  * @since 0.1.0
  */
 export const changesEffort = (self: Subscription, set: ResourceSet.ResourceSet): number => {
   const { pendingRemovals, cursor, names } = self
   if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return 0
-  // All that a wildcard brought may be back.
+  // Any resource that a wildcard sent may be back.
   const isMatched = pendingRemovals.size > 0 && isWild(self)
   if (!isMatched && HashMap.isEmpty(names)) return 0
   const difference = Difference.of(set, cursor)
@@ -202,7 +202,7 @@ export const changesEffort = (self: Subscription, set: ResourceSet.ResourceSet):
   return isMatched ? Math.max(named, difference.changed.length) : named
 }
 
-/** Visits the names that were asked for and that a difference concerns. */
+/** Visits the subscribed names that a difference concerns. */
 const seeNames = function* (
   self: Subscription,
   difference: Difference.Difference,

@@ -7,7 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Subscription } from "./Subscription.js"
 
 /**
- * Clusters, their endpoints, and what those need: everything that listeners and routes refer to.
+ * Clusters, endpoints and what these need: everything that listeners and routes refer to.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ export const isFirstPhase = (subscription: Subscription): boolean =>
   subscription.order <= ResourceType.ClusterLoadAssignment.order
 
 /**
- * Listeners and routes, and all that comes after them.
+ * Listeners, routes and all types after them.
  *
  * @since 0.1.0
  */

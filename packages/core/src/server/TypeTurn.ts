@@ -1,32 +1,32 @@
 /**
- * Which type has its turn in a round, and which deletions go with its response.
+ * Selection of the type with the next turn in a round, and of the removals in its response.
  *
  * @since 0.1.0
  */
-import * as Due from "./Due.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
-import * as Round from "./Round.js"
 import type * as Steps from "../Steps.js"
-import type { Subscription } from "./Subscription.js"
-import * as Subscriptions from "./Subscription.js"
 import * as Acknowledgement from "./Acknowledgement.js"
+import * as Due from "./Due.js"
 import type * as Flush from "./Flush.js"
-import * as SubscriptionChanges from "./SubscriptionChanges.js"
+import * as Round from "./Round.js"
 import { gateOf } from "./RoundPlan.js"
 import type { ServerStream } from "./StreamState.js"
 import { never } from "./StreamState.js"
+import type { Subscription } from "./Subscription.js"
+import * as Subscriptions from "./Subscription.js"
+import * as SubscriptionChanges from "./SubscriptionChanges.js"
 import { isFirstPhase, isLate } from "./TypeOrder.js"
 
 /**
- * What a type may send in its turn.
+ * The type with the next turn, and what it may send.
  *
  * @since 0.1.0
  */
 export interface Selection {
   readonly subscription: Subscription
   readonly due: Due.Due
-  /** The place of the round after it. */
+  /** The place of the round after this turn. */
   readonly place: number
   /** Whether its changes may go out. */
   readonly updates: boolean
@@ -35,18 +35,18 @@ export interface Selection {
 
 /** Whether changes of listeners and routes may go out in this round. */
 const isRoundOpen = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, now: number): boolean => {
-  // One that had its turn already, and has to go again first, ends the turns of what refers to it.
+  // A type that had its turn and has changes again goes first in the next round. Types that refer to it wait until then.
   const isBehind = subscriptions.some(
     (each, index) => isLate(each) && each.order <= round.place && dues[index]?.update === true
   )
   return !isBehind && (round.changes === undefined || now >= Round.opensAt(round.changes))
 }
 
-/** Whether a type may send its changes. A heartbeat tells the version the client has, so what is held back goes out with it. */
+/** Whether a type may send its changes. A heartbeat repeats the client's version, so changes held back go out with it. */
 const mayUpdate = (subscription: Subscription, { renewAt }: Due.Due, isOpen: boolean, now: number): boolean =>
   isFirstPhase(subscription) || isOpen || now >= renewAt || Acknowledgement.isRejected(subscription)
 
-/** Where the first type behind the round's place is that has something to send; -1: there is none. */
+/** Index of the first type after the round's place that has something to send; -1 if there is none. */
 const nextAt = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.Due>, isOpen: boolean, now: number) =>
   subscriptions.findIndex((subscription, index) => {
     const due = dues[index]
@@ -54,7 +54,7 @@ const nextAt = ({ round, subscriptions }: ServerStream, dues: ReadonlyArray<Due.
     return due.reply || now >= due.renewAt || (due.update && mayUpdate(subscription, due, isOpen, now))
   })
 
-/** Which deletions a type may send along; `undefined`: those whose time has come. */
+/** The removals that a type may send along; `undefined`: those that are due. */
 const removalsAt = (
   self: ServerStream,
   dues: ReadonlyArray<Due.Due>,
@@ -71,7 +71,7 @@ const removalsAt = (
   if (!due.update || round.removals !== undefined) return undefined
   if (options.makeBeforeBreak && isLate(subscription) && !Subscriptions.isWild(subscription)) return undefined
   if (due.set !== ResourceGroups.set(group, subscription.typeUrl)) return undefined
-  // Deletions of one type may go out with its changes if no other type has anything that must come before.
+  // Removals of a type may go out with its changes if no other type has anything that must come before.
   const isAlone = subscriptions.every(
     (other, at) =>
       at === index ||
@@ -83,7 +83,7 @@ const removalsAt = (
 }
 
 /**
- * Whether anything was deleted of which a client is yet to be told.
+ * Whether removals are pending or new.
  *
  * @since 0.1.0
  */
@@ -92,7 +92,7 @@ export const isAnyGone = ({ subscriptions }: ServerStream, dues: ReadonlyArray<D
   dues.some(({ changes }) => changes.gone.size > 0)
 
 /**
- * Whose turn it is where nothing was deleted: that of the first type behind the round's place that has something to send.
+ * The next turn without removals: the first type after the round's place that has something to send.
  *
  * @since 0.1.0
  */
@@ -112,7 +112,7 @@ export const select = (
 }
 
 /**
- * Whose turn it is where something was deleted: the same, then that of deletions.
+ * The next turn with removals: as in {@link select}; then removals have their turns.
  *
  * @since 0.1.0
  */
@@ -125,7 +125,7 @@ export const selectWithRemovals = function* (
 ): Steps.Steps<Selection | undefined> {
   const { options, round, subscriptions } = self
   const { protocol } = options
-  // ★ What a client names it still has, until that is deleted: so what this refers to waits as long, but not for ever anew.
+  // ★ The client has a resource that it names until its removal, so what that refers to waits as long; but not again each time.
   const named = subscriptions.reduce(
     (soonest, each) => (isLate(each) ? Math.min(soonest, Due.nextRemovalAt(each, now)) : soonest),
     never
@@ -142,7 +142,7 @@ export const selectWithRemovals = function* (
     const index = subscriptions.indexOf(turn.subscription)
     const removals = removalsAt(self, dues, index, turn.subscription, turn.due, turn.updates, group, now)
     if (removals !== undefined) return turn
-    // Those that are due take their turns backwards; the others belong to a correction.
+    // Due removals take their turns in reverse order; others belong to a correction.
     const due =
       last <= index
         ? removables[index]
@@ -151,7 +151,7 @@ export const selectWithRemovals = function* (
   }
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
   if (subscription === undefined || due === undefined || removals === undefined) return undefined
-  // What had its turn, or has changes or answers to send in the next round, takes them along then.
+  // A type that had its turn, or has changes or answers for the next round, sends its removals then.
   if (due.update || due.reply) return undefined
   if (round.turned.includes(subscription.typeUrl) || Due.isChanged(found, protocol, subscription, group))
     return undefined

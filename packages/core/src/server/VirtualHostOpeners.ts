@@ -1,26 +1,25 @@
 /**
- * How a server without a VHDS wildcard answers a client that asks for every virtual host.
+ * Openers: the answer of a server without a VHDS wildcard to a client that subscribes to every virtual host.
  *
- * ★ Envoy begins VHDS with an empty subscription, and on reconnect with `*`. It gets, at once, for each route
- * configuration with VHDS a Resource without a body named `<route configuration>/`; else its listener stays closed for
- * 15 seconds.
+ * ★ Envoy starts VHDS with an empty subscription, and on reconnect with `*`. For each route configuration with VHDS it must
+ * get, at once, a Resource without a body named `<route configuration>/`. Otherwise its listener stays closed for 15 s.
  *
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashSet from "effect/HashSet"
 import { isSame } from "../resource/Cursor.js"
+import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
-import type { Resource } from "../resource/Resource.js"
+import { openerOf } from "../resource/VirtualHostDiscovery.js"
 import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
-import { openerOf } from "../resource/VirtualHostDiscovery.js"
 
-/** The openers that a set of route configurations asks for; computed once for a set. */
+/** The openers for a set of route configurations; computed once per set. */
 const wanted = (routes: ResourceSet.ResourceSet): ReadonlyArray<string> =>
   (routes.computed.openers ??= ResourceSet.all(routes)
     .filter((resource) => resource.onDemandVirtualHosts)
@@ -29,8 +28,8 @@ const wanted = (routes: ResourceSet.ResourceSet): ReadonlyArray<string> =>
 const nothing: ReadonlyArray<string> = []
 
 /**
- * The openers that are due, and the subscription after those of route configurations that are gone were forgotten: if
- * one comes back, its listener must be opened again.
+ * The openers that are due, and the subscription without openers of removed route configurations: if one comes back, its
+ * listener must be opened again.
  *
  * @since 0.1.0
  */
@@ -46,7 +45,7 @@ export const due = (
   const names = new Set(wanted(routes))
   const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))
   const openers = Array.from(names).filter((name) => !HashSet.has(opened, name))
-  // Only when nothing is due any more is the set done with.
+  // The cursor advances only when no opener is due any more.
   const next = Subscriptions.draft(self)
   next.openedRoutes = opened
   if (openers.length === 0) next.openedRoutesCursor = routes.cursor
@@ -54,7 +53,7 @@ export const due = (
 }
 
 /**
- * A route configuration that is sent again may belong to a new listener, which waits for its opener.
+ * Forgets openers of route configurations that are sent again: each may belong to a new listener, which waits for its opener.
  *
  * @since 0.1.0
  */
