@@ -152,8 +152,8 @@ const server = [
   {
     fault: "endpoints are not sent again after their cluster",
     file: "server/Sending.ts",
-    line: "before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)",
-    becomes: "before.typeUrl === ResourceType.Cluster.typeUrl) return Steps.of(undefined)"
+    line: "return sendAssignments(self, before, fresh)",
+    becomes: "return Steps.of(undefined)"
   },
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
@@ -164,7 +164,7 @@ const server = [
   {
     fault: "the listener of a route configuration that is sent again is not opened",
     file: "server/Sending.ts",
-    line: "if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)",
+    line: "if (isAggregated && ResourceType.isOf(before.typeUrl, ResourceType.RouteConfiguration)) openAgain(self, before, fresh)",
     becomes: ""
   },
   {
@@ -3780,7 +3780,82 @@ const onDemand = [
   }
 ]
 
+/** Envoy's v2 API. */
+const v2 = [
+  {
+    fault: "v2: a client of the other version is answered that there is nothing",
+    file: "server/StreamRequest.ts",
+    by: "packages/core/test/ApiVersion.test.ts",
+    line: "const conflict = first ? ApiVersion.conflictOf(self.group, typeUrl) : undefined",
+    becomes: "const conflict: string | undefined = undefined"
+  },
+  {
+    fault: "v2: a group that becomes one of the other version takes away what its clients have",
+    file: "server/ApiVersion.ts",
+    by: "packages/core/test/ApiVersion.test.ts",
+    line: "group.api === self.group?.api) return undefined",
+    becomes: "self.group !== undefined) return undefined"
+  },
+  {
+    fault: "v2: a short step passes over that a group is of the other version now",
+    file: "server/ServerStream.ts",
+    by: "packages/core/test/ApiVersion.test.ts",
+    line: "if (ApiVersion.conflict(self, input.group) !== undefined) return undefined",
+    becomes: ""
+  },
+  {
+    fault: "v2: the type of any service is served",
+    file: "server/ApiVersion.ts",
+    by: "packages/core/test/ApiVersion.test.ts",
+    line: "return type !== undefined && type.shortName === ResourceType.byTypeUrl(serviceTypeUrl)?.shortName",
+    becomes: "return type !== undefined"
+  },
+  {
+    fault: "v2: a group may have resources of both versions",
+    file: "resource/ResourceGroup.ts",
+    by: "packages/core/test/ApiVersion.test.ts",
+    line: "return v2 === undefined || v3 === undefined",
+    becomes: "return v2 === undefined || v3 !== undefined"
+  },
+  {
+    fault: "v2: endpoints are not sent again after clusters",
+    file: "server/EdsAfterCds.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "find(self, ResourceType.besides(clusters.typeUrl, ResourceType.ClusterLoadAssignment))",
+    becomes: "find(self, ResourceType.ClusterLoadAssignment.typeUrl)"
+  },
+  {
+    fault: "v2: no listener is opened for routes with virtual hosts on demand",
+    file: "server/VirtualHostOpeners.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "ResourceGroups.set(group, ResourceType.besides(self.typeUrl, ResourceType.RouteConfiguration))",
+    becomes: "ResourceGroups.set(group, ResourceType.RouteConfiguration.typeUrl)"
+  },
+  {
+    fault: "v2: virtual hosts are not found by their domains",
+    file: "resource/ResourceSet.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)",
+    becomes: "const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl"
+  },
+  {
+    fault: "v2: the client calls the aggregated service of v3",
+    file: "packages/transport-connect/src/grpc/MethodTable.ts",
+    by: "packages/transport-connect/test/v2.test.ts",
+    line: "const type = typeUrl === undefined ? aggregated[api] : ResourceType.byTypeUrl(typeUrl)",
+    becomes: "const type = typeUrl === undefined ? aggregated.v3 : ResourceType.byTypeUrl(typeUrl)"
+  },
+  {
+    fault: "v2: REST has no paths",
+    file: "packages/transport-rest/src/internal/ServedTypes.ts",
+    by: "packages/transport-rest/test/v2.test.ts",
+    line: "of [...ResourceType.all, ...ResourceType.v2]) {",
+    becomes: "of ResourceType.all) {"
+  }
+]
+
 export const mutations = [
+  ...v2,
   ...server,
   ...fanOut,
   ...client,

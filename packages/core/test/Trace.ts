@@ -64,7 +64,10 @@ export const sections = (text: string): ReadonlyArray<Section> => {
 
 const isOutput = (line: string): boolean => /^(<|!|=|\(silent\))/.test(line)
 
-const typeUrls = new Map<string, string>(ResourceType.all.map((type) => [type.shortName, type.typeUrl]))
+const tableOf = (api: ResourceType.Api) =>
+  new Map<string, string>(ResourceType.all.map((type) => [type.shortName, ResourceType.typeUrlIn(api, type)]))
+/** Of the section that is played. */
+let typeUrls = tableOf("v3")
 const typeUrlOf = (name: string): string => typeUrls.get(name) ?? name
 
 const milliseconds = (text: string): number => {
@@ -112,8 +115,9 @@ interface ClientType {
   lastVersion: string
 }
 
-/** Runs a section and gives back its lines as they should be: the script as it is, with what the stream put out. */
-export const play = (section: Section): ReadonlyArray<string> => {
+/** Runs a section, with types of this API, and gives back its lines as they should be: the script with what the stream put out. */
+export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyArray<string> => {
+  typeUrls = tableOf(api)
   const out: Array<string> = []
   const symbols = new Map<string, string>([[Digest.toHex(Digest.zero), "v0"]])
   const shown = new Set<string>()

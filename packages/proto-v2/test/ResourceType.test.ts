@@ -2,9 +2,9 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf"
 import { getOption, toBinary } from "@bufbuild/protobuf"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import { describe, expect, it } from "@effect/vitest"
-import { ResourceType as Current } from "@effect-xds/proto"
+import { ResourceType as Current, TypeRegistry } from "@effect-xds/proto"
 import { http } from "@effect-xds/proto/google/api/annotations"
-import { ResourceType } from "@effect-xds/proto-v2"
+import { GeneratedTypes, ResourceType } from "@effect-xds/proto-v2"
 import { AggregatedDiscoveryService } from "@effect-xds/proto-v2/envoy/service/discovery/v2/ads"
 import { files, types } from "#generated-types"
 
@@ -72,5 +72,16 @@ it("names the aggregated service", () => {
 
 it("knows nothing of v3", () => {
   expect(ResourceType.byTypeUrl("type.googleapis.com/envoy.config.cluster.v3.Cluster")).toBeUndefined()
-  expect(Current.byTypeUrl("type.googleapis.com/envoy.api.v2.Cluster")).toBeUndefined()
+})
+
+it("has the rows v2 of the table, whose messages are found where an application has loaded them", async () => {
+  for (const { load, ...type } of ResourceType.all) {
+    expect(Current.byTypeUrl(type.typeUrl)).toMatchObject(type)
+    expect(Current.byTypeUrl(type.typeUrl)?.api).toBe("v2")
+    expect((await load()).typeName).toBe(type.typeName)
+  }
+  const { load } = Current.byTypeUrl("type.googleapis.com/envoy.api.v2.Cluster") ?? Current.Cluster
+  await expect(load()).rejects.toThrow("envoy.api.v2.Cluster is of the v2 API: TypeRegistry.add(GeneratedTypes.types)")
+  TypeRegistry.add(GeneratedTypes.types)
+  expect((await load()).typeName).toBe("envoy.api.v2.Cluster")
 })

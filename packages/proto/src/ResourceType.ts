@@ -2,6 +2,8 @@
  * The table of xDS resource types: their type URLs, services, families and order. Plain data: the message types
  * themselves are loaded on demand.
  *
+ * The types of Envoy's v2 API are rows of their own: the same services, with other messages, of `@effect-xds/proto-v2`.
+ *
  * @since 0.1.0
  */
 import type { DescMessage, Message } from "@bufbuild/protobuf"
@@ -20,6 +22,13 @@ import type { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_
 import type { RuntimeSchema } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
 
 /**
+ * A version of Envoy's API.
+ *
+ * @since 0.1.0
+ */
+export type Api = "v2" | "v3"
+
+/**
  * One resource type of the protocol ("xDS REST and gRPC protocol", section "Resource Types").
  *
  * @since 0.1.0
@@ -29,6 +38,8 @@ export interface ResourceType<Desc extends DescMessage = DescMessage> {
   readonly typeUrl: string
   /** The full name of the message: `envoy.config.cluster.v3.Cluster`. */
   readonly typeName: string
+  /** The version of Envoy's API that the message is of. */
+  readonly api: Api
   /** The name of its discovery service in short: `CDS`. */
   readonly shortName: "LDS" | "FCDS" | "RDS" | "SRDS" | "VHDS" | "CDS" | "EDS" | "LEDS" | "SDS" | "RTDS" | "ECDS"
   /** The property of the message that holds the resource's name; an endpoint (LEDS) holds none, its name is beside it. */
@@ -66,6 +77,7 @@ export interface ResourceType<Desc extends DescMessage = DescMessage> {
 export const Listener: ResourceType<typeof ListenerSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener",
   typeName: "envoy.config.listener.v3.Listener",
+  api: "v3",
   shortName: "LDS",
   nameField: "name",
   nameNumber: 1,
@@ -89,6 +101,7 @@ export const Listener: ResourceType<typeof ListenerSchema> = {
 export const FilterChain: ResourceType<typeof FilterChainSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.listener.v3.FilterChain",
   typeName: "envoy.config.listener.v3.FilterChain",
+  api: "v3",
   shortName: "FCDS",
   nameField: "name",
   nameNumber: 7,
@@ -111,6 +124,7 @@ export const FilterChain: ResourceType<typeof FilterChainSchema> = {
 export const RouteConfiguration: ResourceType<typeof RouteConfigurationSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
   typeName: "envoy.config.route.v3.RouteConfiguration",
+  api: "v3",
   shortName: "RDS",
   nameField: "name",
   nameNumber: 1,
@@ -133,6 +147,7 @@ export const RouteConfiguration: ResourceType<typeof RouteConfigurationSchema> =
 export const ScopedRouteConfiguration: ResourceType<typeof ScopedRouteConfigurationSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
   typeName: "envoy.config.route.v3.ScopedRouteConfiguration",
+  api: "v3",
   shortName: "SRDS",
   nameField: "name",
   nameNumber: 1,
@@ -157,6 +172,7 @@ export const ScopedRouteConfiguration: ResourceType<typeof ScopedRouteConfigurat
 export const VirtualHost: ResourceType<typeof VirtualHostSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.route.v3.VirtualHost",
   typeName: "envoy.config.route.v3.VirtualHost",
+  api: "v3",
   shortName: "VHDS",
   nameField: "name",
   nameNumber: 1,
@@ -179,6 +195,7 @@ export const VirtualHost: ResourceType<typeof VirtualHostSchema> = {
 export const Cluster: ResourceType<typeof ClusterSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster",
   typeName: "envoy.config.cluster.v3.Cluster",
+  api: "v3",
   shortName: "CDS",
   nameField: "name",
   nameNumber: 1,
@@ -201,6 +218,7 @@ export const Cluster: ResourceType<typeof ClusterSchema> = {
 export const ClusterLoadAssignment: ResourceType<typeof ClusterLoadAssignmentSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
   typeName: "envoy.config.endpoint.v3.ClusterLoadAssignment",
+  api: "v3",
   shortName: "EDS",
   nameField: "clusterName",
   nameNumber: 1,
@@ -224,6 +242,7 @@ export const ClusterLoadAssignment: ResourceType<typeof ClusterLoadAssignmentSch
 export const LbEndpoint: ResourceType<typeof LbEndpointSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
   typeName: "envoy.config.endpoint.v3.LbEndpoint",
+  api: "v3",
   shortName: "LEDS",
   nameField: undefined,
   nameNumber: undefined,
@@ -246,6 +265,7 @@ export const LbEndpoint: ResourceType<typeof LbEndpointSchema> = {
 export const Secret: ResourceType<typeof SecretSchema> = {
   typeUrl: "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
   typeName: "envoy.extensions.transport_sockets.tls.v3.Secret",
+  api: "v3",
   shortName: "SDS",
   nameField: "name",
   nameNumber: 1,
@@ -268,6 +288,7 @@ export const Secret: ResourceType<typeof SecretSchema> = {
 export const Runtime: ResourceType<typeof RuntimeSchema> = {
   typeUrl: "type.googleapis.com/envoy.service.runtime.v3.Runtime",
   typeName: "envoy.service.runtime.v3.Runtime",
+  api: "v3",
   shortName: "RTDS",
   nameField: "name",
   nameNumber: 1,
@@ -290,6 +311,7 @@ export const Runtime: ResourceType<typeof RuntimeSchema> = {
 export const TypedExtensionConfig: ResourceType<typeof TypedExtensionConfigSchema> = {
   typeUrl: "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
   typeName: "envoy.config.core.v3.TypedExtensionConfig",
+  api: "v3",
   shortName: "ECDS",
   nameField: "name",
   nameNumber: 1,
@@ -323,6 +345,41 @@ export const all: ReadonlyArray<ResourceType> = [
   VirtualHost
 ]
 
+const older = (type: ResourceType, typeName: string, service: string): ResourceType => ({
+  ...type,
+  typeName,
+  typeUrl: `type.googleapis.com/${typeName}`,
+  api: "v2",
+  service,
+  restPath: type.restPath?.replace("/v3/", "/v2/"),
+  load: async () => {
+    const { load } = await import("./TypeRegistry.js")
+    const schema = await load(typeName)
+    if (schema === undefined) throw new Error(`${typeName} is of the v2 API: ${howToLoad}`)
+    return schema
+  }
+})
+
+const howToLoad =
+  "TypeRegistry.add(GeneratedTypes.types), of @effect-xds/proto and @effect-xds/proto-v2, makes its types known"
+
+/**
+ * Every resource type of Envoy's v2 API, in `order`. Their messages are those of `@effect-xds/proto-v2`, whose `ResourceType` loads them
+ * at once; here `load` rejects before `TypeRegistry.add` was given that package's `GeneratedTypes`. v2 has no ECDS.
+ *
+ * @since 0.1.0
+ */
+export const v2: ReadonlyArray<ResourceType> = [
+  older(Runtime, "envoy.service.discovery.v2.Runtime", "envoy.service.discovery.v2.RuntimeDiscoveryService"),
+  older(Secret, "envoy.api.v2.auth.Secret", "envoy.service.discovery.v2.SecretDiscoveryService"),
+  older(Cluster, "envoy.api.v2.Cluster", "envoy.api.v2.ClusterDiscoveryService"),
+  older(ClusterLoadAssignment, "envoy.api.v2.ClusterLoadAssignment", "envoy.api.v2.EndpointDiscoveryService"),
+  older(Listener, "envoy.api.v2.Listener", "envoy.api.v2.ListenerDiscoveryService"),
+  older(RouteConfiguration, "envoy.api.v2.RouteConfiguration", "envoy.api.v2.RouteDiscoveryService"),
+  older(ScopedRouteConfiguration, "envoy.api.v2.ScopedRouteConfiguration", "envoy.api.v2.ScopedRoutesDiscoveryService"),
+  older(VirtualHost, "envoy.api.v2.route.VirtualHost", "envoy.api.v2.VirtualHostDiscoveryService")
+]
+
 /**
  * The aggregated discovery service (ADS): every type on one stream.
  *
@@ -334,7 +391,19 @@ export const aggregated = {
   delta: "DeltaAggregatedResources"
 } as const
 
-const types: ReadonlyMap<string, ResourceType> = new Map(all.map((type) => [type.typeUrl, type]))
+/**
+ * {@link aggregated} of the v2 API.
+ *
+ * @since 0.1.0
+ */
+export const aggregatedV2 = { ...aggregated, service: "envoy.service.discovery.v2.AggregatedDiscoveryService" } as const
+
+const types: ReadonlyMap<string, ResourceType> = new Map([...all, ...v2].map((type) => [type.typeUrl, type]))
+
+/** The type URLs of v2. */
+const olderTypeUrls: Readonly<Partial<Record<ResourceType["shortName"], string>>> = Object.fromEntries(
+  v2.map(({ shortName, typeUrl }) => [shortName, typeUrl])
+)
 
 /**
  * The resource type with this type URL, `undefined` for one that is not in the table.
@@ -342,6 +411,33 @@ const types: ReadonlyMap<string, ResourceType> = new Map(all.map((type) => [type
  * @since 0.1.0
  */
 export const byTypeUrl = (typeUrl: string): ResourceType | undefined => types.get(typeUrl)
+
+/**
+ * Whether a type URL is that of a type, or of what it was in v2: the rules of the protocol are the same for both.
+ *
+ * @param type of v3
+ * @since 0.1.0
+ */
+export const isOf = (typeUrl: string, type: ResourceType): boolean =>
+  typeUrl === type.typeUrl || typeUrl === olderTypeUrls[type.shortName]
+
+/**
+ * The type URL of a type in a version of the API; of a type that v2 does not have, that of v3.
+ *
+ * @param type of v3
+ * @since 0.1.0
+ */
+export const typeUrlIn = (api: Api | undefined, type: ResourceType): string =>
+  api === "v2" ? (olderTypeUrls[type.shortName] ?? type.typeUrl) : type.typeUrl
+
+/**
+ * {@link typeUrlIn} the version that another type URL is of: the endpoints for clusters of v2 are of v2. Beside a type that is not in the
+ * table it is v3.
+ *
+ * @param type of v3
+ * @since 0.1.0
+ */
+export const besides = (typeUrl: string, type: ResourceType): string => typeUrlIn(types.get(typeUrl)?.api, type)
 
 /**
  * How a type is called in messages to people: `CDS`, or the name in the type URL for one that is not in the table.

@@ -352,7 +352,7 @@ const bytesOf = (source: Source): Uint8Array | undefined =>
 
 /** The type URLs of the table, by themselves and by type name: one string for all resources of a type. */
 const typeUrls: ReadonlyMap<string, string> = new Map(
-  ResourceType.all.flatMap(({ typeName, typeUrl }) => [
+  [...ResourceType.all, ...ResourceType.v2].flatMap(({ typeName, typeUrl }) => [
     [typeName, typeUrl],
     [typeUrl, typeUrl]
   ])
@@ -366,7 +366,7 @@ const typeUrlOf = (source: Source): string => {
 /** The name inside a resource, of types that hold it and are known by it. */
 const nameInside = (typeUrl: string, source: Source, probable?: string): string | undefined => {
   const type = ResourceType.byTypeUrl(typeUrl)
-  if (type?.nameNumber === undefined || type === ResourceType.VirtualHost) return undefined
+  if (type?.nameNumber === undefined || ResourceType.isOf(typeUrl, ResourceType.VirtualHost)) return undefined
   const bytes = bytesOf(source)
   if (bytes !== undefined) return ResourceType.nameOfBytes(bytes, probable, type.nameNumber)
   return "$typeName" in source ? ResourceType.nameOf(type, source) : undefined
@@ -384,7 +384,7 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
   if (beside !== undefined && inside !== undefined && beside !== inside) {
     return fail("NameMismatch", `the name inside the message is ${JSON.stringify(inside)}; clients go by that one`)
   }
-  if (typeUrl === ResourceType.VirtualHost.typeUrl) {
+  if (ResourceType.isOf(typeUrl, ResourceType.VirtualHost)) {
     return VirtualHostDiscovery.split(name) === undefined
       ? fail("EmptyName", "a virtual host is asked for as <route configuration>/<host>; use Snapshot.virtualHost")
       : Either.right(name)
@@ -401,6 +401,12 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
 /** Schemas never change; the table grows with the types that are used, all of them known ones. */
 const schemas = new Map<string, DescMessage>()
 
+/** Those of v2 are known where an application has loaded `@effect-xds/proto-v2`. */
+const schemaOf = (typeUrl: string): Promise<DescMessage | undefined> => {
+  const type = ResourceType.byTypeUrl(typeUrl)
+  return type?.api === "v3" ? type.load() : TypeRegistry.load(typeUrl)
+}
+
 /** Loads what is missing; `undefined` if nothing is, which is so for all but the first resources of a type. */
 const loadSchemas = (entries: ReadonlyArray<Slotted>): Effect.Effect<void> | undefined => {
   let missing: Set<string> | undefined
@@ -412,7 +418,7 @@ const loadSchemas = (entries: ReadonlyArray<Slotted>): Effect.Effect<void> | und
   return Effect.forEach(
     missing,
     (typeUrl) =>
-      Effect.promise(() => ResourceType.byTypeUrl(typeUrl)?.load() ?? TypeRegistry.load(typeUrl)).pipe(
+      Effect.promise(() => schemaOf(typeUrl)).pipe(
         Effect.tap((schema) => {
           if (schema !== undefined) schemas.set(typeUrl, schema)
         })

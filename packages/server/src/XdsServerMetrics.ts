@@ -183,7 +183,7 @@ export const eventsLost = Metric.counter("xds_server_events_lost_total", {
 
 // The same array for the same tag every time: Effect finds a metric by it without a look-up by content.
 const known: ReadonlyMap<string, ReadonlyArray<MetricLabel.MetricLabel>> = new Map(
-  ResourceType.all.map((type) => [type.typeUrl, [MetricLabel.make("type", type.shortName)]])
+  [...ResourceType.all, ...ResourceType.v2].map((type) => [type.typeUrl, [MetricLabel.make("type", type.shortName)]])
 )
 const otherType = [MetricLabel.make("type", "other")]
 

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Reason from "@effect-xds/proto/Reason"
+import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
@@ -48,6 +49,11 @@ export interface Options {
   /** The limit for a connection with its TLS handshake. Default: 20 seconds. */
   readonly connectTimeout?: Duration.DurationInput | undefined
   readonly keepalive?: KeepaliveOptions | undefined
+  /**
+   * The version of the aggregated service (ADS). `v2` calls `envoy.service.discovery.v2.AggregatedDiscoveryService`. The service of one
+   * type has the version of that type. Default: `v3`.
+   */
+  readonly api?: ResourceType.Api | undefined
   /**
    * Call credentials: headers for each new stream (`authorization`). The function is called for each stream, so that a
    * token may be refreshed. If it fails, the stream ends with UNAUTHENTICATED; if it takes longer than
@@ -144,7 +150,7 @@ class Channel implements ClientTransport.Channel {
     // The handler must not be called from within this call.
     setImmediate(() => {
       if (this.#closed) return stream.end()
-      const path = MethodTable.pathOf(method)
+      const path = MethodTable.pathOf(method, this.options.api)
       if (path === undefined) {
         const text = `${method.typeUrl ?? ""} has no service of its own; subscribe to it on an aggregated stream (ADS)`
         return stream.fail(Status.make("UNIMPLEMENTED", text))

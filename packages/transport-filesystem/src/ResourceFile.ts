@@ -573,8 +573,9 @@ const unwrap = (element: Element): Result<Unwrapped> => {
   }
 }
 
+/** One of v2 has its name and domains in the same fields. */
 const isVirtualHost = (message: Message | undefined): message is VirtualHost =>
-  message !== undefined && urlOf(message.$typeName) === ResourceType.VirtualHost.typeUrl
+  message !== undefined && ResourceType.isOf(urlOf(message.$typeName), ResourceType.VirtualHost)
 
 /** One shared array: most resources have no aliases. */
 const noAliases: ReadonlyArray<string> = []
@@ -600,10 +601,11 @@ const resourceOf = (
   if (named === undefined) return fail("UnknownType", JsonProblem.unknownType(any.typeUrl))
   const { schema, type, typeUrl } = named
 
+  const isHost = ResourceType.isOf(typeUrl, ResourceType.VirtualHost)
   let message: Message | undefined
-  if (!element.isMessage || type === ResourceType.VirtualHost) {
+  if (!element.isMessage || isHost) {
     try {
-      if (type === ResourceType.VirtualHost) message = fromBinary(schema, any.value)
+      if (isHost) message = fromBinary(schema, any.value)
       else MessageBytes.check(schema, any.value)
     } catch (cause) {
       return fail("Syntax", `its bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
@@ -624,7 +626,7 @@ const resourceOf = (
   }
   if (name === "") return fail("BadName", `the ${type?.nameField === "name" ? "name" : "cluster_name"} is empty`)
 
-  const aliases = wrapper === undefined && type !== ResourceType.VirtualHost ? undefined : new Set(wrapper?.aliases)
+  const aliases = wrapper === undefined && !isHost ? undefined : new Set(wrapper?.aliases)
   if (isVirtualHost(message)) {
     const split = VirtualHostDiscovery.split(name)
     if (split === undefined) {

@@ -147,8 +147,8 @@ export const pathOf = (
   key: ResourceGroup.ResourceKey,
   format: FileFormat.FileFormat = "json"
 ): string | undefined => {
-  const type = ResourceType.byTypeUrl(key.typeUrl)
-  if (type === undefined || !order.includes(type)) return undefined
+  const type = order.find((each) => ResourceType.isOf(key.typeUrl, each))
+  if (type === undefined) return undefined
   const extension = FileFormat.extensionOf(format)
   return type.family === "full-state"
     ? join(directory, `${folderOf(type)}.${extension}`)
@@ -173,7 +173,7 @@ const wantedOf = (
   group: ResourceGroup.ResourceGroup
 ): ReadonlyArray<Wanted> =>
   order.flatMap((type): ReadonlyArray<Wanted> => {
-    const { typeUrl } = type
+    const typeUrl = ResourceType.typeUrlIn(ResourceGroup.apiOf(group), type)
     const set = ResourceGroup.set(group, typeUrl)
     const resources = Array.from(ResourceSet.all(set)).sort(byName)
     if (type.family !== "full-state") {
@@ -199,7 +199,7 @@ interface Encoded {
 const isOf =
   (types: ReadonlyArray<ResourceType.ResourceType>) =>
   ({ wanted }: Encoded): boolean =>
-    types.some(({ typeUrl }) => typeUrl === wanted.typeUrl)
+    types.some((type) => ResourceType.isOf(wanted.typeUrl, type))
 
 /** Whether the second has every resource name of the first. */
 const isSubset = (one: Wanted, other: Wanted): boolean => {

@@ -144,9 +144,8 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
       if (removed.has(name) && ResourceSets.isOwned(self, alias)) replace(name)
     }
   }
-  const domains =
-    self.typeUrl === ResourceType.VirtualHost.typeUrl
-      ? Array.from(touched.keys()).filter(VirtualHostDiscovery.isWildcard)
-      : noDomains
+  const domains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
+    ? Array.from(touched.keys()).filter(VirtualHostDiscovery.isWildcard)
+    : noDomains
   return { changed, removed, touched, domains, replaced: replaced ?? noneReplaced }
 }

@@ -108,8 +108,8 @@ export const make = (
     fingerprint,
     ttl,
     value,
-    assignment: typeUrl === ResourceType.Cluster.typeUrl ? EdsCluster.assignmentName(name, value) : undefined,
+    assignment: ResourceType.isOf(typeUrl, ResourceType.Cluster) ? EdsCluster.assignmentName(name, value) : undefined,
     onDemandVirtualHosts:
-      typeUrl === ResourceType.RouteConfiguration.typeUrl && VirtualHostDiscovery.isRequestedBy(value)
+      ResourceType.isOf(typeUrl, ResourceType.RouteConfiguration) && VirtualHostDiscovery.isRequestedBy(value)
   })
 }

@@ -19,6 +19,8 @@ export class ResourceGroup {
   /** Empty sets of the types that clients requested and the group has nothing of. */
   #empty: Map<string, ResourceSet.ResourceSet> | undefined
   #departed: ResourceGroup | undefined
+  /** `null`: not looked at yet. */
+  #api: ResourceType.Api | undefined | null = null
 
   constructor(readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>) {}
 
@@ -34,6 +36,12 @@ export class ResourceGroup {
     return made
   }
 
+  /** See {@link apiOf}. */
+  get api(): ResourceType.Api | undefined {
+    if (this.#api === null) this.#api = apiOfSets(this.sets)
+    return this.#api
+  }
+
   /** See {@link departed}. */
   get departed(): ResourceGroup {
     this.#departed ??= new ResourceGroup(
@@ -42,6 +50,24 @@ export class ResourceGroup {
     return this.#departed
   }
 }
+
+/** Of what is not in the table, or is not there, there is none; v3 of a group with both, which only layers can be. */
+const apiOfSets = (sets: ResourceGroup["sets"]): ResourceType.Api | undefined => {
+  let found: ResourceType.Api | undefined
+  for (const [typeUrl, each] of sets) {
+    const api = ResourceSet.size(each) === 0 ? undefined : ResourceType.byTypeUrl(typeUrl)?.api
+    if (api === "v3") return api
+    found ??= api
+  }
+  return found
+}
+
+/**
+ * The version of Envoy's API that the resources of a group are of; `undefined`: it has none of the table's types.
+ *
+ * @since 0.1.0
+ */
+export const apiOf = (self: ResourceGroup): ResourceType.Api | undefined => self.api
 
 /**
  * The group as clients see it after they were moved away from it; see `ResourceSet.departed`. All of them share one value.
@@ -68,11 +94,43 @@ export class DuplicateName extends Data.TaggedError("DuplicateName")<{
 }
 
 /**
+ * A group with resources of both versions of Envoy's API: nothing is translated, so no client could be served all of it.
+ *
+ * @since 0.1.0
+ */
+export class MixedApis extends Data.TaggedError("MixedApis")<{
+  readonly v2: string
+  readonly v3: string
+}> {
+  override get message(): string {
+    return (
+      `${this.v2} is of Envoy's v2 API, ${this.v3} of v3: a group has resources of one of them; ` +
+      `clients of the other need a group of their own`
+    )
+  }
+}
+
+/** The sets of a group, unless they are of both versions. */
+const ofOneApi = (sets: ReadonlyMap<string, ResourceSet.ResourceSet>): Either.Either<ResourceGroup, MixedApis> => {
+  const of = (api: ResourceType.Api): string | undefined => {
+    for (const [typeUrl, each] of sets) {
+      if (ResourceSet.size(each) > 0 && ResourceType.byTypeUrl(typeUrl)?.api === api) return typeUrl
+    }
+    return undefined
+  }
+  const v2 = of("v2")
+  const v3 = v2 === undefined ? undefined : of("v3")
+  return v2 === undefined || v3 === undefined
+    ? Either.right(new ResourceGroup(sets))
+    : Either.left(new MixedApis({ v2, v3 }))
+}
+
+/**
  * Why a change was rejected. The group stays as it was.
  *
  * @since 0.1.0
  */
-export type ChangeError = DuplicateName | ResourceSet.AliasConflict
+export type ChangeError = DuplicateName | ResourceSet.AliasConflict | MixedApis
 
 /**
  * The name of a resource and its type.
@@ -181,7 +239,7 @@ export const replacing = function* (
     if (Either.isLeft(next)) return Either.left(next.left)
     sets.set(typeUrl, next.right)
   }
-  return Either.right(new ResourceGroup(sets))
+  return ofOneApi(sets)
 }
 
 /**
@@ -225,5 +283,5 @@ export const updating = function* (
     changed ||= after.right !== before
     sets.set(typeUrl, after.right)
   }
-  return Either.right(changed ? new ResourceGroup(sets) : self)
+  return changed ? ofOneApi(sets) : Either.right(self)
 }

@@ -260,7 +260,7 @@ export const updating = function* (
   let labelled: Array<string> | undefined
   let { aliases, digest, ttls } = self
   let { domains } = self.cursor
-  const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  const hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
   // Mutable copies until the end: a large change copies the inner nodes of the maps once.
   const resources = HashMap.beginMutation(self.resources)
   const fingerprints = HashMap.beginMutation(self.cursor.fingerprints)

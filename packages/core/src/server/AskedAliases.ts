@@ -25,7 +25,7 @@ export const askedAliases = (
 ): ReadonlyArray<string> => {
   if (HashMap.isEmpty(names)) return noAliases
   const isHost =
-    typeUrl === ResourceType.VirtualHost.typeUrl && [name, ...aliases].some(VirtualHostDiscovery.isWildcard)
+    ResourceType.isOf(typeUrl, ResourceType.VirtualHost) && [name, ...aliases].some(VirtualHostDiscovery.isWildcard)
   if (!isHost) return aliases.length === 0 ? noAliases : aliases.filter((alias) => HashMap.has(names, alias))
   // ★ For a wildcard domain, every requested host that it matches best is an alias.
   const isOther = (asked: string) => asked !== name && ResourceSet.find(set, asked)?.name === name

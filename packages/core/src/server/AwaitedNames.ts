@@ -46,7 +46,7 @@ export const missing = function* (
   names: Iterable<string>
 ): Steps.Steps<ReadonlyArray<string>> {
   const set = group && ResourceGroup.set(group, typeUrl)
-  const isHost = typeUrl === ResourceType.VirtualHost.typeUrl
+  const isHost = ResourceType.isOf(typeUrl, ResourceType.VirtualHost)
   const found = new Set<string>()
   let count = 0
   for (const name of names) {

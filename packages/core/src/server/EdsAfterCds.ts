@@ -27,7 +27,7 @@ export const sendAssignments = (
   clusters: Subscription,
   fresh: ReadonlyArray<Resource>
 ): Steps.Steps<void> | undefined => {
-  const endpoints = find(self, ResourceType.ClusterLoadAssignment.typeUrl)
+  const endpoints = find(self, ResourceType.besides(clusters.typeUrl, ResourceType.ClusterLoadAssignment))
   if (endpoints === undefined) {
     // ★ A reconnecting client may quote assignments as held when it subscribes to EDS later.
     if (self.options.protocol !== "Incremental") return undefined

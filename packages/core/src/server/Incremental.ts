@@ -149,7 +149,7 @@ export const flush = function* (
     if (self.resendAll) pendingRemovals = PendingRemovals.forgotten(pendingRemovals)
   }
   let absent: ReadonlyArray<string> = noNames
-  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  const isVirtualHost = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
   for (const name of missing) {
     // ★ A missing name is answered at once; otherwise the client waits for 15 s. ★ VHDS: by a resource without a body. Envoy
     // then answers 404 at once; on `removed_resources` its HTTP request would hang.

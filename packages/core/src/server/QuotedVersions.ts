@@ -34,7 +34,7 @@ export const quotedInVain = function* (
   sorted: Sorted | undefined
 ): Steps.Steps<ReadonlyArray<string>> {
   const wild = Subscriptions.isWild(self)
-  const isVirtualHost = self.typeUrl === ResourceType.VirtualHost.typeUrl
+  const isVirtualHost = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
   const gone: Array<string> = []
   // ★ A client that requested by an alias may quote only the resource's own name, which may be an alias of another one by now.
   const isQuotedItself = (name: string): boolean => {

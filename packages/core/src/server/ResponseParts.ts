@@ -26,11 +26,11 @@ const many = 64 * atOnce
 const noNames: ReadonlyArray<string> = []
 
 /** Types whose resources clients compare with one another: addresses, scope keys, domains. */
-const compared: ReadonlySet<string> = new Set([
-  ResourceType.Listener.typeUrl,
-  ResourceType.ScopedRouteConfiguration.typeUrl,
-  ResourceType.VirtualHost.typeUrl
-])
+const compared: ReadonlySet<string> = new Set(
+  [...ResourceType.all, ...ResourceType.v2]
+    .filter(({ shortName }) => shortName === "LDS" || shortName === "SRDS" || shortName === "VHDS")
+    .map(({ typeUrl }) => typeUrl)
+)
 
 interface Part {
   readonly resources: Array<Resource>

@@ -50,7 +50,7 @@ export const sort = function* (
   wild: boolean,
   set: ResourceSet.ResourceSet
 ): Steps.Steps<Sorted> {
-  const isHost = typeUrl === ResourceType.VirtualHost.typeUrl
+  const isHost = ResourceType.isOf(typeUrl, ResourceType.VirtualHost)
   const isElsewhere = isHost || !HashMap.isEmpty(set.aliases)
   const { held, others } = yield* HeldVersions.compare(initial, set)
   const gone: Array<string> = []

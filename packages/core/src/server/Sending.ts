@@ -249,8 +249,9 @@ const send = (
 /** What a response of one type makes due in another. */
 const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource>): Steps.Steps<void> | undefined => {
   const isAggregated = self.options.typeUrl === undefined
-  if (isAggregated && before.typeUrl === ResourceType.Cluster.typeUrl) return sendAssignments(self, before, fresh)
-  if (isAggregated && before.typeUrl === ResourceType.RouteConfiguration.typeUrl) openAgain(self, fresh)
+  if (isAggregated && ResourceType.isOf(before.typeUrl, ResourceType.Cluster))
+    return sendAssignments(self, before, fresh)
+  if (isAggregated && ResourceType.isOf(before.typeUrl, ResourceType.RouteConfiguration)) openAgain(self, before, fresh)
   return undefined
 }
 
@@ -299,7 +300,7 @@ const nextPart = (self: Draft, now: number): Output | undefined => {
     if (subscription !== undefined && part !== undefined) {
       const sent = Subscriptions.draft(subscription)
       // ★ If this part removes a name that was requested meanwhile, that is its answer. The answer for a host is another one.
-      if (HashSet.size(sent.requested) > 0 && next.typeUrl !== ResourceType.VirtualHost.typeUrl) {
+      if (HashSet.size(sent.requested) > 0 && !ResourceType.isOf(next.typeUrl, ResourceType.VirtualHost)) {
         const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, next.typeUrl)
         const isGone = (name: string) => ResourceSet.find(set, name) === undefined
         for (const name of part.removed) if (isGone(name)) sent.requested = HashSet.remove(sent.requested, name)

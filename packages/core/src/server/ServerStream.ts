@@ -14,6 +14,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import { isSame } from "../resource/Cursor.js"
+import * as ApiVersion from "./ApiVersion.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as Steps from "../Steps.js"
@@ -21,7 +22,7 @@ import type { Request } from "../wire/Request.js"
 import * as AwaitedNames from "./AwaitedNames.js"
 import * as Round from "./Round.js"
 import { flush, isIdle, tell } from "./Sending.js"
-import { goOn, hear, isHeard, isRepeated, onRequest } from "./StreamRequest.js"
+import { goOn, hear, isHeard, isRepeated, onRequest, violate } from "./StreamRequest.js"
 import type { Draft, Options, PhaseOptions, ServerStream, Step } from "./StreamState.js"
 import { draft, never, none, put } from "./StreamState.js"
 import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
@@ -66,7 +67,7 @@ export type Input =
   | { readonly _tag: "Deadline" }
 
 const vhdsOnly: ReadonlySet<string> = new Set(
-  ResourceType.all.filter((type) => !type.wildcardByDefault).map((type) => type.typeUrl)
+  [...ResourceType.all, ...ResourceType.v2].filter((type) => !type.wildcardByDefault).map((type) => type.typeUrl)
 )
 
 /**
@@ -215,8 +216,8 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
   for (const { wildcardEnabled, names, typeUrl, wildcard } of self.subscriptions) {
     found.push({ typeUrl, everything: wildcard !== "none", names })
     // Without a VHDS wildcard the stream sends openers for route configurations.
-    if (typeUrl === ResourceType.VirtualHost.typeUrl && wildcard !== "none" && !wildcardEnabled) {
-      const routes = ResourceType.RouteConfiguration.typeUrl
+    if (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) && wildcard !== "none" && !wildcardEnabled) {
+      const routes = ResourceType.besides(typeUrl, ResourceType.RouteConfiguration)
       const at = found.findIndex((interest) => interest.typeUrl === routes)
       if (at < 0) found.push({ typeUrl: routes, everything: true, names: HashMap.empty() })
       else found[at] = { typeUrl: routes, everything: true, names: found[at]?.names ?? HashMap.empty() }
@@ -259,9 +260,13 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   let missing = none
   if (input._tag === "Changed" || input._tag === "Advance") {
     if (self.group === input.group) return [self, none]
+    const conflict = ApiVersion.conflict(self, input.group)
+    if (conflict !== undefined) return violate(self, "WrongApi", conflict)
     next.group = input.group
     if (input.group === undefined) next.round = Round.idle
   } else if (input._tag === "Moved") {
+    const conflict = ApiVersion.conflict(self, input.group)
+    if (conflict !== undefined) return violate(self, "WrongApi", conflict)
     next.group = input.group
     next.options = { ...self.options, ...input.phases }
     next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
@@ -320,6 +325,7 @@ export const short = (self: ServerStream, input: Input, now: number): Step | und
     }
     case "Changed":
       if (input.group === undefined || self.group === input.group) return undefined
+      if (ApiVersion.conflict(self, input.group) !== undefined) return undefined
       next.group = input.group
       break
     case "Writable":

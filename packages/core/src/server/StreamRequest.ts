@@ -8,6 +8,7 @@ import * as HashMap from "effect/HashMap"
 import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
+import * as ApiVersion from "./ApiVersion.js"
 import * as AwaitedNames from "./AwaitedNames.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
@@ -62,7 +63,7 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
   const typeUrl = request.typeUrl === "" ? (options.typeUrl ?? "") : request.typeUrl
   if (typeUrl === "")
     return violate(self, "TypeUrlMissing", "type_url is empty; on an aggregated stream it says what is asked for")
-  if (options.typeUrl !== undefined && typeUrl !== options.typeUrl) {
+  if (options.typeUrl !== undefined && !ApiVersion.isServed(options.typeUrl, typeUrl)) {
     return violate(self, "WrongType", `type_url ${typeUrl} was asked for on a service of ${options.typeUrl}`)
   }
 
@@ -75,6 +76,8 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
       `more than ${options.maxTypes} types on one stream; the next would be ${typeUrl}`
     )
   }
+  const conflict = first ? ApiVersion.conflictOf(self.group, typeUrl) : undefined
+  if (conflict !== undefined) return violate(self, "WrongApi", conflict)
   const before = known ?? heardOf(request, typeUrl, !options.wildcardOff.has(typeUrl))
   const outputs: Array<Output> = []
   const nonce = request.responseNonce
@@ -231,7 +234,7 @@ const onSubscription = function* (
     counted.namesChecked = names
     after = counted
   }
-  if (first && typeUrl === ResourceType.ClusterLoadAssignment.typeUrl && asked.initial.size > 0) {
+  if (first && ResourceType.isOf(typeUrl, ResourceType.ClusterLoadAssignment) && asked.initial.size > 0) {
     // The client warms these clusters. For an assignment that it holds, this subscription is its only request.
     const insistent = Subscriptions.draft(after)
     if (self.warming === "all") insistent.resendAll = true
@@ -247,7 +250,12 @@ const onSubscription = function* (
   return [next, outputs]
 }
 
-const violate = (self: ServerStream, reason: ViolationReason, message: string): Step => {
+/**
+ * The end of a stream whose client broke the protocol or a limit.
+ *
+ * @since 0.1.0
+ */
+export const violate = (self: ServerStream, reason: ViolationReason, message: string): Step => {
   const next = draft(self)
   next.ended = true
   next.partialRequest = undefined

@@ -180,7 +180,14 @@ export type IgnoredReason = "StaleNonce" | "NoNonce"
  * @since 0.1.0
  */
 export type ViolationReason =
-  "TypeUrlMissing" | "WrongType" | "WrongProtocol" | "TooManyNames" | "NameTooLong" | "NamesCollide" | "TooManyTypes"
+  | "TypeUrlMissing"
+  | "WrongType"
+  | "WrongProtocol"
+  | "TooManyNames"
+  | "NameTooLong"
+  | "NamesCollide"
+  | "TooManyTypes"
+  | "WrongApi"
 
 /**
  * Infinity, as a time.

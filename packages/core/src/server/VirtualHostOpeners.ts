@@ -37,10 +37,10 @@ export const due = (
   self: Subscription,
   group: ResourceGroup
 ): readonly [Subscription, openers: ReadonlyArray<string>] => {
-  if (self.typeUrl !== ResourceType.VirtualHost.typeUrl || self.wildcardEnabled || self.wildcard === "none") {
+  if (!ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost) || self.wildcardEnabled || self.wildcard === "none") {
     return [self, nothing]
   }
-  const routes = ResourceGroups.set(group, ResourceType.RouteConfiguration.typeUrl)
+  const routes = ResourceGroups.set(group, ResourceType.besides(self.typeUrl, ResourceType.RouteConfiguration))
   if (self.openedRoutesCursor !== undefined && isSame(self.openedRoutesCursor, routes.cursor)) return [self, nothing]
   const names = new Set(wanted(routes))
   const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))
@@ -57,8 +57,8 @@ export const due = (
  *
  * @since 0.1.0
  */
-export const openAgain = (self: Draft, fresh: ReadonlyArray<Resource>): void => {
-  const hosts = find(self, ResourceType.VirtualHost.typeUrl)
+export const openAgain = (self: Draft, routes: Subscription, fresh: ReadonlyArray<Resource>): void => {
+  const hosts = find(self, ResourceType.besides(routes.typeUrl, ResourceType.VirtualHost))
   if (hosts === undefined || HashSet.size(hosts.openedRoutes) === 0) return
   let { openedRoutes } = hosts
   for (const { name } of fresh) openedRoutes = HashSet.remove(openedRoutes, openerOf(name))

@@ -1,5 +1,6 @@
 /**
- * The methods of the aggregated and the separate discovery services, by path.
+ * Every method of the aggregated and the separate discovery services, of v3 and of v2, by its path. The messages of both have the same
+ * fields, so nothing else is different on the wire.
  */
 import { ResourceType } from "@effect-xds/proto"
 import type { ClientTransport, ServerTransport } from "@effect-xds/transport"
@@ -10,10 +11,13 @@ const add = (service: string | undefined, name: string | undefined, method: Serv
   if (service !== undefined && name !== undefined) methods.set(`/${service}/${name}`, method)
 }
 
-const { service, stream, delta } = ResourceType.aggregated
-add(service, stream, { protocol: "StateOfTheWorld", typeUrl: undefined, unary: false })
-add(service, delta, { protocol: "Incremental", typeUrl: undefined, unary: false })
-for (const { typeUrl, service, stream, delta, fetch } of ResourceType.all) {
+const aggregated = { v2: ResourceType.aggregatedV2, v3: ResourceType.aggregated }
+
+for (const { delta, service, stream } of Object.values(aggregated)) {
+  add(service, stream, { protocol: "StateOfTheWorld", typeUrl: undefined, unary: false })
+  add(service, delta, { protocol: "Incremental", typeUrl: undefined, unary: false })
+}
+for (const { typeUrl, service, stream, delta, fetch } of [...ResourceType.all, ...ResourceType.v2]) {
   add(service, stream, { protocol: "StateOfTheWorld", typeUrl, unary: false })
   add(service, delta, { protocol: "Incremental", typeUrl, unary: false })
   add(service, fetch, { protocol: "StateOfTheWorld", typeUrl, unary: true })
@@ -22,9 +26,16 @@ for (const { typeUrl, service, stream, delta, fetch } of ResourceType.all) {
 /** The method with this path (`/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters`). */
 export const find = (path: string): ServerTransport.Method | undefined => methods.get(path)
 
-/** The path of a streaming method; `undefined` if the type has no separate service. */
-export const pathOf = ({ protocol, typeUrl }: ClientTransport.Method): string | undefined => {
-  const type = typeUrl === undefined ? ResourceType.aggregated : ResourceType.byTypeUrl(typeUrl)
+/**
+ * The path of a streaming method; `undefined` for a type that has no service of its own.
+ *
+ * @param api of the aggregated service: a service of one type has the version of the type
+ */
+export const pathOf = (
+  { protocol, typeUrl }: ClientTransport.Method,
+  api: ResourceType.Api = "v3"
+): string | undefined => {
+  const type = typeUrl === undefined ? aggregated[api] : ResourceType.byTypeUrl(typeUrl)
   const name = protocol === "StateOfTheWorld" ? type?.stream : type?.delta
   return type?.service === undefined || name === undefined ? undefined : `/${type.service}/${name}`
 }

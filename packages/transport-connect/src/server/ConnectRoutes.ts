@@ -16,7 +16,7 @@ import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
 import { Code, ConnectError, createConnectRouter, createContextKey, createContextValues } from "@connectrpc/connect"
 import { compressionGzip, universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol"
-import { TypeRegistry } from "@effect-xds/proto"
+import { ResourceType, TypeRegistry } from "@effect-xds/proto"
 import * as MessageJson from "@effect-xds/proto/MessageJson"
 import type { ServerTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
@@ -67,8 +67,19 @@ const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> =
   },
   async () => [(await import("@effect-xds/proto/envoy/service/route/v3/srds")).ScopedRoutesDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/runtime/v3/rtds")).RuntimeDiscoveryService],
-  async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService]
+  async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService],
+  // Those of v2 are known where an application has loaded `@effect-xds/proto-v2`.
+  ...[ResourceType.aggregatedV2, ...ResourceType.v2].map(
+    ({ service }) =>
+      () =>
+        servicesNamed(service)
+  )
 ]
+
+const servicesNamed = async (name: string | undefined): Promise<ReadonlyArray<DescService>> => {
+  const file = name === undefined ? undefined : await TypeRegistry.loadFile(name)
+  return file?.services.filter(({ typeName }) => typeName === name) ?? []
+}
 
 /** Loads the services at the first call, in time slices: most servers never get one. */
 const loadServices = async (slices: TimeSlices.TimeSlices): Promise<ReadonlyArray<DescService>> => {
