@@ -1,6 +1,6 @@
 /**
- * Certificates for tests of TLS: an authority, and what it signed. Each call makes new keys (P-256); nothing is written
- * to disk. The only module of this package that needs `selfsigned`, and it is not in the index.
+ * Certificates for tests of TLS: an authority, and certificates that it signed. Each call makes new P-256 keys; nothing is
+ * written to disk. The only module of this package that needs `selfsigned`; it is not in the index.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ export interface Certificate {
 }
 
 /**
- * What a certificate is valid for: its subject alternative names.
+ * The subject alternative names of a certificate.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ export interface Names {
 }
 
 /**
- * When a certificate is valid. Default: from now on, for a year.
+ * The validity of a certificate. Default: from now on, for a year.
  *
  * @since 0.1.0
  */
@@ -54,7 +54,7 @@ export interface Authority extends Certificate {
 const keys = { keyType: "ec", algorithm: "sha256" } as const
 
 /**
- * A certificate that no authority signed: it signed itself.
+ * A self-signed certificate.
  *
  * @since 0.1.0
  */
@@ -100,7 +100,7 @@ export const authority = (commonName: string): Effect.Effect<Authority> =>
   })
 
 /**
- * What a test of mutual TLS needs.
+ * The certificates for a test of mutual TLS.
  *
  * @since 0.1.0
  */
@@ -110,7 +110,7 @@ export interface Mutual {
   readonly server: Certificate
   /** Signed by the authority for `spiffe://test/node-1` and `node-1.test`; its common name is `node one`. */
   readonly client: Certificate
-  /** Signed by itself: whom the others do not trust. */
+  /** A self-signed client certificate, which the others do not trust. */
   readonly stranger: Certificate
 }
 

@@ -1,5 +1,5 @@
 /**
- * The programs that tests run beside ours (Envoy, go-control-plane): where they are, or why they are not there.
+ * The programs that tests run beside ours (Envoy, go-control-plane): their paths, or why they are missing.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { dirname, join } from "node:path"
 import { Option, Schema } from "effect"
 
 /**
- * A peer that is there, with the path of its program.
+ * An installed peer, with the path of its program.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ export interface Present {
 }
 
 /**
- * A peer that is not there, and why.
+ * A missing peer, and why.
  *
  * @since 0.1.0
  */
@@ -31,7 +31,7 @@ export interface Missing {
 }
 
 /**
- * A peer as `scripts/peers.mjs` left it.
+ * A peer as recorded by `scripts/peers.mjs`.
  *
  * @since 0.1.0
  */
@@ -55,8 +55,8 @@ const findRecord = (directory: string): string | undefined => {
 }
 
 /**
- * Looks a peer up in the `.peers/peers.json` of the working directory or the nearest directory above it. Never fails:
- * whatever stands in the way is the reason of a `Missing`.
+ * Looks a peer up in `.peers/peers.json` of the working directory or of the nearest directory above. Never fails: every error
+ * is the reason of a `Missing`.
  *
  * @since 0.1.0
  */
@@ -74,8 +74,8 @@ export const find = (name: string, from: string = process.cwd()): PeerProgram =>
 }
 
 /**
- * The peer for a test that cannot run without it. With `XDS_REQUIRE_PEERS=1` a missing peer is thrown as an error, so
- * that the test file fails; otherwise test it and skip, with the reason in the test's name.
+ * The peer for a test that needs it. With `XDS_REQUIRE_PEERS=1` a missing peer is thrown as an error, so that the test file
+ * fails. Otherwise check for `Missing` and skip the test, with the reason in its title.
  *
  * @example
  * import { Peer } from "@effect-xds/testing"
@@ -95,7 +95,7 @@ export const forTest = (name: string): PeerProgram => {
 }
 
 /**
- * The title of a test that needs the peer: says why it is skipped when the peer is missing.
+ * The title of a test that needs a peer. If the peer is missing, the title says why the test is skipped.
  *
  * @since 0.1.0
  */

@@ -1,42 +1,42 @@
 /**
- * Simulations as tests: `it.sim` runs one with many seeds, makes a failing one as small as it can, and shows what
- * happened. The promises of a store as tests: `describeStore`. The only module of this package that needs vitest.
+ * Simulations as tests: `it.sim` runs one with many seeds, shrinks a failing one, and shows its trace. Store conformance as
+ * tests: `describeStore`. The only module of this package that needs vitest.
  *
- * `XDS_SIM_SEED=<number>` runs one seed again, `XDS_SIM_SEED=random` begins anywhere, and `XDS_SIM_RUNS=<number>` runs
- * more or fewer.
+ * `XDS_SIM_SEED=<number>` runs one seed, `XDS_SIM_SEED=random` starts at a random seed, `XDS_SIM_RUNS=<number>` sets the number
+ * of runs.
  *
  * @since 0.1.0
  */
 import * as base from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
-import type { Plan } from "./simulation/Simulation.js"
-import type { RandomPlan } from "./simulation/SimulationCheck.js"
-import * as StoreConformance from "./store/StoreConformance.js"
 import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type * as Scope from "effect/Scope"
+import type { Plan } from "./simulation/Simulation.js"
+import type { RandomPlan } from "./simulation/SimulationCheck.js"
 import * as SimulationCheck from "./simulation/SimulationCheck.js"
+import * as StoreConformance from "./store/StoreConformance.js"
 
 /**
- * A plan of which parts may be drawn at random, and how often it is run.
+ * A plan, some parts of which may be random, and its number of runs.
  *
  * @since 0.1.0
  */
 export interface SimOptions extends Omit<RandomPlan, "body"> {
-  /** Seeds that are run. Default: 20. */
+  /** Number of seeds. Default: 20. */
   readonly runs?: number | undefined
-  /** The first of them; the others follow. Default: 1. */
+  /** The first seed; the others follow it. Default: 1. */
   readonly seed?: number | undefined
-  /** Seeds that failed once, by what was wrong; each is a test of its own. */
+  /** Fault → a seed that once failed with it. Each is a test of its own. */
   readonly regressions?: Readonly<Record<string, number>> | undefined
-  /** Runs that may be spent on making a failing one smaller. Default: 200. */
+  /** Most runs for shrinking. Default: 200. */
   readonly maxShrinks?: number | undefined
-  /** Real milliseconds for a test. Default: 60 000. */
+  /** Limit for a test in real milliseconds. Default: 60 000. */
   readonly timeout?: number | undefined
 }
 
 /**
- * Defines a test, and one for each regression.
+ * Defines a test, and one more for each regression.
  *
  * @since 0.1.0
  */
@@ -51,7 +51,7 @@ const seedsOf = (options: SimOptions): ReadonlyArray<number> => {
 }
 
 /**
- * The test function of a simulation.
+ * The test function for simulations.
  *
  * @since 0.1.0
  */
@@ -68,17 +68,17 @@ export const sim: Sim = (name, options, body) => {
 }
 
 /**
- * `it` of `@effect/vitest`, and `it.sim`.
+ * `it` of `@effect/vitest` with `it.sim`.
  *
  * @since 0.1.0
  */
 export const it: typeof base.it & { readonly sim: Sim } = Object.assign(base.it, { sim })
 
-/** A listener that throws is logged, and meant to be. */
+/** A check lets a listener throw, which is logged. */
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 
 /**
- * The promises of a store, each as a test. Each test makes two stores that hold nothing.
+ * Store conformance: defines a test for each promise of a store. Each test makes two empty stores.
  *
  * @example
  * import { SnapshotStore } from "@effect-xds/server"
@@ -92,7 +92,7 @@ export const describeStore = <E>(
   name: string,
   make: Effect.Effect<SnapshotStore.Store, E, Scope.Scope>,
   options: {
-    /** Real milliseconds for a test. Default: 60 000. */
+    /** Limit for a test in real milliseconds. Default: 60 000. */
     readonly timeout?: number | undefined
   } = {}
 ): void => {

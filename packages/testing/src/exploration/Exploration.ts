@@ -1,73 +1,76 @@
 /**
  * Exhaustive exploration: every state that a small world can reach is visited, not sampled.
  *
- * Reducers are pure values, so a world made of them can be left in a state, taken up again and led another way. From the
- * initial state all moves are made, from what they lead to all moves again, and so on, breadth first: the first way to a
- * fault is a shortest one. Situations that are equal by value are visited once.
+ * Reducers are pure values, so a world of them can be kept in a state and continued in several ways. From the initial state all
+ * moves are made, from their results all moves again, and so on, breadth first. So the first path to a fault is a shortest one.
+ * States that are equal by value are visited once.
  *
  * @since 0.1.0
  */
 
 /**
- * Something that can happen in a state.
+ * A possible event in a state.
  *
  * @since 0.1.0
  */
 export interface Move<State> {
-  /** In a few words, for the path to a fault. */
+  /** A few words for the path to a fault. */
   readonly label: string
-  /** The state after it. Pure: it is called once, but the state it starts from is used for other moves, too. */
+  /** The state after the move. Pure: called once, but the state before it is used for other moves, too. */
   readonly take: () => State
 }
 
 /**
- * A world to be explored.
+ * A world to explore.
  *
  * @since 0.1.0
  */
 export interface World<State> {
   readonly name: string
   readonly initial: State
-  /** Everything that can happen next; the same for equal states. */
+  /** All possible moves; the same for equal states. */
   readonly moves: (state: State) => Iterable<Move<State>>
   /**
-   * The state's value, in parts. Two states may have the same parts only if whatever happens to both has the same
-   * outcome. So nonces, versions and times are not in it as they are but as what they mean: how many responses ago,
-   * which content, how long from now. What nothing ever reads again is left out.
+   * The value of a state, in parts. Two states may have equal parts only if every sequence of moves has the same outcome for
+   * both. So nonces, versions and times appear by meaning: how many responses ago, which content, how long from now. Fields
+   * that are never read again are left out.
    */
   readonly key: (state: State) => ReadonlyArray<string>
-  /** What went wrong in the step that led to the state, in words. Looked at after every move. */
+  /** Problems of the step that led to the state, in words. Checked after every move. */
   readonly problems: (state: State) => ReadonlyArray<string>
-  /** What is wrong in the end if from here on nothing happens but what must, in words. Looked at once for a state. */
+  /** Problems that remain if from here on only necessary moves are made, in words. Checked once per state. */
   readonly unsettled: (state: State) => ReadonlyArray<string>
 }
 
 /**
- * How far to go.
+ * The limits of an exploration.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** Moves from the initial state. */
+  /** Most moves from the initial state. */
   readonly depth: number
-  /** States to remember, each a few kilobytes; then it ends, with {@link Explored.isCut}. Default: 500 000. */
+  /**
+   * Most states in memory, a few kilobytes each. At the limit the exploration ends with {@link Explored.isCut}. Default: 500
+   * 000.
+   */
   readonly maxStates?: number
-  /** Called after each depth, for those who watch. */
+  /** Called after each depth. */
   readonly onDepth?: (progress: Progress) => void
 }
 
 /**
- * What was explored up to a depth.
+ * The progress up to a depth.
  *
  * @since 0.1.0
  */
 export interface Progress {
   readonly name: string
-  /** All states that so many moves lead to were visited. */
+  /** All states within this number of moves were visited. */
   readonly depth: number
-  /** Different states. */
+  /** Number of different states. */
   readonly states: number
-  /** Moves that were made. */
+  /** Number of moves made. */
   readonly transitions: number
 }
 
@@ -77,7 +80,7 @@ export interface Progress {
  * @since 0.1.0
  */
 export interface Explored extends Progress {
-  /** Whether there are no other states at any depth. */
+  /** Whether no further states exist at any depth. */
   readonly isComplete: boolean
   /** Whether it ended because of {@link Options.maxStates}. */
   readonly isCut: boolean
@@ -85,7 +88,7 @@ export interface Explored extends Progress {
 }
 
 /**
- * A fault, and a shortest way to it.
+ * A fault and a shortest path to it.
  *
  * @since 0.1.0
  */
@@ -94,7 +97,7 @@ export interface Violation {
   readonly problems: ReadonlyArray<string>
 }
 
-/** Gives equal texts the same number, so that long parts of keys are kept once. */
+/** Numbers equal texts alike, so that long parts of keys are stored once. */
 const numbering = (): ((text: string) => number) => {
   const numbers = new Map<string, number>()
   return (text) => {
@@ -106,7 +109,7 @@ const numbering = (): ((text: string) => number) => {
 }
 
 /**
- * Visits every state up to a depth, or until something is wrong.
+ * Visits every state up to a depth, or until there is a problem.
  *
  * @since 0.1.0
  */
@@ -114,7 +117,7 @@ export const explore = <State>(world: World<State>, options: Options): Explored 
   const { depth, maxStates = 500_000, onDepth } = options
   const numberOf = numbering()
   const keyOf = (state: State): string => world.key(state).map(numberOf).join(" ")
-  /** How each state was first reached: from which, and by what. */
+  /** How each state was first reached: index of the state before it, and label of the move. */
   const parents: Array<number> = [-1]
   const labels: Array<string> = [""]
   const pathTo = (at: number): ReadonlyArray<string> => {
@@ -166,8 +169,8 @@ export const explore = <State>(world: World<State>, options: Options): Explored 
 }
 
 /**
- * Looks for states that are taken for one and are not: equal by {@link World.key}, but the same move leads to states that
- * are not, or only one of them has it. Then states would be left out. In words; `undefined` if there are none up to a depth.
+ * Finds states that are confused: equal by {@link World.key}, but a move leads to different states, or exists for only one of
+ * them. Then states would be left out. Returns a description; `undefined` if there are none up to a depth.
  *
  * @since 0.1.0
  */
@@ -208,7 +211,7 @@ export const confused = <State>(world: World<State>, { depth }: Pick<Options, "d
 }
 
 /**
- * An outcome in words: a line, and if something is wrong the way to it, one move a line.
+ * An outcome as text: one line and, for a fault, the path to it, one move per line.
  *
  * @since 0.1.0
  */

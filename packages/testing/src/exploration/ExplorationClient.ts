@@ -1,9 +1,10 @@
 /**
- * A client of one type, for exhaustive exploration, joined to a server by a queue in each direction; or to a script that
- * sends whatever a server may send, at any time.
+ * A client of one type, for exhaustive exploration. It is joined by queues to a server, or to a script that sends any possible
+ * response at any time.
  *
- * In every state watchers know what the client holds, and every request is one that a correct client may send. The
- * server is compared with the reference server. And from every state, if both sides are left in peace, each watcher ends
+ * In every state watchers know what the client holds, and every request is correct. The server is compared with the reference
+ * server. From every state, if nothing else happens, each watcher ends with the content of the store, and the server with the
+ * watched names.
  * with what the store holds, and the server with what is watched.
  *
  * @since 0.1.0
@@ -26,28 +27,28 @@ import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { fields } from "@effect-xds/core/wire/Wire"
 import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
+import { isChange } from "../invariants/Invariants.js"
+import type { ReferenceModel } from "../reference/ReferenceModel.js"
+import * as ReferenceModels from "../reference/ReferenceModel.js"
 import { toResource } from "../simulation/Arbitraries.js"
 import type { Move, World } from "./Exploration.js"
 import * as Keys from "./ExplorationKey.js"
 import type { Ledger } from "./ExplorationLedger.js"
 import * as Ledgers from "./ExplorationLedger.js"
-import type { ReferenceModel } from "../reference/ReferenceModel.js"
-import { isChange } from "../invariants/Invariants.js"
-import * as ReferenceModels from "../reference/ReferenceModel.js"
 
 /**
- * Which world.
+ * The options of a world.
  *
  * @since 0.1.0
  */
 export interface Options {
   readonly protocol: Protocol
   readonly typeUrl: string
-  /** Resources that may exist; `bad` is a content that clients reject. */
+  /** Resources that may exist. Clients reject the content `bad`. */
   readonly contents: ReadonlyArray<readonly [name: string, content: string]>
-  /** `store`: a server with a store that changes. `script`: whatever a server may send. */
+  /** `store`: a server with a store that changes. `script`: any response that a server may send. */
   readonly server: "store" | "script"
-  /** Messages on their way in each direction at most; for a script, responses without an answer. Default: 2. */
+  /** Most messages on their way in each direction; for a script, most unanswered responses. Default: 2. */
   readonly maxInFlight?: number
 }
 
@@ -56,7 +57,7 @@ type Send = Pick<Extract<Output | ServerStreams.Output, { readonly _tag: "Send";
 }
 
 /**
- * The state of the world. Its fields are nobody else's business.
+ * The state of the world. Its fields are private.
  *
  * @since 0.1.0
  */
@@ -66,9 +67,9 @@ export interface State {
   readonly ledger: Ledger
   readonly group: ResourceGroup
   readonly server: ServerStream
-  /** The reference server; with a script it only notes what is asked for. */
+  /** The reference server. With a script it only records requests. */
   readonly model: ReferenceModel
-  /** Responses of the stream. */
+  /** Number of responses on the stream. */
   readonly nonces: number
   readonly toServer: ReadonlyArray<Request>
   readonly toClient: ReadonlyArray<Send>
@@ -76,9 +77,9 @@ export interface State {
 }
 
 const serverId = "s"
-/** A time during which no message stays under way. */
+/** Milliseconds: a message is never on its way so long. */
 const patience = 2_000
-/** Milliseconds in which all comes to rest: backoff, timers, and what lingers. */
+/** Milliseconds in which everything comes to rest: backoff, timers and retention. */
 const restTime = 80_000
 const maxTurns = 400
 
@@ -94,14 +95,14 @@ const contentOf = (bytes: Uint8Array): string => {
   return content
 }
 
-/** Each name has one watcher. That it may return under its number is no matter: a watch that ended leaves nothing. */
+/** Each name has one watcher. It may return with the same id, because an ended watch leaves nothing behind. */
 const watcherOf = (name: string): number => name.charCodeAt(name.length - 1)
 
-/** Makes steps from a state; the state itself stays as it is. */
+/** Makes steps from a state, which itself stays as it is. */
 class Run {
   private state: State
   private readonly onlooker: Ledgers.Onlooker
-  /** Both sides do at once what they can: they are left in peace. */
+  /** Whether both sides do all that they can at once, without other events. */
   private isPeace = false
   private readonly isScript: boolean
   private readonly isFullState: boolean
@@ -174,7 +175,7 @@ class Run {
     this.onlooker.step({ _tag: "Deadline" })
   }
 
-  /** A server's step, beside that of the reference server. */
+  /** Steps the server and the reference server. */
   private serve(input: ServerInput): void {
     const { group } = this.state
     const [server, outputs] = ServerStreams.step(this.state.server, input, this.onlooker.now)
@@ -229,7 +230,7 @@ class Run {
     this.respond(send.response, send.nonce)
   }
 
-  /** A script sends. */
+  /** Sends a scripted response. */
   send(response: Response): void {
     const nonce = String(this.state.nonces + 1)
     const model = ReferenceModels.observe(this.state.model, response, nonce)
@@ -244,7 +245,7 @@ class Run {
     this.onlooker.respond(this.stream, decoded, contents, this.isFullState)
   }
 
-  /** What is wrong when all has come to rest. */
+  /** The problems after everything has come to rest. */
   rest(): ReadonlyArray<string> {
     this.isPeace = true
     const end = this.onlooker.now + restTime
@@ -264,7 +265,7 @@ class Run {
     return [...this.onlooker.problems, ...problems].map((problem) => `in the end: ${problem}`)
   }
 
-  /** What is said in requests is what is watched, and every response has its answer. */
+  /** Checks that requests match the watches, and that every response was answered. */
   private left(): ReadonlyArray<string> {
     const { protocol, typeUrl } = this.options
     const { connection, unanswered, watchers } = this.onlooker.ledger
@@ -275,25 +276,25 @@ class Run {
     const asked = this.state.model.subscriptions.get(typeUrl)
     if (asked === undefined) return watched.size > 0 || isAll ? [...problems, "nothing was asked for"] : problems
     if (isAll !== (asked.wildcard !== "none")) problems.push(`the wildcard is ${asked.wildcard}`)
-    // Beside a wildcard by silence, names are in no request of state of the world.
+    // State of the world: beside a legacy wildcard, requests list no names.
     const isSilent = protocol === "StateOfTheWorld" && asked.wildcard === "legacy"
     const [names, wanted] = [asked.names, isSilent ? [] : watched].map((each) => Array.from(each).sort().join(","))
     if (names !== wanted) problems.push(`asked for is ${names}, and watched ${wanted}`)
     return problems
   }
 
-  /** Every watcher has what the store has. */
+  /** Checks that every watcher has the content of the store. */
   private missed(): ReadonlyArray<string> {
     if (this.isScript) return []
     const { contents, protocol, typeUrl } = this.options
     const { views, watchers } = this.onlooker.ledger
-    // A wildcard that the server does not have brings nothing.
+    // A wildcard that the server switched off covers nothing.
     const isOff = this.state.server.options.wildcardOff.has(typeUrl)
     const names = isOff ? [] : Array.from(new Set(contents.map(([name]) => name)))
     return Array.from(watchers).flatMap(([watcher, of]) =>
       (of === "*" ? names : [of]).flatMap((name) => {
         const resource = ResourceGroups.get(this.state.group, { typeUrl, name })
-        // In state of the world the deletion of a resource of other types is not told.
+        // State of the world: removals of by-name types are not sent.
         if (resource === undefined && protocol === "StateOfTheWorld" && !this.isFullState) return []
         const content = resource === undefined ? undefined : contentOf(resource.value)
         const expected = content !== undefined && Ledgers.isBad(content) ? undefined : content
@@ -322,14 +323,14 @@ const ofRequest = (request: Request, last: number): string =>
         ])
   ].join(";")
 
-/** What the requests to a script come to: nothing else of its model is ever looked at. */
+/** The requests to a script, in sum. Nothing else of its model is used. */
 const ofAsked = ({ subscriptions }: ReferenceModel, last: number): string =>
   Array.from(subscriptions.values(), ({ lastNonce, names, wildcard }) =>
     [wildcard, Array.from(names).sort().join(","), Keys.age(lastNonce, last)].join(";")
   ).join("|")
 
 /**
- * The world.
+ * Makes the world.
  *
  * @since 0.1.0
  */
@@ -351,7 +352,7 @@ export const make = (options: Options): World<State> => {
   })
   const server = { id: serverId, protocol, isAggregated: false, failOnDataErrors: true }
 
-  /** What a script sends: no resource, each alone, all of different names; what is gone. */
+  /** The responses of a script: no resource, each resource alone, all of different names, each removal. */
   const scripted = (): ReadonlyArray<readonly [label: string, response: Response]> => {
     const make = (label: string, resources: ReadonlyArray<Resource>, removed: ReadonlyArray<string> = []) =>
       [label, Responses.make({ protocol, typeUrl, version: label, resources, removed })] as const
@@ -384,7 +385,7 @@ export const make = (options: Options): World<State> => {
     const isQuiet = toClient.length === 0 && toServer.length === 0
     for (const name of [...names, "*"]) {
       if (watched.has(name)) move(`unwatch ${name}`, (run) => run.unwatch(name))
-      // A response that was under way when the last `*` was given up cannot be told from one to the next `*`.
+      // A response that was on its way during the last `*` cannot be distinguished from one to the next `*`.
       else if (!isIncremental || name !== "*" || isQuiet) move(`watch ${name}`, (run) => run.watch(name))
     }
     if (ledger.connection === "connecting") move("the stream is open", (run) => run.connected())

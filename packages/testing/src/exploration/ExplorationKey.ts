@@ -1,19 +1,17 @@
 /**
- * The values of reducers' states as text, for {@link Exploration.World.key}: equal if and only if both states do the
- * same from now on, as far as anybody can see.
+ * The values of reducer states as text, for {@link Exploration.World.key}: equal if and only if both states behave alike from
+ * now on.
  *
- * What keeps equal situations from looking equal is replaced by what it means:
+ * Values that differ between equivalent states are replaced by their meaning:
  *
- * - A nonce is the count of responses before it, and is only ever compared: here it is its age, the number of responses
- *   since.
- * - A time is only ever compared with later ones: here it is its distance from now.
- * - A cursor stands for what the client has, and for which names the log of changes tells from there on. Revisions and
- *   digests say no more than that; logs do not overflow in a small world.
+ * - A nonce is the number of responses before it, and is only compared. Here it is its age: the number of responses since.
+ * - A time is only compared with later times. Here it is the distance from now.
+ * - A cursor stands for what the client has, and for the names that the log has from there on. Revisions and digests say no
+ *   more than that; logs do not overflow in a small world.
  * - Maps and sets are sorted, because their order depends on their content alone.
  *
- * What no step ever reads is left out: when something was sent, what was ACKed and NACKed (for status pages), and what
- * is computed once and kept. The records name every field of the states, so that a new field does not compile until it
- * is decided what it means here.
+ * Fields that no step reads are left out: times of sending, ACKs and NACKs for the status, and caches. The records below name
+ * every field of the states, so that a new field does not compile until its meaning is decided here.
  *
  * @since 0.1.0
  */
@@ -39,7 +37,7 @@ import type { ReferenceModel } from "../reference/ReferenceModel.js"
 
 const left = ""
 
-/** Texts in an order that depends on them alone. */
+/** Texts, sorted. */
 const sorted = (texts: Iterable<string>): string => Array.from(texts).sort().join(",")
 
 const pairs = (entries: Iterable<readonly [string, string]>): string =>
@@ -49,18 +47,18 @@ const fieldsOf = (record: Readonly<Record<string, string | number | boolean>>): 
   Object.values(record).join(";")
 
 /**
- * How long ago a response with a nonce was sent: 0 for the last one, empty for no nonce.
+ * Age of a nonce: the number of responses since; 0 for the last one, empty for no nonce.
  *
- * @param last how many responses the stream has sent
+ * @param last number of responses that the stream has sent
  * @since 0.1.0
  */
 export const age = (nonce: string, last: number): string => (nonce === "" ? "" : String(last - Number(nonce)))
 
-/** A time as a distance from now; what is over is over, however long. */
+/** A time as distance from now; 0 if it is over. */
 const ahead = (time: number, now: number): number => Math.max(time - now, 0)
 
 /**
- * What a group holds.
+ * The content of a group.
  *
  * @since 0.1.0
  */
@@ -75,15 +73,15 @@ const ofCursor = (cursor: Cursor | undefined, set: ResourceSet): string => {
   const start = log.length - (set.cursor.revision - cursor.revision)
   const first = log[start]
   const isReached = isSame(cursor, set.cursor) || (first !== undefined && isFrom(first, cursor))
-  // In this order changes will be in a response.
+  // Changes will be in a response in this order.
   const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
   const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
   return `${reach} ${pairs(cursor.fingerprints)} ${pairs(cursor.aliases)} ${cursor.hasTtls}`
 }
 
 /**
- * When TTLs are renewed, and whether with the body: at multiples of half a TTL, so it matters how far the next are from now, and
- * how many turns ago the last was; all before the last but two are alike.
+ * The times of TTL renewal, and whether renewals carry bodies. They are multiples of half a TTL, so only two things matter: the
+ * distance of the next, and the number of periods since the last; 3 stands for all larger numbers.
  */
 const ofRenewal = ({ cursor, renewedAt }: Subscription, set: ResourceSet, now: number): string =>
   cursor === undefined
@@ -108,7 +106,7 @@ const ofSubscription = (
     wildcardEnabled: self.wildcardEnabled,
     wildcard: self.wildcard,
     names: pairs(self.names),
-    // Of so few names none are counted.
+    // So few names are not counted.
     namesChecked: left,
     lastNames: self.lastNames.join(","),
     cursor: ofCursor(self.cursor, set),
@@ -144,7 +142,7 @@ const ofSubscription = (
   } satisfies Record<keyof Subscription, string | number | boolean>)
 
 /**
- * A state of the group, and how far each subscription is from it.
+ * A state of the group, and the distance of each subscription from it.
  *
  * @since 0.1.0
  */
@@ -178,7 +176,7 @@ const ofParts = (part: Response | undefined): string =>
     ? ""
     : `${part.resources.map(({ fingerprint, name }) => `${name} ${fingerprint}`).join(",")} -${part.removed.join(",")};${ofParts(part.next)}`
 
-/** What is left of a request follows from it, from what was known before and from how far it was taken. */
+/** The rest of a request follows from the request, the state before, and the number of names processed. */
 const ofTaking = (partialRequest: ServerStream["partialRequest"]): string => {
   if (partialRequest === undefined) return ""
   const { at, first, next, request } = partialRequest.names
@@ -192,7 +190,7 @@ const ofTaking = (partialRequest: ServerStream["partialRequest"]): string => {
 }
 
 /**
- * A stream of a server, but for its group.
+ * A server's stream, except its group.
  *
  * @since 0.1.0
  */
@@ -217,7 +215,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
   } satisfies Record<keyof ServerStream, string | number | boolean>)
 
 /**
- * What a response tells.
+ * The content of a response.
  *
  * @since 0.1.0
  */
@@ -235,7 +233,7 @@ export const ofResponse = (response: Response): string => {
 }
 
 /**
- * The reference server, but for its resources.
+ * The reference server, except its resources.
  *
  * @since 0.1.0
  */
@@ -275,7 +273,7 @@ const ofInterest = (self: Interest, last: number): string =>
 /**
  * The reference client.
  *
- * @param last how many responses its stream has sent
+ * @param last number of responses that its stream has sent
  * @since 0.1.0
  */
 export const ofReferenceClient = (self: ReferenceClient, last: number): string =>
@@ -317,7 +315,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
         ? ""
         : `${self.rejection.version} ${self.rejection.message} ${self.rejection.repeats}`,
     heldBackUntil: ahead(self.heldBackUntil, now),
-    // The names as a list: kept until they change.
+    // A cache of `names`.
     listed: left
   } satisfies Record<keyof ClientSubscription, string | number | boolean>)
 
@@ -355,7 +353,7 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
       entries: pairs(Array.from(type.entries, ([name, entry]) => [name, ofEntry(entry, now)] as const)),
       held: type.held,
       rejected: type.rejected,
-      // Only whether the order is of this revision.
+      // Only whether the order is of this revision matters.
       revision: left,
       order: `${type.order.server} ${type.order.places.map(({ name }) => name).join(",")} ${type.order.revision === type.revision}`,
       watchers: sorted(Array.from(type.watchers, String)),
@@ -374,9 +372,9 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
   ).join("|")
 
 /**
- * A client, of whose values the text says all.
+ * A client whose values are texts.
  *
- * @param last how many responses its stream has sent
+ * @param last number of responses that its stream has sent
  * @since 0.1.0
  */
 export const ofClient = (self: Client, last: number, now: number): string =>

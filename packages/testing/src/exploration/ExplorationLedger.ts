@@ -1,6 +1,6 @@
 /**
- * What an onlooker knows of a client: its watchers and what they were told, the responses that came on the present stream
- * and which of them it answered. With it every step of a client is judged, by rules from the specification alone.
+ * An observer's knowledge of a client: its watchers and their events, and the responses of the present stream, answered or not.
+ * With it every step of a client is checked by rules from the specification alone.
  *
  * @since 0.1.0
  */
@@ -11,43 +11,43 @@ import type { Request } from "@effect-xds/core/wire/Request"
 import * as Keys from "./ExplorationKey.js"
 
 /**
- * A response that the client has not answered.
+ * A response that the client has not answered yet.
  *
  * @since 0.1.0
  */
 export interface Unanswered {
   readonly nonce: string
   readonly isRejected: boolean
-  /** Whether its watchers have taken it. */
+  /** Whether its watchers have processed it. */
   readonly isApplied: boolean
 }
 
 /**
- * The facts. Of the stream: `nonce` and what follows.
+ * The ledger. The fields from `nonce` on belong to the stream.
  *
  * @since 0.1.0
  */
 export interface Ledger {
-  /** What each watcher watches: a name, or `*`. */
+  /** Watcher → watched name, or `*`. */
   readonly watchers: ReadonlyMap<number, string>
-  /** What each watcher was told to use, by name. */
+  /** Watcher → name → the value in use by its events. */
   readonly views: ReadonlyMap<number, ReadonlyMap<string, unknown>>
-  /** State of the world: the version of the last response that was accepted as a whole. */
+  /** State of the world: the version of the last response that was accepted whole. */
   readonly accepted: string
   readonly connection: "none" | "connecting" | "open"
   /** When the stream was opened, in milliseconds. */
   readonly openedAt: number
   readonly isAsked: boolean
-  /** Whether a request is on its way to the connection. */
+  /** Whether a request is being written. */
   readonly isWriting: boolean
-  /** Of the last response. */
+  /** Nonce of the last response. */
   readonly nonce: string
-  /** The oldest first. */
+  /** Oldest first. */
   readonly unanswered: ReadonlyArray<Unanswered>
 }
 
 /**
- * A client that nobody has seen do anything.
+ * The ledger before the first event.
  *
  * @since 0.1.0
  */
@@ -63,13 +63,13 @@ export const empty: Ledger = {
   unanswered: []
 }
 
-/** Milliseconds after which a name that was asked for and did not come counts as missing. */
+/** Milliseconds after which a requested name that did not come counts as missing. */
 const resourceTimeout = 15_000
 
 /**
- * The facts as text, for the key of a state. What watchers were told is what the client holds, or a rule is broken.
+ * The ledger as text, for the key of a state. Views are left out: they equal what the client holds, or a rule is broken.
  *
- * @param last how many responses the stream brought
+ * @param last number of responses on the stream
  * @since 0.1.0
  */
 export const key = (self: Ledger, last: number, now: number): string =>
@@ -88,7 +88,7 @@ export const key = (self: Ledger, last: number, now: number): string =>
   } satisfies Record<keyof Ledger, string | number | boolean>).join(";")
 
 /**
- * A client and its ledger, in one step after another.
+ * A client and its ledger, stepped together.
  *
  * @since 0.1.0
  */
@@ -99,7 +99,7 @@ export class Onlooker {
     public client: Client,
     public ledger: Ledger,
     public now: number,
-    /** What the world does about an output, once it is noted. */
+    /** The world's reaction to an output, after it is recorded. */
     private readonly act: (output: Output) => void
   ) {}
 
@@ -107,7 +107,7 @@ export class Onlooker {
     this.ledger = { ...this.ledger, ...change }
   }
 
-  /** Gives the client an input, notes what comes of it and looks whether it may be. */
+  /** Steps the client, records the outputs and checks them. */
   step(input: Input): void {
     this.before(input)
     const [client, outputs] = Clients.step(this.client, input, this.now)
@@ -240,7 +240,7 @@ export class Onlooker {
     this.note({ isAsked: true, isWriting: true })
   }
 
-  /** Every watcher was told what is held, and nothing else. */
+  /** Checks that the views of watchers equal what the client holds. */
   private compare(): void {
     const held = new Map<string, unknown>()
     for (const each of Clients.dump(this.client)) if (each.held !== undefined) held.set(each.name, each.held.value)
@@ -256,7 +256,7 @@ export class Onlooker {
     }
   }
 
-  /** What a response says of names that are watched is what is held after it. Full state: so is what it lacks. */
+  /** Checks that watched names of a response are held after it. Full state: names that it lacks are not. */
   respond(stream: string, response: ClientResponse, contents: ReadonlyMap<string, string>, isFullState: boolean): void {
     const watched = new Set(this.ledger.watchers.values())
     this.step({ _tag: "Response", stream, response })
@@ -274,7 +274,7 @@ export class Onlooker {
 }
 
 /**
- * Whether a content is one that clients reject.
+ * Whether clients reject this content.
  *
  * @since 0.1.0
  */

@@ -1,9 +1,9 @@
 /**
- * A stream of a server and a naive client, for exhaustive exploration: the client asks for names and gives them up, takes
- * responses and rejects them, comes with an old nonce, and leaves and returns; the store changes; there is credit or not.
+ * A server's stream and a naive client, for exhaustive exploration. The client subscribes and unsubscribes, ACKs and NACKs
+ * responses, uses old nonces, leaves and returns. The store changes, and credit comes and goes.
  *
- * Every response is compared with that of the reference server, where that knows what to do; every step meets the
- * invariants; and from every state the client ends with what the store holds, if it is left in peace.
+ * Every response is compared with that of the reference server, where that is defined. Every step satisfies the invariants.
+ * From every state, if nothing else happens, the client ends with the content of the store.
  *
  * @since 0.1.0
  */
@@ -19,59 +19,59 @@ import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
 import { toEnd } from "@effect-xds/core/Steps"
-import type { ResourceSpec } from "../simulation/Arbitraries.js"
-import { toResource } from "../simulation/Arbitraries.js"
-import type { Move, World } from "./Exploration.js"
-import * as Keys from "./ExplorationKey.js"
 import * as Invariants from "../invariants/Invariants.js"
 import type { ReferenceClient } from "../reference/ReferenceClient.js"
 import * as ReferenceClients from "../reference/ReferenceClient.js"
 import type { ReferenceModel } from "../reference/ReferenceModel.js"
 import * as ReferenceModels from "../reference/ReferenceModel.js"
+import type { ResourceSpec } from "../simulation/Arbitraries.js"
+import { toResource } from "../simulation/Arbitraries.js"
+import type { Move, World } from "./Exploration.js"
+import * as Keys from "./ExplorationKey.js"
 
 /**
- * Which world.
+ * The options of a world.
  *
  * @since 0.1.0
  */
 export interface Options {
   readonly protocol: Protocol
-  /** The types that there are. */
+  /** The types of the world. */
   readonly typeUrls: ReadonlyArray<string>
-  /** The names that there are of each; the first has two contents, the others one. */
+  /** The names of each type. The first one has two contents, the others one. */
   readonly names: ReadonlyArray<string>
-  /** An aggregated stream instead of a separate one: the reference server does not know its phases. */
+  /** Whether the stream is aggregated. The reference server does not know phases. */
   readonly isAggregated?: boolean
   /**
-   * What the store may hold, one after another in any order, instead of any of {@link names}: with aliases that move, or TTLs.
-   * What is sent is not compared with the reference server, then.
+   * States of the store, in any order, instead of any of {@link names}: with aliases that move, or TTLs. Responses are not
+   * compared with the reference server then.
    */
   readonly stores?: ReadonlyArray<ReadonlyArray<ResourceSpec>> | undefined
-  /** Whether the client is given TTLs. Default: false. */
+  /** Whether the client gets TTLs. Default: false. */
   readonly ttl?: boolean
-  /** Whether at the beginning the client has asked for everything and has all first contents. Default: false. */
+  /** Whether the client starts with a wildcard and all first contents. Default: false. */
   readonly isWarm?: boolean
   /**
-   * Names that are taken in one step, and looked at of what a client holds: the rest is a move of its own, or comes before the next
-   * request. What is sent is not compared with the reference server, then. Default: so many that all are.
+   * Names that one step processes, in requests and in held versions. The rest is a move of its own, or precedes the next
+   * request. Responses are not compared with the reference server then. Default: no limit.
    */
   readonly namesPerStep?: number
-  /** Responses on their way to the client at most. Default: 2. */
+  /** Most responses on their way to the client. Default: 2. */
   readonly maxInFlight?: number
-  /** Changes of the store that the stream may be behind: its turn is a move of its own, or comes before anything else. Default: 0. */
+  /** Most changes that the stream may be behind: its turn is a move of its own, or precedes everything else. Default: 0. */
   readonly maxBehind?: number
 }
 
 type Send = Extract<Output, { readonly _tag: "Send" }>
 
-/** The steps of the present stream, the last one first. */
+/** The steps of the present stream, last one first. */
 interface Steps {
   readonly step: Invariants.Step
   readonly before: Steps | undefined
 }
 
 /**
- * The state of the world. Its fields are nobody else's business.
+ * The state of the world. Its fields are private.
  *
  * @since 0.1.0
  */
@@ -79,22 +79,22 @@ export interface State {
   readonly now: number
   readonly group: ResourceGroup | undefined
   readonly server: ServerStream
-  /** What the group became since the stream had its turn, the oldest first. */
+  /** States of the group since the stream's last turn, oldest first. */
   readonly missed: ReadonlyArray<ResourceGroup>
   readonly model: ReferenceModel
   readonly client: ReferenceClient
-  /** Responses on their way, the oldest first. */
+  /** Responses on their way, oldest first. */
   readonly wire: ReadonlyArray<Send>
-  /** Whether this stream brought a response of a type: only then a nonce can be stale. */
+  /** Types with a response on this stream: only for those a nonce can be stale. */
   readonly answered: ReadonlySet<string>
   readonly steps: Steps | undefined
   readonly problems: ReadonlyArray<string>
 }
 
-/** Turns of a client and a server that are left in peace, until they count as never quiet. */
+/** Most turns of an undisturbed client and server, until they count as never quiet. */
 const maxTurns = 200
 
-/** A step, but for the bodies of what it sends. */
+/** A step as text, without the bodies of its response. */
 const keyOfStep = ([server, outputs]: ServerStreams.Step, now: number): string =>
   [
     Keys.ofServer(server, now),
@@ -105,11 +105,11 @@ const keyOfStep = ([server, outputs]: ServerStreams.Step, now: number): string =
     ])
   ].join("\n")
 
-/** Makes steps from a state; the state itself stays as it is. */
+/** Makes steps from a state, which itself stays as it is. */
 class Run {
   private state: State
   private readonly problems: Array<string> = []
-  /** Credit is given after every response. */
+  /** Whether credit is given after every response. */
   private isOpen = false
   private fanOut: FanOut<undefined>
   private stream: GroupStream<undefined>
@@ -125,11 +125,11 @@ class Run {
   }
 
   end(): State {
-    // Without a reference server every step is judged by the invariants; else they look at each new state.
+    // Without a reference server the invariants check every step; else they check each new state.
     return { ...this.state, problems: [...this.problems, ...(isCompared(this.options) ? [] : this.broken())] }
   }
 
-  /** A short step is what the same in steps is. */
+  /** Checks that a short step equals the same step in portions. */
   private bothWays(input: Input, now: number): ServerStreams.Step {
     const { server } = this.state
     const short = ServerStreams.short(server, input, now)
@@ -173,7 +173,7 @@ class Run {
     if (this.isOpen && sends.length > 0) this.stream.writable()
   }
 
-  /** The driver's part: gives the stream a turn. It stops where a request is taken in parts. */
+  /** The driver's part: gives the stream a turn. Stops at a request that is processed in portions. */
   turn(): void {
     while (!ServerStreams.isWorking(this.state.server)) {
       const input = this.stream.next()
@@ -185,7 +185,7 @@ class Run {
     }
   }
 
-  /** The same: takes more of such a request, all of it if nothing else is said. */
+  /** Processes more of such a request; by default, all of it. */
   goOn(most = maxTurns): void {
     for (let left = most; left > 0 && ServerStreams.isWorking(this.state.server); left--) {
       const input = this.stream.next()
@@ -201,7 +201,7 @@ class Run {
   }
 
   ask(typeUrl: string, subscribe: ReadonlyArray<string>, unsubscribe: ReadonlyArray<string>): void {
-    // A response on its way makes a request stale, so a client that forgot at once might never be sent it again.
+    // A response on its way makes a request stale, so a client that forgot at once might never get it again.
     const forget = !this.state.wire.some((send) => send.typeUrl === typeUrl)
     const [client, request] = ReferenceClients.ask(this.state.client, typeUrl, subscribe, unsubscribe, { forget })
     this.state = { ...this.state, client }
@@ -259,7 +259,7 @@ class Run {
     for (const request of requests) this.request({ ...request, responseNonce })
   }
 
-  /** What is wrong when all has come to rest. */
+  /** The problems after everything has come to rest. */
   rest(): ReadonlyArray<string> {
     if (this.state.group === undefined) this.set(ResourceGroups.empty)
     this.goOn()
@@ -272,7 +272,7 @@ class Run {
     )
   }
 
-  /** The client ACKs all that comes, and there is always credit; until nothing more happens. */
+  /** The client ACKs every response, and there is always credit, until nothing more happens. */
   settle(): void {
     this.isOpen = true
     this.credit()
@@ -294,7 +294,7 @@ class Run {
 
 const nothing = "nothing"
 
-/** A response, as far as it matters to the client. */
+/** A response as text, as far as it matters to the client. */
 const describe = (
   { interests }: ReferenceClient,
   answer: ({ readonly nonce: string } & Partial<ReferenceModels.Answer>) | undefined,
@@ -311,11 +311,14 @@ const describe = (
   return `${answer.nonce} [${texts.sort().join(" ")}]`
 }
 
-/** The reference server knows neither phases nor TTLs, takes all in one step, and of names that move not every way to tell. */
+/**
+ * Whether the reference server applies: it knows no phases, no TTLs and no portions, and not every form of answer for moved
+ * names.
+ */
 const isCompared = ({ isAggregated = false, namesPerStep, stores }: Options): boolean =>
   !isAggregated && stores === undefined && namesPerStep === undefined
 
-/** A stream that was just opened. */
+/** A new stream. */
 const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typeUrls }: Options): State => ({
   now: 0,
   group: undefined,
@@ -338,7 +341,7 @@ const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
   `${index + 1}, ${store.map(({ aliases = [], content, name }) => `${name}=${content}(${aliases.join(" ")})`).join(" ")}`
 
 /**
- * The world.
+ * Makes the world.
  *
  * @since 0.1.0
  */
@@ -361,7 +364,7 @@ export const make = (options: Options): World<State> => {
       (index === 0 ? [1, 2] : [1]).map((content) => ({
         label: `${shortNameOf(typeUrl)} ${name}=${content}`,
         isFirst: content === 1,
-        // A cluster is warmed with the assignment of its name.
+        // A cluster is warmed on the assignment of its own name.
         resource: toResource({
           typeUrl,
           name,
@@ -388,15 +391,15 @@ export const make = (options: Options): World<State> => {
       const type = shortNameOf(typeUrl)
       const interest = client.interests.get(typeUrl)
       if (interest === undefined) move(`${type}: the client asks without names`, (run) => run.ask(typeUrl, [], []))
-      // What it has just quoted a client does not ask for again before it has an answer.
+      // A client does not request again what it just quoted, before it gets an answer.
       const isQuoted = (name: string) => interest?.nonce === "" && (interest.names.has(name) || name === "*")
       for (const name of [...names, "*"]) {
-        // Nothing tells a client that a response on its way is older than the `*` that it gave up and asked for again.
-        // Nor that it is older than what it asked for again by another name.
+        // A client cannot know that a response on its way is older than a `*` that it requested again, or older than a request
+        // by another name.
         if (isIncremental && (name === "*" || stores !== undefined) && wire.length > 0) continue
         if (!isQuoted(name)) move(`${type}: the client subscribes to ${name}`, (run) => run.ask(typeUrl, [name], []))
         const isAsked = name === "*" ? interest?.wildcard !== "none" : interest?.names.has(name) === true
-        // If every request that had a name crossed a response, the server takes an empty list for the silence of before.
+        // If every request with a name crossed a response, the server takes an empty list for the legacy wildcard.
         const isLast = interest !== undefined && interest.names.size + (interest.wildcard === "explicit" ? 1 : 0) === 1
         if (!isIncremental && isLast && wire.some((send) => send.typeUrl === typeUrl)) continue
         if (interest !== undefined && isAsked) {

@@ -1,7 +1,6 @@
 /**
- * The small worlds that are explored: server and client, each alone and joined, state of the world and incremental. State
- * of the world with a type whose responses are the full state and one whose are not; incremental with one that has a
- * wildcard and virtual hosts, which have none.
+ * The small worlds to explore: server and client, alone and joined, in both protocol variants. State of the world has a
+ * full-state and a by-name type; incremental has a type with a wildcard, and virtual hosts, which have none.
  *
  * @since 0.1.0
  */
@@ -13,13 +12,13 @@ import * as ExplorationClient from "./ExplorationClient.js"
 import * as ExplorationServer from "./ExplorationServer.js"
 
 /**
- * A world and how far it is explored when there is little time.
+ * A world and its depth for a short run.
  *
  * @since 0.1.0
  */
 export interface Variant {
   readonly name: string
-  /** Moves, for a second or two. Each more takes three times as long. */
+  /** Number of moves for a second or two. Each further move takes three times as long. */
   readonly depth: number
   readonly explore: (options: Options) => Explored
   readonly confused: (options: Options) => string | undefined
@@ -32,7 +31,7 @@ const variant = <State>(world: World<State>, depth: number): Variant => ({
   confused: (options) => confused(world, options)
 })
 
-/** A type of each kind: in state of the world by what a response lacks, in incremental by how it is said. */
+/** A type of each kind: in state of the world by the meaning of absence, in incremental by the form of the answer. */
 const types = {
   StateOfTheWorld: [Cluster.typeUrl, ClusterLoadAssignment.typeUrl],
   Incremental: [Cluster.typeUrl, VirtualHost.typeUrl]
@@ -47,7 +46,7 @@ const host = (name: string, ...aliases: ReadonlyArray<string>) => ({
   aliases
 })
 
-/** A host that is found by a domain, by its name and by another's domain that stands for many. */
+/** A host that matches a domain, a name, and a wildcard domain of another virtual host. */
 const hosts = ExplorationServer.make({
   protocol: "Incremental",
   typeUrls: [VirtualHost.typeUrl],
@@ -79,7 +78,7 @@ const renewals = protocols.map((protocol) =>
   })
 )
 
-/** A client that returns holds two resources, which are looked at one by one, and the store changes in between. */
+/** A returning client that holds two resources, which are compared one by one while the store changes. */
 const slices = ExplorationServer.make({
   protocol: "Incremental",
   typeUrls: [Cluster.typeUrl],
@@ -88,7 +87,7 @@ const slices = ExplorationServer.make({
   isWarm: true
 })
 
-/** The store changes several times before the stream has its turn: in what it asks for, in what it does not, and back. */
+/** The store changes several times before the stream has its turn: subscribed resources, others, and back. */
 const behind = protocols.map((protocol) =>
   ExplorationServer.make({
     protocol,
@@ -100,7 +99,7 @@ const behind = protocols.map((protocol) =>
 
 const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
   ...types[protocol].flatMap((typeUrl) => {
-    // A virtual host is named after its route configuration.
+    // The name of a virtual host starts with its route configuration.
     const [a, b] = typeUrl === VirtualHost.typeUrl ? (["r/a", "r/b"] as const) : (["a", "b"] as const)
     const contents = [
       [a, "1"],
@@ -113,7 +112,7 @@ const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
       variant(ExplorationClient.make({ protocol, typeUrl, server: "store", contents }), 5)
     ]
   }),
-  // What makes an aggregated stream different begins where the client has something of each type.
+  // An aggregated stream differs only once the client has something of each type.
   ...[false, true].map((isWarm) =>
     variant(
       ExplorationServer.make({

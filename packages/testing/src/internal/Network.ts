@@ -1,5 +1,5 @@
 /**
- * The hosts of a simulated network, the connections between them, and what faults do to these.
+ * The hosts of a simulated network, the connections between them, and the effects of faults.
  */
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import type { PCGRandom } from "effect/Utils"
@@ -10,7 +10,7 @@ import type { SimulatedTime } from "../simulation/SimulatedTime.js"
 import type { SimulatedStream } from "./SimulatedStream.js"
 import { MessageTracer } from "./TracedMessage.js"
 
-/** A connection as its two sides see it; `isLost`: nothing gets through any more, for good. */
+/** A connection as both sides see it. `isLost`: nothing gets through any more, for good. */
 export interface Connection {
   readonly pair: Pair
   state: "connecting" | "open" | "closed"
@@ -22,11 +22,11 @@ export interface Connection {
 interface Pair {
   readonly client: string
   readonly server: string
-  /** The one that new streams use. */
+  /** The connection for new streams. */
   connection: Connection | undefined
-  /** Also those that only the server believes in. */
+  /** All connections, including those that only the server believes to be open. */
   readonly connections: Set<Connection>
-  /** Partitions between the two. */
+  /** Number of partitions between the two. */
   cuts: number
   streams: number
 }
@@ -42,7 +42,7 @@ export class Network {
   readonly pairs = new Map<string, Pair>()
   readonly servers = new Map<string, ServerHost>()
   readonly slow = new Map<string, Array<{ readonly latency: number; readonly jitter: number }>>()
-  /** By client: faults that keep it from reading. */
+  /** By client: number of faults that keep it from reading. */
   readonly holds = new Map<string, number>()
   readonly events: Array<Event> = []
   readonly streams = new Set<SimulatedStream>()
@@ -90,7 +90,7 @@ export class Network {
     return latency + Math.floor(random.number() * (jitter + 1))
   }
 
-  /** The connection for a new stream: the one that is there, or one that is being made now. */
+  /** The connection for a new stream: the open one, or a new one. */
   connect(pair: Pair, random: PCGRandom): Connection {
     if (pair.connection !== undefined) return pair.connection
     const connection: Connection = { pair, state: "connecting", isLost: false, streams: new Set() }
@@ -100,7 +100,7 @@ export class Network {
     const attempt = (): void => {
       if (connection.state !== "connecting") return
       if (pair.cuts > 0) {
-        // Tried again and again until it gets through.
+        // Retries until it gets through, or the timeout.
         if (this.time.now() >= deadline) this.closeClientSide(connection, "the server cannot be reached: timeout")
         else this.time.schedule(Math.min(1_000, deadline - this.time.now()), attempt)
         return
@@ -116,7 +116,7 @@ export class Network {
     return connection
   }
 
-  /** The client knows that the connection is gone. */
+  /** The client notices the loss of the connection. */
   closeClientSide(connection: Connection, reason: string): void {
     connection.state = "closed"
     if (connection.pair.connection === connection) connection.pair.connection = undefined
@@ -124,7 +124,7 @@ export class Network {
     this.forget(connection)
   }
 
-  /** The server knows that the connection is gone. */
+  /** The server notices the loss of the connection. */
   closeServerSide(connection: Connection, reason: string): void {
     for (const stream of Array.from(connection.streams)) stream.failServer(reason)
     this.forget(connection)
@@ -170,7 +170,7 @@ export class Network {
     for (const connection of Array.from(pair.connections)) {
       if (connection.isLost) continue
       if (pair.connection === connection) pair.connection = undefined
-      // At once for both sides, or when everything arrived.
+      // Both sides lose it: at once, or when everything has arrived.
       const end = (): void => {
         if (delivery === "after" && Array.from(connection.streams).some((stream) => stream.isMoving)) {
           this.time.schedule(10, end)
@@ -217,7 +217,7 @@ export class Network {
     })
   }
 
-  /** A client dies. */
+  /** Kills a client. */
   killClient(client: string): void {
     for (const pair of this.pairs.values()) {
       if (pair.client !== client) continue
@@ -227,7 +227,7 @@ export class Network {
         connection.isLost = true
         const end = this.time.now() + this.options.keepalive
         const notice = (): void => {
-          // While nothing gets through the server does not hear of it before its keepalive finds out.
+          // While nothing gets through, the server notices only by keepalive.
           if (pair.cuts === 0 || this.time.now() >= end) this.closeServerSide(connection, "connection reset")
           else this.time.schedule(1_000, notice)
         }
@@ -239,7 +239,7 @@ export class Network {
     }
   }
 
-  /** A server dies. */
+  /** Kills a server. */
   kill(address: string): void {
     const host = this.hostOf(address)
     host.accept = undefined
@@ -248,7 +248,7 @@ export class Network {
       for (const connection of Array.from(pair.connections)) {
         connection.isLost = true
         const notice = (): void => {
-          // Nobody is there to tell the client while nothing gets through.
+          // While nothing gets through, the client is not notified.
           if (pair.cuts === 0 || connection.state === "closed") this.closeClientSide(connection, "connection reset")
           else this.time.schedule(1_000, notice)
         }

@@ -1,5 +1,5 @@
 /**
- * One stream of a simulated network: what its two sides know of it, and what is under way between them.
+ * One stream of a simulated network: the states of its two sides, and the messages between them.
  */
 import * as Request from "@effect-xds/core/wire/Request"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
@@ -12,7 +12,7 @@ import type { Message, StreamName } from "../invariants/Trace.js"
 import type { Connection, Network } from "./Network.js"
 import { malformed, requestOf } from "./TracedMessage.js"
 
-/** What goes through one direction of a stream. */
+/** A message of one direction of a stream. */
 type Parcel =
   | { readonly _tag: "Head" }
   | { readonly _tag: "Message"; readonly bytes: Uint8Array; readonly message: Message }
@@ -26,21 +26,21 @@ interface InTransit {
 
 const lost = (reason: string): Status.Status => Status.make("UNAVAILABLE", reason)
 
-/** One stream, with both its sides. */
+/** One stream with both its sides. */
 export class SimulatedStream {
   private client: "opening" | "open" | "ended" = "opening"
   private server: "none" | "open" | "ended" = "none"
   private handler: ServerTransport.StreamHandler | undefined
   private readonly toServer: Array<InTransit> = []
   private readonly toClient: Array<InTransit> = []
-  /** Arrived at the client, and not read: there is no credit. */
+  /** Messages that arrived at the client and wait for credit. */
   private readonly inbox: Array<Parcel> = []
   private credit = 1
   private reading = false
   /** Responses that the client has not read yet. */
   private unread = 0
   private isBlocked = false
-  /** The connection is about to break: nothing new gets through. */
+  /** The connection is about to break: nothing new is sent. */
   isEnding = false
   private readonly connection: Connection
   private readonly random: PCGRandom
@@ -83,7 +83,7 @@ export class SimulatedStream {
     send: (bytes) => {
       if (this.client !== "open") return
       const decoded = Request.decode(this.name.protocol, bytes)
-      // What is malformed is found out by the server.
+      // A malformed message is detected by the server.
       const message = Either.isRight(decoded) ? requestOf(decoded.right) : malformed
       this.network.record({ _tag: "Sent", stream: this.name, message })
       if (this.toServer.length >= this.network.options.maxRequests) {
@@ -110,7 +110,7 @@ export class SimulatedStream {
     }
   }
 
-  /** Gives the client what it has credit for. */
+  /** Delivers messages to the client, as far as there is credit. */
   read(): void {
     if (this.reading) return
     this.reading = true
@@ -184,7 +184,7 @@ export class SimulatedStream {
     return !this.isBlocked
   }
 
-  /** The server's host stops: gracefully, or it is dead already. */
+  /** Stops the server's side, gracefully or after its death. */
   stopServer(): void {
     const { handler } = this
     if (!this.endServer("the server stopped")) return
@@ -198,7 +198,7 @@ export class SimulatedStream {
     if (this.endServer(reason)) handler?.onEnd(reason)
   }
 
-  /** Whether it was open. */
+  /** Returns whether it was open. */
   private endServer(reason: string): boolean {
     const wasOpen = this.server === "open"
     this.server = "ended"
@@ -219,7 +219,7 @@ export class SimulatedStream {
     handler?.onEnd(decoded.left.message)
   }
 
-  // The way between.
+  // Transport between the sides.
 
   private post(way: Array<InTransit>, parcel: Parcel): void {
     if (this.connection.isLost || this.isEnding) return
@@ -272,7 +272,7 @@ export class SimulatedStream {
     this.read()
   }
 
-  /** The way is free again: what waited is on its way anew. */
+  /** The partition is over: waiting messages are sent again. */
   resume(): void {
     for (const way of [this.toServer, this.toClient]) {
       let last = 0
@@ -284,7 +284,7 @@ export class SimulatedStream {
     }
   }
 
-  /** The network forgets a stream when both sides know that it is over. */
+  /** Removes the stream from the network once both sides have ended. */
   private forgetIfOver(): void {
     if (this.client !== "ended" || this.server === "open") return
     if (this.server === "none" && this.toServer.length > 0 && !this.connection.isLost) return

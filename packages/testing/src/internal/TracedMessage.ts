@@ -1,5 +1,5 @@
 /**
- * Messages and resources as traces tell of them.
+ * Messages and resources in the form of traces.
  */
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import type * as Request from "@effect-xds/core/wire/Request"
@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import { fingerprint, type Message, type TracedResource } from "../invariants/Trace.js"
 import * as Reference from "../reference/Reference.js"
 
-/** Resources that a network remembers what they refer to. */
+/** Most resources whose references a network caches. */
 const maxReferences = 10_000
 
 export const requestOf = (request: Request.Request): Message => {
@@ -48,7 +48,7 @@ export const malformed: Message = {
   error: "malformed"
 }
 
-/** What resources refer to is read once for the same bytes. */
+/** Traces messages. References of a resource are read once for equal bytes. */
 export class MessageTracer {
   private readonly references = new Map<string, ReadonlyArray<string>>()
 
@@ -59,7 +59,7 @@ export class MessageTracer {
     let refersTo = this.references.get(key)
     if (refersTo === undefined) {
       refersTo = Reference.of(typeUrl, name, bytes)
-      // A cache, no more: begun anew when it is large.
+      // Only a cache: cleared when it is large.
       if (this.references.size >= maxReferences) this.references.clear()
       this.references.set(key, refersTo)
     }

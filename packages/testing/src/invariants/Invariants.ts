@@ -1,8 +1,14 @@
 /**
- * What must hold of every stream at every step: each rule is a file in `stream/`, with the sentence that it stands for.
+ * The invariants of every stream at every step. Each is a file in `stream/`, with the sentence that it stands for.
  *
  * @since 0.1.0
  */
+import { isSame } from "@effect-xds/core/resource/Cursor"
+import * as Difference from "@effect-xds/core/resource/Difference"
+import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import type { Interest } from "@effect-xds/core/server/ServerStream"
+import * as HashMap from "effect/HashMap"
 import { acknowledgesWhatWasSent } from "./stream/AcknowledgesWhatWasSent.js"
 import { deadlinesPass } from "./stream/DeadlinesPass.js"
 import { heartbeatsAreHeld } from "./stream/HeartbeatsAreHeld.js"
@@ -18,15 +24,9 @@ import type { History, Invariant } from "./stream/StreamInvariant.js"
 import { ttlsAreRenewed } from "./stream/TtlsAreRenewed.js"
 import { typesInOrder } from "./stream/TypesInOrder.js"
 import { type Follower, isFollowing, follow } from "./stream/Walk.js"
-import { isSame } from "@effect-xds/core/resource/Cursor"
-import * as Difference from "@effect-xds/core/resource/Difference"
-import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
-import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
-import type { Interest } from "@effect-xds/core/server/ServerStream"
-import * as HashMap from "effect/HashMap"
 
 /**
- * Whether a change concerns none of these interests. A server has an index for that, since it has many streams.
+ * Whether a change concerns none of these interests. Servers use an index for this, because they have many streams.
  *
  * @since 0.1.0
  */
@@ -65,13 +65,13 @@ export const all: Readonly<Record<string, Invariant>> = {
 }
 
 /**
- * What a history breaks of all invariants but some, in words; nothing if it is in order.
+ * The problems of a history, in words, for all invariants except some; empty if it is correct.
  *
  * @since 0.1.0
  */
 export const broken = (history: History, except: ReadonlyArray<Invariant> = []): ReadonlyArray<string> => {
   const kept = Object.entries(all).filter(([, invariant]) => !except.includes(invariant))
-  // A walk is most of the work.
+  // The walk is most of the work, so invariants share it.
   const followers = new Map<Invariant, Follower>()
   for (const [, invariant] of kept) {
     const follower = isFollowing(invariant) ? invariant.follow(history) : undefined

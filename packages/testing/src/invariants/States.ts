@@ -1,8 +1,8 @@
 /**
- * The states of a group as one stream went through them, and how far the client of the stream has come in each type.
+ * The states of a group that a stream passed, and how far its client has come in each type.
  *
- * What a stream sends need not be the newest: it must be of some state of the group that what comes first has come to,
- * too. So each response is looked at as one of each state that it can be of.
+ * A response need not be of the newest state. It must be of some state that earlier types have reached, too. So each response
+ * is checked against every state that it can be of.
  *
  * @since 0.1.0
  */
@@ -12,19 +12,19 @@ import * as ReferenceModel from "../reference/ReferenceModel.js"
 interface State {
   readonly resources: ReadonlyArray<Resource>
   readonly byType: ReadonlyMap<string, ReadonlyArray<Resource>>
-  /** By type: the count of responses when the client had come to it. */
+  /** By type: the number of responses when the client reached this state. */
   readonly reached: Map<string, number>
 }
 
 /**
- * All states that somebody may still be sent.
+ * All states that a stream may still send.
  *
  * @since 0.1.0
  */
 export class States {
   #states: Array<State> = []
 
-  /** The group is in another state; `undefined`: it was cleared. */
+  /** Adds a new state of the group; `undefined`: the group was cleared. */
   changed(resources: ReadonlyArray<Resource> | undefined): void {
     if (resources === undefined) this.#states = []
     else {
@@ -39,8 +39,8 @@ export class States {
   }
 
   /**
-   * Notes how far the client has come, after so many responses: in one type, which was asked for or sent, or in all of them to
-   * the newest state.
+   * Records which states the client has reached after a number of responses: for one type, which was requested or sent, or for
+   * all types only the newest state.
    */
   look(model: ReferenceModel.ReferenceModel, responses: number, typeUrl: string | undefined): void {
     const states = typeUrl === undefined ? this.#states.slice(-1) : this.#states
@@ -51,10 +51,10 @@ export class States {
       for (const { byType, reached } of states) {
         if (reached.has(each)) continue
         const then = { ...model, resources: byType.get(each) ?? [] }
-        // What was asked for since is an answer, and no update.
+        // A name requested since counts as an answer, not as an update.
         const { updates } = ReferenceModel.pending(then, each)
         if (updates.some((name) => !ReferenceModel.isAskedFor(then, each, name))) continue
-        // Whoever came to a state is past those before it.
+        // A client that reached a state is past the states before it.
         for (const before of this.#states) {
           if (!before.reached.has(each)) before.reached.set(each, responses)
           if (before.reached === reached) break
@@ -64,8 +64,8 @@ export class States {
   }
 
   /**
-   * Counts of responses, by state: when the client had all of `before` that is in a state that satisfies a predicate;
-   * `undefined`: it has not.
+   * For each state that satisfies a predicate: the number of responses when the client had reached it in all types of `before`;
+   * `undefined` if it has not.
    */
   reached(
     before: ReadonlyArray<string>,
@@ -82,11 +82,11 @@ export class States {
   }
 }
 
-/** Older ones than these are not known: a client without credit may be as far behind. */
+/** Most states that are remembered. A client without credit may be that far behind. */
 const maxStates = 256
 
 /**
- * Whether resources are of a state.
+ * Whether all resources are in a state.
  *
  * @since 0.1.0
  */
@@ -100,7 +100,7 @@ export const areIn = (
   )
 
 /**
- * Whether names are gone in a state.
+ * Whether none of these names exists in a state.
  *
  * @since 0.1.0
  */

@@ -1,7 +1,6 @@
 /**
- * The streams of a trace as histories: what each server took and sent, so that what must hold of a stream can be looked
- * at in a simulation, too. A trace has no bytes and no credit: resources are told apart by their fingerprints, and
- * whatever was sent is taken to be sent on credit.
+ * The streams of a trace as histories of their servers' inputs and outputs, so that invariants of streams apply to simulations.
+ * A trace has no bytes and no credit: resources are compared by fingerprint, and every response counts as sent on credit.
  *
  * @since 0.1.0
  */
@@ -20,7 +19,7 @@ import type { History, Step } from "./Invariants.js"
 import type { Message, StreamName, Trace, TracedResource } from "./Trace.js"
 
 /**
- * One stream from its opening to its end, as its server saw it.
+ * One stream, from its opening to its end, on the server's side.
  *
  * @since 0.1.0
  */
@@ -48,7 +47,7 @@ const resourceOf = (typeUrl: string, resource: TracedResource): Resource => {
   }
 }
 
-/** What clients are told is another if its aliases or its TTL are. */
+/** A resource with other aliases or another TTL is different for clients. */
 const storedOf = (typeUrl: string, stored: TracedResource): Resource => {
   const resource = resourceOf(typeUrl, stored)
   const { aliases, fingerprint, ttl } = resource
@@ -75,15 +74,15 @@ const sendOf = (
   stream: StreamName,
   message: Message & { readonly _tag: "Response" },
   group: ResourceGroup | undefined,
-  /** What was ever stored, by type, name and version. */
+  /** Type, name and version → every resource that was ever stored. */
   ever: ReadonlyMap<string, Resource>
 ): Output => {
   const { nonce, removed, typeUrl, version } = message
   const bodies = message.resources.filter(({ fingerprint }) => fingerprint !== "")
   const empty = message.resources.filter(({ fingerprint }) => fingerprint === "")
-  // A virtual host without a body and a version does not exist; anything else without one is a heartbeat.
+  // A virtual host without body and version does not exist. Any other resource without a body is a heartbeat.
   const isAbsent = ({ version }: TracedResource) => typeUrl === VirtualHost.typeUrl && version === ""
-  // Aliases and TTL are known of what is stored; in state of the world there are none, and no version.
+  // Aliases and TTLs come from the store. In state of the world there are none, and no version.
   const known = (resource: TracedResource): Resource => {
     const { fingerprint, name, version } = resource
     const stored = ever.get(`${typeUrl} ${name} ${version}`)
@@ -107,15 +106,15 @@ const sendOf = (
 }
 
 /**
- * All streams that a server knew of, in the order in which they ended; then those that did not end.
+ * The histories of all streams that a server accepted, in the order of their ends; then those that did not end.
  *
  * @since 0.1.0
  */
 export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
   const groupOf = new Map<string, string>()
-  /** How far the clocks of machines are ahead: milliseconds. */
+  /** Host → milliseconds by which its clock is ahead. */
   const ahead = new Map<string, number>()
-  /** By server and group. */
+  /** Server → group → content. */
   const groups = new Map<string, Map<string, ResourceGroup>>()
   const open = new Map<number, { readonly stream: StreamName; readonly steps: Array<Step> }>()
   const ended: Array<StreamHistory> = []
@@ -155,7 +154,7 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
           remove: Object.entries(removed).flatMap(([typeUrl, names]) => names.map((name) => ({ typeUrl, name })))
         }
         for (const each of change.upsert) ever.set(`${each.typeUrl} ${each.name} ${each.version}`, each)
-        // The store took it, so it is not refused.
+        // The store accepted it, so this cannot fail.
         const after = Either.getOrElse(ResourceGroups.update(before, change), () => before)
         if (cleared) held.delete(group)
         else held.set(group, after)
@@ -184,7 +183,7 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
         if (event.side === "server") close(event.stream.id)
         break
       case "Fault":
-        // For deadlines a clock never goes back.
+        // For deadlines, clocks never go back.
         if (event.fault._tag !== "ClockJump") break
         ahead.set(event.fault.host, (ahead.get(event.fault.host) ?? 0) + Math.max(0, event.fault.by))
         break

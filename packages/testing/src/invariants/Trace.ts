@@ -1,5 +1,5 @@
 /**
- * What happened in a simulation: plain events in their order, as text for people, and as a hash to compare runs by.
+ * The trace of a simulation: its events in order, as text for people, and as a hash to compare runs.
  *
  * @since 0.1.0
  */
@@ -15,15 +15,15 @@ import * as Fault from "../network/Fault.js"
  */
 export interface TracedResource {
   readonly name: string
-  /** Of its bytes: the same content gives the same. Empty: it has none. */
+  /** Of its bytes: equal content has equal fingerprints. Empty without a body. */
   readonly fingerprint: string
-  /** That clients are told; in state of the world they are not, and it is empty. */
+  /** The version that clients see; empty in state of the world, where resources have none. */
   readonly version: string
-  /** What it refers to: `<type URL> <name>`. */
+  /** The resources that it refers to, as `<type URL> <name>`. */
   readonly refersTo: ReadonlyArray<string>
-  /** In a store, if it has some; in a response those that are told. */
+  /** In a store: its aliases. In a response: those that it carries. */
   readonly aliases?: ReadonlyArray<string> | undefined
-  /** In a store, if it has one: milliseconds. */
+  /** In a store: its TTL in milliseconds, if it has one. */
   readonly ttl?: number | undefined
 }
 
@@ -37,15 +37,15 @@ export type Message =
       readonly _tag: "Request"
       readonly typeUrl: string
       readonly nonce: string
-      /** State of the world: the version the client uses. */
+      /** State of the world: the version that the client uses. */
       readonly version: string
-      /** State of the world: all it asks for. Incremental: what it asks for from now on. */
+      /** State of the world: all subscribed names. Incremental: newly subscribed names. */
       readonly names: ReadonlyArray<string>
-      /** Incremental: what it gives up. */
+      /** Incremental: unsubscribed names. */
       readonly unsubscribe: ReadonlyArray<string>
-      /** Incremental: what it holds from an earlier stream, by name. */
+      /** Incremental: name → version of resources from an earlier stream. */
       readonly held: Readonly<Record<string, string>>
-      /** A NACK: why. */
+      /** The error of a NACK. */
       readonly error: string | undefined
     }
   | {
@@ -58,12 +58,12 @@ export type Message =
     }
 
 /**
- * A stream, as both sides know it.
+ * The name of a stream, for both sides.
  *
  * @since 0.1.0
  */
 export interface StreamName {
-  /** From 1, in the order in which streams were opened. */
+  /** From 1, in the order of opening. */
   readonly id: number
   readonly client: string
   readonly server: string
@@ -73,31 +73,31 @@ export interface StreamName {
 }
 
 /**
- * One thing that happened. `at`: milliseconds from the beginning.
+ * An event. `at`: milliseconds from the start.
  *
  * @since 0.1.0
  */
 export type Event = { readonly at: number } & (
   | { readonly _tag: "Opening"; readonly stream: StreamName }
-  /** For the client: the connection is there. For the server: it knows of the stream. */
+  /** For the client: the connection is open. For the server: it accepted the stream. */
   | { readonly _tag: "Opened"; readonly stream: StreamName; readonly side: "client" | "server" }
   | { readonly _tag: "Sent"; readonly stream: StreamName; readonly message: Message }
   | { readonly _tag: "Received"; readonly stream: StreamName; readonly message: Message }
-  /** One side knows that the stream is over. */
+  /** One side knows that the stream has ended. */
   | { readonly _tag: "Ended"; readonly stream: StreamName; readonly side: "client" | "server"; readonly reason: string }
   | { readonly _tag: "Fault"; readonly fault: PlannedFault }
   | { readonly _tag: "Watched"; readonly client: string; readonly typeUrl: string; readonly name: string }
   | { readonly _tag: "Unwatched"; readonly client: string; readonly typeUrl: string; readonly name: string }
-  /** A watcher was told something of a resource. */
+  /** A watcher got an event of a resource. */
   | {
       readonly _tag: "Told"
       readonly client: string
       readonly typeUrl: string
       readonly name: string
-      /** The name that is watched: the same, or `*`. */
+      /** The watched name: the same, or `*`. */
       readonly watch: string
       readonly what: "Updated" | "DoesNotExist" | "Error" | "AmbientError" | "Recovered"
-      /** Updated: of its bytes as they were decoded, if the type keeps them; else the version. Others: why. */
+      /** Updated: fingerprint of the decoded bytes if the type keeps them, else the version. Others: the error. */
       readonly detail: string
     }
   /** A store changed. */
@@ -108,10 +108,10 @@ export type Event = { readonly at: number } & (
       /** By type URL. */
       readonly upserted: Readonly<Record<string, ReadonlyArray<TracedResource>>>
       readonly removed: Readonly<Record<string, ReadonlyArray<string>>>
-      /** The group is as if it was never set. */
+      /** The group is no longer set. */
       readonly cleared: boolean
     }
-  /** A server serves, or a client is there. `group`: of a client. */
+  /** A server or client starts. `group`: that of a client. */
   | { readonly _tag: "Started"; readonly host: string; readonly group: string | undefined }
   | { readonly _tag: "Stopped"; readonly host: string }
   | { readonly _tag: "Note"; readonly text: string }
@@ -124,7 +124,7 @@ export type Event = { readonly at: number } & (
  */
 export type Trace = ReadonlyArray<Event>
 
-/** Versions and fingerprints are long, and six digits tell them apart. */
+/** Versions and fingerprints are long; six digits are enough to distinguish them. */
 const short = (text: string): string => (text.length > 8 ? text.slice(0, 6) : text)
 
 const list = (names: ReadonlyArray<string>): string => {
@@ -133,7 +133,7 @@ const list = (names: ReadonlyArray<string>): string => {
 }
 
 /**
- * A message in words: `ACK CDS 3 version 0a1b2c: a b`.
+ * A message as text: `ACK CDS #3 +a +b`.
  *
  * @since 0.1.0
  */
@@ -238,8 +238,8 @@ const lineOf = (event: Event): Line => {
 }
 
 /**
- * A trace as a diagram, one line for each event: seconds, client, direction, server, the number of the stream, what it
- * says. `├──▷` and `◁──┤` is the sending of a message, `▷│` and `│◁` that the other side takes it.
+ * A trace as a diagram, one line per event: seconds, client, direction, server, number of the stream, text. `├──▷` and `◁──┤`:
+ * a message is sent; `▷│` and `│◁`: the other side receives it.
  *
  * @since 0.1.0
  */
@@ -262,7 +262,7 @@ export const render = (trace: Trace): string => {
 const hex = (lane: number): string => (lane >>> 0).toString(16).padStart(8, "0")
 
 /**
- * Sixteen hexadecimal digits (FNV-1a in two lanes). Runs that differ in anything that is in their traces differ in this.
+ * Sixteen hexadecimal digits (FNV-1a in two lanes). Different traces have different hashes.
  *
  * @since 0.1.0
  */
@@ -281,7 +281,7 @@ export const hash = (trace: Trace): string => {
 }
 
 /**
- * Eight hexadecimal digits for the bytes of a resource.
+ * Eight hexadecimal digits (FNV-1a) of the bytes of a resource.
  *
  * @since 0.1.0
  */

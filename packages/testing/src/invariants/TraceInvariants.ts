@@ -1,5 +1,5 @@
 /**
- * What must hold of everything that happens between servers and clients: each rule is a file in `trace/`, with the sentence that it stands for.
+ * The invariants of every trace of servers and clients. Each is a file in `trace/`, with the sentence that it stands for.
  *
  * @since 0.1.0
  */

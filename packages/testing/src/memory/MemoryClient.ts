@@ -1,6 +1,5 @@
 /**
- * A client on a {@link MemoryTransport}: sends requests, receives decoded responses, and decides when there is credit
- * for another one.
+ * A client on a {@link MemoryTransport}: sends requests, receives decoded responses, and gives credit for more.
  *
  * @since 0.1.0
  */
@@ -19,7 +18,7 @@ import { Deferred, Effect, Exit, Mailbox } from "effect"
 import { MemoryTransport } from "./MemoryTransport.js"
 
 /**
- * A response as a client got it.
+ * A response as a client received it.
  *
  * @since 0.1.0
  */
@@ -27,7 +26,7 @@ export interface Received {
   readonly typeUrl: string
   readonly nonce: string
   readonly version: string
-  /** Of the resources in it, sorted. */
+  /** Names of its resources, sorted. */
   readonly names: ReadonlyArray<string>
   /** `removed_resources`, sorted. */
   readonly removed: ReadonlyArray<string>
@@ -41,9 +40,9 @@ export interface Received {
  */
 export interface Client {
   readonly send: (request: Request.Request) => void
-  /** The next response, when there is one. Fails with the status when the stream was ended by the server. */
+  /** The next response, as soon as there is one. Fails with the status if the server ended the stream. */
   readonly receive: Effect.Effect<Received, Status.Status>
-  /** Responses that were sent and not received yet. */
+  /** Number of responses that were sent and not received yet. */
   readonly unread: () => number
   /** Gives credit for more responses. */
   readonly grant: (responses?: number) => void
@@ -54,20 +53,20 @@ export interface Client {
 }
 
 /**
- * What a client may choose.
+ * The options of a stream.
  *
  * @since 0.1.0
  */
 export interface OpenOptions {
   /** Default: incremental ADS. */
   readonly method?: Partial<ServerTransport.Method> | undefined
-  /** Responses that are taken until {@link Client.grant}; at least 1. Default: no limit. */
+  /** Most responses that are sent before {@link Client.grant}; at least 1. Default: no limit. */
   readonly credit?: number | undefined
   readonly peer?: Partial<ServerTransport.Peer> | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** Wrapped in a Resource if it has a TTL. */
+/** A resource with a TTL is wrapped in a Resource. */
 const nameOfAny = ({ typeUrl, value }: Any): string =>
   typeUrl.endsWith(`/${ResourceSchema.typeName}`)
     ? fromBinary(ResourceSchema, value).name
@@ -87,7 +86,7 @@ const receivedOf = (protocol: Request.Protocol, { body, suffix }: ServerTranspor
 }
 
 /**
- * Opens a stream to the server of the {@link MemoryTransport}. Dies if none serves.
+ * Opens a stream to the server of the {@link MemoryTransport}. Dies if there is no server.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,6 @@
 /**
- * A server transport without a network: the smallest thing that satisfies the port. Everything happens at once, in the
- * call that causes it. {@link MemoryClient} is a client for it.
+ * A server transport without a network, the smallest implementation of the port. Every effect happens within the call that
+ * causes it. {@link MemoryClient} is a client for it.
  *
  * @since 0.1.0
  */
@@ -15,13 +15,13 @@ import { Context, Effect, Layer } from "effect"
  */
 export interface Link {
   readonly send: (request: Request.Request) => void
-  /** Gives credit after `onResponse` took it away. */
+  /** Gives credit again, after `onResponse` returned `false`. */
   readonly grant: () => void
   readonly end: (reason: string) => void
 }
 
 /**
- * What a client is told. `onResponse` says whether there is credit for another response.
+ * The handler of a client. `onResponse` returns whether there is credit for another response.
  *
  * @since 0.1.0
  */
@@ -38,9 +38,9 @@ export interface Receiver {
 export class MemoryTransport extends Context.Tag("@effect-xds/testing/memory/MemoryTransport")<
   MemoryTransport,
   {
-    /** Opens a stream. `undefined`: no server serves. */
+    /** Opens a stream; `undefined` if there is no server. */
     readonly open: (call: Omit<ServerTransport.AcceptedStream, "write" | "end">, to: Receiver) => Link | undefined
-    /** Streams that neither side ended. */
+    /** Number of streams that neither side has ended. */
     readonly openStreams: () => number
   }
 >() {}

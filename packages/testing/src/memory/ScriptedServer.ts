@@ -1,6 +1,6 @@
 /**
- * A server that a test plays by hand: a client transport that opens what is asked for when the test says so, writes down
- * what the client sends, and sends what the test gives it.
+ * A server that a test plays by hand, as a client transport: the test accepts streams, reads the requests of the client, and
+ * sends responses.
  *
  * @since 0.1.0
  */
@@ -9,22 +9,22 @@ import { ClientTransport, Status } from "@effect-xds/transport"
 import { Context, Effect, Either, Layer } from "effect"
 
 /**
- * A stream that a client opened, at the server's end.
+ * The server's end of a stream that a client opened.
  *
  * @since 0.1.0
  */
 export interface ScriptedStream {
   readonly server: ClientTransport.Server
   readonly method: ClientTransport.Method
-  /** What the client sent so far. Empty it as you like. */
+  /** The requests of the client so far. A test may empty the array. */
   readonly requests: Array<Request.Request>
-  /** Messages the client gave credit for and was not sent yet. */
+  /** Number of messages that the client gave credit for and was not sent yet. */
   readonly credit: () => number
-  /** Neither side ended it. */
+  /** Whether neither side has ended it. */
   readonly isOpen: () => boolean
-  /** The connection is there. */
+  /** Accepts the connection. */
   readonly accept: () => void
-  /** Sends a message; what there is no credit for waits. */
+  /** Sends a message. Without credit it waits. */
   readonly send: (message: Uint8Array) => void
   /** Sends a response. */
   readonly respond: (response: Response.Response, nonce: string) => void
@@ -40,7 +40,7 @@ export class ScriptedServer extends Context.Tag("@effect-xds/testing/memory/Scri
   ScriptedServer,
   {
     readonly streams: ReadonlyArray<ScriptedStream>
-    /** Those that neither side ended. */
+    /** Those that neither side has ended. */
     readonly open: () => ReadonlyArray<ScriptedStream>
   }
 >() {}
@@ -106,7 +106,7 @@ const makeStream = (
 }
 
 /**
- * The server as a client transport.
+ * The scripted server, as a client transport.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,6 @@
 /**
- * What may go wrong in a simulated network, as plain values: so that a plan of them can be drawn at random, written
- * down, and made shorter. Times are milliseconds; every fault ends.
+ * The faults of a simulated network, as plain values: a plan of faults can be drawn at random, printed and shrunk. Times are
+ * milliseconds; every fault ends.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@
  * @since 0.1.0
  */
 export type NetworkFault =
-  /** Messages from and to a client take longer, and not always the same time: those of different streams overtake. */
+  /** Messages from and to a client are slower by a random time, so that those of different streams overtake one another. */
   | {
       readonly _tag: "Slow"
       readonly client: string
@@ -19,24 +19,24 @@ export type NetworkFault =
       readonly jitter: number
       readonly for: number
     }
-  /** The connections of a client to a server break. `before`: what is on its way is lost; `after`: it arrives first. */
+  /** The connections of a client to a server break. `before`: messages on their way are lost; `after`: they arrive first. */
   | {
       readonly _tag: "Reset"
       readonly client: string
       readonly server: string
       readonly delivery: "before" | "after"
     }
-  /** One side loses the connection, the other does not hear of it until its keepalive finds out. */
+  /** One side loses the connection. The other side notices only by keepalive. */
   | {
       readonly _tag: "HalfOpen"
       readonly client: string
       readonly server: string
-      /** The side that goes on believing in it. */
+      /** The side that still believes in the connection. */
       readonly believes: "client" | "server"
     }
-  /** A client does not read, so that the server gets no credit. */
+  /** A client does not read, so the server gets no credit. */
   | { readonly _tag: "SlowReader"; readonly client: string; readonly for: number }
-  /** Nothing gets through between clients and a server. What is on its way arrives afterwards, if both sides wait so long. */
+  /** Nothing gets through between clients and a server. Messages on their way arrive afterwards, if both sides wait so long. */
   | {
       readonly _tag: "Partition"
       readonly clients: ReadonlyArray<string>
@@ -51,20 +51,20 @@ export type NetworkFault =
  */
 export type Fault =
   | NetworkFault
-  /** A server dies and is started again. `lost`: its store is empty then, until its publisher comes by. */
+  /** A server dies and restarts. `lost`: its store is empty then, until its publisher fills it. */
   | { readonly _tag: "Crash"; readonly server: string; readonly state: "kept" | "lost"; readonly for: number }
-  /** A client dies with all that it holds, and is started again: what it watched it watches anew. */
+  /** A client dies with all that it holds, and restarts with the same watches. */
   | { readonly _tag: "ClientCrash"; readonly client: string; readonly for: number }
-  /** The clock of a client or server jumps, forward or (only the wall clock) backward. */
+  /** The clock of a client or server jumps forward, or (only the wall clock) backward. */
   | { readonly _tag: "ClockJump"; readonly host: string; readonly by: number }
 
 /**
- * A fault at a time.
+ * A fault and its time.
  *
  * @since 0.1.0
  */
 export type PlannedFault = Fault & {
-  /** Milliseconds from the beginning. */
+  /** Milliseconds from the start. */
   readonly at: number
 }
 
@@ -76,7 +76,7 @@ export type PlannedFault = Fault & {
 export const duration = (fault: Fault): number => ("for" in fault ? fault.for : 0)
 
 /**
- * The machines that a fault names.
+ * The clients and servers that a fault names.
  *
  * @since 0.1.0
  */

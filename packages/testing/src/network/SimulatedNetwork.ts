@@ -1,10 +1,10 @@
 /**
- * A network in one process, between any number of clients and servers: both ports of the transport, so that `XdsServer`
- * and `XdsClient` run on it unchanged. Messages go through the real codecs, take time, and whatever can go wrong with a
- * connection goes wrong when a {@link NetworkFault} says so. Everything is drawn from one seed.
+ * A network in one process, between any number of clients and servers. It implements both ports of the transport, so
+ * `XdsServer` and `XdsClient` run on it unchanged. Messages pass through the real codecs and take time. Connections fail as a
+ * {@link NetworkFault} says. All randomness comes from one seed.
  *
- * What a fault does is what TCP and gRPC make of it. Within a stream nothing is reordered, doubled or lost: a message
- * arrives after all before it, or the stream ends. A connection through which nothing gets is found out by keepalive.
+ * Faults have the effects that TCP and gRPC give them. Within a stream no message is reordered, doubled or lost: it arrives
+ * after all messages before it, or the stream ends. Keepalive detects a connection through which nothing gets.
  *
  * @since 0.1.0
  */
@@ -21,31 +21,31 @@ import { SimulatedTime } from "../simulation/SimulatedTime.js"
 import type { NetworkFault } from "./Fault.js"
 
 /**
- * What a network is like when nothing is wrong with it. Times are milliseconds.
+ * The properties of a network without faults. Times are milliseconds.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** Of latencies. Default: 0. */
+  /** Seed of random latencies. Default: 0. */
   readonly seed?: number | string | undefined
-  /** The shortest way of a message. Default: 5. */
+  /** Least latency of a message. Default: 5. */
   readonly latency?: number | undefined
-  /** What is added at random, up to this. Default: 10. */
+  /** Most random latency added to it. Default: 10. */
   readonly jitter?: number | undefined
-  /** How long a client tries to connect. Default: 20 000. */
+  /** Connect timeout of a client. Default: 20 000. */
   readonly connectTimeout?: number | undefined
-  /** When either side finds out that nothing gets through any more. Default: 40 000. */
+  /** Keepalive: time until a side notices that nothing gets through. Default: 40 000. */
   readonly keepalive?: number | undefined
-  /** Responses of one stream that are on their way or not yet read. Default: 2. */
+  /** Most responses of one stream that are on their way or not yet read. Default: 2. */
   readonly window?: number | undefined
-  /** Requests of one stream that are on their way; with more the stream is ended. Default: 1 000. */
+  /** Most requests of one stream that are on their way. One more ends the stream. Default: 1 000. */
   readonly maxRequests?: number | undefined
-  /** Events that are kept; those after them are counted only. Default: 1 000 000. */
+  /** Most events in the trace. Later ones are only counted. Default: 1 000 000. */
   readonly maxEvents?: number | undefined
 }
 
 /**
- * The network itself, for whoever watches it or makes it fail.
+ * The network, for observation and faults.
  *
  * @since 0.1.0
  */
@@ -56,29 +56,29 @@ export class SimulatedNetwork extends Context.Tag("@effect-xds/testing/network/S
     readonly serverAt: (address: string) => ServerTransport.Service
     /** The port for a client of this name. */
     readonly clientNamed: (name: string) => ClientTransport.Service
-    /** Begins a fault; it ends by itself. */
+    /** Starts a fault, which ends by itself. */
     readonly inject: (fault: NetworkFault) => Effect.Effect<void>
-    /** A server dies: its clients lose their connections, and what it does afterwards reaches nobody. */
+    /** Kills a server: its clients lose their connections, and it has no further effect. */
     readonly kill: (address: string) => Effect.Effect<void>
-    /** A client dies: its servers lose their connections, and what it does afterwards reaches nobody. */
+    /** Kills a client: its servers lose their connections, and it has no further effect. */
     readonly killClient: (name: string) => Effect.Effect<void>
-    /** Messages that are on their way or not yet read. */
+    /** Number of messages that are on their way or not yet read. */
     readonly underWay: () => number
-    /** Streams of which at least one side does not know that they are over. */
+    /** Number of streams that at least one side has not ended. */
     readonly openStreams: () => number
-    /** Messages that were sent or taken so far. */
+    /** Number of messages sent and received so far. */
     readonly messages: () => number
-    /** When something happened to a stream last. */
+    /** Time of the last event of a stream. */
     readonly lastActivity: () => number
-    /** What happened so far. */
+    /** The trace so far. */
     readonly trace: () => Trace
-    /** A resource as traces name it. */
+    /** A resource in the form of traces. */
     readonly traced: (
       resource: Pick<Resource, "typeUrl" | "name" | "version" | "value" | "aliases" | "ttl">
     ) => TracedResource
-    /** Adds an event to the trace, at the present time. */
+    /** Adds an event to the trace, at the current time. */
     readonly record: (event: Unstamped) => void
-    /** Events that were too many for the trace. */
+    /** Number of events that did not fit into the trace. */
     readonly unrecorded: () => number
   }
 >() {}
@@ -126,10 +126,10 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
           () =>
             Effect.sync(() => {
               const host = network.hostOf(address)
-              // A server that died may have a successor already.
+              // A dead server may have a successor already.
               if (host.accept === accept) host.accept = undefined
               network.record({ _tag: "Stopped", host: address })
-              // Whoever comes now must connect anew.
+              // New streams need a new connection.
               for (const pair of network.pairs.values()) if (pair.server === address) pair.connection = undefined
               for (const stream of Array.from(host.streams)) stream.stopServer()
             })
@@ -182,8 +182,8 @@ const withoutUndefined = (options: Options): Partial<Network.Settings> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 /**
- * A network, and on it the ports of one server, whose address is `server`, and of one client, named `client`. For more
- * of them see {@link server} and {@link client}.
+ * A network with the ports of one server, at the address `server`, and of one client, named `client`. For more of them see
+ * {@link server} and {@link client}.
  *
  * @since 0.1.0
  */

@@ -1,7 +1,7 @@
 /**
- * Which resources a resource refers to, read straight from its bytes: a listener its route configuration, a route
- * configuration its clusters, a cluster its assignment. Only what one aggregated stream would bring is looked for:
- * routes by RDS, clusters by name or weight, assignments by EDS.
+ * The resources that a resource refers to, read straight from its bytes: a listener to its route configuration, a route
+ * configuration to its clusters, a cluster to its assignment. Only references within an aggregated stream count: routes by RDS,
+ * clusters by name or weight, assignments by EDS.
  *
  * @since 0.1.0
  */
@@ -45,8 +45,7 @@ const named = (
   paths.flatMap((path) => contents(bytes, path).map((name) => `${typeUrl} ${text.decode(name)}`))
 
 /**
- * What a resource refers to, each as `<type URL> <name>`; nothing for types without references and for bytes that cannot
- * be read.
+ * The references of a resource, each as `<type URL> <name>`; empty for types without references and for malformed bytes.
  *
  * @since 0.1.0
  */
@@ -65,7 +64,7 @@ export const of = (typeUrl: string, name: string, bytes: Uint8Array): ReadonlyAr
         return []
     }
   } catch {
-    // Not a message: nobody can refer to anything with it.
+    // Malformed bytes have no references.
     return []
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A naive client: takes what responses say, holds resources in plain maps and answers with the requests a correct
- * client sends. It validates nothing and keeps no timers.
+ * A naive client: it applies responses, holds resources in plain maps and sends the requests of a correct client. It validates
+ * nothing and has no timers.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @since 0.1.0
@@ -12,20 +12,20 @@ import type { Response } from "@effect-xds/core/wire/Response"
 import { byTypeUrl, Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
 
 /**
- * What the client wants of one type and what it has.
+ * The subscription of one type, and the resources that the client has.
  *
  * @since 0.1.0
  */
 export interface Interest {
-  /** `legacy`: it asks without names. */
+  /** `legacy`: the request has no names. */
   readonly wildcard: "none" | "legacy" | "explicit"
-  /** Names and aliases, without `*`. */
+  /** Subscribed names and aliases, without `*`. */
   readonly names: ReadonlySet<string>
-  /** By the name of the resource, as Envoy does. The aliases are those under which it came, and no others. */
+  /** By resource name, as in Envoy. `aliases` has only those under which a resource came. */
   readonly held: ReadonlyMap<string, Resource>
-  /** Incremental: names it was told do not exist. */
+  /** Incremental: names that were reported missing. */
   readonly missing: ReadonlySet<string>
-  /** VHDS: what came without a body. As Envoy does, it is quoted without a version. */
+  /** VHDS: names of resources without a body. Like Envoy, the client quotes them without a version. */
   readonly empty: ReadonlySet<string>
   /** The version of the last response. */
   readonly version: string
@@ -34,25 +34,25 @@ export interface Interest {
 }
 
 /**
- * The client side of one stream and, across reconnects, of those that follow it.
+ * The client's side of one stream and, after reconnects, of the streams that follow it.
  *
  * @since 0.1.0
  */
 export interface ReferenceClient {
   readonly protocol: Protocol
-  /** By type URL: only types that were asked for. */
+  /** Type URL → interest, for requested types. */
   readonly interests: ReadonlyMap<string, Interest>
   /** Names of assignments that new or changed clusters wait for. */
   readonly warming: ReadonlySet<string>
   /**
-   * Incremental: by which names it knows what it holds, and says so when it comes back. Envoy: by those of the resources. Others:
-   * by those that they asked for; what comes by an alias takes the place of what they had by it.
+   * Incremental: the names under which the client holds and quotes resources. Envoy uses resource names. Others use the
+   * requested names; a resource that comes by an alias replaces the one before.
    */
   readonly keys: "names" | "aliases"
 }
 
 /**
- * A client that wants nothing yet.
+ * A client without subscriptions.
  *
  * @since 0.1.0
  */
@@ -98,8 +98,8 @@ const withInterest = (self: ReferenceClient, typeUrl: string, interest: Interest
 })
 
 /**
- * Asks for names and gives names up; `*` is the wildcard. A first request without names is the legacy wildcard. In
- * incremental xDS a name that is asked for again counts as forgotten: the client drops what it holds.
+ * Subscribes and unsubscribes; `*` is the wildcard. A first request without names is the legacy wildcard. In incremental a name
+ * that is requested again counts as forgotten: the client drops what it holds.
  *
  * @since 0.1.0
  */
@@ -109,7 +109,7 @@ export const ask = (
   subscribe: ReadonlyArray<string>,
   unsubscribe: ReadonlyArray<string> = [],
   options: {
-    /** State of the world: drops at once what is not wanted any more. A client does so only when no response is on its way. */
+    /** State of the world: drops unsubscribed resources at once. A client does so only while no response is on its way. */
     readonly forget?: boolean
   } = {}
 ): readonly [ReferenceClient, Request] => {
@@ -129,19 +129,19 @@ export const ask = (
       stateOfTheWorld({ typeUrl, resourceNames: list(next), versionInfo: version, responseNonce: nonce })
     ]
   }
-  // The first name on a stream that began without any leaves the wildcard as it was: as `*`.
+  // The first name after a legacy wildcard turns that into `*`.
   const now = was === "legacy" && subscribe.length > 0 ? (before === undefined ? "none" : "explicit") : was
   const wildcard = isNew("*") ? "explicit" : now === "explicit" && unsubscribe.includes("*") ? "none" : now
   const forgotten = (resource: Resource): boolean => {
     const known = [resource.name, ...resource.aliases].filter((name) => names.has(name))
-    // Nothing is forgotten that was just quoted.
+    // A name that was just quoted is not forgotten.
     if (nonce === "") return false
     return known.length > 0 ? known.every(isNew) : isNew("*") && was === "explicit"
   }
   const next: Interest = {
     wildcard,
     names,
-    // Of what it gives up it does not know any more what that led to.
+    // For unsubscribed names the client forgets what they led to.
     held: new Map(
       Array.from(held)
         .filter(([, resource]) => !forgotten(resource))
@@ -158,7 +158,7 @@ export const ask = (
   ]
 }
 
-/** What was held by these names is no more: others are there by them. */
+/** Drops what was held by names that now lead to other resources. */
 const release = (held: Map<string, Resource>, by: ReadonlyArray<string>, asked: ReadonlySet<string>): void => {
   for (const [name, other] of held) {
     const aliases = other.aliases.filter((alias) => !by.includes(alias))
@@ -169,8 +169,8 @@ const release = (held: Map<string, Resource>, by: ReadonlyArray<string>, asked: 
 }
 
 /**
- * Takes a response and gives back the ACK, or the NACK if there is an error. A NACKed response is taken too, as Envoy
- * takes the good part of it: servers must not send it again, so nothing else would make both sides agree.
+ * Applies a response and returns the ACK, or the NACK if there is an error. A NACKed response is applied, too, as Envoy applies
+ * its good part. Servers must not send it again, so otherwise both sides would never agree.
  *
  * @since 0.1.0
  */
@@ -179,9 +179,9 @@ export const receive = (
   response: Response,
   nonce: string,
   options: {
-    /** Rejects the response. */
+    /** The error of a NACK. */
     readonly errorDetail?: ErrorDetail | undefined
-    /** State of the world: drops what is not wanted any more; see {@link ask}. */
+    /** State of the world: drops unsubscribed resources; see {@link ask}. */
     readonly forget?: boolean
   } = {}
 ): readonly [ReferenceClient, Request] => {
@@ -197,7 +197,7 @@ export const receive = (
   }
   for (const each of response.resources) {
     const resource = { ...each, aliases: response.aliases.get(each.name) ?? [] }
-    // In state of the world the server may not know yet that the resource is not wanted.
+    // In state of the world the server may not know of the unsubscription yet.
     if (!wants(before, resource) && (forget || self.protocol === "Incremental")) continue
     const isChanged = held.get(resource.name)?.fingerprint !== resource.fingerprint
     if (typeUrl === Cluster.typeUrl && isChanged && resource.assignment !== undefined) warming.add(resource.assignment)
@@ -233,19 +233,19 @@ export const receive = (
   ]
 }
 
-/** By which names it says that it holds a resource. */
+/** The names under which the client quotes a resource. */
 const namesOf = ({ keys }: ReferenceClient, { names }: Interest, { aliases, name }: Resource): ReadonlyArray<string> =>
   keys === "names" || aliases.length === 0 ? [name] : names.has(name) ? [name, ...aliases] : aliases
 
 /**
- * Opens a new stream: what it says first, one request for each type that has interest.
+ * Opens a new stream: returns its first requests, one for each type with interest.
  *
  * @since 0.1.0
  */
 export const reconnect = (
   self: ReferenceClient,
   options: {
-    /** Whether the client still has what it held, and says so. */
+    /** Whether the client still has its resources, and quotes them. */
     readonly remembers: boolean
   }
 ): readonly [ReferenceClient, ReadonlyArray<Request>] => {
@@ -253,7 +253,7 @@ export const reconnect = (
   const requests: Array<Request> = []
   for (const [typeUrl, old] of self.interests) {
     if (old.wildcard === "none" && old.names.size === 0) continue
-    // What it waits for it does not hold.
+    // A client does not hold what it waits for.
     const isHeld = (name: string) => typeUrl !== ClusterLoadAssignment.typeUrl || !self.warming.has(name)
     const held = new Map(Array.from(wanted(old)).filter(([name]) => isHeld(name)))
     const kept = options.remembers

@@ -1,10 +1,9 @@
 /**
- * A deliberately naive server for one stream, written from the specification alone: to be compared with the real one.
+ * A deliberately naive server for one stream, written from the specification alone, for comparison with the real one.
  *
- * It keeps, for each type, what the client wants and what the client was sent, as plain maps, and finds out what to
- * send by looking at everything each time. Nothing is shared, logged or remembered beyond that. It does not know TTLs,
- * labels of whole types, the opener of VHDS and the phases of make-before-break; on an aggregated stream it sends types
- * in their order.
+ * For each type it keeps the subscription and what was sent, in plain maps, and finds what to send by comparing everything each
+ * time. Nothing is shared, logged or cached. It does not know TTLs, labels of whole types, VHDS openers and the phases of make
+ * before break. On an aggregated stream it sends types in their order.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @since 0.1.0
@@ -15,39 +14,39 @@ import type { Response } from "@effect-xds/core/wire/Response"
 import { byTypeUrl, ClusterLoadAssignment, VirtualHost } from "@effect-xds/proto/ResourceType"
 
 /**
- * A resource the client has, as far as the server knows.
+ * A resource that the client has, as far as the server knows.
  *
  * @since 0.1.0
  */
 export interface Sent {
   /** The fingerprint of the content, or `version <v>` if the client only quoted a version. */
   readonly identity: string
-  /** Its other names, whoever asks for them. */
+  /** All its aliases. */
   readonly aliases: ReadonlyArray<string>
-  /** Incremental: the names beside its own by which the client asked for it. */
+  /** Incremental: the names other than its own by which the client requested it. */
   readonly asked: ReadonlyArray<string>
 }
 
 /**
- * What one (stream, type) asked for and was sent.
+ * The subscription of one (stream, type), and what was sent.
  *
  * @since 0.1.0
  */
 export interface Subscription {
-  /** `legacy`: no name was ever given. `explicit`: the client named `*`. */
+  /** `legacy`: no name was ever listed. `explicit`: by `*`. */
   readonly wildcard: "none" | "legacy" | "explicit"
-  /** Names and aliases, as the client gave them, without `*`. */
+  /** Subscribed names and aliases, as the client listed them, without `*`. */
   readonly names: ReadonlySet<string>
   readonly sent: ReadonlyMap<string, Sent>
-  /** Names to be answered even if nothing changed; `*` stands for everything the wildcard has. */
+  /** Names to answer even if nothing changed; `*` stands for all that the wildcard covers. */
   readonly owed: ReadonlySet<string>
-  /** The stream's first request of the type, or one that asks for everything, is still to be answered. */
+  /** Whether the first request of the type, or one for everything, is not answered yet. */
   readonly unanswered: boolean
   readonly lastNonce: string
 }
 
 /**
- * What the reference server answers: names and contents, sorted by name.
+ * A response of the reference server: names and contents, sorted by name.
  *
  * @since 0.1.0
  */
@@ -62,7 +61,7 @@ export interface Answer {
 }
 
 /**
- * What happens to the reference server; the same things happen to the real one.
+ * An input, the same for the reference server and the real one.
  *
  * @since 0.1.0
  */
@@ -79,7 +78,7 @@ export type Input =
  */
 export interface ReferenceModel {
   readonly protocol: Protocol
-  /** Type URLs for which the wildcard matches nothing. */
+  /** Type URLs whose wildcard is switched off. */
   readonly wildcardOff: ReadonlySet<string>
   readonly resources: ReadonlyArray<Resource> | undefined
   readonly subscriptions: ReadonlyMap<string, Subscription>
@@ -88,7 +87,7 @@ export interface ReferenceModel {
 }
 
 /**
- * A stream that has just been opened: no group, no credit.
+ * A new stream: no group, no credit.
  *
  * @since 0.1.0
  */
@@ -113,7 +112,7 @@ const fresh: Subscription = {
   lastNonce: ""
 }
 
-/** How well a domain matches a host: longer suffixes before shorter ones, those before prefixes, `*` last; 0: not at all. */
+/** Rank of a domain for a host: longer suffixes first, then longer prefixes, then `*`; 0 if it does not match. */
 const rank = (domain: string, asked: string): number => {
   const start = asked.lastIndexOf("/") + 1
   if (start === 0 || start === asked.length || domain.lastIndexOf("/") + 1 !== start) return 0
@@ -126,15 +125,15 @@ const rank = (domain: string, asked: string): number => {
 }
 
 /**
- * What names and aliases lead to.
+ * A resource with the names and aliases that lead to it.
  *
  * @since 0.1.0
  */
 export type Named = Pick<Resource, "typeUrl" | "name" | "aliases">
 
 /**
- * The resource that an incremental client means by a name: of that name, with that alias, or the virtual host with the
- * domain that matches best.
+ * The resource that an incremental client requests by a name: by name, by alias, or the virtual host with the best matching
+ * domain.
  *
  * @since 0.1.0
  */
@@ -149,7 +148,7 @@ export const ledTo = <A extends Named>(resources: ReadonlyArray<A>, typeUrl: str
 }
 
 /**
- * Whether a resource was asked for, by its name or another that leads to it, and the answer did not go out yet.
+ * Whether a request for a resource, by any name that leads to it, is not answered yet.
  *
  * @since 0.1.0
  */
@@ -159,7 +158,7 @@ export const isAskedFor = ({ resources, subscriptions }: ReferenceModel, typeUrl
 }
 
 /**
- * One step: at most one answer, and only with credit.
+ * One step: at most one response, and only with credit.
  *
  * @since 0.1.0
  */
@@ -198,14 +197,15 @@ const replaced = (
   const names = new Set(resourceNames.filter((name) => name !== "*"))
   const owed = new Set(self.owed)
   for (const name of names) if (!self.names.has(name)) owed.add(name)
-  // Under a wildcard it may be owed for another reason: its cluster was sent.
+  // Under a wildcard it may be due for another reason: its cluster was sent.
   const isCovered = wildcard !== "none" && !isWildcardOff
   for (const name of owed) if (name !== "*" && !names.has(name) && !isCovered) owed.delete(name)
   const sent = new Map(self.sent)
   if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!names.has(name)) sent.delete(name)
   const isWidened = wildcard !== "none" && self.wildcard === "none"
   if (isWidened) owed.add("*")
-  // It crossed the first response: of that the client may hold what it gave up and asks for again, and a full state tells.
+  // The request crossed the first response. The client may still hold a resource that it dropped in between, so it gets the
+  // state.
   const isFullState = byTypeUrl(request.typeUrl)?.family === "full-state"
   const isCrossing = isFullState && self.lastNonce !== "" && responseNonce === ""
   const isOther =
@@ -215,7 +215,7 @@ const replaced = (
   return { ...self, names, wildcard, owed, sent, unanswered: self.unanswered || isWidened || (isCrossing && isOther) }
 }
 
-/** Incremental: a request adds and takes away names, whatever its nonce is. */
+/** Incremental: a request adds and removes names, whatever its nonce is. */
 const edited = (
   before: Subscription | undefined,
   request: IncrementalRequest,
@@ -246,7 +246,7 @@ const edited = (
       wildcard = "none"
       for (const each of owed) if (!names.has(each)) owed.delete(each)
     } else if (names.delete(name)) {
-      // Under a wildcard the client cannot know whether it may keep the resource, so it is told.
+      // Under a wildcard the client cannot know whether to keep the resource, so it gets an answer.
       if (wildcard === "none") owed.delete(name)
       else owed.add(name)
       if (sent.get(name) === untold) sent.delete(name)
@@ -256,13 +256,13 @@ const edited = (
       }
     }
   }
-  // Names were asked for again or given up before the first answer: by those the client may have had what it quoted.
+  // Names were requested again or unsubscribed before the first response: the client may have had quoted resources by those.
   const isOther = subscribe.size > (subscribe.has("*") ? 1 : 0) || names.size < self.names.size
   const isGiven = request.resourceNamesUnsubscribe.some((name) => self.names.has(name))
   if (before !== undefined && (wildcard === "none" || isWildcardOff) && (isOther || isGiven)) {
     for (const name of sent.keys()) if (!names.has(name)) doubt(sent, name)
   }
-  // What is not asked for any more is forgotten on both sides.
+  // Unsubscribed resources are forgotten on both sides.
   if (wildcard === "none" || isWildcardOff) {
     const given = new Set(request.resourceNamesUnsubscribe)
     const isEnded = self.wildcard !== "none" && wildcard === "none"
@@ -273,9 +273,9 @@ const edited = (
     }
   }
   if (before === undefined) {
-    // The client says what it holds from an earlier stream: only the rest is news.
+    // The client quotes what it holds from an earlier stream: only the rest is sent.
     for (const [name, version] of request.initialResourceVersions) {
-      // What came without a body is no virtual host that it would hold.
+      // A quote without a version is a host without a body, not a virtual host.
       const isEmpty = request.typeUrl === VirtualHost.typeUrl && version === ""
       sent.set(name, { identity: isEmpty ? noBody : `version ${version}`, aliases: [], asked: [] })
     }
@@ -283,17 +283,17 @@ const edited = (
   return { ...self, names, wildcard, owed, sent, unanswered }
 }
 
-/** Whether the client only said that it holds the resource: then it is not sent if the version is right. */
+/** Whether the client only quoted the resource: then it is not sent if the version is current. */
 const isQuoted = (identity: string | undefined): boolean => identity?.startsWith("version ") === true
 
-/** What the client said that it holds, but may have forgotten: no resource has such a version. */
+/** A quoted resource that the client may have forgotten: no resource has this version. */
 const doubtedOf = (identity: string): Sent => ({ identity: `version \u0002${identity}`, aliases: [], asked: [] })
 const isDoubted = (identity: string): boolean => identity.startsWith("version \u0002")
 
-/** An alias of what was taken away: nothing was said of it. */
+/** An alias of a removed resource, not reported yet. */
 const untold: Sent = { identity: "version \u0001", aliases: [], asked: [] }
 
-/** What is asked for again, or given up, the client may have forgotten. */
+/** Marks a resource whose name is requested again or unsubscribed as possibly forgotten. */
 const doubt = (sent: Map<string, Sent>, name: string): void => {
   const identity = sent.get(name)?.identity
   if (identity === noBody) sent.delete(name)
@@ -308,21 +308,21 @@ const sentOf = ({ aliases, fingerprint }: Resource, asked: ReadonlyArray<string>
   asked
 })
 
-/** The client said that it was told that there is nothing. No resource has this version. */
+/** A quoted name that was reported missing. No resource has this version. */
 const noBody = "version \u0000"
 
 interface Due {
   readonly worthSending: boolean
-  /** Incremental: not sent, because a name of theirs is taken away in this response. */
+  /** Incremental: not sent now, because this response removes one of their names. */
   readonly withheld: ReadonlyArray<Resource>
   readonly resources: ReadonlyArray<Resource>
-  /** Those of the resources that are new to the client or asked for. */
+  /** Those of the resources that are new to the client or requested. */
   readonly news: ReadonlyArray<Resource>
   readonly removed: ReadonlyArray<string>
   readonly absent: ReadonlyArray<string>
 }
 
-/** Sends the first type, in their order, that has something to say. */
+/** Sends the first type, in order, that has something to send. */
 const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | undefined] => {
   if (!self.credit || self.resources === undefined) return [self, undefined]
   const subscriptions = new Map(self.subscriptions)
@@ -350,12 +350,12 @@ const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | undefin
           if (before === undefined || isQuoted(before.identity)) return []
           return [[each.name, { ...before, asked: before.asked.filter((name) => !due.removed.includes(name)) }]]
         }),
-        // Of names whose resource is not sent yet nothing was said.
+        // Names of a resource that is not sent yet are not reported yet.
         ...Array.from(subscription.sent.values()).flatMap(({ asked }) =>
           asked.filter(isLater).map((name) => [name, untold] as const)
         )
       ]),
-      // What the client holds is taken away first; then it is said what there is by that name, or that there is nothing.
+      // Resources that the client holds are removed first; then those names are answered.
       owed: new Set([
         ...Array.from(subscription.sent.values()).flatMap(({ asked }) => asked.filter(isLater)),
         ...due.removed.filter((name) => {
@@ -372,7 +372,7 @@ const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | undefin
     subscriptions.set(typeUrl, { ...settled, lastNonce: nonce })
     const endpoints = subscriptions.get(ClusterLoadAssignment.typeUrl)
     if (endpoints !== undefined) {
-      // The client warms a new or changed cluster on its assignment, so that is sent again.
+      // The client warms a new or changed cluster on its assignment, which is sent again.
       const again = due.news
         .flatMap((cluster) => cluster.assignment ?? [])
         .filter((name) => isAsked(self, endpoints, name))
@@ -392,7 +392,7 @@ const hasWildcard = (self: ReferenceModel, typeUrl: string, { wildcard }: Subscr
   wildcard !== "none" && !self.wildcardOff.has(typeUrl)
 
 /**
- * Whether a resource is asked for: by wildcard, name or, incremental, alias.
+ * Whether a resource is subscribed: by wildcard, name or, incremental, alias.
  *
  * @since 0.1.0
  */
@@ -401,7 +401,7 @@ export const isCovered = (self: ReferenceModel, subscription: Subscription, reso
   subscription.names.has(resource.name) ||
   aliasesAsked(self, subscription, resource).length > 0
 
-/** The names beside its own by which a resource is asked for. */
+/** The names other than its own by which a resource is requested. */
 const aliasesAsked = (
   self: ReferenceModel,
   { names }: Pick<Subscription, "names">,
@@ -421,7 +421,7 @@ const isOwed = (self: ReferenceModel, subscription: Subscription, resource: Reso
   aliasesAsked(self, { names: subscription.owed }, resource).length > 0 ||
   (subscription.owed.has("*") && hasWildcard(self, resource.typeUrl, subscription))
 
-/** State of the world: everything for types whose responses are the full state, else what is new to the client. */
+/** State of the world: everything for full-state types, else what is new to the client. */
 const state = (
   self: ReferenceModel,
   typeUrl: string,
@@ -449,8 +449,8 @@ const state = (
 }
 
 /**
- * A client that quotes the name of a resource does not say which of the names that it asks for it takes for it: that is certain
- * only of the resource's own, and of its one alias.
+ * Whether a client that quoted a resource by its own name may not know that its requested names lead to it. That is certain
+ * only for the resource's own name, and for its one alias.
  */
 const mayNotKnow = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean => {
   const [alias, ...others] = aliasesAsked(self, subscription, resource)
@@ -458,7 +458,7 @@ const mayNotKnow = (self: ReferenceModel, subscription: Subscription, resource: 
   if (others.length > 0 || subscription.names.has(resource.name)) return true
   if (hasWildcard(self, resource.typeUrl, subscription)) return true
   if (resource.aliases.includes(alias)) return false
-  // A better match of the host may be gone.
+  // A better match of the host may have been removed.
   const all = self.resources?.filter(({ typeUrl }) => typeUrl === resource.typeUrl) ?? []
   return Array.from(subscription.sent).some(([name, { identity }]) => {
     if (identity === noBody) return false
@@ -467,7 +467,7 @@ const mayNotKnow = (self: ReferenceModel, subscription: Subscription, resource: 
   })
 }
 
-/** Incremental: what is new to the client, what is gone, and which of the names it asked for lead nowhere. */
+/** Incremental: what is new to the client, what is removed, and requested names without a resource. */
 const changes = (
   self: ReferenceModel,
   typeUrl: string,
@@ -487,17 +487,17 @@ const changes = (
   const resources = self.resources ?? []
   const leads = (name: string) => ledTo(resources, typeUrl, name) !== undefined
   const exists = (name: string) => resources.some((each) => each.typeUrl === typeUrl && each.name === name)
-  // A client that asked by an alias may quote the name of the resource alone.
+  // A client that requested by an alias may quote only the resource's own name.
   const mayHaveOthers = Array.from(names).some((name) => !isQuoted(sent.get(name)?.identity))
   const removed = new Set<string>()
   const absent: Array<string> = []
   for (const [name, { asked, identity }] of sent) {
-    // The client may know it by what it asked for or by its own name.
+    // The client may know it by a requested name or by its own.
     for (const each of asked) if (names.has(each) && !leads(each)) removed.add(each)
     if (identity === noBody || target.some((resource) => resource.name === name)) continue
     if (isQuoted(identity) && exists(name) && !mayHaveOthers) continue
     if (identity === untold.identity && leads(name)) continue
-    // What was asked for again is answered by name.
+    // A name that was requested again gets an answer.
     if (isDoubted(identity) && names.has(name) && !leads(name)) continue
     removed.add(name)
   }
@@ -523,15 +523,18 @@ const changes = (
 }
 
 /**
- * What the client would have to be sent of a type because the store is different from what it has.
+ * The resources of a type that are due because the store differs from what the client has.
  *
  * @since 0.1.0
  */
 export interface Pending {
   readonly updates: ReadonlyArray<string>
-  /** Names under which there is nothing any more. */
+  /** Names without a resource now. */
   readonly removals: ReadonlyArray<string>
-  /** Incremental: what the client asked for by a name that is another's now. It goes with that one, and waits for nothing. */
+  /**
+   * Incremental: resources that the client requested by a name of another one now. They are removed with that one, and wait for
+   * nothing.
+   */
   readonly superseded: ReadonlyArray<string>
 }
 
@@ -554,7 +557,7 @@ export const pending = (self: ReferenceModel, typeUrl: string): Pending => {
   const isTold = self.protocol === "Incremental" || byTypeUrl(typeUrl)?.family === "full-state"
   const removals = Array.from(subscription.sent).filter(([name]) => !target.some((resource) => resource.name === name))
   const all = self.resources
-  /** Another resource has one of its names: they go and come together. */
+  /** Another resource has one of its names: removal and replacement go together. */
   const isSuperseded = ([name, { aliases, asked }]: readonly [string, Sent]) =>
     self.protocol === "Incremental" &&
     ([name, ...aliases].some((each) =>
@@ -563,7 +566,7 @@ export const pending = (self: ReferenceModel, typeUrl: string): Pending => {
       )
     ) ||
       [name, ...asked].some((each) => subscription.names.has(each) && ledTo(all, typeUrl, each) !== undefined))
-  // Names that were asked for and lead nowhere now.
+  // Requested names without a resource now.
   const lost = Array.from(subscription.sent.values()).flatMap(({ asked }) =>
     asked.filter((name) => subscription.names.has(name) && ledTo(all, typeUrl, name) === undefined)
   )
@@ -576,11 +579,11 @@ export const pending = (self: ReferenceModel, typeUrl: string): Pending => {
 }
 
 /**
- * Takes note of a response that another server sent. With it the model follows that server and knows at each time
- * what is still to be sent; it is then given no credit of its own.
+ * Records a response of another server. So the model follows that server, and knows at each time what is due; it gets no credit
+ * of its own.
  *
- * @param since of a later part of a response: what was asked for after the first one, `*` for everything. Only what the part
- *   says does not exist is an answer to it: its resources were found before
+ * @param since for a later part of a response: names requested after the first part, `*` for everything. Only names that the
+ * part reports missing are answered by it: its resources were found before
  * @since 0.1.0
  */
 export const observe = (
@@ -595,15 +598,15 @@ export const observe = (
   const sent = new Map(isFullState ? [] : before.sent)
   const owed = new Set(before.owed)
   owed.delete("*")
-  // A version that was right counts as sent.
+  // A quoted version that was current counts as sent.
   for (const resource of self.resources ?? []) {
     const { name, typeUrl, version } = resource
     if (typeUrl !== response.typeUrl || sent.get(name)?.identity !== `version ${version}`) continue
     sent.set(name, sentOf(resource, aliasesAsked(self, before, resource)))
   }
   for (const [name, { identity }] of sent) if (identity === noBody) sent.delete(name)
-  // What the client held from an earlier stream and does not ask for is none of this stream's business after the first
-  // answer, also when `*` is asked for later.
+  // After the first response, resources that the client held from an earlier stream and did not request do not count on this
+  // stream, even if `*` is requested later.
   if (!hasWildcard(self, response.typeUrl, before)) {
     for (const [name, { identity }] of sent) {
       if (isQuoted(identity) && !before.names.has(name)) sent.delete(name)
@@ -616,7 +619,7 @@ export const observe = (
       const others = each.asked.filter((name) => name !== resource.name && !asked.includes(name))
       if (others.length < each.asked.length) sent.set(other, { ...each, asked: others })
     }
-    // By a name that leads nowhere now the client still knows it, until it is told.
+    // By a name that leads nowhere now the client still knows it, until that is reported.
     const lost = (sent.get(resource.name)?.asked ?? []).filter(
       (name) => before.names.has(name) && ledTo(self.resources ?? [], response.typeUrl, name) === undefined
     )
@@ -629,7 +632,7 @@ export const observe = (
     ...response.resources.flatMap(({ name }) => [name, ...(response.aliases.get(name) ?? [])])
   ])
   for (const name of gone) {
-    // Who asked for it by other names is still to be told what those lead to.
+    // Other names by which it was requested must still be reported.
     for (const each of sent.get(name)?.asked ?? []) {
       if (!before.names.has(each) || told.has(each) || sent.has(each)) continue
       sent.set(each, untold)
@@ -639,14 +642,14 @@ export const observe = (
     for (const [other, each] of sent) {
       if (each.asked.includes(name)) sent.set(other, { ...each, asked: each.asked.filter((asked) => asked !== name) })
     }
-    // A virtual host that was taken away is then said not to exist; or there is another by that name.
+    // A removed virtual host is reported missing afterwards, unless another one has the name.
     const isHost = response.typeUrl === VirtualHost.typeUrl && !response.absent.includes(name)
     const isOther = ledTo(self.resources ?? [], response.typeUrl, name) !== undefined
     if (!before.names.has(name)) owed.delete(name)
     else if (isOther) owed.add(name)
     else if (!isHost) owed.delete(name)
   }
-  // In state of the world there is no other answer to a name that leads nowhere than a response without it.
+  // In state of the world, a response without a name is the only answer to a name without a resource.
   if (self.protocol === "StateOfTheWorld") owed.clear()
   for (const name of since) if (before.owed.has(name) && !response.removed.includes(name)) owed.add(name)
   const unanswered = before.unanswered && since.has("*")

@@ -1,5 +1,5 @@
 /**
- * What a client holds, as a transport may give it that keeps it for many clients: by the plainest means.
+ * A plain implementation of held versions that a transport shares between clients.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 
 /**
- * Shared versions of these entries. A name may be in several; what was compared once is known after that.
+ * Shared versions of these entries. A name may occur in several. Comparisons are cached.
  *
  * @since 0.1.0
  */

@@ -17,7 +17,7 @@ import type { PlannedFault } from "../network/Fault.js"
 import type { Step } from "./Script.js"
 
 /**
- * A resource in a few words: its content is a number, so that tests can say which content they mean.
+ * A resource in a few words. Its content is a number, so that tests can name it.
  *
  * @since 0.1.0
  */
@@ -26,21 +26,21 @@ export interface ResourceSpec {
   readonly name: string
   readonly content: number | string
   readonly aliases?: ReadonlyArray<string> | undefined
-  /** A Cluster: it is of type EDS with this assignment. */
+  /** A Cluster: of type EDS, with this assignment. */
   readonly assignment?: string | undefined
-  /** A RouteConfiguration: it fetches its virtual hosts by VHDS. */
+  /** A RouteConfiguration: fetches its virtual hosts by VHDS. */
   readonly onDemandVirtualHosts?: boolean | undefined
-  /** A Listener: it takes this route configuration, by RDS. */
+  /** A Listener: uses this route configuration, by RDS. */
   readonly route?: string | undefined
-  /** A RouteConfiguration: it routes to these clusters. */
+  /** A RouteConfiguration: routes to these clusters. */
   readonly clusters?: ReadonlyArray<string> | undefined
-  /** The version that clients are told; default: a digest of the content. */
+  /** The version that clients see. Default: a digest of the content. */
   readonly version?: string | undefined
   /** Milliseconds. */
   readonly ttl?: number | undefined
 }
 
-/** A field number no resource type uses, so that the content is legal in all of them. */
+/** A field number that no resource type uses, so that the content is legal in all of them. */
 const CONTENT = 1000
 /** envoy.config.cluster.v3.Cluster: `type: EDS`, a varint. */
 const TYPE_EDS = Uint8Array.of(2 * 8, 3)
@@ -49,12 +49,12 @@ const SERVICE_NAME = 2
 /** envoy.config.route.v3.RouteConfiguration */
 const VHDS = 9
 
-/** envoy.config.listener.v3.Listener and what an RDS listener has in it. */
+/** Field of envoy.config.listener.v3.Listener, and the message in it that names an RDS route. */
 const API_LISTENER = 19
 const CONNECTION_MANAGER =
   "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 
-/** The fields of these numbers, one in the other, and in the last the content. */
+/** The content within nested fields of these numbers. */
 const nested = (path: ReadonlyArray<number>, content: Uint8Array): Uint8Array =>
   path.reduceRight<Uint8Array>((inner, field) => fieldOf(field, inner), content)
 
@@ -73,7 +73,7 @@ export const toResource = (spec: ResourceSpec): Resource.Resource => {
     parts.push(TYPE_EDS, fieldOf(EDS_CLUSTER_CONFIG, fieldOf(SERVICE_NAME, utf8(assignment))))
   }
   if (route !== undefined) {
-    // api_listener.api_listener: an Any of a connection manager, whose rds.route_config_name it is.
+    // api_listener.api_listener: an Any of a connection manager with rds.route_config_name.
     const manager = concat([fieldOf(1, utf8(CONNECTION_MANAGER)), nested([2, 3, 2], utf8(route))])
     parts.push(nested([API_LISTENER, 1], manager))
   }
@@ -84,7 +84,7 @@ export const toResource = (spec: ResourceSpec): Resource.Resource => {
 }
 
 /**
- * The content in the bytes of such a resource; empty if there is none.
+ * The content in the bytes of such a resource; empty if it has none.
  *
  * @since 0.1.0
  */
@@ -103,14 +103,14 @@ export const contentOf = (bytes: Uint8Array): string => {
 }
 
 /**
- * Names that may exist.
+ * Names of resources.
  *
  * @since 0.1.0
  */
 export const names = ["a", "b", "c", "d", "e"] as const
 
 /**
- * The alias of those resources that have one; always the same, for a name.
+ * The alias of a resource name, if it has one.
  *
  * @since 0.1.0
  */
@@ -118,27 +118,27 @@ export const aliasOf = (name: string): string | undefined =>
   name === "a" || name === "c" ? `${name}-alias` : undefined
 
 /**
- * Names and aliases of scripts in which aliases move from one resource to another, come and go, and are names of others.
+ * Names and aliases for scripts in which aliases move between resources, come and go, and equal other names.
  *
  * @since 0.1.0
  */
 export interface Naming {
   readonly names: ReadonlyArray<string>
-  /** What resources may have as aliases, beside their names. */
+  /** Possible aliases, beside the names. */
   readonly aliases: ReadonlyArray<string>
-  /** What clients ask for. */
+  /** Names that clients request. */
   readonly asked: ReadonlyArray<string>
 }
 
 /**
- * Any type: an alias may be a name that another resource had.
+ * For any type: an alias may be a former name of another resource.
  *
  * @since 0.1.0
  */
 export const moving: Naming = { names, aliases: ["x", "y", "d", "e"], asked: [...names, "x", "y"] }
 
 /**
- * Virtual hosts that are renamed, get and lose domains, and of which some stand for many hosts.
+ * Virtual hosts that are renamed, get and lose domains, with some wildcard domains.
  *
  * @since 0.1.0
  */
@@ -159,7 +159,7 @@ const namesOf = (typeUrl: string, naming: Naming | undefined): ReadonlyArray<str
 const key = ({ name, typeUrl }: Pick<ResourceSpec, "name" | "typeUrl">): string => `${typeUrl} ${name}`
 
 /**
- * What a store holds after a change whose aliases are taken from those that have them, and the change that comes to.
+ * Applies a change that takes its aliases from other resources. Returns the content after it, and the resulting change.
  *
  * @since 0.1.0
  */
@@ -172,7 +172,7 @@ export const withMovedAliases = (
   for (const spec of upsert) after.set(key(spec), spec)
   const put = new Set(upsert.map(key))
   const owners = new Set<string>()
-  // What is put in now has its aliases first; nobody has another's name.
+  // New resources get their aliases first. No alias equals a name.
   const inOrder = [...upsert.toReversed(), ...Array.from(before.values()).filter((spec) => !put.has(key(spec)))]
   for (const spec of inOrder) {
     if (!after.has(key(spec))) continue
@@ -191,7 +191,7 @@ export const withMovedAliases = (
 }
 
 /**
- * Specs of one type. Clusters are often of type EDS; labels, if any, are different for different contents.
+ * Specs of one type. Clusters are often of type EDS. Different contents have different labels, if any.
  *
  * @since 0.1.0
  */
@@ -225,7 +225,7 @@ export const resourceSpec = (
           options.naming !== undefined ? aliases.filter((each) => each !== name) : alias === undefined ? [] : [alias],
         onDemandVirtualHosts: options.naming === hosts && isEds,
         assignment: isEds && typeUrl === ResourceType.Cluster.typeUrl ? name : undefined,
-        // Different contents have different labels; aliases that move would not.
+        // Different contents have different labels, which fails if aliases move.
         version:
           label === undefined || options.naming !== undefined
             ? undefined
@@ -242,7 +242,7 @@ export const resourceSpec = (
 export interface StoreChange {
   readonly upsert: ReadonlyArray<ResourceSpec>
   readonly remove: ReadonlyArray<{ readonly typeUrl: string; readonly name: string }>
-  /** Labels of whole types. */
+  /** Type URL → label of the type. */
   readonly versions: Readonly<Record<string, string>>
 }
 
@@ -274,31 +274,31 @@ export const storeChange = (
 }
 
 /**
- * One thing that happens in a script. What it means in detail depends on the state of client and stream, so that every
- * script makes sense and any part of it can be left out.
+ * An operation of a script. Its details depend on the state of client and stream, so that every script is valid and any
+ * operation can be left out.
  *
  * @since 0.1.0
  */
 export type Operation =
-  /** The client asks for names and gives names up. */
+  /** The client subscribes and unsubscribes. */
   | {
       readonly _tag: "Ask"
       readonly typeUrl: string
       readonly subscribe: ReadonlyArray<string>
       readonly unsubscribe: ReadonlyArray<string>
     }
-  /** The client takes the oldest response on its way and ACKs or NACKs it. */
+  /** The client receives the oldest response on its way, and ACKs or NACKs it. */
   | { readonly _tag: "Receive"; readonly nack: boolean }
   /** A request with a nonce that is not the last one. */
   | { readonly _tag: "Stale"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
-  /** The client's current list again, with the nonce of another stream or none. */
+  /** The client's current list again, with the nonce of another stream or without one. */
   | { readonly _tag: "Repeat"; readonly typeUrl: string; readonly nonce: "" | "foreign" }
   | { readonly _tag: "Change"; readonly change: StoreChange }
-  /** Two changes of the same state, one after the other: the second takes the first back. */
+  /** Two changes of the same state, one after the other. The second reverts the first. */
   | { readonly _tag: "Branch"; readonly one: StoreChange; readonly other: StoreChange }
-  /** The store is cleared; the next change sets it anew. */
+  /** The store is cleared. The next change sets it again. */
   | { readonly _tag: "Clear" }
-  /** So many changes that a log of them overflows. */
+  /** So many changes that the log overflows. */
   | { readonly _tag: "Flood"; readonly typeUrl: string; readonly kind: "many changes" | "many names" }
   | { readonly _tag: "Credit"; readonly given: boolean }
   | { readonly _tag: "Wait"; readonly milliseconds: number }
@@ -311,21 +311,21 @@ export type Operation =
  */
 export const script = (options: {
   readonly typeUrls: ReadonlyArray<string>
-  /** Types that the store has beside those, and nobody asks for. */
+  /** Further types that the store has and no client requests. */
   readonly stored?: ReadonlyArray<string> | undefined
   readonly minLength?: number
   readonly maxLength?: number
-  /** Whether clients ask by alias, too: incremental only. */
+  /** Whether clients request by alias, too: incremental only. */
   readonly aliases?: boolean
-  /** Names, and aliases that move, by all of which clients ask: incremental only. */
+  /** Names and moving aliases, all of which clients request: incremental only. */
   readonly naming?: Naming | undefined
   readonly ttl?: boolean
   readonly floods?: boolean
-  /** Whether clients ask for everything by `*`. Default: true. */
+  /** Whether clients request the wildcard. Default: true. */
   readonly wildcard?: boolean
-  /** Whether there is no credit at times. Default: true. */
+  /** Whether credit is missing at times. Default: true. */
   readonly credit?: boolean
-  /** Whether the store is also cleared, or goes another way from an earlier state. Default: true. */
+  /** Whether the store is also cleared, or continued from an earlier state. Default: true. */
   readonly unrelated?: boolean
 }): fc.Arbitrary<ReadonlyArray<Operation>> => {
   const {
@@ -339,7 +339,7 @@ export const script = (options: {
   } = options
   const typeUrl = fc.constantFrom(...typeUrls)
   const aliases = names.flatMap((name) => aliasOf(name) ?? [])
-  // By its name or by its alias, not by both: who gives up one of two names for a thing cannot know what that means.
+  // By its name or by its alias, not by both: to unsubscribe from one of two names of a resource has no defined meaning.
   const either = options.naming?.asked
   const known =
     either ?? (options.aliases === true ? [...names.filter((each) => aliasOf(each) === undefined), ...aliases] : names)
@@ -418,7 +418,7 @@ const errorDetail: fc.Arbitrary<ErrorDetail | undefined> = fc.option(fc.record({
 const node = fc.option(fc.uint8Array({ maxLength: 20 }), { nil: undefined })
 
 /**
- * Any state-of-the-world request; the node is any bytes.
+ * A random state-of-the-world request; the node is random bytes.
  *
  * @since 0.1.0
  */
@@ -427,7 +427,7 @@ export const stateOfTheWorldRequest: fc.Arbitrary<StateOfTheWorldRequest> = fc
   .map((request) => stateOfTheWorld(request))
 
 /**
- * Any incremental request; the node is any bytes.
+ * A random incremental request; the node is random bytes.
  *
  * @since 0.1.0
  */
@@ -444,21 +444,21 @@ export const incrementalRequest: fc.Arbitrary<IncrementalRequest> = fc
   .map((request) => incremental(request))
 
 /**
- * Any request.
+ * A random request.
  *
  * @since 0.1.0
  */
 export const request: fc.Arbitrary<Request> = fc.oneof(stateOfTheWorldRequest, incrementalRequest)
 
 /**
- * Resources that refer to one another: listeners to routes, routes to clusters, clusters to assignments. Content `bad`
- * is what watches of simulations reject.
+ * Resources that refer to one another: listeners to routes, routes to clusters, clusters to assignments. Watches of simulations
+ * reject the content `bad`.
  *
  * @since 0.1.0
  */
 export const connectedResource = (options: {
   readonly typeUrls: ReadonlyArray<string>
-  /** Whether some are bad. Default: true. */
+  /** Whether some have the content `bad`. Default: true. */
   readonly bad?: boolean | undefined
 }): fc.Arbitrary<ResourceSpec> =>
   fc
@@ -478,7 +478,7 @@ export const connectedResource = (options: {
     }))
 
 /**
- * Scripts for simulations: watches that come and go, and changes of the stores.
+ * Scripts for simulations: watches start and end, and stores change.
  *
  * @since 0.1.0
  */
@@ -488,16 +488,16 @@ export const simulationScript = (options: {
   readonly groups?: ReadonlyArray<string> | undefined
   /** Default: CDS, EDS, LDS and RDS. */
   readonly typeUrls?: ReadonlyArray<string> | undefined
-  /** Milliseconds within which everything happens. Default: 60 000. */
+  /** Milliseconds of the script. Default: 60 000. */
   readonly within?: number | undefined
   /** Default: 20 to 60. */
   readonly minLength?: number | undefined
   readonly maxLength?: number | undefined
   /** Whether some resources are rejected. Default: true. */
   readonly bad?: boolean | undefined
-  /** Whether everything is watched, too, by `*`. Default: true. */
+  /** Whether there are wildcard watches. Default: true. */
   readonly wildcard?: boolean | undefined
-  /** Whether groups are cleared, too. Default: false. */
+  /** Whether groups are cleared. Default: false. */
   readonly clear?: boolean | undefined
 }): fc.Arbitrary<ReadonlyArray<Step>> => {
   const { maxLength = 60, minLength = 20, within = 60_000 } = options
@@ -537,9 +537,8 @@ export const simulationScript = (options: {
 }
 
 /**
- * Scripts of replacements, for simulations: everybody watches listeners, routes, clusters and assignments, and each change
- * leads a listener to another route or a route to another cluster; what nothing refers to any more is removed in the same
- * step.
+ * Scripts of replacements, for simulations. Every client watches listeners, routes, clusters and assignments. Each change leads
+ * a listener to another route, or a route to another cluster; resources without a reference are removed in the same step.
  *
  * @since 0.1.0
  */
@@ -547,7 +546,7 @@ export const replacementScript = (options: {
   readonly clients: ReadonlyArray<string>
   /** Default: `group`. */
   readonly group?: string | undefined
-  /** Milliseconds within which everything happens. Default: 60 000. */
+  /** Milliseconds of the script. Default: 60 000. */
   readonly within?: number | undefined
   /** Default: 5 to 30. */
   readonly minLength?: number | undefined
@@ -562,7 +561,7 @@ export const replacementScript = (options: {
     listener: fc.constantFrom("a", "b"),
     route: name,
     cluster: name,
-    /** Of what it leads to. */
+    /** Content of the cluster. */
     content: fc.nat(3)
   })
   const watches = fc.tuple(
@@ -606,9 +605,9 @@ export const replacementScript = (options: {
 }
 
 /**
- * Scripts of virtual hosts that are renamed, get and lose domains, some with a TTL, for simulations of incremental clients:
- * they watch hosts by name and by domain, and route configurations. In the end nothing has a TTL any more, so that all
- * comes to rest.
+ * Scripts of virtual hosts that are renamed, get and lose domains, some with a TTL, for simulations of incremental clients.
+ * Clients watch hosts by name and by domain, and route configurations. The last step removes all TTLs, so that everything comes
+ * to rest.
  *
  * @since 0.1.0
  */
@@ -616,7 +615,7 @@ export const hostScript = (options: {
   readonly clients: ReadonlyArray<string>
   /** Default: `group`. */
   readonly group?: string | undefined
-  /** Milliseconds within which everything happens. Default: 60 000. */
+  /** Milliseconds of the script. Default: 60 000. */
   readonly within?: number | undefined
   /** Default: 15 to 50. */
   readonly minLength?: number | undefined
@@ -668,18 +667,18 @@ export const hostScript = (options: {
 }
 
 /**
- * Fault plans for simulations: any fault for any machine, and each ends.
+ * Fault plans for simulations: any fault for any machine. Each fault ends.
  *
  * @since 0.1.0
  */
 export const faults = (options: {
   readonly clients: ReadonlyArray<string>
   readonly servers: ReadonlyArray<string>
-  /** Milliseconds within which faults begin. Default: 60 000. */
+  /** Milliseconds within which faults start. Default: 60 000. */
   readonly within?: number | undefined
   /** Default: 8. */
   readonly maxLength?: number | undefined
-  /** Whether clients die, too. Default: false. */
+  /** Whether clients die. Default: false. */
   readonly clientCrashes?: boolean | undefined
 }): fc.Arbitrary<ReadonlyArray<PlannedFault>> => {
   const { maxLength = 8, within = 60_000 } = options

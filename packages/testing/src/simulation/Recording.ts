@@ -1,8 +1,8 @@
 /**
- * What is done with the streams of servers, written down while they serve, and done again by core alone.
+ * Recordings of the streams of servers, and their replay by core alone.
  *
- * A server decides nothing of the protocol: so the same requests, credit, changes and turns, given to core in the same order, have
- * the same outcome byte for byte. A recording is plain data: it can be kept and replayed elsewhere.
+ * A server decides nothing of the protocol. So the same requests, credit, changes and turns, given to core in the same order,
+ * have the same outcome, byte for byte. A recording is plain data that can be stored and replayed elsewhere.
  *
  * @since 0.1.0
  */
@@ -28,7 +28,7 @@ import type * as FanOuts from "@effect-xds/server/FanOuts"
 import * as Either from "effect/Either"
 
 /**
- * A resource as it was published: its bytes, and what is said beside them.
+ * A published resource.
  *
  * @since 0.1.0
  */
@@ -43,26 +43,26 @@ export interface RecordedResource {
 }
 
 /**
- * What changed in a group.
+ * A change of a group.
  *
  * @since 0.1.0
  */
 export interface RecordedChange {
   readonly upsert: ReadonlyArray<RecordedResource>
   readonly remove: ReadonlyArray<ResourceGroups.ResourceKey>
-  /** By type URL. */
+  /** Type URL → version. */
   readonly versions: Readonly<Record<string, string>>
 }
 
 /**
- * What was done. Fan-outs and streams are numbered.
+ * A recorded call. Fan-outs and streams have numbers.
  *
  * @since 0.1.0
  */
 export type Entry =
-  /** A group got its first stream. `holds`: all that it holds; `undefined`: it is not set. */
+  /** A group got its first stream. `holds`: its content; `undefined` if it is not set. */
   | { readonly _tag: "Opened"; readonly fanOut: number; readonly holds: RecordedChange | undefined }
-  /** `visited`: the streams that had something to do then, in this order. */
+  /** A group changed. `visited`: the streams with work to do after it, in this order. */
   | {
       readonly _tag: "Published"
       readonly fanOut: number
@@ -82,7 +82,7 @@ export type Entry =
   | { readonly _tag: "Writable"; readonly stream: number }
   | { readonly _tag: "MissingDone"; readonly stream: number; readonly typeUrl: string; readonly name: string }
   | { readonly _tag: "DeadlineReached"; readonly stream: number }
-  /** A stream had a turn. `steps`: of a long step so many parts were done. `outcome`: its outputs, see {@link outcomeOf}. */
+  /** A stream had a turn. `steps`: number of parts of a long step. `outcome`: its outputs; see {@link outcomeOf}. */
   | {
       readonly _tag: "Took"
       readonly stream: number
@@ -104,7 +104,7 @@ const recorded = ({ aliases, name, ttl, typeUrl, value, version }: Resource): Re
 const versionsOf = (sets: Iterable<ResourceSet.ResourceSet>): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from(sets, ({ typeUrl, version }) => [typeUrl, version]))
 
-/** The names that the last change of a set touched, in its order; `before`: the set before it. */
+/** The names that the last change of a set touched, in its order. `before`: the set before it. */
 const touched = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet): Iterable<string> => {
   const last = set.recent.at(-1) ?? set.log.at(-1)
   const isOne = last !== undefined && set.cursor.revision === before.cursor.revision + 1
@@ -113,14 +113,14 @@ const touched = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet):
     : Difference.of(set, before.cursor).touched.keys()
 }
 
-/** Resources of a set that have another label than before, and nothing else. */
+/** Resources of a set that only have a new label. */
 const relabelled = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet): ReadonlyArray<Resource> =>
   ResourceSet.all(set).filter(({ fingerprint, name, version }) => {
     const old = ResourceSet.get(before, name)
     return old?.fingerprint === fingerprint && old.version !== version
   })
 
-/** What changed, in the order in which it did. */
+/** The changes between two states, in their order. */
 const changeOf = (before: ResourceGroup, after: ResourceGroup): RecordedChange => {
   const upsert: Array<RecordedResource> = []
   const remove: Array<ResourceGroups.ResourceKey> = []
@@ -147,8 +147,8 @@ const after = (before: ResourceGroup, { remove, upsert, versions }: RecordedChan
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /**
- * What came of a turn, as text: a line for each output; of a response its bytes, in hexadecimal digits. `nothing`: there was nothing
- * left to do.
+ * The outcome of a turn as text: a line per output, with the bytes of a response in hexadecimal digits. `nothing`: there was no
+ * work left.
  *
  * @since 0.1.0
  */
@@ -163,7 +163,7 @@ export const outcomeOf = (outputs: ReadonlyArray<Output> | undefined): string =>
         })
         .join("\n")
 
-/** What both recorder and replay number. */
+/** The numbering that recorder and replay share. */
 interface Recorder {
   readonly write: (entry: Entry) => void
   readonly nextFanOut: () => number
@@ -271,7 +271,7 @@ class RecordedFanOut<A> extends FanOut<A> {
 }
 
 /**
- * What is written down, and where a server takes its fan-outs from so that it is.
+ * The recorded entries, and the source of fan-outs that record them.
  *
  * @since 0.1.0
  */
@@ -282,7 +282,7 @@ export interface Recording {
 }
 
 /**
- * A recording in which nothing is written yet.
+ * An empty recording.
  *
  * @example
  * import { Recording, Simulation } from "@effect-xds/testing"
@@ -317,7 +317,7 @@ export const make = (): Recording => {
 
 const noSome: Some = () => undefined
 
-/** Does so many parts of a long step. */
+/** Does a number of parts of a long step. */
 const partsOf =
   (steps: number): Some =>
   (work) => {
@@ -329,7 +329,7 @@ const partsOf =
   }
 
 /**
- * Does with core alone what was recorded. What is different, in words: nothing, if core decides all that matters.
+ * Replays a recording with core alone. Returns the differences in words; empty if core decides everything that matters.
  *
  * @since 0.1.0
  */

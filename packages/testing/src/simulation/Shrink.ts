@@ -1,6 +1,5 @@
 /**
- * Makes a failing simulation smaller as long as it goes on failing: without clients, faults and steps that do not
- * matter.
+ * Shrinking of a failing simulation: clients, faults and steps that do not matter are left out, as long as it still fails.
  *
  * @since 0.1.0
  */
@@ -9,17 +8,17 @@ import * as Fault from "../network/Fault.js"
 import type { Plan } from "./Simulation.js"
 
 /**
- * What a shrinking came to.
+ * The result of shrinking.
  *
  * @since 0.1.0
  */
 export interface Shrunk {
   readonly plan: Plan
-  /** Runs that it took. */
+  /** Number of runs. */
   readonly runs: number
 }
 
-/** The plan without a client, and without what only it does or suffers. */
+/** The plan without a client, and without the steps and faults of that client. */
 const withoutClient = (plan: Plan, name: string): Plan => ({
   ...plan,
   clients: plan.clients.filter((client) => client.name !== name),
@@ -34,7 +33,7 @@ const withoutClient = (plan: Plan, name: string): Plan => ({
   })
 })
 
-/** Lists that lack a part: first halves, then quarters, down to single items. */
+/** The list without each part of a size. */
 const partsLess = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
   const lists: Array<ReadonlyArray<A>> = []
   for (let at = 0; at < items.length; at += size) lists.push([...items.slice(0, at), ...items.slice(at + size)])
@@ -42,7 +41,7 @@ const partsLess = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<Read
 }
 
 /**
- * Shrinks a plan, greedily.
+ * Shrinks a plan greedily.
  *
  * @param fails whether a plan still fails in the same way
  * @since 0.1.0
@@ -67,7 +66,7 @@ export const shrink = (
         smallest = smaller
         return true
       })
-    /** Leaves out what can be left out of a list; whether anything could. */
+    /** Leaves out items of a list; returns whether any could be left out. */
     const less = <A>(of: (plan: Plan) => ReadonlyArray<A>, put: (plan: Plan, items: ReadonlyArray<A>) => Plan) =>
       Effect.gen(function* () {
         const before = of(smallest).length

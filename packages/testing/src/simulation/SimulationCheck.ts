@@ -8,13 +8,13 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
+import * as Trace from "../invariants/Trace.js"
 import type { PlannedFault } from "../network/Fault.js"
 import * as Fault from "../network/Fault.js"
-import * as Shrink from "./Shrink.js"
 import type { Step } from "./Script.js"
+import * as Shrink from "./Shrink.js"
 import type { Plan, Run, SimulationError } from "./Simulation.js"
 import * as Simulation from "./Simulation.js"
-import * as Trace from "../invariants/Trace.js"
 
 /**
  * A plan of which parts may be drawn at random.

@@ -6,7 +6,7 @@
 import { type Invariant, eachStep } from "./StreamInvariant.js"
 
 /**
- * An ACK or NACK that counts names a nonce that was sent, for its type.
+ * An ACK or NACK that counts has a nonce that was sent for its type.
  *
  * @since 0.1.0
  */

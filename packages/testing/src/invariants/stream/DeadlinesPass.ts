@@ -1,12 +1,12 @@
 /**
- * A deadline that was answered is not asked for again.
+ * A deadline that was handled does not remain due.
  *
  * @since 0.1.0
  */
 import { type Invariant, eachStep } from "./StreamInvariant.js"
 
 /**
- * A deadline that was handled is over: otherwise its driver would spin.
+ * A deadline that was handled is over. Otherwise the driver would spin.
  *
  * @since 0.1.0
  */

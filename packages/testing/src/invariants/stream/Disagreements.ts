@@ -3,15 +3,15 @@
  *
  * @since 0.1.0
  */
-import * as ReferenceClients from "../../reference/ReferenceClient.js"
-import type { ReferenceClient } from "../../reference/ReferenceClient.js"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as ReferenceClients from "../../reference/ReferenceClient.js"
+import type { ReferenceClient } from "../../reference/ReferenceClient.js"
 
 /**
- * What two clients of one group that want the same hold differently, of what exists.
+ * Existing resources that two clients of one group want and hold differently.
  *
  * @since 0.1.0
  */

@@ -3,13 +3,13 @@
  *
  * @since 0.1.0
  */
-import type { Invariant } from "./StreamInvariant.js"
-import { following } from "./Walk.js"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import type { Invariant } from "./StreamInvariant.js"
+import { following } from "./Walk.js"
 
 /**
- * A client rejects the heartbeat of what it does not hold: once it lost it, each, for ever.
+ * A client rejects the heartbeat of a resource that it does not hold: after it lost one, every heartbeat, for ever.
  *
  * @since 0.1.0
  */

@@ -6,7 +6,7 @@
 import { type Invariant, eachStep } from "./StreamInvariant.js"
 
 /**
- * A NACK does not change what the client is known to have accepted.
+ * A NACK does not change the version that counts as accepted.
  *
  * @since 0.1.0
  */

@@ -6,7 +6,7 @@
 import { type Invariant, eachStep, isChange, sendsOf } from "./StreamInvariant.js"
 
 /**
- * A group that was never set is no empty group.
+ * A group that was never set is not an empty group.
  *
  * @since 0.1.0
  */

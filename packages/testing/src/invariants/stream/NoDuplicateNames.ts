@@ -1,12 +1,12 @@
 /**
- * ★ One name once in a response.
+ * ★ A name occurs once in a response.
  *
  * @since 0.1.0
  */
 import { type Invariant, eachStep, sendsOf } from "./StreamInvariant.js"
 
 /**
- * Clients reject responses with duplicate names: Envoy the whole response, with all that is right in it.
+ * Clients reject responses with duplicate names. Envoy rejects the whole response.
  *
  * @since 0.1.0
  */

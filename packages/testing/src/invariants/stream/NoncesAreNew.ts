@@ -6,7 +6,7 @@
 import { type Invariant, eachStep, sendsOf } from "./StreamInvariant.js"
 
 /**
- * Nonces tell the responses of a stream apart.
+ * Nonces distinguish the responses of a stream.
  *
  * @since 0.1.0
  */

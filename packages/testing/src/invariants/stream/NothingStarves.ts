@@ -3,10 +3,10 @@
  *
  * @since 0.1.0
  */
+import { byTypeUrl, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
 import * as ReferenceModel from "../../reference/ReferenceModel.js"
 import { type Invariant, isChange } from "./StreamInvariant.js"
 import { following, updatesOf } from "./Walk.js"
-import { byTypeUrl, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
 
 /**
  * Fairness, on aggregated streams.
@@ -20,19 +20,22 @@ export const nothingStarves: Invariant = following({
     if (history.options.typeUrl !== undefined) return undefined
     const { phaseDeadline, protocol } = history.options
     interface Wait {
-      /** What it had to send when it began to wait: names, `*` for an answer. */
+      /** Names that were to be sent when the wait started; `*` for an answer. */
       readonly of: ReadonlyArray<string>
-      /** When a phase may have begun. */
+      /** When a phase may have started. */
       since: number | undefined
-      /** How many clusters and endpoints were sent while it waits, by type: those of a phase under way, and its own. */
+      /** By type: number of cluster and endpoint responses during the wait, for the phase under way and its own. */
       readonly before: Map<string, number>
-      /** How many responses of each other type it waited for that it should not have. */
+      /** By type: number of responses of this type that should not have come first. */
       readonly counts: Map<string, number>
     }
     const waiting = new Map<string, Wait>()
     const isLate = (typeUrl: string) =>
       (byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY) > ClusterLoadAssignment.order
-    /** What was just asked for and is answered: not what the client has as it is, and in state of the world only what exists. */
+    /**
+     * Whether requested names have an answer: not for a resource that the client holds, and in state of the world only for
+     * existing ones.
+     */
     const isAnswered = (
       { resources = [], subscriptions }: ReferenceModel.ReferenceModel,
       typeUrl: string,
@@ -44,9 +47,9 @@ export const nothingStarves: Invariant = following({
         return found === undefined ? protocol === "Incremental" : held !== `version ${found.version}`
       })
     const asked = new Map<string, ReadonlySet<string>>()
-    /** Since when there is no credit. */
+    /** Time since when there is no credit. */
     let stalled: number | undefined
-    /** By type: what the last response took away. */
+    /** By type: names that the last response removed. */
     const removed = new Map<string, ReadonlyArray<string>>()
     return {
       check: ({ model, now, send }) => {
@@ -57,13 +60,13 @@ export const nothingStarves: Invariant = following({
         removed.set(send.typeUrl, [...earlier, ...send.response.removed])
         waiting.delete(send.typeUrl)
         asked.delete(send.typeUrl)
-        // All parts of a response are one.
+        // All parts count as one response.
         if (send.isPart) return undefined
         for (const [typeUrl, wait] of waiting) {
-          // Deletions are not of the type's turn among the changes; nor is what could not be in one response with them.
+          // Removals have turns of their own, and so has what could not be in one response with them.
           if (send.response.resources.length + send.response.heartbeats.length === 0 || isHalf) continue
-          // What waits for a phase has its time after that: one that was under way, and its own. A phase begins when the
-          // clusters and endpoints of its state went out, and a client may let those wait.
+          // A type that waits for a phase may wait for two: the one under way, and its own. A phase starts when the clusters
+          // and endpoints of its state have gone out, and a client may delay those.
           const isHeld = isLate(typeUrl) && model.subscriptions.get(typeUrl)?.unanswered !== true
           if (isHeld && !isLate(send.typeUrl)) {
             const before = (wait.before.get(send.typeUrl) ?? 0) + 1
@@ -80,7 +83,7 @@ export const nothingStarves: Invariant = following({
       },
       after: (model, before, input, now) => {
         if (input._tag === "Writable" && stalled !== undefined) {
-          // A phase that is over while there is no credit ends when there is.
+          // A phase that ends while there is no credit ends when there is credit.
           for (const wait of waiting.values()) if (wait.since !== undefined) wait.since += now - stalled
           stalled = undefined
         }
@@ -92,7 +95,7 @@ export const nothingStarves: Invariant = following({
           )
           asked.set(typeUrl, new Set([...(asked.get(typeUrl) ?? []), ...added]))
         }
-        // What came to be, or went, since it was asked for may be answered in the round after.
+        // Names whose resource was made or removed since the request may be answered in the next round.
         if (isChange(input)) asked.clear()
         for (const [typeUrl, { owed, unanswered }] of model.subscriptions) {
           const answers = Array.from(asked.get(typeUrl) ?? []).filter((name) => owed.has(name))
@@ -105,7 +108,7 @@ export const nothingStarves: Invariant = following({
                   ...updatesOf(model, typeUrl)
                 ]
           if (of.length === 0) waiting.delete(typeUrl)
-          // What it waited for may have been given up, and be nothing any more: then it is of the round after that.
+          // What it waited for may have been unsubscribed meanwhile. Then it waits for the round after that.
           else if (waiting.get(typeUrl)?.of.some((name) => of.includes(name)) !== true)
             waiting.set(typeUrl, { of, since: undefined, before: new Map(), counts: new Map() })
         }

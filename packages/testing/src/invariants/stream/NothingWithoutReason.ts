@@ -3,13 +3,13 @@
  *
  * @since 0.1.0
  */
+import { ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
 import { areIn } from "../States.js"
 import type { Invariant } from "./StreamInvariant.js"
 import { following } from "./Walk.js"
-import { ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
 
 /**
- * A response is sent because the client asked or because something changed; a NACK is no reason.
+ * A response has a cause: a request or a change. A NACK is no cause.
  *
  * @since 0.1.0
  */
@@ -25,11 +25,11 @@ export const nothingWithoutReason: Invariant = following({
         subscription.unanswered ||
         subscription.owed.size > 0 ||
         pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
-        // What it is of an older state may have become what the client has.
+        // Its updates of an older state may have become what the client has.
         (updates.length > 0 && states.reached([], (state) => areIn(updates, typeUrl, state)).length > 0) ||
         (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
         response.heartbeats.length > 0 ||
-        // What is taken away first is said not to exist then.
+        // A host that is removed first is reported missing then.
         response.absent.some((name) => name.endsWith("/") || taken.has(`${typeUrl} ${name}`)) ||
         response.removed.some((name) => vanished.has(`${typeUrl} ${name}`) || known.has(`${typeUrl} ${name}`)) ||
         (typeUrl === ClusterLoadAssignment.typeUrl && response.removed.some((name) => warming.has(name))) ||

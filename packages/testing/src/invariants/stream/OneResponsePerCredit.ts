@@ -6,7 +6,7 @@
 import { type Invariant, eachStep, sendsOf } from "./StreamInvariant.js"
 
 /**
- * Credit is for one response.
+ * Each credit allows one response.
  *
  * @since 0.1.0
  */

@@ -1,14 +1,14 @@
 /**
- * Only what is subscribed to is sent.
+ * Only subscribed resources are sent.
  *
  * @since 0.1.0
  */
+import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Invariant } from "./StreamInvariant.js"
 import { following } from "./Walk.js"
-import { shortNameOf } from "@effect-xds/proto/ResourceType"
 
 /**
- * Nobody is sent a type that was not asked for.
+ * A client gets no type that it did not request.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ export const onlyWhatWasAskedFor: Invariant = following({
       const extra = [...send.response.resources, ...send.response.heartbeats].filter(
         (resource) =>
           !isWildcard &&
-          // Under a `*` that matches nothing, a name just given up is answered with what there is.
+          // Under a `*` that is switched off, a name just unsubscribed is answered with the existing resource.
           !subscription.owed.has(resource.name) &&
           ![resource.name, ...(send.response.aliases.get(resource.name) ?? [])].some((name) =>
             subscription.names.has(name)

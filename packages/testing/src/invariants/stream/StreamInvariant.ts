@@ -1,12 +1,12 @@
 /**
- * A rule of one stream, the history that it is checked against, and how a check goes through it.
+ * A rule of one stream, the history that it is checked against, and the loop of a check.
  *
  * @since 0.1.0
  */
 import type { Input, Options, Output, Status } from "@effect-xds/core/server/ServerStream"
 
 /**
- * One step of a stream, as it was seen from outside.
+ * One step of a stream, seen from outside.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ export interface History {
 }
 
 /**
- * A rule and its check: what breaks it, in words; nothing if it holds.
+ * A rule and its check, which returns the problems in words; empty if the rule holds.
  *
  * @since 0.1.0
  */
@@ -48,7 +48,7 @@ export type Send = Extract<Output, { readonly _tag: "Send" }>
 export const sendsOf = (step: Step): ReadonlyArray<Send> => step.outputs.filter((output) => output._tag === "Send")
 
 /**
- * Whether an input says what a stream's group holds.
+ * Whether an input changes the content of the stream's group.
  *
  * @since 0.1.0
  */

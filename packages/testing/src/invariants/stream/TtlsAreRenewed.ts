@@ -3,13 +3,13 @@
  *
  * @since 0.1.0
  */
-import * as ReferenceModel from "../../reference/ReferenceModel.js"
-import { type Invariant, eachStep, isChange } from "./StreamInvariant.js"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
+import { type Invariant, eachStep, isChange } from "./StreamInvariant.js"
 
 /**
- * What has a TTL is renewed before that is over, as far as there is credit.
+ * A resource with a TTL is renewed before that ends, as far as there is credit.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ export const ttlsAreRenewed: Invariant = {
       if (isChange(input)) {
         const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
         ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
-        // What was gone for a time was not to be renewed.
+        // A resource that did not exist for a time needed no renewal.
         for (const key of last.keys()) {
           const isThere = resources?.some(({ name, ttl, typeUrl }) => ttl !== undefined && key === `${typeUrl} ${name}`)
           if (isThere !== true) last.set(key, Number.POSITIVE_INFINITY)

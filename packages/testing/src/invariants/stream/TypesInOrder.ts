@@ -3,11 +3,11 @@
  *
  * @since 0.1.0
  */
+import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { States } from "../States.js"
 import { areGone, areIn } from "../States.js"
 import type { Invariant } from "./StreamInvariant.js"
 import { following } from "./Walk.js"
-import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
 
 /**
  * Make before break, on aggregated streams.
@@ -23,20 +23,20 @@ export const typesInOrder: Invariant = following({
       : {
           check: ({ model, removes, send, states, updates }) => {
             const order = (typeUrl: string) => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
-            // Answers are never held back, so they come when they come; and so does what corrects a rejected response.
+            // Answers are never held back, and neither are corrections.
             if (send.isAnswer || send.isCorrection) return undefined
             // A TTL is renewed when it is due.
             const renewed = [...send.response.resources, ...send.response.heartbeats]
             if (history.options.ttl && renewed.some(({ ttl }) => ttl !== undefined)) return undefined
             const others = Array.from(model.subscriptions)
-              // What was just asked for is an answer, too.
+              // A type that was just requested gets an answer, too.
               .filter(([typeUrl, each]) => typeUrl !== send.typeUrl && !each.unanswered)
               .map(([typeUrl]) => typeUrl)
             const isSome = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) => {
               const counts = states.reached(before, isOf)
               return counts.length === 0 || counts.some((count) => count !== undefined)
             }
-            /** The first type that has not come to any state that the response can be of. */
+            /** The first type that has not reached any state that the response can be of. */
             const behind = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) =>
               isSome(before, isOf) ? undefined : (before.find((typeUrl) => !isSome([typeUrl], isOf)) ?? before[0])
             const first = others.filter((typeUrl) => order(typeUrl) < order(send.typeUrl))

@@ -1,18 +1,18 @@
 /**
- * What a quiet stream still owes its client.
+ * The resources that a quiet stream has failed to send.
  *
  * @since 0.1.0
  */
-import * as ReferenceClients from "../../reference/ReferenceClient.js"
-import type { ReferenceClient } from "../../reference/ReferenceClient.js"
-import * as ReferenceModel from "../../reference/ReferenceModel.js"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import { byTypeUrl, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as ReferenceClients from "../../reference/ReferenceClient.js"
+import type { ReferenceClient } from "../../reference/ReferenceClient.js"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
 
 /**
- * Whether a client that has become quiet holds what it should: every name is delivered or known not to exist, nothing
- * is stale, and no cluster waits for an assignment that there is.
+ * The problems of a client of a quiet stream: every name must be delivered or reported missing, nothing may be stale, and no
+ * cluster may wait for an existing assignment.
  *
  * @since 0.1.0
  */

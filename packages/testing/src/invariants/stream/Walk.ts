@@ -1,19 +1,19 @@
 /**
- * A walk through a history beside the reference model: many rules are checked in one.
+ * A walk through a history beside the reference model. Many rules share one walk.
  *
  * @since 0.1.0
  */
-import { States } from "../States.js"
-import * as ReferenceModel from "../../reference/ReferenceModel.js"
-import { type Invariant, type History, type Send, isChange, sendsOf, atStep } from "./StreamInvariant.js"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { Input } from "@effect-xds/core/server/ServerStream"
 import type { Request } from "@effect-xds/core/wire/Request"
 import { byTypeUrl, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
+import { States } from "../States.js"
+import { type Invariant, type History, type Send, isChange, sendsOf, atStep } from "./StreamInvariant.js"
 
 /**
- * What looks at each response of a walk through a history.
+ * Checks each response of a walk through a history.
  *
  * @since 0.1.0
  */
@@ -28,9 +28,9 @@ export interface Follower {
   ) => void
 }
 
-/** An invariant of what a walk shows: many of them can be checked in one. */
+/** An invariant that is checked on a walk, together with others. */
 interface Following extends Invariant {
-  /** `undefined`: the invariant is not of such streams. */
+  /** `undefined`: the invariant does not apply to such streams. */
   readonly follow: (history: History) => Follower | undefined
 }
 
@@ -47,58 +47,61 @@ export const following = (rule: Pick<Following, "sentence" | "follow">): Followi
 export const isFollowing = (invariant: Invariant): invariant is Following => "follow" in invariant
 
 /**
- * What is to be sent of a type because it changed, and not because it was asked for.
+ * Names that are due because they changed, not because they were requested.
  *
  * @since 0.1.0
  */
 export const updatesOf = (model: ReferenceModel.ReferenceModel, typeUrl: string): ReadonlyArray<string> =>
   ReferenceModel.pending(model, typeUrl).updates.filter((name) => !ReferenceModel.isAskedFor(model, typeUrl, name))
 
-/** Whether a request may change what is asked for. */
+/** Whether a request may change the subscription. */
 const hasNames = (request: Request): boolean =>
   request._tag === "StateOfTheWorld" ||
   request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length > 0
 
-/** What a request asks for, whether it was owed before or not: in state of the world that is not known of what was. */
+/** The names in a request that get an answer. In state of the world, only those that were not due before. */
 const askedBy = (request: Request, owed: ReadonlySet<string> = new Set()): ReadonlyArray<string> =>
   request._tag === "StateOfTheWorld"
     ? request.resourceNames.filter((name) => !owed.has(name))
     : [...request.resourceNamesSubscribe, ...request.resourceNamesUnsubscribe]
 
-/** What is known at a response, before it counts. */
+/** The state at a response, before the response counts. */
 interface Look {
   readonly now: number
   readonly model: ReferenceModel.ReferenceModel
   readonly subscription: ReferenceModel.Subscription | undefined
   /**
-   * `isPart`: it is a later part of a response. And of the response, as it was with the first part: `isAnswer`: the client asked
-   * for something; `isCorrection`: it rejected the response of the type before it.
+   * `isPart`: a later part of a response. For all parts, as with the first one: `isAnswer`: the client has requested names;
+   * `isCorrection`: the client NACKed the response of the type before it.
    */
   readonly send: Send & { readonly isPart: boolean; readonly isAnswer: boolean; readonly isCorrection: boolean }
-  /** What it has that is new to the client. */
+  /** Its resources that are new to the client. */
   readonly updates: ReadonlyArray<Resource>
-  /** What it takes away from the client. */
+  /** Names that it removes from the client. */
   readonly removes: ReadonlyArray<string>
-  /** What the client would have to be sent of the type. */
+  /** The resources of the type that are due. */
   readonly pending: ReferenceModel.Pending
   readonly states: States
-  /** `<type URL> <name>` of what was gone at some time since it was sent: it may be sent again. */
+  /** `<type URL> <name>` of resources that did not exist at some time since they were sent: they may be sent again. */
   readonly vanished: ReadonlySet<string>
-  /** The same for what was sent ahead of other changes of the type because it was asked for: it may be sent again with them. */
+  /**
+   * The same for resources that were sent ahead of other changes, because they were requested: they may be sent again with
+   * those.
+   */
   readonly ahead: ReadonlySet<string>
-  /** The same for what the client was sent, by name and alias, and was not taken away. */
+  /** The same for names and aliases of resources that were sent and not removed. */
   readonly known: ReadonlySet<string>
-  /** The same for what the last response of the type took away. */
+  /** The same for names that the last response of the type removed. */
   readonly taken: ReadonlySet<string>
   /** Names of assignments whose cluster was sent. */
   readonly warming: ReadonlySet<string>
-  /** `<type URL> <nonce>` of what was rejected. */
+  /** `<type URL> <nonce>` of NACKed responses. */
   readonly rejected: ReadonlySet<string>
 }
 
 /**
- * Walks a history with a model that knows what the client was sent and asked for, and looks at each response before it counts;
- * and at the model after each input. By follower: what is wrong, of a step the first.
+ * Walks through a history with a model of what the client requested and was sent. Checks each response before it counts, and
+ * the model after each input. Returns the problems by follower, at most one per step.
  *
  * @since 0.1.0
  */
@@ -114,13 +117,13 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
   const warming = new Set<string>()
   const rejected = new Set<string>()
   const states = new States()
-  /** `<type URL> <name>` of what is there and was asked for, and was not in the answer, which was of an older state. */
+  /** `<type URL> <name>` of requested resources that exist but were not in the answer, which was of an older state. */
   const later = new Set<string>()
-  /** By type: the nonce of the last response, and whether it was rejected. */
+  /** By type: the nonce of the last response, and whether it was NACKed. */
   const last = new Map<string, { readonly nonce: string; readonly isRejected: boolean }>()
   /** The last response. */
   let latest: Look["send"] | undefined
-  /** What was asked for of its type after its first part. */
+  /** Names of its type that were requested after its first part. */
   const since = new Set<string>()
   let responses = 0
   for (const [index, step] of history.steps.entries()) {
@@ -169,7 +172,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
           : // An assignment that does not exist any more is answered at once when its cluster was sent.
             response.removed.includes(name) &&
             !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name)) &&
-            // What has its place comes with it.
+            // A resource that takes its place comes with it.
             subscription?.sent.get(name)?.asked.some((alias) => brought.has(alias)) !== true
       )
       const isPart = latest?.typeUrl === typeUrl && latest.response.next !== undefined
@@ -220,7 +223,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
       if (!isPart) since.clear()
       model = ReferenceModel.observe(model, response, send.nonce, since)
       for (const resource of response.resources) {
-        // Of an older state may be sent what is gone already.
+        // A response of an older state may carry a resource that no longer exists.
         const isThere =
           model.resources?.some((each) => each.typeUrl === typeUrl && each.name === resource.name) ?? false
         if (isThere) vanished.delete(`${typeUrl} ${resource.name}`)

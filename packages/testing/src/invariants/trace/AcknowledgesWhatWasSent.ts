@@ -1,13 +1,13 @@
 /**
- * ★ ACK and NACK name a nonce that came.
+ * ★ ACK and NACK name a nonce that was received.
  *
  * @since 0.1.0
  */
-import { type TraceInvariant, Table, eachEvent, responseIn, keyOf, requestIn } from "./TraceInvariant.js"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import { type TraceInvariant, Table, eachEvent, responseIn, keyOf, requestIn } from "./TraceInvariant.js"
 
 /**
- * Clients answer what they got.
+ * Clients answer only responses that they received.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * What a stream subscribes to at each moment of a trace.
+ * The subscriptions of a stream at each moment of a trace.
  *
  * @since 0.1.0
  */
@@ -7,14 +7,14 @@ import type { StreamName } from "../Trace.js"
 import type { Request } from "./TraceInvariant.js"
 
 /**
- * What a client asks of a type on one stream, as the server knows it.
+ * The subscription of one type on one stream, as the server knows it.
  *
  * @since 0.1.0
  */
 export class Asked {
   isWildcard = false
   names = new Set<string>()
-  /** Asked for since the last response of the type. */
+  /** Names requested since the last response of the type. */
   readonly recent = new Set<string>()
   #isFirst = true
 

@@ -3,14 +3,14 @@
  *
  * @since 0.1.0
  */
+import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
 import type { StreamName } from "../Trace.js"
 import { Asked } from "./Asked.js"
 import { Stores } from "./Stores.js"
 import { type TraceInvariant, requestIn, responseIn, keyOf } from "./TraceInvariant.js"
-import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
 
 /**
- * Clusters do not wait for endpoints that never come.
+ * A cluster never waits in vain for its endpoints.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,7 @@ export const assignmentsFollowClusters: TraceInvariant = {
     const stores = new Stores()
     interface State {
       readonly stream: StreamName
-      /** Clusters, by name: the fingerprint that was sent, or the version that the client says it holds. */
+      /** Cluster name → the fingerprint that was sent, or the version that the client quoted. */
       readonly clusters: Map<string, string>
       readonly asked: Asked
       /** Assignments that clients wait for: since when, and for which cluster. */
@@ -43,7 +43,7 @@ export const assignmentsFollowClusters: TraceInvariant = {
       }
       if (request?.typeUrl === ClusterLoadAssignment.typeUrl) {
         state.asked.read(request, protocol)
-        // Who gives it up, and asks again, is answered for that.
+        // A name that is unsubscribed and requested again gets an answer for that.
         for (const name of request.unsubscribe) if (!state.asked.wants(name)) state.due.delete(name)
       }
       const response = responseIn(event, "Sent")
@@ -62,13 +62,13 @@ export const assignmentsFollowClusters: TraceInvariant = {
         }
       }
       for (const name of response.removed) state.clusters.delete(name)
-      // A full state has all that there is.
+      // A full state has all resources.
       if (protocol === "StateOfTheWorld") {
         const present = new Set(response.resources.map(({ name }) => name))
         for (const name of Array.from(state.clusters.keys())) if (!present.has(name)) state.clusters.delete(name)
       }
     }
-    // Everything is over: what is due still will never come.
+    // At the end of the trace, an assignment that is still due never comes.
     return Array.from(states.values()).flatMap(({ asked, due, stream }) =>
       Array.from(due).flatMap(([name, { at, cluster }]) => {
         const held = stores.held(stream.server, stores.groupOf(stream.client))

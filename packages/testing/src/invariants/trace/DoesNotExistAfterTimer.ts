@@ -15,7 +15,7 @@ import {
 } from "./TraceInvariant.js"
 
 /**
- * Silence is no answer before its time.
+ * Silence means nothing before the timer ends.
  *
  * @since 0.1.0
  */
@@ -23,18 +23,18 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
   sentence:
     "does-not-exist is told only after the full timer on a connected stream, or when the server says so, or a TTL is over",
   check: (trace) => {
-    /** By stream, type and name: when it was asked for, by the client's clock. */
+    /** By stream, type and name: the time of the request, on the client's clock. */
     const askedAt = new Table<number, Map<string, number>>(() => new Map())
     const streamsOf = new Table<string, Set<number>>(() => new Set())
     /** By client and type: the names in the last full state. */
     const states = new Map<string, ReadonlySet<string>>()
-    /** `<client> <type> <name>` that a server said is not there. */
+    /** `<client> <type> <name>` that a server reported missing. */
     const saidGone = new Set<string>()
-    /** `<client> <type> <alias>`: the resource that came by it. */
+    /** `<client> <type> <alias>` → the name of the resource that came by it. */
     const ownOf = new Map<string, string>()
-    /** `<client> <type> <name>`: when something came by it last, by the client's clock. */
+    /** `<client> <type> <name>` → the time when a resource last came by it, on the client's clock. */
     const cameAt = new Map<string, number>()
-    /** By type and name: the shortest TTL that it had. */
+    /** By type and name: the shortest TTL so far. */
     const ttls = new Table<string, number>(() => Number.POSITIVE_INFINITY)
     const toldGone = new Set<string>()
     /** By client, type and name. */
@@ -58,7 +58,7 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         const before = Array.from(asked.keys()).filter((key) => key.startsWith(`${typeUrl} `))
         const time = event.at + jumps.of(client)
         const everything = asked.get(all)
-        // The first request without names asks for everything, and so do those after it.
+        // A first request without names is a wildcard, and so are those after it.
         const isAll = names.length === 0 && (before.length === 0 || (everything !== undefined && before.length === 1))
         if (isAll) asked.set(all, everything ?? time)
         else {
@@ -70,7 +70,7 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
           for (const name of names) {
             const key = keyOf(typeUrl, name)
             if (asked.has(key)) continue
-            // Under a wildcard it was asked for already, when somebody began to watch it.
+            // Under a wildcard it counts as requested since its watch started.
             const watched = watchedAt.get(`${client} ${key}`)
             const already = everything === undefined || watched === undefined ? time : Math.max(everything, watched)
             asked.set(key, Math.min(time, already))
@@ -94,7 +94,7 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         }
         for (const name of removed) {
           saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
-          // Who holds it by another name, too.
+          // Clients that hold it by another name, too.
           for (const [alias, own] of ownOf) {
             if (own === name && alias.startsWith(`${client} ${typeUrl} `)) saidGone.add(alias)
           }
@@ -109,7 +109,7 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         }
       }
       if (event._tag === "Stopped") {
-        // A client that dies knows nothing of what it was told.
+        // A client that dies loses all that it knew.
         const isOf = (key: string) => key.startsWith(`${event.host} `)
         for (const keys of [saidGone, toldGone]) for (const key of keys) if (isOf(key)) keys.delete(key)
         for (const map of [states, ownOf]) for (const key of map.keys()) if (isOf(key)) map.delete(key)
@@ -133,7 +133,7 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
       const elapsed = Array.from(streamsOf.of(client), (id) => {
         const asked = askedAt.of(id)
         const everything = asked.get(keyOf(typeUrl, "*"))
-        // Under a wildcard a name is asked for without being named.
+        // A wildcard requests a name without listing it.
         const begun = everything === undefined ? undefined : Math.max(everything, watchedAt.get(key) ?? Infinity)
         const at = Math.min(asked.get(keyOf(typeUrl, name)) ?? Infinity, begun ?? Infinity)
         return event.at + jumps.of(client) - at
@@ -146,7 +146,7 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
 })
 
 /**
- * The same with the default timer of clients.
+ * The rule with the default timer of clients.
  *
  * @since 0.1.0
  */

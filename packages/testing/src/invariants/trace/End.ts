@@ -1,5 +1,5 @@
 /**
- * How things stand at the end of a trace.
+ * The final state of a trace.
  *
  * @since 0.1.0
  */
@@ -11,23 +11,23 @@ interface FinalWatch {
   readonly client: string
   readonly typeUrl: string
   readonly name: string
-  /** By the name of the resource: what was told last of it. */
+  /** By resource name: the last events of it. */
   readonly told: Map<string, { state: string | undefined; fingerprint: string; last: string }>
 }
 
 interface End {
   readonly stores: Stores
   readonly watches: ReadonlyMap<string, FinalWatch>
-  /** The streams of a client that are open for it. */
+  /** The client's open streams for a type. */
   readonly streamsOf: (client: string, typeUrl: string) => ReadonlyArray<StreamName>
-  /** `<client> <type> <name> <fingerprint>` of what was in responses that the client rejected. */
+  /** `<client> <type> <name> <fingerprint>` of resources in responses that the client NACKed. */
   readonly rejected: ReadonlySet<string>
   /** The same without the fingerprint. */
   readonly rejectedNames: ReadonlySet<string>
 }
 
 /**
- * How things stand at the end of a trace.
+ * Computes the final state of a trace.
  *
  * @since 0.1.0
  */

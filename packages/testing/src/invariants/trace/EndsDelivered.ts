@@ -1,5 +1,5 @@
 /**
- * Every subscription ends delivered or does-not-exist once faults stop.
+ * Every subscription ends delivered or does-not-exist once faults have stopped.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { endOf } from "./End.js"
 import { type TraceInvariant, inWords, isFullState, keyOf } from "./TraceInvariant.js"
 
 /**
- * Nobody waits for ever.
+ * No watcher waits for ever.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ export const endsDelivered: TraceInvariant = {
       }
       const group = stores.groupOf(client)
       const sets = streams.map(({ server }) => stores.held(server, group))
-      // A server that knows nothing of the group is silent.
+      // A server without the group sends nothing.
       if (sets.some((held) => held === undefined)) continue
       const isTold = isFullState(typeUrl) || streams.every(({ protocol }) => protocol === "Incremental")
       const names = new Set(name === "*" ? told.keys() : [name])
@@ -36,7 +36,7 @@ export const endsDelivered: TraceInvariant = {
           }
         }
       }
-      // Of `*` itself a watcher hears only that no server can be reached.
+      // For `*` itself a watcher gets only connectivity errors.
       if (name === "*") names.delete("*")
       for (const each of names) {
         const last = told.get(each)
@@ -60,7 +60,7 @@ export const endsDelivered: TraceInvariant = {
           continue
         }
         const isKept = last?.state === "Updated" && (!isTold || last.last === "AmbientError")
-        // What was rejected, or only `*` would bring, is not in use: that it is gone then is not always told.
+        // A rejected resource, or one that only `*` covers, is not in use: its removal is not always reported.
         const isUnused = !isTold || name === "*" || rejectedNames.has(`${client} ${keyOf(typeUrl, each)}`)
         const isOver = last?.state === "DoesNotExist" || (last?.state === "Error" && isUnused)
         if (!isKept && !isOver && (name !== "*" || last !== undefined)) {

@@ -3,14 +3,14 @@
  *
  * @since 0.1.0
  */
-import { type TraceInvariant, Table, eachEvent, requestIn, responseIn, type Response } from "./TraceInvariant.js"
 import { Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import { type TraceInvariant, Table, eachEvent, requestIn, responseIn, type Response } from "./TraceInvariant.js"
 
 const contentOf = (response: Response): string =>
   JSON.stringify([response.resources.map(({ fingerprint, name }) => [name, fingerprint]), response.removed])
 
 /**
- * A NACK is no question.
+ * A NACK requests nothing.
  *
  * @since 0.1.0
  */
@@ -67,7 +67,7 @@ export const nackCausesNoResend: TraceInvariant = {
       const content = contentOf(response)
       const isAgain = state.isRejected && !state.hasReason && state.content === content
       Object.assign(state, { content, nonce: response.nonce, isRejected: false, hasReason: false })
-      // Assignments are sent again after their cluster.
+      // Assignments are sent again after their clusters.
       if (response.typeUrl === Cluster.typeUrl) {
         states.of(`${stream.id} ${ClusterLoadAssignment.typeUrl}`).hasReason = true
       }

@@ -3,11 +3,11 @@
  *
  * @since 0.1.0
  */
-import { type TraceInvariant, eachEvent, requestIn } from "./TraceInvariant.js"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import { type TraceInvariant, eachEvent, requestIn } from "./TraceInvariant.js"
 
 /**
- * The version in a NACK is the one that is in use.
+ * The version in a NACK is the one in use.
  *
  * @since 0.1.0
  */

@@ -3,13 +3,13 @@
  *
  * @since 0.1.0
  */
+import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
 import { Asked } from "./Asked.js"
 import { Stores } from "./Stores.js"
 import { type TraceInvariant, Table, eachEvent, requestIn, keyOf, responseIn, inWords } from "./TraceInvariant.js"
-import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
 
 /**
- * Incremental means that only changes are sent.
+ * Incremental: only changes are sent.
  *
  * @since 0.1.0
  */
@@ -18,21 +18,21 @@ export const nothingTwice: TraceInvariant = {
   check: (trace) => {
     const stores = new Stores()
     interface Held {
-      /** `undefined`: the client quoted a version. */
+      /** `undefined`: known by a quoted version only. */
       readonly fingerprint: string | undefined
       readonly version: string
       readonly at: number
-      /** It was an answer, and may come again with a change that was under way already. */
+      /** Whether it was an answer. It may come again with a change that was under way. */
       readonly isAnswer: boolean
-      /** By which it came. */
+      /** The aliases by which it came. */
       readonly aliases: ReadonlyArray<string>
     }
     interface State {
       readonly held: Map<string, Held>
       readonly asked: Table<string, Asked>
-      /** Keys that a new or changed cluster refers to. */
+      /** Keys of resources that a new or changed cluster refers to. */
       readonly warming: Set<string>
-      /** The client has no clusters from before, so that it warms whatever it is sent. */
+      /** Whether the client has no clusters from before, so that it warms all that it gets. */
       warmsAll: boolean
     }
     const states = new Table<number, State>(() => ({
@@ -72,7 +72,7 @@ export const nothingTwice: TraceInvariant = {
         if (fingerprint === "") continue
         const key = keyOf(typeUrl, name)
         const before = state.held.get(key)
-        // A name that led elsewhere leads here now; or the TTL may be over.
+        // A name that led elsewhere leads here now. Or the TTL may have ended.
         const isMoved = aliases.some((alias) => before?.aliases.includes(alias) !== true)
         const isRenewal = stores.hadTtl(server, group, key)
         const isSame =

@@ -3,19 +3,19 @@
  *
  * @since 0.1.0
  */
-import { areGone, areIn, States } from "../States.js"
-import * as ReferenceModel from "../../reference/ReferenceModel.js"
-import * as Invariants from "../Invariants.js"
-import { ofStreams, untilCleared } from "./StreamRules.js"
-import { type TraceInvariant, orderOf, phaseDeadline, keyOf } from "./TraceInvariant.js"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { Output } from "@effect-xds/core/server/ServerStream"
 import { ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
+import * as Invariants from "../Invariants.js"
+import { areGone, areIn, States } from "../States.js"
+import { ofStreams, untilCleared } from "./StreamRules.js"
+import { type TraceInvariant, orderOf, phaseDeadline, keyOf } from "./TraceInvariant.js"
 
 type Send = Extract<Output, { readonly _tag: "Send" }>
 
 /**
- * Make before break: what refers to something is sent when the client has taken that, deletions when it has taken all.
+ * Make before break: a resource is sent after the client took what it refers to, removals after it took everything.
  *
  * @since 0.1.0
  */
@@ -28,20 +28,20 @@ export const phasesWait: TraceInvariant = ofStreams({
     const isIncremental = options.protocol === "Incremental"
     let model = ReferenceModel.make(options.protocol, options.wildcardOff)
     let count = 0
-    /** Responses that brought a change and are not acknowledged, by their place. */
+    /** Number → response with a change that is not ACKed. */
     const awaited = new Map<number, { readonly typeUrl: string; readonly at: number }>()
-    /** By type and nonce. */
+    /** Type and nonce → number of the response. */
     const places = new Map<string, number>()
     const rejected = new Set<string>()
     const warming = new Set<string>()
     const states = new States()
     const isLate = (typeUrl: string) => orderOf(typeUrl) > ClusterLoadAssignment.order
-    /** What is waited for as of a state: responses up to the one by which the client had come to it. */
+    /** The response that must be ACKed first: one up to that by which the client reached the state. */
     const gateOf = (place: number, now: number, isGate: (typeUrl: string) => boolean) =>
       Array.from(awaited).find(
         ([each, { at, typeUrl }]) => each <= place && isGate(typeUrl) && now < at + phaseDeadline
       )?.[1].typeUrl
-    /** The type that is waited for, whatever state a response is of. */
+    /** The type that must come first, whatever state the response is of. */
     const missing = (
       before: ReadonlyArray<string>,
       isOf: Parameters<States["reached"]>[1],
@@ -53,12 +53,12 @@ export const phasesWait: TraceInvariant = ofStreams({
         .flatMap((place) => (place === undefined ? [] : [gateOf(place, now, isGate)]))
       return gates.length > 0 && gates.every((gate) => gate !== undefined) ? gates[0] : undefined
     }
-    /** What is wrong with a response, before the model knows of it. */
+    /** The problem of a response, before the model counts it. */
     const problemOf = ({ response, typeUrl }: Send, now: number): string | undefined => {
       const subscription = model.subscriptions.get(typeUrl)
       if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
       if (response.heartbeats.length > 0 || response.resources.some(({ ttl }) => ttl !== undefined)) return undefined
-      // What corrects a rejected response waits for nothing.
+      // A correction waits for nothing.
       if (rejected.has(typeUrl)) return undefined
       const others = Array.from(model.subscriptions.keys()).filter((other) => other !== typeUrl)
       const updates = response.resources.filter(

@@ -19,10 +19,10 @@ import {
   phaseDeadline
 } from "./TraceInvariant.js"
 
-/** Milliseconds after which what waits to be deleted may go first: twice the default of `phaseDeadline`. */
+/** Milliseconds after which a pending removal may go first: twice the default of `phaseDeadline`. */
 const overdue = 2 * phaseDeadline
 
-/** What waits to be deleted on one stream. When the first of it is overdue, all the rest may go with it. */
+/** The pending removals on one stream. When the first one is overdue, all the others may go with it. */
 class WaitingRemovals {
   readonly #keys = new Set<string>()
   #since = Number.POSITIVE_INFINITY
@@ -52,11 +52,11 @@ export const replacementsFirst: TraceInvariant = {
   check: (trace) => {
     const stores = new Stores()
     interface State {
-      /** What the client was sent and was not taken away from it: what each refers to. */
+      /** Resources that the client was sent and that were not removed: key → what each refers to. */
       readonly held: Map<string, ReadonlyArray<string>>
-      /** What was taken away. */
+      /** Removed resources. */
       readonly gone: Set<string>
-      /** What is to be taken away. */
+      /** Pending removals. */
       readonly waiting: WaitingRemovals
       readonly asked: Table<string, Asked>
     }
@@ -66,9 +66,9 @@ export const replacementsFirst: TraceInvariant = {
       waiting: new WaitingRemovals(),
       asked: new Table(() => new Asked())
     }))
-    /** Those that a server knows of. */
+    /** Streams that a server accepted. */
     const streams = new Map<number, StreamName>()
-    /** How far the clocks of servers are ahead. */
+    /** Server → milliseconds by which its clock is ahead. */
     const jumps = new Table<string, number>(() => 0)
     return eachEvent(trace, (event) => {
       stores.read(event)
@@ -83,7 +83,7 @@ export const replacementsFirst: TraceInvariant = {
           for (const key of Array.from(held.keys())) {
             if (store?.has(key) === true) continue
             waiting.add(key, event.at + jumps.of(server))
-            // State of the world does not tell that such a thing is gone: one that comes back is a new one.
+            // State of the world does not report the removal of such a resource: one that comes back is new.
             if (protocol === "StateOfTheWorld" && !isFullState(key.slice(0, key.indexOf(" ")))) held.delete(key)
           }
         }
@@ -126,10 +126,10 @@ export const replacementsFirst: TraceInvariant = {
         state.held.set(key, refersTo)
       }
       for (const { name, refersTo } of resources) {
-        // What was asked for is answered at once, and what goes out with an overdue deletion is ahead of its turn.
+        // A requested name is answered at once, and what goes out with an overdue removal is ahead of its turn.
         if (isOverdue || asked.isRecent(name)) continue
         for (const to of refersTo) {
-          // Of types that come after, the new one is on its way.
+          // The new resource of a later type is still on its way.
           if (orderOf(typeUrl) < orderOf(to.slice(0, to.indexOf(" ")))) continue
           if (state.gone.has(to) && store?.has(to) === true) {
             problem = `stream ${id}: ${inWords(typeUrl, name)} refers to ${to.slice(to.lastIndexOf("/") + 1)}, which was taken away and is there again`
@@ -145,9 +145,9 @@ export const replacementsFirst: TraceInvariant = {
           const now = store?.get(from)
           if (now !== undefined && now.refersTo.includes(key)) continue
           const fromType = from.slice(0, from.indexOf(" "))
-          // Deletions go backwards, so that of two that go, a route goes before its listener.
+          // Removals go in reverse order: of two removed, the route goes before its listener.
           if (now === undefined && orderOf(fromType) < orderOf(typeUrl)) continue
-          // State of the world does not tell that such a thing is gone.
+          // State of the world does not report the removal of such a resource.
           if (now === undefined && protocol === "StateOfTheWorld" && !isFullState(fromType)) continue
           problem = `stream ${id}: ${inWords(typeUrl, key.slice(typeUrl.length + 1))} is removed while ${from.slice(from.lastIndexOf("/") + 1)} still refers to it for the client`
         }

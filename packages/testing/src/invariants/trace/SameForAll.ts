@@ -1,5 +1,5 @@
 /**
- * All clients of a group hold the same.
+ * All clients of a group end with the same resources.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import { endOf } from "./End.js"
 import { type TraceInvariant, keyOf, inWords } from "./TraceInvariant.js"
 
 /**
- * The variant makes no difference.
+ * The protocol variant makes no difference.
  *
  * @since 0.1.0
  */

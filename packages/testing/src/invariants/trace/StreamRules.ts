@@ -9,7 +9,7 @@ import * as StreamHistory from "../StreamHistory.js"
 import type { Trace } from "../Trace.js"
 import type { TraceInvariant } from "./TraceInvariant.js"
 
-/** The histories of a trace are the same for every rule. */
+/** Cache: the histories of a trace are the same for every rule. */
 const histories = new WeakMap<Trace, ReadonlyArray<StreamHistory.StreamHistory>>()
 
 const historiesOf = (trace: Trace): ReadonlyArray<StreamHistory.StreamHistory> => {
@@ -21,8 +21,8 @@ const historiesOf = (trace: Trace): ReadonlyArray<StreamHistory.StreamHistory> =
 }
 
 /**
- * What must hold of every stream of a server, for each stream of a trace. Servers are taken to have the default options
- * for deadlines and wildcards; credit and what a server thinks of its clients are not in a trace.
+ * An invariant of streams as one of traces, checked for each stream. Assumes servers with default deadlines and wildcards. A
+ * trace has no credit, and not the server's view of its clients.
  *
  * @since 0.1.0
  */
@@ -35,7 +35,7 @@ export const ofStreams = ({ check, sentence }: Invariant): TraceInvariant => ({
 })
 
 /**
- * Nonces tell the responses of a stream apart.
+ * Nonces distinguish the responses of a stream.
  *
  * @since 0.1.0
  */
@@ -49,21 +49,21 @@ export const noncesAreNew: TraceInvariant = ofStreams(Invariants.noncesAreNew)
 export const noDuplicateNames: TraceInvariant = ofStreams(Invariants.noDuplicateNames)
 
 /**
- * A group that was never set is no empty group.
+ * A group that was never set is not an empty group.
  *
  * @since 0.1.0
  */
 export const neverSetIsNeverAnswered: TraceInvariant = ofStreams(Invariants.neverSetIsNeverAnswered)
 
 /**
- * Nobody is sent what was not asked for.
+ * A client gets nothing that it did not request.
  *
  * @since 0.1.0
  */
 export const onlyWhatWasAskedFor: TraceInvariant = ofStreams(Invariants.onlyWhatWasAskedFor)
 
 /**
- * A response is sent because the client asked or because something changed; a NACK is no reason.
+ * A response has a cause: a request or a change. A NACK is no cause.
  *
  * @since 0.1.0
  */
@@ -80,7 +80,7 @@ export const typesInOrder: TraceInvariant = ofStreams({
 })
 
 /**
- * A history up to the moment when its group was cleared: of what was before nothing is known then, and nothing kept.
+ * A history up to the time when its group was cleared. After that nothing of the former group is known.
  *
  * @since 0.1.0
  */
@@ -103,7 +103,7 @@ export const nothingStarves: TraceInvariant = ofStreams({
 })
 
 /**
- * A client rejects the heartbeat of what it does not hold.
+ * A client rejects the heartbeat of a resource that it does not hold.
  *
  * @since 0.1.0
  */

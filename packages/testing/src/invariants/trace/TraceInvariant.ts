@@ -1,13 +1,13 @@
 /**
- * A rule of a trace, and how a check reads the trace.
+ * A rule of a trace, and the loop of a check.
  *
  * @since 0.1.0
  */
-import type { Event, Message, Trace } from "../Trace.js"
 import { byTypeUrl, shortNameOf } from "@effect-xds/proto/ResourceType"
+import type { Event, Message, Trace } from "../Trace.js"
 
 /**
- * A rule and its check: what breaks it, in words; nothing if it holds.
+ * A rule and its check, which returns the problems in words; empty if the rule holds.
  *
  * @since 0.1.0
  */
@@ -32,7 +32,7 @@ export const inWords = (typeUrl: string, name: string): string => `${shortNameOf
 export const isFullState = (typeUrl: string): boolean => byTypeUrl(typeUrl)?.family === "full-state"
 
 /**
- * Goes through a trace; what a step says is a problem, told with its time.
+ * Runs a check for each event of a trace. A returned text is a problem; its time is added.
  *
  * @since 0.1.0
  */
@@ -43,7 +43,7 @@ export const eachEvent = (trace: Trace, step: (event: Event) => string | undefin
   })
 
 /**
- * A map that makes what is not there yet.
+ * A map that makes missing values.
  *
  * @since 0.1.0
  */
@@ -69,14 +69,14 @@ export const responseIn = (event: Event, tag: "Sent" | "Received"): Response | u
   event._tag === tag && event.message._tag === "Response" ? event.message : undefined
 
 /**
- * The place of a type on an aggregated stream.
+ * The place of a type in the order of an aggregated stream.
  *
  * @since 0.1.0
  */
 export const orderOf = (typeUrl: string): number => byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
 
 /**
- * Milliseconds for which a phase waits for an ACK: the default of `phaseDeadline`.
+ * Most milliseconds that a phase waits for an ACK: the default of `phaseDeadline`.
  *
  * @since 0.1.0
  */
