@@ -1,11 +1,10 @@
 /**
- * Time that passes only when nobody has anything to do, and then at once: an hour of waiting costs nothing. Fibers,
- * timers and work that was put off are run by one queue in one order, so that a run depends on its seed and on nothing
- * of the machine.
+ * Time that passes only when nothing else can run, and then at once: an hour of waiting costs nothing. One queue runs fibers,
+ * timers and deferred work in one order, so a run depends on its seed alone, not on the machine.
  *
- * Effect's `TestClock` looks with real timers whether all fibers wait, which takes about 5 ms for each sleep that ends.
- * Here the scheduler is ours, so it is known. The clock is a `TestClock` all the same: `TestClock.adjust` waits until
- * that much time passed, and everything that was due happened.
+ * Effect's `TestClock` checks with real timers whether all fibers wait, which takes about 5 ms for each sleep. Here the
+ * scheduler is ours and knows. The clock is a `TestClock` all the same: `TestClock.adjust` waits until that much time has
+ * passed and everything due has happened.
  *
  * @since 0.1.0
  */
@@ -26,28 +25,28 @@ import * as Supervisor from "effect/Supervisor"
 import type * as TestClock from "effect/TestClock"
 
 /**
- * What a run may take before it is given up.
+ * The limits of a run.
  *
  * @since 0.1.0
  */
 export interface Limits {
-  /** Milliseconds of simulated time. Default: 24 hours. */
+  /** Most milliseconds of simulated time. Default: 24 hours. */
   readonly time: number
-  /** Turns of fibers, timers and deliveries. Default: 20 000 000. */
+  /** Most turns of fibers, timers and deliveries. Default: 20 000 000. */
   readonly steps: number
-  /** Real milliseconds to wait for what is outside, a promise perhaps, while nobody here has anything to do. Default: 1 000. */
+  /** Most real milliseconds to wait for something outside, such as a promise, while nothing here can run. Default: 1 000. */
   readonly outside: number
 }
 
 /**
- * The defaults.
+ * The default limits.
  *
  * @since 0.1.0
  */
 export const defaultLimits: Limits = { time: 86_400_000, steps: 20_000_000, outside: 1_000 }
 
 /**
- * A run that was given up: it took too long, went round in circles, or waits for something that never comes.
+ * Error: a run was aborted because it took too long, made too many steps, or waited for something that never comes.
  *
  * @since 0.1.0
  */
@@ -72,14 +71,14 @@ export class SimulationAborted extends Data.TaggedError("SimulationAborted")<{
 }
 
 /**
- * A clock of one machine: it shows the common time, and can be wrong.
+ * The clock of one machine. It shows the common time, and may be wrong.
  *
  * @since 0.1.0
  */
 export interface HostClock extends TestClock.TestClock {
   /**
-   * Makes it jump by so many milliseconds. Forward, as after a machine slept: the wall clock and the one that never goes
-   * back. Backward, as when it is set right: the wall clock alone. Timers that run are not touched, as those of Node.
+   * Makes the clock jump. Forward, as after sleep of the machine: the wall clock and the monotonic clock. Backward, as after a
+   * correction: the wall clock only. Running timers stay as they are, as in Node.
    */
   readonly jump: (milliseconds: number) => void
 }
@@ -92,36 +91,36 @@ export interface HostClock extends TestClock.TestClock {
 export class SimulatedTime extends Context.Tag("@effect-xds/testing/simulation/SimulatedTime")<
   SimulatedTime,
   {
-    /** Milliseconds since the beginning, the same for all. */
+    /** Milliseconds since the start, the same for all machines. */
     readonly now: () => number
-    /** Does something after so many milliseconds. It must not throw. The result takes it back. */
+    /** Runs a task after a delay. The task must not throw. The result cancels it. */
     readonly schedule: (milliseconds: number, task: () => void) => () => void
-    /** A clock of its own, for a machine. Give it to an effect with `Effect.withClock`. */
+    /** A new clock for a machine. Provide it to an effect with `Effect.withClock`. */
     readonly makeClock: () => HostClock
-    /** Timers that run. */
+    /** Number of running timers. */
     readonly timers: () => number
-    /** Fibers that were started within the run and did not end. */
+    /** Number of fibers that were started within the run and have not ended. */
     readonly fibers: () => number
   }
 >() {}
 
 /**
- * What a run is like.
+ * The options of a run.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** Of the `Random` service. Default: 0. */
+  /** Seed of the `Random` service. Default: 0. */
   readonly seed?: number | string | undefined
   readonly limits?: Partial<Limits> | undefined
 }
 
 interface Timer {
   readonly at: number
-  /** Among those of the same time: 0 first, 1 when everything else of that time happened. */
+  /** Order within one time: 0 first, 1 after everything else of that time. */
   readonly rank: 0 | 1
   readonly order: number
-  /** `undefined`: taken back. */
+  /** `undefined`: cancelled. */
   task: (() => void) | undefined
 }
 
@@ -130,7 +129,7 @@ const isBefore = (one: Timer, other: Timer): boolean => {
   return one.rank === other.rank ? one.order < other.order : one.rank < other.rank
 }
 
-/** A binary heap: the earliest timer is the first. */
+/** A binary heap of timers; the earliest is first. */
 class Timers {
   readonly #heap: Array<Timer> = []
   #cancelled = 0
@@ -159,7 +158,7 @@ class Timers {
     this.#cancelled++
   }
 
-  /** The earliest that was not taken back. */
+  /** The earliest timer that is not cancelled. */
   peek(): Timer | undefined {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
       if (first.task !== undefined) return first
@@ -198,7 +197,7 @@ class Timers {
 
 class SimulatedClock implements HostClock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
-  /** Milliseconds that the wall clock, and the one that never goes back, show more than there are. */
+  /** Milliseconds by which the wall clock and the monotonic clock are ahead. */
   #wall = 0
   #steady = 0
 
@@ -262,7 +261,7 @@ class SimulatedClock implements HostClock {
   }
 }
 
-/** Counts the fibers that run. */
+/** Counts running fibers. */
 class FiberCount extends Supervisor.AbstractSupervisor<number> {
   count = 0
   readonly value = Effect.sync(() => this.count)
@@ -274,7 +273,7 @@ class FiberCount extends Supervisor.AbstractSupervisor<number> {
   }
 }
 
-/** Everything that is to be done, in its order. */
+/** The queue of all work, in order. */
 class Machine {
   now = 0
   steps = 0
@@ -292,7 +291,7 @@ class Machine {
     soon: (work) => void this.#soon.push(work),
     later: (work) => {
       let isWanted = true
-      // Behind all that is ready.
+      // After everything that is ready.
       this.#ready.scheduleTask(() => {
         if (isWanted) work()
       }, 1_000)
@@ -300,7 +299,7 @@ class Machine {
         isWanted = false
       }
     },
-    // So that long work is done in slices here, too, always in the same ones.
+    // Work is sliced here, too, always in the same slices.
     elapsed: () => (this.#elapsed += 0.01)
   }
 
@@ -328,12 +327,12 @@ class Machine {
     return Array.from(this.#running, ({ at }) => at).sort((one, other) => one - other)
   }
 
-  /** Whether anything can be done without time passing. */
+  /** Whether anything can run without time passing. */
   get isReady(): boolean {
     return this.#ready.buckets.length > 0 || this.#soon.length > 0
   }
 
-  /** Does all that can be done without time passing, or until `isOver`. */
+  /** Runs everything that can run without time passing, or until `isOver`. */
   drain(isOver: () => boolean): void {
     this.#drainSoon()
     while (this.#ready.buckets.length > 0 && !isOver()) {
@@ -355,8 +354,8 @@ class Machine {
 }
 
 /**
- * Runs an effect in a time of its own, from 0: time passes when everybody waits. What has to do with the world outside
- * (a file, a real socket) has no place in it: time would pass meanwhile.
+ * Runs an effect in simulated time, from 0: time passes when every fiber waits. Do not wait for the outside world (a file, a
+ * real socket) in it: simulated time would pass meanwhile.
  *
  * @since 0.1.0
  */
@@ -392,7 +391,7 @@ export const run =
           isAbandoned = true
           if (exit !== undefined) resume(Exit.isExit(exit) ? Effect.suspend(() => exit ?? Effect.never) : Effect.never)
         }
-        // The finalizers still run, but not for ever.
+        // Finalizers still run, within limits.
         let grace: { readonly steps: number; readonly time: number } | undefined
         const giveUp = (reason: SimulationAborted["reason"], limit: number): void => {
           exit = Exit.fail(new SimulationAborted({ reason, at: machine.now, limit }))
@@ -419,7 +418,7 @@ export const run =
             if (grace !== undefined) return finish()
             giveUp("TooManySteps", limits.steps)
           }
-          // A promise that is settled is seen before time passes.
+          // Lets settled promises continue before time passes.
           setImmediate(pass)
         }
         const pass = (): void => {
@@ -462,7 +461,7 @@ export const run =
     )
 
 /**
- * Waits until a condition holds, which is looked at after so many milliseconds each.
+ * Waits until a condition holds. Checks it every `every` milliseconds.
  *
  * @since 0.1.0
  */

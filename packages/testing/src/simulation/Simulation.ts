@@ -1,9 +1,9 @@
 /**
- * Whole simulations: servers, clients, what they do, and what goes wrong on the way, in one process and from one seed.
- * The servers are `XdsServer`s and the clients `XdsClient`s, as they are; only time and the network are made up.
+ * Whole simulations in one process and from one seed: servers, clients, their actions, and faults. The servers are real
+ * `XdsServer`s and the clients real `XdsClient`s; only time and the network are simulated.
  *
- * A run ends when its script, its faults and its body are done and nothing has moved for a while. Then what must hold of
- * every trace is checked, everything is closed, and nothing may be left.
+ * A run ends when its script, faults and body are done and nothing has happened for a while. Then the invariants of the trace
+ * are checked, everything is closed, and nothing may be left.
  *
  * @since 0.1.0
  */
@@ -49,13 +49,13 @@ import * as SimulatedTime from "./SimulatedTime.js"
  * @since 0.1.0
  */
 export interface ServerPlan {
-  /** Its address, and how faults and traces name it. */
+  /** Its address, and its name in faults and traces. */
   readonly name: string
   /** Default: the group of a client is the cluster of its node. */
   readonly options?: Partial<XdsServer.Options> | undefined
   /**
-   * What fills its store, beside the script; a program of the user perhaps. Runs from each start of the server until
-   * it stops. Its failure is a problem of the run.
+   * Fills its store, beside the script; for example the user's program. Runs from each start of the server until its stop. Its
+   * failure is a problem of the run.
    */
   readonly publisher?: Effect.Effect<unknown, unknown, SnapshotStore.SnapshotStore> | undefined
 }
@@ -66,36 +66,39 @@ export interface ServerPlan {
  * @since 0.1.0
  */
 export interface ClientPlan {
-  /** Its node's id, and how scripts, faults and traces name it. */
+  /** The id of its node, and its name in scripts, faults and traces. */
   readonly name: string
-  /** Its node's cluster. Default: `group`. */
+  /** The cluster of its node. Default: `group`. */
   readonly group?: string | undefined
-  /** Addresses, in the order in which they are tried. Default: the first server. */
+  /** Server addresses by rank. Default: the first server. */
   readonly servers?: ReadonlyArray<string> | undefined
   /** Default: `StateOfTheWorld`. */
   readonly protocol?: Protocol | undefined
   /** Default: true. */
   readonly aggregated?: boolean | undefined
-  /** `fail_on_data_errors`. Default: true: what is deleted or rejected is not used any more. */
+  /** `fail_on_data_errors`. Default: true: deleted or rejected resources are not used any more. */
   readonly failOnDataErrors?: boolean | undefined
 }
 
 /**
- * What bounds a run.
+ * The limits of a run.
  *
  * @since 0.1.0
  */
 export interface Limits extends SimulatedTime.Limits {
-  /** Milliseconds without a message after which a run is quiet: longer than backoff, keepalive and resource timers. Default: 50 s. */
+  /**
+   * Milliseconds without a message after which a run is quiet: longer than backoff, keepalive and resource timers. Default: 50
+   * s.
+   */
   readonly quiet: number
-  /** Milliseconds that a run may take to become quiet. Default: 30 minutes. */
+  /** Most milliseconds that a run may take to become quiet. Default: 30 minutes. */
   readonly settle: number
-  /** Events of a trace. Default: 1 000 000. */
+  /** Most events in a trace. Default: 1 000 000. */
   readonly events: number
 }
 
 /**
- * The defaults.
+ * The default limits.
  *
  * @since 0.1.0
  */
@@ -107,54 +110,54 @@ export const defaultLimits: Limits = {
 }
 
 /**
- * A simulation, as it is described.
+ * The description of a simulation.
  *
  * @since 0.1.0
  */
 export interface Plan {
-  /** Of latencies, backoff and whatever else is drawn at random. Default: 0. */
+  /** Seed of latencies, backoff and all other randomness. Default: 0. */
   readonly seed?: number | undefined
   readonly servers: ReadonlyArray<ServerPlan>
   readonly clients: ReadonlyArray<ClientPlan>
   readonly faults?: ReadonlyArray<PlannedFault> | undefined
   readonly script?: ReadonlyArray<Step> | undefined
-  /** What else is to be done and checked while the script runs. Its failure is a problem of the run. */
+  /** A program with further actions and checks, beside the script. Its failure is a problem of the run. */
   readonly body?: ((world: World) => Effect.Effect<unknown, unknown, Scope.Scope>) | undefined
   readonly network?: Omit<SimulatedNetwork.Options, "seed" | "maxEvents"> | undefined
-  /** What is checked of the trace. Default: all of `TraceInvariants`. */
+  /** The invariants of the trace. Default: all of `TraceInvariants`. */
   readonly invariants?: Readonly<Record<string, TraceInvariants.TraceInvariant>> | undefined
   readonly limits?: Partial<Limits> | undefined
-  /** Least severe log lines that are shown. Default: none are. */
+  /** Lowest level of log lines that are shown. Default: none are. */
   readonly logLevel?: LogLevel.LogLevel | undefined
 }
 
 /**
- * What a body can reach. Names that the plan does not have die.
+ * The world of a body. Names that the plan lacks die.
  *
  * @since 0.1.0
  */
 export interface World {
   readonly client: (name: string) => XdsClient.Service
-  /** The server that runs, or ran last. */
+  /** The running server, or the last one. */
   readonly server: (name: string) => XdsServer.Service
   readonly store: (server: string) => SnapshotStore.Service
-  /** What a watch of the script was told last. */
+  /** The last events of a watch of the script. */
   readonly told: (client: string, typeUrl: string, name: string) => Told | undefined
-  /** Does something now, as if it were in the script. */
+  /** Performs an action now, as if it were in the script. */
   readonly perform: (action: Action) => Effect.Effect<void>
-  /** Lets something go wrong now, as if it were planned. */
+  /** Injects a fault now, as if it were planned. */
   readonly inject: (fault: Fault) => Effect.Effect<void>
-  /** Waits until nothing has moved for a while. */
+  /** Waits until nothing has happened for a while. */
   readonly quiet: Effect.Effect<void, SimulationError>
-  /** Waits until a condition holds; it is looked at every 10 ms. */
+  /** Waits until a condition holds. Checks it every 10 ms. */
   readonly until: (condition: () => boolean) => Effect.Effect<void>
-  /** Writes a line into the trace. */
+  /** Adds a line to the trace. */
   readonly note: (text: string) => Effect.Effect<void>
   readonly trace: () => Trace
 }
 
 /**
- * What a watch of a script was told: the last event that says what to use, and the last of all.
+ * The events of a watch: the last one that says what to use, and the last of all.
  *
  * @since 0.1.0
  */
@@ -166,56 +169,56 @@ export interface Told {
 }
 
 /**
- * How a run went.
+ * The result of a run.
  *
  * @since 0.1.0
  */
 export interface Run {
   readonly seed: number
   readonly trace: Trace
-  /** Of the trace; see `Trace.hash`. */
+  /** Hash of the trace; see `Trace.hash`. */
   readonly hash: string
-  /** Empty: all is well. */
+  /** The problems; empty if there are none. */
   readonly verdict: ReadonlyArray<Problem>
-  /** Messages that were sent or taken. */
+  /** Number of messages sent and received. */
   readonly messages: number
   /** Milliseconds of simulated time. */
   readonly duration: number
 }
 
 /**
- * What is wrong with a run.
+ * A problem of a run.
  *
  * @since 0.1.0
  */
 export interface Problem {
   /** The name of the invariant; `body`, `publisher` or `nothingLeft`. */
   readonly rule: string
-  /** What the rule says. */
+  /** The sentence of the rule. */
   readonly sentence: string
-  /** What breaks it. */
+  /** What breaks the rule. */
   readonly problem: string
 }
 
 /**
- * A simulation that could not be run to its end: the plan makes no sense, or it never becomes quiet.
+ * Error: a simulation that did not end. Its plan is invalid, or it never becomes quiet.
  *
  * @since 0.1.0
  */
 export class SimulationError extends Data.TaggedError("SimulationError")<{
   /**
-   * - `UnknownHost`: a step, fault or client names a client or server that is not there; or a name is there twice
+   * - `UnknownHost`: a step, fault or client names a client or server that does not exist; or a name occurs twice
    * - `EndlessFault`: a fault does not end within the limits
-   * - `NeverQuiet`: messages went on and on after everything was over
+   * - `NeverQuiet`: messages continued after everything was over
    * - `TooLong`, `TooManySteps`, `Stuck`: see `SimulatedTime.SimulationAborted`
    * - `TooManyEvents`: the trace is full
    */
   readonly reason:
     "UnknownHost" | "EndlessFault" | "NeverQuiet" | "TooLong" | "TooManySteps" | "Stuck" | "TooManyEvents"
   readonly seed: number
-  /** What is wrong and what to do. */
+  /** The problem, and what to do. */
   readonly detail: string
-  /** The last events before it was given up. */
+  /** The last events before the end. */
   readonly lastEvents: Trace
 }> {
   override get message(): string {
@@ -226,7 +229,7 @@ export class SimulationError extends Data.TaggedError("SimulationError")<{
 
 const tail = (trace: Trace): Trace => trace.slice(-20)
 
-/** What is wrong with a plan before it is run. */
+/** The error of a plan, before it is run. */
 const check = (plan: Plan, limits: Limits): SimulationError | undefined => {
   const seed = plan.seed ?? 0
   const fail = (reason: SimulationError["reason"], detail: string) =>
@@ -283,15 +286,13 @@ const check = (plan: Plan, limits: Limits): SimulationError | undefined => {
 
 const keyOf = (typeUrl: string, name: string): string => `${typeUrl} ${name}`
 
-/** The schemas of all types, so that nobody has to wait for a module once time runs. */
+/** Loads the schemas of all types, so that no module is loaded once time runs. */
 const loadTypes = Effect.flatMap(
   Effect.sync(() => ({ resources: ResourceType.all.map(({ typeUrl }) => toResourceOf(typeUrl)) })),
   (snapshot) => Effect.zipRight(Effect.ignore(Snapshot.encode(snapshot)), Snapshot.check(snapshot))
 )
 
-/**
- * Scripts are about what is told to whom: their resources hold no more than that needs, and "bad" ones are for clients to reject.
- */
+/** A store without validation: resources of scripts have only the fields that scripts need, and clients reject the `bad` ones. */
 const makeStore = SnapshotStore.makeMemory({ validate: "off" })
 
 const toResourceOf = (typeUrl: string) =>
@@ -302,7 +303,7 @@ const toEntry = (spec: ResourceSpec): Snapshot.Entry => {
   return Snapshot.resource({ typeUrl, name, value }, { aliases, ttl, version: spec.version })
 }
 
-/** The types that watches of scripts use: bytes are their fingerprint. */
+/** The types that watches of scripts use. The value is the fingerprint of the bytes. */
 const watchableTypes = (): ((typeUrl: string) => WatchableType.WatchableType<string>) => {
   const types = new Map<string, WatchableType.WatchableType<string>>()
   return (typeUrl) => {
@@ -323,7 +324,7 @@ interface RunningServer {
   readonly clock: SimulatedTime.HostClock
   store: SnapshotStore.Store
   service: XdsServer.Service | undefined
-  /** `undefined`: it is down. */
+  /** `undefined` if it is down. */
   scope: Scope.CloseableScope | undefined
 }
 
@@ -331,10 +332,10 @@ interface RunningClient {
   readonly plan: ClientPlan
   readonly clock: SimulatedTime.HostClock
   service: XdsClient.Service
-  /** `undefined`: it is down. */
+  /** `undefined` if it is down. */
   scope: Scope.CloseableScope | undefined
   readonly typeOf: (typeUrl: string) => WatchableType.WatchableType<string>
-  /** What it watches, or will watch when it is up again. */
+  /** Its watches, present ones or those of its next start. */
   readonly watched: Map<string, { readonly typeUrl: string; readonly name: string }>
   readonly watches: Map<string, Fiber.Fiber<void, XdsClient.DecoderConflict>>
   readonly told: Map<string, Told>
@@ -360,10 +361,10 @@ const diff = (
   return { upserted, removed }
 }
 
-/** Milliseconds until a publisher notices that a server is up again and gives it what it should have. */
+/** Milliseconds until a publisher notices that a server is up again, and publishes everything. */
 const republishAfter = 1_000
 
-/** Everything that runs; only its network is known outside, for the last events. */
+/** Runs a plan. `onNetwork` gets the trace early, for the last events of an aborted run. */
 const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) => void) =>
   Effect.gen(function* () {
     const seed = plan.seed ?? 0
@@ -373,7 +374,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const problems: Array<Problem> = []
     const servers = new Map<string, RunningServer>()
     const clients = new Map<string, RunningClient>()
-    /** By group: what the script published, by type and name. */
+    /** Group → type and name → resource that the script published. */
     const published = new Map<string, Map<string, ResourceSpec>>()
 
     const record = network.record
@@ -411,7 +412,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
           record({ _tag: "Stored", server: own.name, group, ...changes, cleared: resources === undefined })
         }
         const begin = Effect.gen(function* () {
-          // Before the server hears of a change, so that the trace has the cause first.
+          // Before the server gets the change, so that the trace has the cause first.
           yield* store.listen(see)
           server.service = yield* XdsServer.make({ group: (node) => node.cluster, ...own.options }).pipe(
             Effect.provide(SnapshotStore.layerOf(store)),
@@ -555,7 +556,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
               remove: action.remove.filter(({ name, typeUrl }) => !put.has(keyOf(typeUrl, name))),
               versions: {}
             }
-            // Who is given an alias takes it from whoever had it.
+            // An alias moves from its former resource to the new one.
             const [after, { remove, upsert }] = withMovedAliases(specs, asked)
             specs.clear()
             for (const [key, spec] of after) specs.set(key, spec)
@@ -589,7 +590,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
         switch (fault._tag) {
           case "Crash": {
             const server = serverOf(fault.server)
-            // It is down already, and comes back when that is over.
+            // It is down already, and restarts after that fault.
             if (!isUp(server)) return
             yield* network.kill(fault.server)
             yield* stop(server)
@@ -604,7 +605,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
           case "ClientCrash": {
             const client = clientOf(fault.client)
             const { scope } = client
-            // It is down already, and comes back when that is over.
+            // It is down already, and restarts after that fault.
             if (scope === undefined) return
             client.scope = undefined
             yield* network.killClient(fault.client)
@@ -641,7 +642,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const quiet = Effect.gen(function* () {
       const began = time.now()
       for (;;) {
-        // What was quiet until now may move when a fault is over.
+        // Streams that were quiet may continue after a fault.
         const idle = time.now() - Math.max(began, network.lastActivity())
         if (idle >= limits.quiet) return
         if (time.now() - began > limits.settle) {
@@ -705,7 +706,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const duration = time.now()
     const messages = network.messages()
 
-    // Whatever is left after everything was closed is a leak.
+    // Everything that is left after closing is a leak.
     for (const { scope } of clients.values()) if (scope !== undefined) yield* Scope.close(scope, Exit.void)
     for (const server of servers.values()) yield* stop(server)
     yield* Effect.sleep(60_000)
@@ -724,7 +725,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
   })
 
 /**
- * Runs a simulation.
+ * Runs a simulation. Fails with {@link SimulationError} if it does not end; other problems are in the verdict.
  *
  * @example
  * import { Simulation, Trace } from "@effect-xds/testing"
@@ -768,7 +769,7 @@ export const run = (plan: Plan): Effect.Effect<Run, SimulationError> =>
   })
 
 /**
- * Whether a run is as it should be; the words of its problems if not, one line each.
+ * A verdict as text, one line per problem.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,5 @@
 /**
- * Simulations that are checked: parts of a plan are drawn from a seed, and one that fails is made as small as it can be
- * and shown.
+ * Checked simulations: parts of a plan are drawn from a seed, and a failing plan is shrunk and shown.
  *
  * @since 0.1.0
  */
@@ -17,14 +16,14 @@ import type { Plan, Run, SimulationError } from "./Simulation.js"
 import * as Simulation from "./Simulation.js"
 
 /**
- * A plan of which parts may be drawn at random.
+ * A plan, some parts of which may be random.
  *
  * @since 0.1.0
  */
 export interface RandomPlan extends Omit<Plan, "seed" | "faults" | "script"> {
-  /** As they are, or drawn anew for each seed: `Arbitraries.faults`. */
+  /** Fixed, or drawn for each seed, for example by `Arbitraries.faults`. */
   readonly faults?: ReadonlyArray<PlannedFault> | fc.Arbitrary<ReadonlyArray<PlannedFault>> | undefined
-  /** As it is, or drawn anew for each seed: `Arbitraries.simulationScript`. */
+  /** Fixed, or drawn for each seed, for example by `Arbitraries.simulationScript`. */
   readonly script?: ReadonlyArray<Step> | fc.Arbitrary<ReadonlyArray<Step>> | undefined
 }
 
@@ -46,14 +45,14 @@ export const draw = (plan: RandomPlan, seed: number): Plan => ({
 })
 
 /**
- * A simulation in which something is wrong. The message has the seed, what is wrong, the smallest plan that was found
- * for it, and its trace as a diagram.
+ * Error: a simulation with problems. The message has the seed, the problems, the smallest plan found, and its trace as a
+ * diagram.
  *
  * @since 0.1.0
  */
 export class SimulationFailure extends Data.TaggedError("SimulationFailure")<{
   readonly seed: number
-  /** The smallest that fails. */
+  /** The smallest failing plan found. */
   readonly plan: Plan
   readonly report: string
 }> {
@@ -64,7 +63,7 @@ export class SimulationFailure extends Data.TaggedError("SimulationFailure")<{
 
 type Outcome = Either.Either<Run, SimulationError>
 
-/** What is wrong with an outcome, by kind: the names of rules, and the words of a body or publisher; or of the error. */
+/** The kinds of problems of an outcome: the names of rules, and the words of a body or publisher; or the kind of the error. */
 const kinds = (outcome: Outcome): ReadonlySet<string> =>
   Either.isLeft(outcome)
     ? new Set([outcome.left.reason])
@@ -79,7 +78,7 @@ const count = (number: number, what: string): string => `${number} ${what}${numb
 const sizeOf = ({ clients, faults = [], script = [] }: Plan): string =>
   `${count(clients.length, "client")}, ${count(faults.length, "fault")} and ${count(script.length, "step")}`
 
-/** Lines of a trace that a failure shows. */
+/** Most trace lines in a report. */
 const maxLines = 200
 
 const diagram = (trace: Trace.Trace): string => {
@@ -103,16 +102,16 @@ const reportOf = (name: string, plan: Plan, first: Outcome, shrunk: Shrink.Shrun
   ].join("\n")
 
 /**
- * Runs a plan. Fails with a report if something is wrong with it.
+ * Runs a plan. Fails with a {@link SimulationFailure} if there are problems.
  *
- * @param name how reports call it
+ * @param name its name in reports
  * @since 0.1.0
  */
 export const check = (
   name: string,
   plan: Plan,
   options: {
-    /** Runs that may be spent on making it smaller. Default: 200. */
+    /** Most runs for shrinking. Default: 200. */
     readonly maxShrinks?: number | undefined
   } = {}
 ): Effect.Effect<Run, SimulationFailure> =>

@@ -1,5 +1,5 @@
 /**
- * Scenarios in which anything may happen, and a run of them with as many seeds as there is time for.
+ * Soak test: random scenarios, run with as many seeds as there is time for.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ const aggregated = clients.filter((client) => client.aggregated !== false)
 const incremental = clients.filter((client) => client.protocol === "Incremental")
 
 /**
- * All variants of the protocol, random watches and changes, and every kind of fault.
+ * All protocol variants, random watches and changes, and every kind of fault.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
   "two servers, of which clients use the second when the first is gone": {
     servers: [{ name: "one" }, { name: "two" }],
     clients: clients.map((client) => ({ ...client, servers: ["one", "two"] })),
-    // Not by wildcard: of what a client got that way from the other server it does not hear that it is gone.
+    // No wildcard watches: their resources from the other server may be removed without notice.
     script: Arbitraries.simulationScript({ clients: names, wildcard: false }),
     faults: Arbitraries.faults({ clients: names, servers: ["one", "two"], maxLength: 12 })
   },
@@ -72,30 +72,30 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
 }
 
 /**
- * How far a soak has come.
+ * The progress of a soak.
  *
  * @since 0.1.0
  */
 export interface Progress {
-  /** The next seed: go on from there. */
+  /** The next seed, to continue from. */
   readonly seed: number
   readonly runs: number
-  /** Protocol messages that were sent or taken. */
+  /** Number of protocol messages sent and received. */
   readonly messages: number
   /** Milliseconds of simulated time. */
   readonly simulated: number
 }
 
 /**
- * Runs every scenario with one seed after another until there were enough messages, or something is wrong.
+ * Runs every scenario with one seed after another until there were enough messages, or a problem.
  *
- * @returns the report of what is wrong; `undefined` if all is well
+ * @returns the report of a problem; `undefined` if there is none
  * @since 0.1.0
  */
 export const run = async (options: {
   /** The first seed. */
   readonly seed: number
-  /** Protocol messages to reach. */
+  /** Number of protocol messages to reach. */
   readonly messages: number
   /** Called after each seed. */
   readonly onProgress: (progress: Progress) => void

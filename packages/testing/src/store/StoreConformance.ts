@@ -1,6 +1,7 @@
 /**
- * The promises of a store, as checks that any store can run: those of `SnapshotStore` to programs, and those of `GroupSource`
- * to servers. `describeStore` of `@effect-xds/testing/vitest` makes a test of each; without vitest, run them as they are.
+ * Store conformance: the promises of a store, as checks for any store. They cover `SnapshotStore` for programs and
+ * `GroupSource` for servers. `describeStore` of `@effect-xds/testing/vitest` defines a test for each. Without vitest, run the
+ * checks directly.
  *
  * @since 0.1.0
  */
@@ -25,13 +26,13 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 /**
- * A promise that a store does not keep.
+ * Error: a promise that a store breaks.
  *
  * @since 0.1.0
  */
 export class BrokenPromise extends Data.TaggedError("BrokenPromise")<{
   readonly promise: string
-  /** What is, and what should be, as JSON. */
+  /** The actual and the expected value, as JSON. */
   readonly detail: string
 }> {
   override get message(): string {
@@ -40,7 +41,7 @@ export class BrokenPromise extends Data.TaggedError("BrokenPromise")<{
 }
 
 /**
- * One promise. Each run wants a store that holds nothing.
+ * One promise and its check. Each run needs two empty stores.
  *
  * @since 0.1.0
  */
@@ -52,7 +53,7 @@ export interface Check {
   ) => Effect.Effect<void, BrokenPromise, Scope.Scope>
 }
 
-/** What a check may fail with: what it does not expect is a broken promise, too. */
+/** The errors of a check. Unexpected ones are broken promises, too. */
 type Body = (
   store: SnapshotStore.Store,
   another: SnapshotStore.Store,
@@ -90,7 +91,7 @@ const clustersOf = (group: ResourceGroup.ResourceGroup | undefined): ResourceSet
   ResourceGroup.set(group ?? ResourceGroup.empty, typeUrl)
 const sizeOf = (group: ResourceGroup.ResourceGroup | undefined): number => ResourceSet.size(clustersOf(group))
 
-/** What a listener is told, and whether `unsafeGet` agreed with it each time. */
+/** Records what a listener receives, and whether `unsafeGet` agreed each time. */
 const listening = (store: SnapshotStore.Store) => {
   const told: Array<readonly [group: string, names: ReadonlyArray<string> | undefined]> = []
   const state = { told, agreed: true }
@@ -103,11 +104,11 @@ const listening = (store: SnapshotStore.Store) => {
   )
 }
 
-/** The tag of what it failed with; "none". */
+/** The tag of an effect's error, or "none". */
 const tagOf = <A>(effect: Effect.Effect<A, StoreError.UpdateError>): Effect.Effect<string> =>
   Effect.match(effect, { onFailure: ({ _tag }) => _tag, onSuccess: () => "none" })
 
-/** Turns of the event loop until it ends, and what is seen of a group in each. */
+/** Counts turns of the event loop until an effect ends, and records the view of a group in each. */
 const watching = <A, E>(effect: Effect.Effect<A, E>, see: () => unknown) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.fork(effect)
@@ -120,7 +121,7 @@ const watching = <A, E>(effect: Effect.Effect<A, E>, see: () => unknown) =>
     return seen
   })
 
-/** Every slice of work is over as soon as it is asked for. */
+/** Ends every slice of work at once. */
 const impatient: EventLoop.Service = { ...EventLoop.process, elapsed: () => (slices += 1_000) }
 let slices = 0
 
@@ -498,7 +499,7 @@ const layers: ReadonlyArray<Check> = [
 ]
 
 /**
- * Every promise.
+ * All promises.
  *
  * @since 0.1.0
  */
