@@ -82,7 +82,7 @@ export interface ResourceStatus extends Pick<Entry, "status" | "held" | "failure
 }
 
 /**
- * The state of every resource that is watched, or that a wildcard brought.
+ * The state of every resource that is watched, by name or by wildcard.
  *
  * @since 0.1.0
  */

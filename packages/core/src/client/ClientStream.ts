@@ -85,7 +85,7 @@ export type Input =
       readonly nonce: string
       readonly version: string
       readonly error: ErrorDetail | undefined
-      /** Whether an equal response was NACKed before, and this one brought nothing new. */
+      /** Whether an equal response was NACKed before, and this one has nothing new. */
       readonly isRepeat: boolean
     }
   /** The server is alive: it sent a response of an unknown type, or was silent because it had nothing to send. */

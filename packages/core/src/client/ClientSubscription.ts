@@ -90,7 +90,7 @@ export interface Judged {
   readonly version: string
   /** The error of the NACK; `undefined` for an ACK. */
   readonly error: ErrorDetail | undefined
-  /** Whether an equal response {@link isRejected} already, and this one brought nothing new. */
+  /** Whether an equal response was NACKed before, and this one has nothing new. */
   readonly isRepeat: boolean
 }
 

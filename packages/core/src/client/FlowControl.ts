@@ -120,7 +120,7 @@ export const deadline = (self: FlowControl): number => {
 }
 
 /**
- * The state of every resource that is watched, or that a wildcard brought.
+ * The state of every resource that is watched, by name or by wildcard.
  *
  * @since 0.1.0
  */

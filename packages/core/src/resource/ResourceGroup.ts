@@ -19,7 +19,7 @@ export class ResourceGroup {
   /** Empty sets of the types that clients requested and the group has nothing of. */
   #empty: Map<string, ResourceSet.ResourceSet> | undefined
   #departed: ResourceGroup | undefined
-  /** `null`: not looked at yet. */
+  /** `null` until it is computed. */
   #api: ResourceType.Api | undefined | null = null
 
   constructor(readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>) {}
@@ -51,7 +51,7 @@ export class ResourceGroup {
   }
 }
 
-/** Of what is not in the table, or is not there, there is none; v3 of a group with both, which only layers can be. */
+/** The version of the resources; `undefined` without types of the table. A layered group may have both: then v3. */
 const apiOfSets = (sets: ResourceGroup["sets"]): ResourceType.Api | undefined => {
   let found: ResourceType.Api | undefined
   for (const [typeUrl, each] of sets) {
@@ -63,7 +63,7 @@ const apiOfSets = (sets: ResourceGroup["sets"]): ResourceType.Api | undefined =>
 }
 
 /**
- * The version of Envoy's API that the resources of a group are of; `undefined`: it has none of the table's types.
+ * The version of Envoy's API of the resources of a group; `undefined` if it has no types of the table.
  *
  * @since 0.1.0
  */
@@ -94,7 +94,8 @@ export class DuplicateName extends Data.TaggedError("DuplicateName")<{
 }
 
 /**
- * A group with resources of both versions of Envoy's API: nothing is translated, so no client could be served all of it.
+ * Error: a group would have resources of both versions of Envoy's API. Nothing is translated, so no client could be served all
+ * of it.
  *
  * @since 0.1.0
  */
@@ -110,7 +111,7 @@ export class MixedApis extends Data.TaggedError("MixedApis")<{
   }
 }
 
-/** The sets of a group, unless they are of both versions. */
+/** The group of these sets, unless they are of both versions. */
 const ofOneApi = (sets: ReadonlyMap<string, ResourceSet.ResourceSet>): Either.Either<ResourceGroup, MixedApis> => {
   const of = (api: ResourceType.Api): string | undefined => {
     for (const [typeUrl, each] of sets) {

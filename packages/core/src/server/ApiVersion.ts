@@ -1,6 +1,7 @@
 /**
- * Envoy's v2 API beside v3: the protocol is the same, the resources are others. A group holds resources of one version, and nothing is
- * translated: a client that asks for the other version is told so, since an answer without resources would take away what it has.
+ * Versions of Envoy's API, v2 beside v3: the protocol is the same, the resource types differ. A group holds resources of one
+ * version, and nothing is translated. A client of the other version gets an error, because an empty response would delete what
+ * it has.
  *
  * @since 0.1.0
  */
@@ -9,8 +10,8 @@ import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type { ServerStream } from "./StreamState.js"
 
 /**
- * Whether a request for a type may come to the service of another: to its own, and, as the version of the transport is not that of the
- * resources, to the service that the type has in the other version.
+ * Whether a service accepts requests for a type: its own type, and the same type in the other version, because transport and
+ * resources may differ in version.
  *
  * @since 0.1.0
  */
@@ -21,7 +22,7 @@ export const isServed = (serviceTypeUrl: string, typeUrl: string): boolean => {
 }
 
 /**
- * Why a group has no answer for a type: its resources are of the other version. `undefined`: it may have one.
+ * Why a group cannot answer requests for a type: its resources are of the other version. `undefined` if it can.
  *
  * @since 0.1.0
  */
@@ -35,7 +36,7 @@ export const conflictOf = (group: ResourceGroup | undefined, typeUrl: string): s
 }
 
 /**
- * {@link conflictOf} what a stream is subscribed to, if the group before was not of the same version.
+ * The {@link conflictOf} the subscriptions of a stream, if the version of its group changed.
  *
  * @since 0.1.0
  */

@@ -10,7 +10,11 @@ import * as ResourceSet from "../resource/ResourceSet.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 import { type Subscription, isWild, hasName } from "./Subscription.js"
 
-/** @since 0.1.0 */
+/**
+ * An empty list of aliases.
+ *
+ * @since 0.1.0
+ */
 export const noAliases: ReadonlyArray<string> = []
 
 /**

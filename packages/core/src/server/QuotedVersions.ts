@@ -133,6 +133,10 @@ const holdsOthers = (set: ResourceSet.ResourceSet, { others }: HeldVersions.Comp
 const isQuoted = ({ others }: HeldVersions.Comparison, name: string, { fingerprint, version }: Resource): boolean =>
   version === fingerprint && others.get(name) === version
 
-/** @since 0.1.0 */
+/**
+ * Whether the client quoted a resource at its current version by one of its aliases.
+ *
+ * @since 0.1.0
+ */
 export const isQuotedByAlias = (before: HeldVersions.Comparison, resource: Resource): boolean =>
   resource.aliases.some((alias) => isQuoted(before, alias, resource))

@@ -2,7 +2,7 @@
  * Splitting of large responses: by default, gRPC clients accept messages of at most 4 MB.
  *
  * The parts go out one after another with nothing in between, each with its own nonce. They remain one update: the ACK of the
- * last part is that of all. A full-state response is never split, because the client deletes what it lacks.
+ * last part counts for all. A full-state response is never split, because the client deletes what it lacks.
  *
  * @since 0.1.0
  */

@@ -138,7 +138,11 @@ export interface Subscription {
   readonly beforeRejection: BeforeRejection | undefined
 }
 
-/** @since 0.1.0 */
+/**
+ * No subscribed names.
+ *
+ * @since 0.1.0
+ */
 export const noNames = HashMap.empty<string, string>()
 
 /**
@@ -164,10 +168,18 @@ export const noVersions: HeldVersions = new Map()
 
 const noPendingRemovals: ReadonlyMap<string, PendingRemoval> = new Map()
 
-/** @since 0.1.0 */
+/**
+ * An empty list of names.
+ *
+ * @since 0.1.0
+ */
 export const noList: ReadonlyArray<string> = []
 
-/** @since 0.1.0 */
+/**
+ * No outstanding responses.
+ *
+ * @since 0.1.0
+ */
 export const noneOutstanding: ReadonlyArray<Outstanding> = []
 
 /**
@@ -175,13 +187,23 @@ export const noneOutstanding: ReadonlyArray<Outstanding> = []
  * of a literal to live long, and allocates them in old space. There only a full collection frees the records of ACKed
  * responses: 100 MB. Copies, made by spreading or `with`, avoid this. `at` is a double from the start, so that no copy changes
  * its representation.
+ *
+ * @since 0.1.0
  */
 export const noSent: Sent = { nonce: "", version: "", at: Number.POSITIVE_INFINITY }
 
-/** @since 0.1.0 */
+/**
+ * {@link noSent} for outstanding responses.
+ *
+ * @since 0.1.0
+ */
 export const noOutstanding: Outstanding = { ...noSent, heartbeats: noList }
 
-/** @since 0.1.0 */
+/**
+ * Template for a list of one outstanding response; see {@link noSent}.
+ *
+ * @since 0.1.0
+ */
 export const oneOutstanding: ReadonlyArray<Outstanding> = [noOutstanding]
 
 /** Order of types outside the table: last, because no known type refers to them. */

@@ -110,8 +110,9 @@ const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; valu
 }
 
 /**
- * Decodes the next resource of a state-of-the-world response. Fast path: the type URL seen last, then a value, and nothing
- * else; such a resource is read in place.
+ * Decodes the next resource of a state-of-the-world response. Throws the errors of protobuf-es for malformed bytes.
+ *
+ * Fast path: the type URL seen last, then a value, and nothing else; such a resource is read in place.
  *
  * @since 0.1.0
  */
@@ -148,8 +149,10 @@ export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUr
 }
 
 /**
- * Decodes the next resource of an incremental response. Fast path: a version, a body of the type seen last and a name, in this
- * order, short, and nothing else; such a resource is read in place.
+ * Decodes the next resource of an incremental response. Throws the errors of protobuf-es for malformed bytes.
+ *
+ * Fast path: a version, a body of the type seen last and a name, in this order, short, and nothing else; such a resource is read
+ * in place.
  *
  * @since 0.1.0
  */
@@ -260,7 +263,7 @@ const decodeDuration = (reader: BinaryReader): number => {
 }
 
 /**
- * The name in an `envoy.service.discovery.v3.ResourceName`.
+ * The name in an `envoy.service.discovery.v3.ResourceName`. Throws the errors of protobuf-es for malformed bytes.
  *
  * @since 0.1.0
  */

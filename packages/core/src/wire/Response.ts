@@ -38,9 +38,9 @@ export interface Response {
   readonly removed: ReadonlyArray<string>
   /** Resources sent without a body: they renew a TTL and are no update. */
   readonly heartbeats: ReadonlyArray<Resource>
-  /** VHDS: names answered by a resource without a body, which says that the host does not exist. */
+  /** VHDS: names of missing hosts, each answered by a resource without a body. */
   readonly absent: ReadonlyArray<string>
-  /** Resource name → the aliases by which this client asked for it. Incremental only. */
+  /** Resource name → the aliases by which the client requested it. Incremental only. */
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
   /** Whether resources carry their TTLs. In state of the world such resources are wrapped in `Resource`. */
   readonly ttl: boolean

@@ -36,8 +36,10 @@ interface ServerHost {
   readonly streams: Set<SimulatedStream>
 }
 
+/** The options of a network, with defaults filled in. */
 export type Settings = Required<{ [Key in keyof Options]: Exclude<Options[Key], undefined> }>
 
+/** The state of a simulated network. */
 export class Network {
   readonly pairs = new Map<string, Pair>()
   readonly servers = new Map<string, ServerHost>()

@@ -11,6 +11,7 @@ import * as Reference from "../reference/Reference.js"
 /** Most resources whose references a network caches. */
 const maxReferences = 10_000
 
+/** A request in the form of traces. */
 export const requestOf = (request: Request.Request): Message => {
   const { errorDetail, responseNonce: nonce, typeUrl } = request
   const error = errorDetail?.message
@@ -37,6 +38,7 @@ export const requestOf = (request: Request.Request): Message => {
       }
 }
 
+/** A malformed request in the form of traces. */
 export const malformed: Message = {
   _tag: "Request",
   typeUrl: "",

@@ -41,10 +41,18 @@ export interface Invariant {
   readonly check: (history: History) => ReadonlyArray<string>
 }
 
-/** @since 0.1.0 */
+/**
+ * An output that sends a response.
+ *
+ * @since 0.1.0
+ */
 export type Send = Extract<Output, { readonly _tag: "Send" }>
 
-/** @since 0.1.0 */
+/**
+ * The responses that a step sends.
+ *
+ * @since 0.1.0
+ */
 export const sendsOf = (step: Step): ReadonlyArray<Send> => step.outputs.filter((output) => output._tag === "Send")
 
 /**
@@ -55,11 +63,19 @@ export const sendsOf = (step: Step): ReadonlyArray<Send> => step.outputs.filter(
 export const isChange = (input: Input): input is Extract<Input, { readonly _tag: "Changed" | "Advance" | "Moved" }> =>
   input._tag === "Changed" || input._tag === "Advance" || input._tag === "Moved"
 
-/** @since 0.1.0 */
+/**
+ * A problem with its step.
+ *
+ * @since 0.1.0
+ */
 export const atStep = (step: Step, index: number, problem: string): string =>
   `step ${index} (${step.input._tag} at ${step.now}): ${problem}`
 
-/** @since 0.1.0 */
+/**
+ * Runs a check for each step. A returned text is a problem.
+ *
+ * @since 0.1.0
+ */
 export const eachStep = (
   history: History,
   check: (step: Step, index: number) => string | undefined

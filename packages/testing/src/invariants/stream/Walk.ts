@@ -34,7 +34,11 @@ interface Following extends Invariant {
   readonly follow: (history: History) => Follower | undefined
 }
 
-/** @since 0.1.0 */
+/**
+ * An invariant from a sentence and a follower.
+ *
+ * @since 0.1.0
+ */
 export const following = (rule: Pick<Following, "sentence" | "follow">): Following => ({
   ...rule,
   check: (history) => {
@@ -43,7 +47,11 @@ export const following = (rule: Pick<Following, "sentence" | "follow">): Followi
   }
 })
 
-/** @since 0.1.0 */
+/**
+ * Whether an invariant is checked on a walk.
+ *
+ * @since 0.1.0
+ */
 export const isFollowing = (invariant: Invariant): invariant is Following => "follow" in invariant
 
 /**

@@ -16,19 +16,39 @@ export interface TraceInvariant {
   readonly check: (trace: Trace) => ReadonlyArray<string>
 }
 
-/** @since 0.1.0 */
+/**
+ * A request in a trace.
+ *
+ * @since 0.1.0
+ */
 export type Request = Extract<Message, { readonly _tag: "Request" }>
 
-/** @since 0.1.0 */
+/**
+ * A response in a trace.
+ *
+ * @since 0.1.0
+ */
 export type Response = Extract<Message, { readonly _tag: "Response" }>
 
-/** @since 0.1.0 */
+/**
+ * A resource as a key: `<type URL> <name>`.
+ *
+ * @since 0.1.0
+ */
 export const keyOf = (typeUrl: string, name: string): string => `${typeUrl} ${name}`
 
-/** @since 0.1.0 */
+/**
+ * A resource in words: type and name.
+ *
+ * @since 0.1.0
+ */
 export const inWords = (typeUrl: string, name: string): string => `${shortNameOf(typeUrl)} ${name}`
 
-/** @since 0.1.0 */
+/**
+ * Whether a state-of-the-world response of the type is complete.
+ *
+ * @since 0.1.0
+ */
 export const isFullState = (typeUrl: string): boolean => byTypeUrl(typeUrl)?.family === "full-state"
 
 /**
@@ -60,11 +80,19 @@ export class Table<K, V> extends Map<K, V> {
   }
 }
 
-/** @since 0.1.0 */
+/**
+ * The request that an event sends or receives, if any.
+ *
+ * @since 0.1.0
+ */
 export const requestIn = (event: Event, tag: "Sent" | "Received"): Request | undefined =>
   event._tag === tag && event.message._tag === "Request" ? event.message : undefined
 
-/** @since 0.1.0 */
+/**
+ * The response that an event sends or receives, if any.
+ *
+ * @since 0.1.0
+ */
 export const responseIn = (event: Event, tag: "Sent" | "Received"): Response | undefined =>
   event._tag === tag && event.message._tag === "Response" ? event.message : undefined
 

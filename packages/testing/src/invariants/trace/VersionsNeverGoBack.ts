@@ -1,5 +1,5 @@
 /**
- * A server never sends what is older than what it sent.
+ * A server never sends an older version than before.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import { Stores } from "./Stores.js"
 import { type TraceInvariant, Table, eachEvent, responseIn, keyOf, inWords } from "./TraceInvariant.js"
 
 /**
- * Clients are never sent what is older than what they were sent.
+ * A client is never sent an older version than before.
  *
  * @since 0.1.0
  */
