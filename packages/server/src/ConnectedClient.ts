@@ -1,5 +1,5 @@
 /**
- * What a server knows of its clients: one entry for each open stream.
+ * The clients of a server: one entry per open stream.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ServerTransport } from "@effect-xds/transport"
 
 /**
- * What is kept of a node: it tells who it is once, in the first request of a stream, at a length of some 60 KB.
+ * The part of a node that the server keeps. A client sends its node once per stream; an Envoy's has some 60 KB.
  *
  * @since 0.1.0
  */
@@ -21,24 +21,24 @@ export interface NodeIdentity {
 }
 
 /**
- * The connection a stream came by, as hooks are given it beside the node.
+ * The connection of a stream, which hooks get beside the node.
  *
  * @since 0.1.0
  */
 export interface Origin {
   readonly peer: ServerTransport.Peer
-  /** Names in lower case. */
+  /** Request headers; names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly method: ServerTransport.Method
 }
 
 /**
- * Which client something is about.
+ * The client of a stream.
  *
  * @since 0.1.0
  */
 export interface ConnectedClient {
-  /** Of the stream: unique while the server lives. */
+  /** The id of the stream, unique for the life of the server. */
   readonly id: number
   /** `undefined` until the first request. */
   readonly node: NodeIdentity | undefined
@@ -48,19 +48,19 @@ export interface ConnectedClient {
 }
 
 /**
- * A client and what it runs.
+ * The status of a client.
  *
  * @since 0.1.0
  */
 export interface ClientStatus extends ConnectedClient {
   readonly method: ServerTransport.Method
-  /** Milliseconds since 1970. */
+  /** Unix time in milliseconds. */
   readonly connectedAt: number
-  /** It asked for something and its group is not set: it never was, or it was cleared. */
+  /** Whether it subscribed and its group is not set: the group never was, or was cleared. */
   readonly waiting: boolean
-  /** Type URL → bytes of the last response of the type, where that is larger than `maxResponseBytes`. */
+  /** Type URL → bytes of the last response of the type, if larger than `maxResponseBytes`. */
   readonly oversized: ReadonlyMap<string, number>
-  /** For each type: what it asked for, was sent, ACKed and NACKed, with its words. */
+  /** Per type: the subscription, and the sent, ACKed and NACKed versions with the client's error. */
   readonly types: ReadonlyArray<ServerStream.Status>
 }
 
@@ -72,7 +72,7 @@ const agentVersion = (node: Node): string => {
 }
 
 /**
- * What is kept of a node.
+ * The part of a node that is kept.
  *
  * @since 0.1.0
  */

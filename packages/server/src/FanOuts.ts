@@ -1,6 +1,6 @@
 /**
- * How a server makes the fan-out of each of its groups: what of its streams belongs to core. For recorders, which write down what is
- * done with it so that it can be replayed through core alone; nobody else has to provide it.
+ * Creates the fan-out of each group: the part of its streams that is in core. Replace it to record inputs for a replay
+ * through core alone; otherwise the default serves.
  *
  * @since 0.1.0
  */
@@ -9,17 +9,17 @@ import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as Context from "effect/Context"
 
 /**
- * Makes fan-outs.
+ * The operations of the service.
  *
  * @since 0.1.0
  */
 export interface Service {
-  /** One for a group of that name, which holds `resources`; `seed`: see `FanOut`. */
+  /** Creates the fan-out of a named group with its present `resources`; for `seed` see `FanOut`. */
   readonly make: <A>(group: string, resources: ResourceGroup | undefined, seed: number) => FanOut<A>
 }
 
 /**
- * The fan-outs that servers use. The default is `FanOut` as it is.
+ * The fan-outs that servers use. The default is core's `FanOut`.
  *
  * @since 0.1.0
  */

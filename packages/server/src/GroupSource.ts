@@ -1,16 +1,16 @@
 /**
- * What a server needs of a store, and nothing else: what a group holds, and a word when that changes. A store that programs
- * write to is a `SnapshotStore`; every store gives its servers this port.
+ * The port between a store and its servers: the content of a group, and a notification when it changes. Programs write
+ * to a `SnapshotStore`; every store provides this port to its servers.
  *
- * Whoever implements it keeps these promises, and `StoreConformance` of `@effect-xds/testing` checks them:
+ * The contract of an implementation, which `StoreConformance` of `@effect-xds/testing` checks:
  *
- * - `unsafeGet` and listeners agree: when a listener is called, `unsafeGet` gives what the listener was given.
- * - A change is one step: what is given is the group before the change or after it, never a part.
- * - Changes of one group are told in their order. One that nothing comes of is not told.
- * - A group goes on from what it was: its next state is made of the last one by `ResourceGroup.update` or
- *   `ResourceGroup.replace` (or `LayeredGroup`), so that clients are sent only what is different. `HeldGroups` does that.
- * - A group that is not set is `undefined`, and no empty group: its clients wait, and keep what they have.
- * - A listener that throws is nobody else's trouble: the others are told, and the failure is logged.
+ * - `unsafeGet` and listeners agree: while a listener runs, `unsafeGet` returns the same group.
+ * - A change is one step: a caller sees the group before or after it, never a part.
+ * - Listeners get the changes of one group in order. A change without an effect causes no call.
+ * - A group keeps its history: its next state is made from the last one by `ResourceGroup.update`,
+ *   `ResourceGroup.replace` or `LayeredGroup`, so that clients are sent only the difference. `HeldGroups` does that.
+ * - A group that is not set is `undefined`, not an empty group: its clients wait, and keep their resources.
+ * - A listener that throws does not affect the others; the failure is logged.
  *
  * @since 0.1.0
  */
@@ -20,26 +20,26 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
 /**
- * Hears of changes. `undefined`: the group is not set any more.
+ * Called for a change. `undefined`: the group is no longer set.
  *
  * @since 0.1.0
  */
 export type Listener = (group: string, resources: ResourceGroup.ResourceGroup | undefined) => void
 
 /**
- * The groups, as servers see them.
+ * The operations of the port.
  *
  * @since 0.1.0
  */
 export interface Service {
-  /** What a group holds, at once. `undefined`: it was never set, or it was cleared. */
+  /** The present content of a group. `undefined`: it was never set, or was cleared. */
   readonly unsafeGet: (group: string) => ResourceGroup.ResourceGroup | undefined
-  /** Calls a function for every change, synchronously, until the scope closes. It must not throw. */
+  /** Calls the listener synchronously for every change, until the scope closes. It must not throw. */
   readonly listen: (listener: Listener) => Effect.Effect<void, never, Scope.Scope>
 }
 
 /**
- * The tag of the port.
+ * The service tag of the port.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,6 @@
 /**
- * The groups that a process holds in memory, with what was put into each and what is seen of it: a group may be over another
- * one. A store over something else keeps what it read in one of these, and has its port for servers from it.
+ * The groups of a process in memory: the own resources of each, and the visible ones, since a group may be layered over
+ * another. A store over something else keeps its content here, and provides its `GroupSource` from it.
  *
  * @since 0.1.0
  */
@@ -24,29 +24,30 @@ import { type InvalidResource, LayerCycle } from "./StoreError.js"
  */
 export interface Stored {
   readonly group: string
-  /** When it was set or updated last, in changes of the whole store: it only grows, and no two changes have the same. */
+  /** The store-wide number of the group's last change: it only grows, and every change has another one. */
   readonly revision: number
-  /** What was put into it. */
+  /** The group's own resources. */
   readonly own: ResourceGroup.ResourceGroup
-  /** The group whose resources are seen below its own. `undefined`: none. */
+  /** The group below, whose resources are visible, too; `undefined`: none. */
   readonly over: string | undefined
   /**
-   * What its clients are served: `own`, if it is over no group. List it with `ResourceGroup.all`. `undefined`: the group that
-   * it is over is not set, and its clients wait as if it was not, either.
+   * The visible resources, which its clients are served: `own`, if there is no group below. List them with
+   * `ResourceGroup.all`. `undefined`: the group below is not set, so the clients wait as if this one was not set
+   * either.
    */
   readonly seen: ResourceGroup.ResourceGroup | undefined
-  /** Resources of `own` that break rules of Envoy's API and are served all the same; absent: none, or nobody looked. */
+  /** Resources of `own` that break rules of Envoy's API and are served all the same; absent: none, or not checked. */
   readonly invalid?: ReadonlyArray<InvalidResource> | undefined
 }
 
 /**
- * A group as it is served now.
+ * The latest state of a served group.
  *
  * @since 0.1.0
  */
 export interface GroupChange {
   readonly group: string
-  /** `None`: it is not set any more. */
+  /** `None`: it is no longer set. */
   readonly resources: Option.Option<ResourceGroup.ResourceGroup>
 }
 
@@ -56,45 +57,46 @@ export interface GroupChange {
  * @since 0.1.0
  */
 export interface HeldGroups extends GroupSource.Service {
-  /** A group that is set. */
+  /** A group, if it is set. */
   readonly stored: (group: string) => Stored | undefined
-  /** How many are set. */
+  /** The number of groups that are set. */
   readonly size: () => number
-  /** The names of those that are set. */
+  /** The names of groups that are set. */
   readonly names: () => ReadonlyArray<string>
-  /** Why a group cannot be put over another one. */
+  /** Why a group cannot be layered over another one. */
   readonly cycleOf: (group: string, over: string | undefined) => LayerCycle | undefined
   /**
-   * Puts into a group what was made of its last `own` by `ResourceGroup`. What is given back is left to do, in steps: other
-   * groups see the change then. Until that is over no other change of the group may begin. `undefined`: nothing is left.
+   * Sets the own resources of a group; `own` must be made from the last one by `ResourceGroup`. The returned steps
+   * update the groups over it. Until they are done, no other change of the group may begin. `undefined`: nothing
+   * remains.
    */
   readonly put: (next: Omit<Stored, "seen">) => Steps.Steps<object> | undefined
-  /** Makes a group as if it was never set; see `put`. */
+  /** Clears a group, as if it was never set; see `put`. */
   readonly clear: (group: string) => Steps.Steps<object> | undefined
   /**
-   * Every group that is served, then every one that changes, always as it is when it is taken: a slow subscriber misses
-   * states in between, and holds one element per group, not a queue.
+   * Every served group, then every changed one, always in its latest state: a slow subscriber misses intermediate
+   * states, and holds one element per group, not a queue.
    */
   readonly changes: Stream.Stream<GroupChange>
 }
 
-/** A group that is set, or that others are over. */
+/** A group that is set, or that others are layered over. */
 interface Node {
   readonly group: string
-  /** `undefined`: it is not set. */
+  /** `undefined` if it is not set. */
   stored: Stored | undefined
-  /** What was put in last, and is yet to be seen. */
+  /** The own resources after the last `put`, which may not be visible yet. */
   own: ResourceGroup.ResourceGroup | undefined
   revision: number
   base: Node | undefined
-  /** How what is seen came about; `undefined`: it is `own`. */
+  /** The layers behind the visible resources; `undefined` if these are `own`. */
   layers: LayeredGroup.LayeredGroup | undefined
-  /** Those that are over it. */
+  /** The groups layered over it. */
   readonly above: Set<Node>
 }
 
 /**
- * What is different, which listeners ask for: where that takes long it is found in steps, before they do.
+ * Computes the differences that listeners will ask for. Large ones take many steps, so this is done before.
  *
  * @since 0.1.0
  */
@@ -109,7 +111,7 @@ export const findDifferences = function* (
 }
 
 /**
- * Whether nothing changed: sets that did not change are the same objects.
+ * Whether nothing changed: unchanged sets are the same objects.
  *
  * @since 0.1.0
  */
@@ -120,7 +122,7 @@ export const isSame = (before: ResourceGroup.ResourceGroup, next: ResourceGroup.
 }
 
 /**
- * No groups yet.
+ * Creates an empty `HeldGroups`.
  *
  * @since 0.1.0
  */
@@ -134,7 +136,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
       try {
         listener(group, next)
       } catch (cause) {
-        // The state is set, and the others are to know it.
+        // The state is set, so the other listeners must still be called.
         const message = `a listener of the SnapshotStore failed at a change of group ${JSON.stringify(group)}`
         Runtime.runFork(runtime)(Effect.logError(message, Cause.die(cause)))
       }
@@ -157,7 +159,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     return made
   }
 
-  /** Forgets a node that nobody set and nobody is over. */
+  /** Drops a node that is not set and has no groups over it. */
   const release = (node: Node): void => {
     if (node.own === undefined && node.above.size === 0) nodes.delete(node.group)
   }
@@ -171,7 +173,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     if (before !== undefined) release(before)
   }
 
-  /** Makes what is seen of a group, and tells of it. Gives whether it is something else. */
+  /** Sets the visible resources of a group and calls the listeners. Returns whether they changed. */
   const show = (node: Node, seen: ResourceGroup.ResourceGroup | undefined): boolean => {
     const before = node.stored?.seen
     const { base, group, own, revision } = node
@@ -181,7 +183,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     return true
   }
 
-  /** Brings what is seen of a group up to what is in it and below it. */
+  /** Recomputes the visible resources of a group. */
   const see = function* (node: Node): Steps.Steps<boolean> {
     for (;;) {
       const { base, layers, own } = node
@@ -191,11 +193,11 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
         return show(node, undefined)
       }
       const before = node.stored?.seen
-      // Who is connected goes on from what it has.
+      // Connected clients continue from the resources that they have.
       const from = layers ?? (before === undefined ? undefined : LayeredGroup.plain(before))
       const next = yield* LayeredGroup.layering(from, own, below)
       if (before !== undefined) yield* findDifferences(before, next.seen)
-      // Others had their turn: what it was made of may be gone.
+      // Others ran in between: the inputs may have changed.
       const isCurrent = node.own === own && node.base === base && node.layers === layers
       if (!isCurrent || (base !== undefined && base.stored?.seen !== below)) continue
       node.layers = next
@@ -203,7 +205,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     }
   }
 
-  /** The same for all that are over a group, over those, and so on. */
+  /** Does the same for all groups over a group, and those over them. */
   const seeAbove = function* (node: Node): Steps.Steps<object> {
     const rest = Array.from(node.above)
     for (let at = 0; at < rest.length; at++) {
@@ -234,7 +236,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
       const told = new Set<string>()
       const latch = yield* Effect.makeLatch(pending.size > 0)
       yield* listen((group, resources) => {
-        // A group that came and went unseen is nothing to tell; so what is pending is bounded by the groups.
+        // A group that was set and cleared unseen is dropped, so pending entries are bounded by the groups.
         if (resources === undefined && !told.has(group)) pending.delete(group)
         else pending.set(group, resources)
         latch.unsafeOpen()
@@ -247,7 +249,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
           taken.push({ group, resources: Option.fromNullable(resources) })
         }
         pending.clear()
-        // Here, and not in an effect of its own: a change in between would be missed.
+        // Not as an effect of its own: a change in between would be missed.
         latch.unsafeClose()
         return Chunk.unsafeFromArray(taken)
       })
@@ -276,7 +278,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
       node.own = own
       node.revision = revision
       setBase(node, over)
-      // Plain, and was before.
+      // There are no layers, and were none before.
       if (node.base === undefined && node.layers === undefined) {
         return show(node, own) && node.above.size > 0 ? seeAbove(node) : undefined
       }

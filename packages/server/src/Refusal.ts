@@ -1,5 +1,5 @@
 /**
- * Why a client is not served.
+ * The refusal of a client.
  *
  * @since 0.1.0
  */
@@ -7,18 +7,18 @@ import type * as Status from "@effect-xds/transport/Status"
 import * as Data from "effect/Data"
 
 /**
- * How a stream may end for a client that is not served: each status of gRPC that is an error.
+ * The status codes of a refusal: every gRPC status that is an error.
  *
  * @since 0.1.0
  */
 export type Code = Exclude<Status.Code, "OK">
 
 /**
- * A client is not served: its stream ends with this status, and the client's log has the reason. Its fields are plain data: a
- * service that decides over clients can answer with them as JSON.
+ * Refuses a client: its stream ends with this status, and its log has the reason. The fields are plain data, so a
+ * service that decides about clients can send them as JSON.
  *
- * `PERMISSION_DENIED` is for a client that is known and may not, `UNAUTHENTICATED` for one that did not say who it is,
- * `UNAVAILABLE` for one that is to come again.
+ * Use `PERMISSION_DENIED` for a known client without permission, `UNAUTHENTICATED` for one without credentials,
+ * `UNAVAILABLE` for one that should retry.
  *
  * @example
  * import { XdsServer } from "@effect-xds/server"
@@ -31,7 +31,7 @@ export type Code = Exclude<Status.Code, "OK">
 export class Refusal extends Data.TaggedError("Refusal")<{
   /** Default: `PERMISSION_DENIED`. */
   readonly code: Code
-  /** Words for the person who reads the client's log. */
+  /** The reason, for the client's log. */
   readonly reason: string
 }> {
   constructor({ code = "PERMISSION_DENIED", reason }: { readonly code?: Code | undefined; readonly reason: string }) {

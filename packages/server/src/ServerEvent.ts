@@ -1,5 +1,5 @@
 /**
- * What happens to the clients of a server, as it happens.
+ * The events of a server's clients.
  *
  * @since 0.1.0
  */
@@ -12,11 +12,11 @@ import type { ConnectedClient } from "./ConnectedClient.js"
  * @since 0.1.0
  */
 export type ServerEvent =
-  /** Its first request was accepted; its group is known. */
+  /** The first request was accepted and the group is known. */
   | { readonly _tag: "Connected"; readonly client: ConnectedClient }
-  /** It belongs to another group from now on, that of `client`; `from`: the one before. */
+  /** The client was moved to the group in `client`; `from` is the group before. */
   | { readonly _tag: "Moved"; readonly client: ConnectedClient; readonly from: string }
-  /** It changed what it asks for. */
+  /** The subscription changed. */
   | {
       readonly _tag: "Subscribed"
       readonly client: ConnectedClient
@@ -25,8 +25,8 @@ export type ServerEvent =
       readonly names: number
     }
   /**
-   * Which names it subscribed to and unsubscribed from by one request; without `*`. Each list has `maxEventNames` names at most, of
-   * which 256 characters are shown.
+   * The names of one request that were subscribed to and unsubscribed from, without `*`. Each list has at most
+   * `maxEventNames` names, each cut to 256 characters.
    */
   | {
       readonly _tag: "Named"
@@ -34,7 +34,7 @@ export type ServerEvent =
       readonly typeUrl: string
       readonly subscribed: ReadonlyArray<string>
       readonly unsubscribed: ReadonlyArray<string>
-      /** Names of the request that were not looked at, because a list was full or 16 384 were looked at. */
+      /** The number of names left out: a list was full, or 16 384 names were visited. */
       readonly omitted: number
     }
   | {
@@ -47,7 +47,7 @@ export type ServerEvent =
       readonly removed: number
       readonly bytes: number
     }
-  /** It was sent a response larger than `maxResponseBytes`, which a client of gRPC may refuse. */
+  /** A response larger than `maxResponseBytes` was sent, which a gRPC client may refuse. */
   | {
       readonly _tag: "Oversized"
       readonly client: ConnectedClient
@@ -63,32 +63,32 @@ export type ServerEvent =
       readonly nonce: string
       readonly version: string
     }
-  /** It rejected a response: the last one, or an older one, of which nothing comes but the words. */
+  /** The client rejected a response: the last one, or an older one, whose NACK has no further effect. */
   | {
       readonly _tag: "Nacked"
       readonly client: ConnectedClient
       readonly typeUrl: string
-      /** Empty if the client did not say of what. */
+      /** Empty if the client named no response. */
       readonly nonce: string
-      /** The version that was rejected; empty if it is not known which. */
+      /** The rejected version; empty if it is unknown. */
       readonly version: string
-      /** The client's words. */
+      /** The client's error. */
       readonly error: Request.ErrorDetail
     }
-  /** It asked for something of a type, and its group is not set: it never was, or it was cleared. */
+  /** The client subscribed to a type while its group is not set: it never was, or was cleared. */
   | { readonly _tag: "Waiting"; readonly client: ConnectedClient; readonly typeUrl: string; readonly group: string }
   /**
-   * There was no room for names that clients of the group asked for: `onMissing` is not called for them. The list has
-   * `maxEventNames` names at most, of which 256 characters are shown.
+   * `onMissing` is not called for names of the group because of a limit. The list has at most `maxEventNames` names,
+   * each cut to 256 characters.
    */
   | {
       readonly _tag: "MissingRefused"
       readonly group: string
       readonly typeUrl: string
       readonly names: ReadonlyArray<string>
-      /** How many names are left out. */
+      /** The number of names left out. */
       readonly omitted: number
     }
   | { readonly _tag: "Ended"; readonly client: ConnectedClient; readonly reason: string }
-  /** The subscriber was too slow: this many events are missing here. */
+  /** This subscriber was too slow and missed this many events. */
   | { readonly _tag: "Lost"; readonly count: number }

@@ -1,7 +1,7 @@
 /**
- * What a user puts into a store: the resources that a group of nodes is to be served, as plain protobuf-es messages,
- * `google.protobuf.Any`s or encoded bytes. A snapshot is a plain object; its resources are encoded and checked when it
- * enters a store, and messages must not be changed until then.
+ * The input of a store: the resources of a group, as protobuf-es messages, `google.protobuf.Any`s or encoded bytes. A
+ * snapshot is a plain object. Its resources are encoded and checked when it enters a store; messages must not be
+ * changed until then.
  *
  * @since 0.1.0
  */
@@ -37,8 +37,8 @@ import * as Slice from "./internal/Slice.js"
 import * as References from "./internal/References.js"
 
 /**
- * A resource that is already encoded. The name must be the one inside the bytes; for a VirtualHost it is
- * `<route configuration>/<name>`.
+ * An encoded resource. The name must equal the one in the bytes; for a VirtualHost it is `<route
+ * configuration>/<name>`.
  *
  * @since 0.1.0
  */
@@ -50,46 +50,47 @@ export interface Encoded {
 }
 
 /**
- * The forms in which a resource is given.
+ * The forms of a resource.
  *
  * @since 0.1.0
  */
 export type Source<M extends Message = Message> = M | Any | Encoded
 
 /**
- * What may be said of a resource beside its content.
+ * Options of a resource beside its content.
  *
  * @since 0.1.0
  */
 export interface ResourceOptions {
   /**
-   * The resource's name where the message does not hold it: VirtualHost, and types that are no xDS resource types.
-   * Default: the name in the message.
+   * The name, if it is not in the message: for a VirtualHost, and for types that are no xDS resource types. Default:
+   * the name in the message.
    */
   readonly name?: string | undefined
-  /** The version clients are told. Default: a digest of the content, the same on every replica. */
+  /** The version that clients get. Default: a digest of the content, the same on every replica. */
   readonly version?: string | undefined
-  /** The client drops the resource when nothing renews it for so long; the server renews it at half of it. */
+  /**
+   * The time to live: the client drops the resource if it is not renewed in time. The server renews it at half of it.
+   */
   readonly ttl?: Duration.DurationInput | undefined
-  /** Other names that incremental clients may ask for it by. */
+  /** Further names under which incremental clients may subscribe to it. */
   readonly aliases?: ReadonlyArray<string> | undefined
   /**
-   * Whether bytes that are given are kept as they are: nobody writes into them again, and they are not a view into something much
-   * larger. Default: they are copied.
+   * Whether the given bytes are kept without a copy: they must not be modified later, nor be a view into a much larger
+   * buffer. Default: they are copied.
    */
   readonly keepBytes?: boolean | undefined
   /**
-   * Whether the type may be one that this version does not know, one's own or a newer one: its resources are given as bytes with a
-   * name, and served as they are, with the rules of a type whose responses need not hold everything. Default: it may not, since it
-   * is a mistake in a type URL more often.
+   * Whether the type may be unknown to this version: a custom or newer one. Its resources are given as bytes with a
+   * name, and served unchanged, as a by-name type. Default: false, since an unknown type URL is usually a mistake.
    */
   readonly isUnknownType?: boolean | undefined
-  /** Where it comes from, for people: `clusters.yaml:3`. What is said of rules that it breaks begins with it. Default: nothing. */
+  /** Where the resource comes from: `clusters.yaml:3`. Messages about broken rules begin with it. Default: nothing. */
   readonly place?: string | undefined
 }
 
 /**
- * A resource with options, as {@link resource} and {@link virtualHost} make it.
+ * A resource with options, from {@link resource} or {@link virtualHost}.
  *
  * @since 0.1.0
  */
@@ -119,7 +120,7 @@ const slotTypes = {
 } as const
 
 /**
- * The properties of {@link Resources} that hold resources of one type.
+ * The properties of {@link Resources} for resources of one type.
  *
  * @since 0.1.0
  */
@@ -138,8 +139,8 @@ const slots: ReadonlyArray<Slot> = [
 ]
 
 /**
- * Labels for whole types: what clients are told as `version_info`, by slot or by type URL. Default: a digest of the
- * type's content. A label is for clients and people; what changed is found from the content.
+ * Version labels of whole types, which clients get as `version_info`, by slot or by type URL. Default: a digest of the
+ * type's content. A label never decides what changed: that is found from the content.
  *
  * @since 0.1.0
  */
@@ -176,7 +177,7 @@ export interface Resources {
 }
 
 /**
- * What a group is to be served: a plain object. Its iterables are gone through once by whoever takes it.
+ * The resources of a group, as a plain object. Its iterables are consumed once.
  *
  * @example
  * import { create } from "@bufbuild/protobuf"
@@ -195,15 +196,16 @@ export interface Resources {
 export interface Snapshot extends Resources {
   readonly versions?: Versions | undefined
   /**
-   * The group whose resources are seen below these, without a copy: a resource that is in both is seen as it is here, and as it is
-   * there when it is removed here. Until that group is set, the clients of this one wait. Types that have resources here are
-   * versioned by what is seen, whatever `versions` says. Default: none.
+   * The group below this one: its resources are visible through this group, without a copy. If both have a resource,
+   * this group's counts; when it is removed here, the other one is visible again. Until that group is set, the clients
+   * of this one wait. A type with resources in this snapshot gets its version from the visible content, whatever
+   * `versions` says. Default: none.
    */
   readonly over?: string | undefined
 }
 
 /**
- * Names of resources by slot, as {@link Resources} holds the resources.
+ * Names of resources by slot, like {@link Resources}.
  *
  * @since 0.1.0
  */
@@ -218,7 +220,7 @@ export type Names = { readonly [S in Slot]?: Iterable<string> | undefined } & {
  * - `UnknownType`: the type is not part of the Envoy API
  * - `WrongType`: a resource of another type than its slot's
  * - `EmptyName`: no name, or for VHDS one without a route configuration
- * - `NameMismatch`: a name beside the message that is not the one inside it, by which clients know it
+ * - `NameMismatch`: the given name differs from the one in the message, by which clients know the resource
  * - `Undecodable`: the bytes are not a message of their type
  * - `Unencodable`: a field of the message has a value that its type cannot hold
  * - `Invalid`: version, TTL or aliases cannot be served
@@ -229,7 +231,7 @@ export class SnapshotError extends Data.TaggedError("SnapshotError")<{
   readonly reason:
     "UnknownType" | "WrongType" | "EmptyName" | "NameMismatch" | "Undecodable" | "Unencodable" | "Invalid"
   readonly typeUrl: string
-  /** Empty if it is not known. */
+  /** Empty if it is unknown. */
   readonly name: string
   /** What is wrong and what to do. */
   readonly detail: string
@@ -240,7 +242,7 @@ export class SnapshotError extends Data.TaggedError("SnapshotError")<{
   }
 }
 
-/** A resource with the type its slot wants, if it has one. */
+/** A resource with the type of its slot, if that has one. */
 interface Slotted extends Entry {
   readonly expected: ResourceType.ResourceType | undefined
 }
@@ -281,7 +283,7 @@ export const versionsByTypeUrl = (versions: Versions): Readonly<Record<string, s
 }
 
 /**
- * Names by slot as a list of keys.
+ * The keys of names by slot.
  *
  * @since 0.1.0
  */
@@ -303,7 +305,7 @@ const entriesOf = (resources: Resources): ReadonlyArray<Slotted> => {
 }
 
 /**
- * A resource with a version, a TTL, aliases or a name of its own.
+ * A resource with options: a version, a TTL, aliases or a name.
  *
  * @example
  * import { create } from "@bufbuild/protobuf"
@@ -323,10 +325,10 @@ export const resource = <S extends Source>(source: S, options: ResourceOptions):
 })
 
 /**
- * A virtual host for VHDS. Clients ask for `<route configuration>/<host>`: the resource is named
- * `<route configuration>/<name of the virtual host>` and has one such alias for each of its domains, in lower case as Envoy
- * asks. A host is also found by `*.example.com`, `*-x`, `x.*` and `*`, by the one that matches best. The resource's name is
- * put into the message, too: by the name in the message Envoy finds the virtual host that it is told to remove.
+ * A virtual host for VHDS. Clients subscribe to `<route configuration>/<host>`. The resource is named `<route
+ * configuration>/<virtual host name>`, with such an alias for each of its domains, in lower case as Envoy requests
+ * them. A host is also found by the domains `*.example.com`, `*-x`, `x.*` and `*`; the best match counts. The message
+ * gets the resource's name, too: Envoy finds a removed virtual host by the name in its message.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
  * @since 0.1.0
@@ -346,11 +348,11 @@ export const virtualHost = (
 
 const isAny = (source: Source): source is Any => "$typeName" in source && source.$typeName === "google.protobuf.Any"
 
-/** The bytes of a source that is given as bytes. */
+/** The bytes of a source that is given encoded. */
 const bytesOf = (source: Source): Uint8Array | undefined =>
   isAny(source) ? source.value : "$typeName" in source ? undefined : source.value
 
-/** The type URLs of the table, by themselves and by type name: one string for all resources of a type. */
+/** Type URLs of the table by URL and by type name, so that all resources of a type share one string. */
 const typeUrls: ReadonlyMap<string, string> = new Map(
   [...ResourceType.all, ...ResourceType.v2].flatMap(({ typeName, typeUrl }) => [
     [typeName, typeUrl],
@@ -363,7 +365,7 @@ const typeUrlOf = (source: Source): string => {
   return typeUrls.get(given) ?? `type.googleapis.com/${TypeRegistry.typeName(given)}`
 }
 
-/** The name inside a resource, of types that hold it and are known by it. */
+/** The name in a resource, for types that have it there. */
 const nameInside = (typeUrl: string, source: Source, probable?: string): string | undefined => {
   const type = ResourceType.byTypeUrl(typeUrl)
   if (type?.nameNumber === undefined || ResourceType.isOf(typeUrl, ResourceType.VirtualHost)) return undefined
@@ -398,7 +400,7 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
   )
 }
 
-/** Schemas never change; the table grows with the types that are used, all of them known ones. */
+/** Never invalidated: schemas do not change, and only known types are in it. */
 const schemas = new Map<string, DescMessage>()
 
 /** Those of v2 are known where an application has loaded `@effect-xds/proto-v2`. */
@@ -407,7 +409,7 @@ const schemaOf = (typeUrl: string): Promise<DescMessage | undefined> => {
   return type?.api === "v3" ? type.load() : TypeRegistry.load(typeUrl)
 }
 
-/** Loads what is missing; `undefined` if nothing is, which is so for all but the first resources of a type. */
+/** Loads missing schemas; `undefined` if there are none, as for all but the first resources of a type. */
 const loadSchemas = (entries: ReadonlyArray<Slotted>): Effect.Effect<void> | undefined => {
   let missing: Set<string> | undefined
   for (const { source } of entries) {
@@ -435,27 +437,27 @@ const sameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): bo
 
 const noAliases: ReadonlyArray<string> = []
 
-/** As the platform has it, in a fraction of the time. */
+/** Node's hash, in a fraction of the time of the platform's. */
 const sha256 = (bytes: Uint8Array): string => hash("sha256", bytes)
 
 /**
- * What looks at resources while they are encoded.
+ * Inspects resources while they are encoded.
  *
  * @since 0.1.0
  */
 export interface Inspector {
-  /** Takes a resource that is not held as it is, with its type and the message, or the bytes of it. Types that are not known: not. */
+  /** Called for every new or changed resource of a known type, with the type and the message or its bytes. */
   readonly look: (
     resource: Resource.Resource,
     type: DescMessage,
     content: Message | Uint8Array,
     place: string | undefined
   ) => void
-  /** What has to be waited for until the next resource may come; `undefined`: nothing. */
+  /** What to wait for before the next resource; `undefined`: nothing. */
   readonly rest: () => Effect.Effect<void> | undefined
 }
 
-/** The error is a value here: this runs for every resource of every snapshot. */
+/** Returns its error as a value: this runs for every resource of every snapshot. */
 const encodeEntry = (
   entry: Slotted,
   held: ResourceGroup.ResourceGroup,
@@ -504,8 +506,8 @@ const encodeEntry = (
   ) {
     return old
   }
-  // A copy of what the caller gave as bytes: they are the caller's, and may be a view into something much larger. A slice of a Buffer
-  // would be no copy.
+  // The caller's bytes are copied: they may change, or be a view into a much larger buffer. `slice` of a Buffer would
+  // not copy.
   const value = encoded === bytesOf(source) && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
   const resource = Resource.make({ typeUrl, name, value, ...made }, sha256)
   if (Either.isLeft(resource)) return fail("Invalid", name, resource.left.reason)
@@ -538,9 +540,9 @@ const encodeSource = (
 }
 
 /**
- * Encodes and checks every resource of a snapshot, as a store does when it takes one. Resources that `held` has with
- * the same content are used again. A large snapshot is encoded in slices, so that the event loop is not blocked. Whether they
- * break rules of Envoy's API is a validator's to say, as the inspector.
+ * Encodes and checks every resource of a snapshot, as a store does. Resources with the same content in `held` are
+ * reused. A large snapshot is encoded in slices, so that the event loop is not blocked. The rules of Envoy's API are
+ * checked by a validator, as the inspector.
  *
  * @since 0.1.0
  */
@@ -576,15 +578,15 @@ export const encode = (
 export interface DanglingReference {
   readonly from: ResourceGroup.ResourceKey
   readonly to: ResourceGroup.ResourceKey
-  /** The path in words: `listener "ingress" → route "r1" is not in the snapshot`. */
+  /** The reference in words: `listener "ingress" → route "r1" is not in the snapshot`. */
   readonly message: string
 }
 
 /**
- * The references that lead nowhere: listener or scoped route to route configuration, route to cluster, cluster to its
- * load assignment. What a resource holds inline, or is fetched from another server or a file, counts as present. A
- * store takes such a snapshot all the same: clients ask and wait for what is missing. Resources that cannot be read are
- * passed over here; a store refuses them.
+ * The dangling references of a snapshot: listener or scoped route to route configuration, route to cluster, cluster to
+ * load assignment. Inline content, and references to another server or a file, count as present. A store accepts such a
+ * snapshot: clients subscribe and wait for the missing resource. Undecodable resources are skipped here; a store
+ * refuses them.
  *
  * @since 0.1.0
  */

@@ -1,6 +1,6 @@
 /**
- * What every group of nodes is served. Programs write to a store; servers read it by its port, `GroupSource`. The one in
- * memory is enough for most control planes; others keep the groups in something that outlives the process.
+ * The resources of every group. Programs write to a store; servers read it through its port, `GroupSource`. The store
+ * in memory suffices for most control planes; others keep the groups in something that outlives the process.
  *
  * @since 0.1.0
  */
@@ -25,113 +25,114 @@ import * as StoreError from "./StoreError.js"
 import * as Validator from "./Validator.js"
 
 /**
- * A change of a group in one step: every client sees all of it or nothing. A resource that is both put in and removed
- * is put in.
+ * A change of a group in one step: every client sees all of it or nothing. A resource in both `upsert` and `remove` is
+ * upserted.
  *
  * @since 0.1.0
  */
 export interface Change {
-  /** Put in or replaced. */
+  /** Resources to add or replace. */
   readonly upsert?: Snapshot.Resources | undefined
-  /** Taken out. Names that are not there are passed over. */
+  /** Resources to remove. Unknown names are ignored. */
   readonly remove?: Snapshot.Names | undefined
-  /** Labels for whole types. A type that changes without one is labelled by its content. */
+  /** Version labels of whole types. A type that changes without a label gets the digest of its content. */
   readonly versions?: Snapshot.Versions | undefined
 }
 
 /**
- * What a write depends on.
+ * Options of a write.
  *
  * @since 0.1.0
  */
 export interface WriteOptions {
   /**
-   * Compare and set: the `revision` that the group must be at, as `get` gave it; 0: it must not be set. Otherwise the write fails
-   * with `Conflict` and changes nothing. Default: whatever it is at.
+   * Compare and set: the `revision` at which the group must be, as `get` returned it; 0: the group must not be set.
+   * Otherwise the write fails with `Conflict` and changes nothing. Default: any revision.
    */
   readonly ifRevision?: number | undefined
   /**
-   * What becomes of resources of this call that break rules of Envoy's API. What is served already is not looked at again. Default: as
-   * the store has it.
+   * The handling of this call's resources that break rules of Envoy's API. Unchanged resources are not checked again.
+   * Default: that of the store.
    */
   readonly validate?: Validator.Mode | undefined
 }
 
 /**
- * A store of snapshots, as programs write to it.
+ * The operations of a store.
  *
- * Every store keeps these promises, and `StoreConformance` of `@effect-xds/testing` checks them: `set`, `update` and `clear` of
- * one group take effect in the order they were called, each in one step; a refused or interrupted one changes nothing; the call
- * returns when the servers of this process have the change, for the group and for those that are over it.
+ * The contract of every store, which `StoreConformance` of `@effect-xds/testing` checks: `set`, `update` and `clear` of
+ * one group take effect in the order of the calls, each in one step. A refused or interrupted call changes nothing. A
+ * call returns when the servers of this process have the change, for the group and for those over it.
  *
  * @since 0.1.0
  */
 export interface Service {
   /**
-   * Makes a group hold exactly this, over the group that the snapshot names, if any. The first time it answers every client
-   * that waits for the group.
+   * Replaces the content of a group, and the group that it is over. The first call answers every client that waits for
+   * the group.
    */
   readonly set: (
     group: string,
     snapshot: Snapshot.Snapshot,
     options?: WriteOptions
   ) => Effect.Effect<HeldGroups.Stored, StoreError.SetError>
-  /** Changes a part of what a group holds. Costs as much as the change, not as the group. */
+  /** Changes a part of a group's content. Its cost is the size of the change, not of the group. */
   readonly update: (
     group: string,
     change: Change,
     options?: WriteOptions
   ) => Effect.Effect<HeldGroups.Stored, StoreError.UpdateError>
-  /** Makes a group as if it was never set. Connected clients keep what they have and are sent nothing. */
+  /** Clears a group, as if it was never set. Connected clients keep their resources and are sent nothing. */
   readonly clear: (group: string, options?: WriteOptions) => Effect.Effect<void, StoreError.ClearError>
-  /** What a group holds. `None`: it was never set, or it was cleared. */
+  /** The content of a group. `None`: it was never set, or was cleared. */
   readonly get: (group: string) => Effect.Effect<Option.Option<HeldGroups.Stored>>
   /** The names of the groups that are set. */
   readonly groups: Effect.Effect<ReadonlyArray<string>>
   /**
-   * Every group that is served, then every one that changes, always as it is when it is taken: a slow subscriber misses
-   * states in between, and holds one element per group, not a queue.
+   * Every served group, then every changed one, always in its latest state: a slow subscriber misses intermediate
+   * states, and holds one element per group, not a queue.
    */
   readonly changes: Stream.Stream<HeldGroups.GroupChange>
 }
 
 /**
- * A store as it is made: what programs write to, and the port for servers. {@link layerOf} gives it to both.
+ * A new store: the side for programs, and the port for servers. {@link layerOf} provides both.
  *
  * @since 0.1.0
  */
 export interface Store extends Service, GroupSources.Service {}
 
 /**
- * The tag of the store.
+ * The service tag of a store.
  *
  * @since 0.1.0
  */
 export class SnapshotStore extends Context.Tag("@effect-xds/server/SnapshotStore")<SnapshotStore, Service>() {}
 
 /**
- * Bounds of a store in memory.
+ * Options and limits of a store in memory.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** Default: 100 000. */
+  /** The most groups. Default: 100 000. */
   readonly maxGroups?: number | undefined
-  /** Resources of all types that are put into a group, together. Default: 1 000 000. */
+  /** The most resources of a group's own, of all types together. Default: 1 000 000. */
   readonly maxResourcesPerGroup?: number | undefined
   /**
-   * What becomes of resources that break rules of Envoy's API. Default: they are refused, by the rules of the `.proto` files.
+   * The handling of resources that break rules of Envoy's API. Default: they are refused, by the rules of the `.proto`
+   * files.
    *
    * @see {@link Validator.make}
    */
   readonly validate?: Validator.Mode | Validator.Options | undefined
 }
 
-/** One call of set, update or clear, in the order of the calls. */
+/** A call of set, update or clear in its group's queue. */
 interface Turn {
-  /** The group has changed; it is over when those over the group have it. */
+  /** The group has changed; the turn ends when the groups over it have the change. */
   isApplied: boolean
-  /** Goes on when it is the first; `undefined`: it does not wait. */
+  /** Called when the turn is first in the queue; `undefined` if nothing waits for that. */
   begin: (() => void) | undefined
 }
 
@@ -145,14 +146,14 @@ const noOptions: WriteOptions = {}
 
 const nothing: Validator.Validated = { resources: [], invalid: [] }
 
-/** What is to become of a group. */
+/** The next state of a group. */
 interface Next {
   readonly own: ResourceGroup.ResourceGroup
   readonly over: string | undefined
   readonly invalid: Validator.Validated["invalid"]
 }
 
-/** What came of a change, and what is left to do until those over the group have it, too. */
+/** The result of a change, and the remaining steps for the groups over it. */
 interface Changed<A> {
   readonly result: () => A
   readonly rest: Steps.Steps<object> | undefined
@@ -160,7 +161,7 @@ interface Changed<A> {
 
 type Applied<A, E> = Either.Either<Changed<A>, E>
 
-/** Does what is left in slices, whatever becomes of who asked for it. `true`: it was done at once. */
+/** Runs the remaining steps in slices, even if the caller is interrupted. `true`: done at once. */
 const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () => void): boolean => {
   if (Slice.some(loop, rest) !== undefined) return true
   loop.later(() => {
@@ -170,7 +171,7 @@ const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () =>
 }
 
 /**
- * A store in memory: what programs write to, and the port for servers.
+ * Makes a store in memory: the side for programs, and the port for servers.
  *
  * @since 0.1.0
  */
@@ -183,7 +184,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
     const turns = new Map<string, Array<Turn>>()
     let revision = 0
 
-    /** Ends a turn; the next one may begin. */
+    /** Ends a turn, so that the next one may begin. */
     const leave = (group: string, turn: Turn): void => {
       const queue = turns.get(group)
       const place = queue?.indexOf(turn) ?? -1
@@ -219,7 +220,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       return Either.right({ result: () => held.stored(group) ?? stored, rest })
     }
 
-    /** A change that may take long. */
+    /** A change that may take many steps. */
     const changing = function* (
       group: string,
       { before, invalid, over }: Omit<Next, "own"> & { readonly before: ResourceGroup.ResourceGroup },
@@ -227,12 +228,12 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
     ): Steps.Steps<Either.Either<Next, StoreError.SetError>> {
       const next = yield* work
       if (Either.isLeft(next)) return Either.left(next.left)
-      // Of a group that is set for the first time all is new.
+      // In a new group everything differs.
       if (held.stored(group) !== undefined) yield* HeldGroups.findDifferences(before, next.right)
       return Either.right({ own: next.right, over, invalid })
     }
 
-    /** Waits until those that were called before are applied, or gave up. */
+    /** Waits until earlier calls are applied or abandoned. */
     const awaitTurn = (turn: Turn): Effect.Effect<void> =>
       Effect.async((resume) => {
         turn.begin = () => {
@@ -245,8 +246,9 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       })
 
     /**
-     * Takes a turn now, prepares, and applies when the turn has come: at once, or in steps, while the group is as it was for everybody
-     * and no other change of it begins. Then it is the group's. A call that fails or is interrupted before gives its turn up.
+     * Enqueues the call, prepares it, and applies it in its turn: at once or in steps. Until the last step everyone
+     * sees the old group, and no other change of it begins. A call that fails or is interrupted before leaves the
+     * queue.
      */
     const inTurn = <P, N, A, E>(
       group: string,
@@ -294,14 +296,14 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
           if (!turn.isApplied) leave(group, turn)
         })
         return Effect.flatMap(prepare, (prepared) =>
-          // Most are the first in the queue, and there is nothing to wait for.
+          // Most calls are first in the queue and need not wait.
           turns.get(group)?.[0] === turn
             ? applying(prepared)
             : Effect.flatMap(awaitTurn(turn), () => applying(prepared))
         ).pipe(Effect.onError(() => giveUp))
       })
 
-    /** Encodes and checks what a call puts in. */
+    /** Encodes and checks the resources of a call. */
     const encode = (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
       Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate))
 
@@ -361,7 +363,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
   })
 
 /**
- * Gives a store to programs and servers.
+ * Provides a store to programs and servers.
  *
  * @since 0.1.0
  */

@@ -1,8 +1,8 @@
 /**
- * Why a store refused a change. The group is as it was. All are plain data beside their words: they can be encoded as JSON.
+ * The errors of a store. After each the group is as it was. The fields are plain data and can be encoded as JSON.
  *
- * A store in memory fails with the first five. The others are for stores over something else, such as a database that several
- * processes write to.
+ * A store in memory fails only with the first five. The others are for stores over something else, such as a database
+ * with several writers.
  *
  * @since 0.1.0
  */
@@ -14,14 +14,14 @@ import type { SnapshotError } from "./Snapshot.js"
 const quote = (group: string): string => `group ${JSON.stringify(group)}`
 
 /**
- * A bound of the store was reached.
+ * A limit of the store was reached.
  *
  * @since 0.1.0
  */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly limit: "maxGroups" | "maxResourcesPerGroup"
   readonly group: string
-  /** What it would have become. */
+  /** The size after the refused change. */
   readonly size: number
   readonly maximum: number
 }> {
@@ -42,30 +42,30 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
 export interface InvalidResource {
   readonly typeUrl: string
   readonly name: string
-  /** At least one, in the order of the fields: each with its path, rule and value. */
+  /** At least one fault, in the order of fields: each with its path, rule and value. */
   readonly faults: ReadonlyArray<Fault>
-  /** Whether there are more than are told. */
+  /** Whether there are more faults than these. */
   readonly more: boolean
   /**
-   * In words, with the first five faults, behind the place that the resource was given with, if any:
-   * `clusters.yaml:3: clusters "web": connect_timeout must be greater than 0s, is -5s`.
+   * The first five faults in words, after the resource's place, if one was given: `clusters.yaml:3: clusters "web":
+   * connect_timeout must be greater than 0s, is -5s`.
    */
   readonly message: string
 }
 
-/** Who reads a line reads no more. */
+/** The most faults in one message. */
 const mostInWords = 5
 
 /**
- * Resources that break rules of Envoy's API: a client refuses them, and with each of them everything in the same response.
+ * Resources that break rules of Envoy's API. A client would refuse them, and every other resource in the same response.
  *
  * @since 0.1.0
  */
 export class InvalidResources extends Data.TaggedError("InvalidResources")<{
   readonly group: string
-  /** All that were found, within the bounds of the validator. */
+  /** All that were found, within the limits of the validator. */
   readonly resources: ReadonlyArray<InvalidResource>
-  /** Whether the bounds were reached: there may be more. */
+  /** Whether a limit was reached, so that there may be more. */
   readonly more: boolean
 }> {
   override get message(): string {
@@ -82,8 +82,8 @@ export class InvalidResources extends Data.TaggedError("InvalidResources")<{
 }
 
 /**
- * An update of a group that was never set. To apply it would serve clients a part of their configuration, and they
- * would delete the rest.
+ * An update of a group that was never set. It would serve clients a partial configuration, and they would delete the
+ * rest.
  *
  * @since 0.1.0
  */
@@ -97,7 +97,7 @@ export class GroupNotSet extends Data.TaggedError("GroupNotSet")<{ readonly grou
 }
 
 /**
- * A group that would be over itself, by way of others.
+ * A group that would be layered over itself, directly or through others.
  *
  * @since 0.1.0
  */
@@ -113,15 +113,15 @@ export class LayerCycle extends Data.TaggedError("LayerCycle")<{
 }
 
 /**
- * The group is not at the revision that the caller based its change on: somebody else changed it.
+ * The group is not at the expected revision: another writer changed it.
  *
  * @since 0.1.0
  */
 export class Conflict extends Data.TaggedError("Conflict")<{
   readonly group: string
-  /** What the caller gave as `ifRevision`; 0: that the group is not set. */
+  /** The given `ifRevision`; 0: the group was expected not to be set. */
   readonly expected: number
-  /** What it is; 0: the group is not set. */
+  /** The actual revision; 0: the group is not set. */
   readonly actual: number
 }> {
   override get message(): string {
@@ -134,13 +134,13 @@ export class Conflict extends Data.TaggedError("Conflict")<{
 }
 
 /**
- * This process may not write any more: another one took over. To try again does not help.
+ * This process may not write any more: another one took over. Do not retry.
  *
  * @since 0.1.0
  */
 export class Fenced extends Data.TaggedError("Fenced")<{
   readonly group: string
-  /** Who took over, and what to do. */
+  /** Which process took over, and what to do. */
   readonly detail: string
 }> {
   override get message(): string {
@@ -149,7 +149,7 @@ export class Fenced extends Data.TaggedError("Fenced")<{
 }
 
 /**
- * What the store keeps its groups in cannot be reached, or failed. What was read before is served all the same.
+ * The storage behind the store cannot be reached, or failed. Groups that were read before are still served.
  *
  * @since 0.1.0
  */
@@ -164,14 +164,14 @@ export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
 }
 
 /**
- * Why a group was not cleared.
+ * The errors of `clear`.
  *
  * @since 0.1.0
  */
 export type ClearError = Conflict | Fenced | StoreUnavailable
 
 /**
- * Why a group was not set.
+ * The errors of `set`.
  *
  * @since 0.1.0
  */
@@ -179,7 +179,7 @@ export type SetError =
   SnapshotError | InvalidResources | ResourceGroup.ChangeError | LimitExceeded | LayerCycle | ClearError
 
 /**
- * Why a group was not updated.
+ * The errors of `update`.
  *
  * @since 0.1.0
  */

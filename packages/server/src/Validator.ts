@@ -1,7 +1,7 @@
 /**
- * What is put into a store is checked against the rules of Envoy's API before any client is sent it: Envoy refuses a whole response
- * for one resource that breaks one, and a client that has just started then has nothing. The store in memory has one; a store
- * over something else makes its own, and asks it in `set` and `update`.
+ * Checks resources against the rules of Envoy's API before they are sent: Envoy refuses a whole response for one
+ * resource that breaks a rule, and an Envoy that has just started is then left with nothing. The store in memory has a
+ * validator. A store over something else makes its own, and calls it in `set` and `update`.
  *
  * @since 0.1.0
  */
@@ -20,10 +20,10 @@ import { type InvalidResource, InvalidResources } from "./StoreError.js"
 import * as XdsServerMetrics from "./XdsServerMetrics.js"
 
 /**
- * What becomes of a change with a resource that breaks a rule.
+ * The handling of a change with a resource that breaks a rule.
  *
- * - `refuse`: it fails with every broken rule, and the group stays as it was
- * - `warn`: it is served; a log line, a metric and `invalid` of the group say so
+ * - `refuse`: the change fails with every broken rule, and the group stays as it was
+ * - `warn`: the resource is served; a log line, a metric and the group's `invalid` report it
  * - `off`: nothing is checked
  *
  * @since 0.1.0
@@ -31,28 +31,28 @@ import * as XdsServerMetrics from "./XdsServerMetrics.js"
 export type Mode = "refuse" | "warn" | "off"
 
 /**
- * What is checked, and within which bounds.
+ * Which rules are checked, and the limits of a check.
  *
  * @since 0.1.0
  */
 export interface Options {
-  /** The rules that the `.proto` files have for their fields (protoc-gen-validate). Default: `refuse`. */
+  /** The rules of fields in the `.proto` files (protoc-gen-validate). Default: `refuse`. */
   readonly rules?: Mode | undefined
-  /** Names of rules that may be broken: `duration.gt`. Default: none. */
+  /** Names of rules that are not checked: `duration.gt`. Default: none. */
   readonly off?: ReadonlyArray<string> | undefined
-  /** Broken rules of one change that are told; no more are looked for. Default: 100. */
+  /** The most broken rules reported for one change; after that the check stops. Default: 100. */
   readonly maxFaults?: number | undefined
-  /** UTF-16 code units that the broken rules of one change may take. Default: 65 536. */
+  /** The most UTF-16 code units of broken rules reported for one change. Default: 65 536. */
   readonly maxText?: number | undefined
   /**
-   * Resources that are remembered as good by a digest of 64 bits, so that one that many groups hold is checked once.
+   * The most resources remembered as valid, by a digest of 64 bits, so that a resource in many groups is checked once.
    * Default: 65 536.
    */
   readonly maxRemembered?: number | undefined
 }
 
 /**
- * Encoded resources, and what is wrong with those that are served all the same.
+ * Encoded resources, and those among them that break rules and are served all the same.
  *
  * @since 0.1.0
  */
@@ -69,14 +69,14 @@ export interface Validated {
  */
 export interface Validator {
   /**
-   * Encodes and checks, in slices, what is to be put into a group. Resources that `held` has as they are were checked when they
-   * came, and are not looked at.
+   * Encodes and checks the resources of a change, in slices. Resources that are unchanged in `held` were checked
+   * before, and are skipped.
    */
   readonly encode: (
     group: string,
     resources: Snapshot.Resources,
     held: ResourceGroup.ResourceGroup | undefined,
-    /** Of this call. Default: the validator's. */
+    /** The mode of this call. Default: the validator's. */
     mode?: Mode
   ) => Effect.Effect<Validated, Snapshot.SnapshotError | InvalidResources>
 }
@@ -86,7 +86,7 @@ interface Loaded {
   readonly toText: typeof toText
 }
 
-/** Read when the first resource comes: a program that checks nothing never needs them. */
+/** Loaded with the first resource: a program without checks does not need them. */
 let loaded: Loaded | undefined
 const load = Effect.promise(async () => {
   const [rules, { toText }] = await Promise.all([
@@ -96,7 +96,7 @@ const load = Effect.promise(async () => {
   loaded = { rules, toText }
 })
 
-/** UTF-16 code units of a name in words. */
+/** UTF-16 code units of a name in a message. */
 const maxName = 256
 
 const cutName = (name: string): string => (name.length <= maxName ? name : `${name.slice(0, maxName)}…`)
@@ -104,10 +104,10 @@ const cutName = (name: string): string => (name.length <= maxName ? name : `${na
 const lengthOf = ({ path, problem, rule, value }: Fault): number =>
   path.length + problem.length + rule.length + (value?.length ?? 0)
 
-/** The resources of one change, one after the other. */
+/** Checks the resources of one change, one after the other. */
 class Pass implements Snapshot.Inspector {
   readonly invalid: Array<InvalidResource> = []
-  /** Whether more was broken than is told; nothing further is looked at then. */
+  /** Whether the limit was exceeded; further resources are not checked. */
   more = false
   private waiting: Effect.Effect<void> | undefined
   private faults: number
@@ -152,7 +152,7 @@ class Pass implements Snapshot.Inspector {
     this.text -= name.length
     for (const fault of faults) {
       this.text -= lengthOf(fault)
-      // The first one says at least which resource it is.
+      // The first fault is always kept, to name the resource.
       if (this.text < 0 && (told.length > 0 || this.invalid.length > 0)) break
       told.push(fault)
     }
@@ -171,7 +171,7 @@ const outcomes = {
   warn: MetricLabel.make("outcome", "served")
 } as const
 
-/** Lines of the log that a change has at most. */
+/** The most log lines of one change. */
 const maxLines = 20
 
 const warn = (group: string, { invalid, more }: Pass): Effect.Effect<void> => {
@@ -184,7 +184,7 @@ const warn = (group: string, { invalid, more }: Pass): Effect.Effect<void> => {
 }
 
 /**
- * A validator. It needs no room but for what it remembers.
+ * Makes a validator. Its only memory is that of valid resources.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * An xDS control plane: serves what a {@link SnapshotStore} holds, on the transport it is given.
+ * An xDS control plane: serves the resources of a {@link SnapshotStore} on a transport.
  *
  * @since 0.1.0
  */
@@ -43,33 +43,33 @@ export { Refusal } from "./Refusal.js"
 export type { GroupSettings, Wildcards, Options, Revocation } from "./ServerOptions.js"
 
 /**
- * A server that serves.
+ * A running server.
  *
  * @since 0.1.0
  */
 export interface Service {
-  /** Where it serves: `127.0.0.1:18000`. */
+  /** The address: `127.0.0.1:18000`. */
   readonly address: string
-  /** Every open stream: who it is, what it asked for, was sent, accepted and rejected. */
+  /** Every open stream: its client, subscriptions, and sent, ACKed and NACKed versions. */
   readonly status: Effect.Effect<ReadonlyArray<ClientStatus>>
-  /** What happens from now on. A subscriber that is too slow finds a `Lost` with the number of events it missed. */
+  /** Events from now on. A subscriber that is too slow gets a `Lost` with the number of missed events. */
   readonly events: Stream.Stream<ServerEvent>
 }
 
 /**
- * The tag of a server.
+ * The service tag of a server.
  *
  * @since 0.1.0
  */
 export class XdsServer extends Context.Tag("@effect-xds/server/XdsServer")<XdsServer, Service>() {}
 
-/** Streams that are asked about before others run. */
+/** The number of streams that are rechecked before others run. */
 const recheckedAtATime = 100
 
-/** Milliseconds: the deadlines of thousands of streams cost at most a hundred wake-ups a second. */
+/** Milliseconds that deadlines are rounded up to: thousands of streams cost at most a hundred wake-ups a second. */
 const deadlineTick = 10
 
-/** What a stream that is refused at once is given. */
+/** The handler of a stream that is refused at once. */
 const deaf: ServerTransport.StreamHandler = {
   onRequest: () => undefined,
   onWritable: () => undefined,
@@ -77,7 +77,7 @@ const deaf: ServerTransport.StreamHandler = {
 }
 
 /**
- * A server that serves until the scope closes; then its streams are ended.
+ * A server that serves until the scope closes, which ends its streams.
  *
  * @since 0.1.0
  */
@@ -96,7 +96,7 @@ export const make = <R = never>(
     const loop = yield* EventLoop.guarded
     const span = yield* StreamSpan.make
     const fanOuts = yield* FanOuts
-    // Of the map of names: clients must not be able to guess it.
+    // The hash seed of the name map: clients must not be able to guess it.
     const seed = Math.floor(Math.random() * 2 ** 32)
     const maxStreams = options.maxStreams ?? 100_000
     const connections = new Set<Connection>()
@@ -106,10 +106,10 @@ export const make = <R = never>(
     const full = new TransportMetrics.Refusing("maxStreams")
     let lastId = 0
 
-    // Not the wall clock: it may go back, and the reducers' time must not.
+    // Monotonic: the wall clock may go back, and the reducers' time must not.
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
 
-    // One reading of the clock for all that is done in a slice.
+    // One clock reading for all work of a slice.
     const worker = Slice.worker(loop, now, (work: Work, at) => {
       work.queued = false
       work.run(at)
@@ -136,10 +136,10 @@ export const make = <R = never>(
       }
     })
 
-    /** A stream is not in a group any more; `slices` remove what it subscribed to. */
+    /** Called when a stream left a group; `slices` remove its subscriptions. */
     const left = (group: Group, slices: Slices | undefined): void => {
       if (group.fanOut.size === 0) {
-        // With what it knows of the last one.
+        // The group's last state is dropped, too.
         groups.delete(group.name)
         return
       }
@@ -211,7 +211,7 @@ export const make = <R = never>(
             let count = 0
             for (const connection of open) {
               connection.recheck()
-              // Clients are served meanwhile.
+              // Others run in between.
               if (++count === recheckedAtATime) return enqueue(rest)
             }
           }
@@ -219,7 +219,7 @@ export const make = <R = never>(
         later(rest)
       }
       yield* Stream.runForEach(options.revocations, (next) => Effect.sync(() => recheck(next))).pipe(
-        // Silence would look as if nothing were revoked any more.
+        // Without a log line it would look as if nothing were revoked any more.
         Effect.catchAllDefect((defect) =>
           Effect.logError(
             "the stream of revocations failed: the last one stays in force, no other follows",
@@ -274,7 +274,7 @@ export const make = <R = never>(
   })
 
 /**
- * A server that serves for the life of the layer.
+ * A server that lives as long as the layer.
  *
  * @since 0.1.0
  */
@@ -287,7 +287,7 @@ export const layer = <R = never>(
 > => Layer.scoped(XdsServer, make(options))
 
 /**
- * A server whose options come from a `ConfigProvider`, for the life of the layer. Functions are given as they are.
+ * A server with options from a `ConfigProvider`, which lives as long as the layer. Functions are passed unchanged.
  *
  * @example
  * import { SnapshotStore, XdsServer } from "@effect-xds/server"

@@ -1,7 +1,7 @@
 /**
- * All metrics of a server. They are Effect metrics: read them with `Metric.snapshot` or export them with
- * `@effect/opentelemetry`. Those that are tagged with a type name it as people do: `type=CDS`; types that are not in the
- * table count as `type=other`, so that clients cannot invent tags.
+ * The metrics of a server. They are Effect metrics: read them with `Metric.snapshot` or export them with
+ * `@effect/opentelemetry`. The tag `type` is the short name of a type: `type=CDS`. Types outside the table have
+ * `type=other`, so that clients cannot invent tags.
  *
  * @since 0.1.0
  */
@@ -12,21 +12,21 @@ import * as MetricLabel from "effect/MetricLabel"
 import { GroupTags } from "./internal/GroupTags.js"
 
 /**
- * Streams that are open.
+ * Open streams.
  *
  * @since 0.1.0
  */
 export const streams = Metric.gauge("xds_server_streams", { description: "Open streams" })
 
 /**
- * Streams for which the server keeps a deadline: a TTL to renew, a phase that waits for ACKs, a first request to come.
+ * Streams with a deadline: a TTL to renew, a phase that waits for ACKs, a first request to arrive.
  *
  * @since 0.1.0
  */
 export const deadlines = Metric.gauge("xds_server_deadlines", { description: "Streams that wait for a point in time" })
 
 /**
- * Streams that ended, for whatever reason.
+ * Streams that ended, for any reason.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export const streamsEnded = Metric.counter("xds_server_streams_ended_total", {
 })
 
 /**
- * Streams that the server ended because the client broke the protocol or a limit, or was refused.
+ * Streams that the server ended because the client broke the protocol, exceeded a limit, or was refused.
  *
  * @since 0.1.0
  */
@@ -46,7 +46,7 @@ export const violations = Metric.counter("xds_server_violations_total", {
 })
 
 /**
- * Responses that were sent, tagged with their type.
+ * Sent responses, tagged with their type.
  *
  * @since 0.1.0
  */
@@ -56,7 +56,7 @@ export const responses = Metric.counter("xds_server_responses_total", {
 })
 
 /**
- * Bytes of those responses, before compression and framing, tagged with their type.
+ * Bytes of sent responses, before compression and framing, tagged with their type.
  *
  * @since 0.1.0
  */
@@ -66,7 +66,7 @@ export const bytes = Metric.counter("xds_server_response_bytes_total", {
 })
 
 /**
- * Responses larger than `maxResponseBytes`, which clients of gRPC may refuse, tagged with their type.
+ * Responses larger than `maxResponseBytes`, which gRPC clients may refuse, tagged with their type.
  *
  * @since 0.1.0
  */
@@ -76,34 +76,35 @@ export const oversized = Metric.counter("xds_server_oversized_responses_total", 
 })
 
 /**
- * Responses that clients accepted, tagged with their type.
+ * ACKs, tagged with the type.
  *
  * @since 0.1.0
  */
 export const acks = Metric.counter("xds_server_acks_total", { description: "ACKs received", incremental: true })
 
 /**
- * Rejections by clients, tagged with the type; those of older responses are among them.
+ * NACKs, tagged with the type; those of older responses included.
  *
  * @since 0.1.0
  */
 export const nacks = Metric.counter("xds_server_nacks_total", { description: "NACKs received", incremental: true })
 
 /**
- * Seconds from a change in the store to its ACK by one client, tagged with the type. The time that a phase of an update waits for
- * another is in it. First answers are no changes, and deletions that go out after what replaces them are not measured.
+ * Seconds from a change in the store to its ACK by one client, tagged with the type. It includes the time that a phase
+ * of an update waits for another one. First responses, and deletions that go out after their replacements, are not
+ * measured.
  *
  * @since 0.1.0
  */
 export const changeToAck = Metric.histogram(
   "xds_server_change_to_ack_seconds",
-  // From a millisecond to half a minute: a client that takes longer is one that does not answer.
+  // From a millisecond to half a minute: a slower client counts as not answering.
   MetricBoundaries.fromIterable([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]),
   "Seconds from a change in the store to its ACK by a client"
 )
 
 /**
- * Requests with a nonce that is not the last one sent, tagged with their type.
+ * Requests whose nonce is not the last one sent, tagged with their type.
  *
  * @since 0.1.0
  */
@@ -113,7 +114,7 @@ export const stale = Metric.counter("xds_server_stale_requests_total", {
 })
 
 /**
- * Changes that reached a stream while an earlier one still waited for it: they go out as one response.
+ * Changes that reached a stream while an earlier one was unsent: both go out as one response.
  *
  * @since 0.1.0
  */
@@ -123,8 +124,8 @@ export const conflations = Metric.counter("xds_server_conflations_total", {
 })
 
 /**
- * Streams that wait for a group that is not set, tagged with the group. `XdsServer.status` names the clients. After
- * the first hundred groups the tag is `other`, and so is it for names of more than 200 characters.
+ * Streams that wait for a group that is not set, tagged with the group. `XdsServer.status` names the clients. After the
+ * first hundred groups, and for names of more than 200 characters, the tag is `other`.
  *
  * @since 0.1.0
  */
@@ -133,7 +134,7 @@ export const waiting = Metric.gauge("xds_server_waiting_streams", {
 })
 
 /**
- * Names that `onMissing` is called for, or waits to be.
+ * Names for which `onMissing` runs or will run.
  *
  * @since 0.1.0
  */
@@ -142,7 +143,7 @@ export const missingNames = Metric.gauge("xds_server_missing_names", {
 })
 
 /**
- * What those names take, as the option `maxMissingBytes` counts it.
+ * Bytes of those names, as `maxMissingBytes` counts them.
  *
  * @since 0.1.0
  */
@@ -151,7 +152,7 @@ export const missingBytes = Metric.gauge("xds_server_missing_bytes", {
 })
 
 /**
- * Names that `onMissing` was not called for because there was no room, tagged with the group as {@link waiting} is.
+ * Names for which `onMissing` was not called because of a limit, tagged with the group as {@link waiting} is.
  *
  * @since 0.1.0
  */
@@ -161,8 +162,8 @@ export const missingRefused = Metric.counter("xds_server_missing_refused_total",
 })
 
 /**
- * Resources that broke rules of Envoy's API when they were put into a store, tagged with their type and with what became of
- * them: `outcome=refused` or `outcome=served`.
+ * Resources that broke rules of Envoy's API when they entered a store, tagged with their type and the outcome:
+ * `outcome=refused` or `outcome=served`.
  *
  * @since 0.1.0
  */
@@ -172,7 +173,7 @@ export const invalidResources = Metric.counter("xds_server_invalid_resources_tot
 })
 
 /**
- * Events that a subscriber of `XdsServer.events` was too slow for.
+ * Events that a subscriber of `XdsServer.events` missed because it was too slow.
  *
  * @since 0.1.0
  */
@@ -181,7 +182,7 @@ export const eventsLost = Metric.counter("xds_server_events_lost_total", {
   incremental: true
 })
 
-// The same array for the same tag every time: Effect finds a metric by it without a look-up by content.
+// One array per tag: Effect then finds the metric by identity, without comparing content.
 const known: ReadonlyMap<string, ReadonlyArray<MetricLabel.MetricLabel>> = new Map(
   [...ResourceType.all, ...ResourceType.v2].map((type) => [type.typeUrl, [MetricLabel.make("type", type.shortName)]])
 )

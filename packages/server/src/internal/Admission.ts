@@ -1,6 +1,6 @@
 /**
- * What the first request of a stream says of its client, before it is served: its node, its group, and what it makes the server
- * hold until its group is known.
+ * Reads the first request of a stream before it is served: the client's node, its group, and the bytes that it makes
+ * the server hold until the group is known.
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type * as Request from "@effect-xds/core/wire/Request"
@@ -14,11 +14,11 @@ import * as ConnectedClient from "../ConnectedClient.js"
 import { Refusal } from "../Refusal.js"
 import * as NodeFields from "./NodeFields.js"
 
-/** Why a stream ends before it is served, or while it is. */
+/** Why a stream ends. */
 export type Denial =
   /** Because of its client. */
   | { readonly _tag: "Refused"; readonly status: Status.Status }
-  /** Because of a mistake on the server's side: of a function of the application, named by `what`, or our own. */
+  /** Because of a defect: of an application's function, named in `what`, or of this server. */
   | { readonly _tag: "Failed"; readonly what: string; readonly cause: unknown }
 
 const refused = (code: Status.Code, message: string): Denial => ({
@@ -28,26 +28,26 @@ const refused = (code: Status.Code, message: string): Denial => ({
 
 const failed = (what: string, cause: unknown): Denial => ({ _tag: "Failed", what, cause })
 
-/** Who asks. */
+/** The client of a first request. */
 export interface Asking {
   readonly node: Node
-  /** What is shown of the node. */
+  /** The node's identity in a printable form. */
   readonly identity: NodeIdentity
 }
 
-/** Characters of an identity that are kept. */
+/** The most characters of an identity's field. */
 const maxIdentity = 1024
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-/** A text that is not part of a longer one: such a part would keep all of it. */
+/** A copy of a text: a substring would keep the whole text in memory. */
 const own = (text: string): string => decoder.decode(encoder.encode(text))
 
 const shownText = (text: string): string =>
   Redaction.text(text.length <= maxIdentity ? text : own(`${text.slice(0, maxIdentity)}…`))
 
-/** What is shown of a node, which may hold anything. */
+/** A node's identity in a printable form, since a node may hold anything. */
 const shown = (node: NodeIdentity): NodeIdentity => ({
   id: shownText(node.id),
   cluster: shownText(node.cluster),
@@ -55,11 +55,11 @@ const shown = (node: NodeIdentity): NodeIdentity => ({
   userAgentVersion: shownText(node.userAgentVersion)
 })
 
-/** Bytes that a field of a decoded node takes, and a name of a request, beside what it holds: about. */
+/** Bytes of a decoded field, and of a name in a request, beside their content, roughly. */
 const bytesPerField = 80
 const bytesPerName = 64
 
-/** Bytes that a first request, which was {@link read}, makes the server hold until the group of its client is known: about. */
+/** The bytes that a {@link read} first request makes the server hold until its group is known, roughly. */
 export const weight = (request: Request.Request, { maxNodeFields }: { readonly maxNodeFields: number }): number => {
   let names = 0
   let bytes = 0
@@ -78,7 +78,7 @@ export const weight = (request: Request.Request, { maxNodeFields }: { readonly m
   return bytes + bytesPerName * names
 }
 
-/** Who sent a first request. */
+/** The client of a first request. */
 export const read = (
   request: Request.Request,
   { maxNodeFields }: { readonly maxNodeFields: number }
@@ -88,14 +88,14 @@ export const read = (
     return refused("INVALID_ARGUMENT", message)
   }
   try {
-    // A field takes a byte at least: a short node need not be counted.
+    // A field takes at least one byte, so a short node need not be counted.
     const isShort = request.node.length <= maxNodeFields
     const fields = isShort ? 0 : NodeFields.count(NodeSchema, request.node, maxNodeFields)
     if (fields > maxNodeFields) {
       const message = `the first request's node has more than ${maxNodeFields} fields, the limit`
       return refused("RESOURCE_EXHAUSTED", message)
     }
-    // A copy: what is not known in it stays bytes, and the functions of the application may keep it.
+    // A copy: its unknown fields stay bytes, and the application may keep the node.
     const node = fromBinary(NodeSchema, request.node.slice())
     return { node, identity: shown(ConnectedClient.identityOf(node)) }
   } catch (cause) {
@@ -104,7 +104,7 @@ export const read = (
   }
 }
 
-/** The name of a group as a function of the application gave it. */
+/** Checks a group name of an application's function. */
 export const groupName = (
   given: unknown,
   by: string,
@@ -121,7 +121,7 @@ export const groupName = (
 
 const isError = (code: string): boolean => code !== "OK" && Object.hasOwn(Status.codes, code)
 
-/** Why a client is not served as a function of the application gave it, which may have been written without types. */
+/** Checks a failure of an application's function, which may be untyped code. */
 export const refusal = (given: unknown, by: string): Denial => {
   if (!(given instanceof Refusal)) {
     return failed(

@@ -1,14 +1,15 @@
 /**
- * The bodies of responses that the streams of a server send: small ones are parts of larger buffers, and a large one is known as
- * long as any stream still has bytes of it to send. Whoever comes after that has it assembled again.
+ * The response bodies of a server's streams. Small ones are cut from larger buffers. A large one is shared as long as a
+ * stream still sends its bytes; after that it is assembled again.
  */
 import type { Bodies, Response } from "@effect-xds/core/wire/Response"
 import { Slab } from "@effect-xds/core/wire/Wire"
 
-/** Those of one server. */
+/** The bodies of one server. */
 export const make = (): Bodies => {
   const slab = new Slab()
-  // By its buffer: a transport may hold a part of a body. By a weak reference: only the transport knows when it is through.
+  // Keyed by buffer, since a transport may hold a part of a body; weakly, since only the transport knows when it has
+  // sent it.
   const large = new WeakMap<Response, WeakRef<ArrayBufferLike>>()
   return {
     allocate: (size) => slab.allocate(size),

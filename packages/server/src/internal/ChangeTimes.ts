@@ -1,16 +1,16 @@
 /**
- * When the sets of a group changed, for measuring how long it takes until clients have accepted it. Of each type the last few
- * changes: whoever is further behind is measured from the oldest of them.
+ * The times of a group's changes, to measure the time until their ACK. The last few changes per type are kept: a client
+ * that is further behind is measured from the oldest.
  */
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 
-/** Most changes of a type that are known. */
+/** The most changes kept per type. */
 const maxChanges = 64
 
 interface Change {
   readonly revision: number
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly at: number
 }
 
@@ -18,7 +18,7 @@ export class ChangeTimes {
   /** Oldest first. */
   readonly #changes = new Map<string, Array<Change>>()
 
-  /** Notes what is different. Nothing is known of a group that is set anew: its revisions begin again. */
+  /** Records a change. A group that is set anew starts empty, since its revisions begin again. */
   note(before: ResourceGroup | undefined, after: ResourceGroup | undefined, at: number): void {
     if (before === undefined || after === undefined) this.#changes.clear()
     if (after === undefined) return
@@ -34,11 +34,11 @@ export class ChangeTimes {
     }
   }
 
-  /** When the first change after a revision was; `undefined` if none is known. */
+  /** The time of the first change after a revision, if it is known. */
   after(typeUrl: string, revision: number): number | undefined {
     const changes = this.#changes.get(typeUrl) ?? []
     let at: number | undefined
-    // Backwards: most are one change behind.
+    // Backwards: most clients are one change behind.
     for (let index = changes.length - 1; index >= 0; index--) {
       const change = changes[index]
       if (change === undefined || change.revision <= revision) break

@@ -1,6 +1,7 @@
 /**
- * The driver of one stream: it has the socket, feeds the stream's reducer and does what that says, synchronously and with no fiber of its
- * own. What is sent, and when the reducer is given what, core decides: see `GroupStream`.
+ * The driver of one stream: it holds the transport's stream, passes inputs to the reducer and executes its outputs,
+ * synchronously and without a fiber. Core decides what is sent, and when the reducer gets its inputs: see
+ * `GroupStream`.
  */
 import type { FanOut } from "@effect-xds/core/server/FanOut"
 import type { GroupStream, Some } from "@effect-xds/core/server/GroupStream"
@@ -32,63 +33,66 @@ import * as StreamReport from "./StreamReport.js"
 import * as StreamSpan from "./StreamSpan.js"
 import * as UnansweredResponses from "./UnansweredResponses.js"
 
-/** The streams of one group, and when it changed. */
+/** The streams of one group, and the times of its changes. */
 export interface Group {
   readonly name: string
   readonly fanOut: FanOut<Connection>
   readonly changes: ChangeTimes
 }
 
-/** What gets its turn among others. */
+/** An item of the server's work queue. */
 export interface Work {
   /** Whether it is in the queue. */
   queued: boolean
   readonly run: (now: number) => void
 }
 
-/** What a connection needs from its server. */
+/** What a connection uses of its server. */
 export interface Environment extends StreamReport.Report {
   readonly settings: Settings.Settings
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
   readonly deadline: (connection: Connection, at: number) => void
-  /** Does some of the work: what it ends with, or `undefined` if others are to have their turn before its end. */
+  /** Runs some steps of the work; returns its result, or `undefined` if a turn ends before. */
   readonly some: Some
   readonly bodies: Response.Bodies
-  /** Runs it again when others had their turn. */
+  /** Runs the work again in a later turn. */
   readonly later: (work: Work) => void
-  /** The group of that name, also if no stream is served from it yet. */
+  /** The group of that name, even if it has no streams yet. */
   readonly group: (name: string) => Group
-  /** The stream ended; `stream` is the one that was served. */
+  /** The stream ended; `stream` is set if it was served. */
   readonly leave: (
     connection: Connection,
     group: Group | undefined,
     stream: GroupStream<Connection> | undefined
   ) => void
-  /** The stream is served from another group from now on. */
+  /** Moves the stream to another group. */
   readonly move: (from: Group, stream: GroupStream<Connection>, to: Group, phases: PhaseOptions) => void
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
-  /** Hears of every name that is asked for and missing; `undefined`: nothing is made on demand. */
+  /** Gets every subscribed name without a resource; `undefined` if there is no hook. */
   readonly missing: MissingResources | undefined
-  /** What those hold whose group is not known yet. */
+  /** The bytes held for clients whose group is not known yet. */
   readonly admitting: ByteBudget
-  /** There was no room for somebody. */
+  /** Whether clients are refused for lack of room. */
   readonly refusing: Refusing
-  /** Why a client may not go on with a group; `undefined`: it may. Asked when it is served, and after every change. */
+  /**
+   * Why a client may no longer read a group; `undefined` if it may. Called when it is served, and after every
+   * revocation.
+   */
   readonly revoked: (origin: () => Client.Origin, group: string) => Status.Status | undefined
-  /** Asks the application which group a client belongs to; throws what that throws. */
+  /** Calls the application's `group` function; throws what it throws. */
   readonly nameOf: (node: Node, origin: Client.Origin) => GroupNames.Given
 }
 
 type Phase =
   | { readonly _tag: "Opening" }
-  /** Its group is not known yet. */
+  /** The group is being searched. */
   | { readonly _tag: "Admitting"; readonly early: Array<Request.Request> }
   | { readonly _tag: "Serving"; readonly group: Group; readonly stream: GroupStream<Connection> }
   | { readonly _tag: "Ended" }
 
-/** Of the application. */
+/** The name of the application's function. */
 const groupFunction = "the group function"
 
 const tooManyStreams = (group: string, { maxStreams }: Settings.OfGroup): Status.Status =>
@@ -108,17 +112,17 @@ interface Unwritten {
   readonly work: Steps.Steps<Uint8Array>
 }
 
-/** As long as one can become. */
+/** The longest possible nonce. */
 const longestNonce = String(Number.MAX_SAFE_INTEGER)
 
-/** A request without the node, which would pin the bytes it came in. */
+/** Without the node, which would keep the request's bytes in memory. */
 const withoutNode = (request: Request.Request): Request.Request =>
   request.node === undefined ? request : { ...request, node: undefined }
 
-/** Steps of a stream before others have their turn. A long one is the only one in its turn. */
+/** Steps of a stream in one turn. A long step takes a turn by itself. */
 const stepsPerTurn = 64
 
-/** What a client may do, but not so much of it. */
+/** Violations that exceed a limit, as opposed to malformed requests. */
 const limits: ReadonlySet<ServerStream.ViolationReason> = new Set([
   "TooManyNames",
   "NameTooLong",
@@ -126,29 +130,29 @@ const limits: ReadonlySet<ServerStream.ViolationReason> = new Set([
   "TooManyTypes"
 ])
 
-/** A response of so many resources, or more, is written in turns of its own. */
+/** Responses from this many resources are encoded in turns of their own. */
 const manyResources = 1_000
 
 /** One stream of one client. */
 export class Connection implements ServerTransport.StreamHandler, Work, Holder, StreamReport.Subject {
   private phase: Phase = opening
   private node: Client.NodeIdentity | undefined
-  /** What the client may quote if it rejects it. */
+  /** The resources that the client may quote in a NACK. */
   private unanswered = UnansweredResponses.none
   private unacked = AckLatency.none
   private oversized = ResponseSize.none
-  /** {@link run} is at work. */
+  /** {@link run} is running. */
   private stepping = false
   /** The group is not set. */
   private waiting = false
-  /** A large response that was made, and is written in the next turns. */
+  /** A large response whose body is encoded in later turns. */
   private unsent: Unwritten | undefined
-  /** The transport is not to read on. */
+  /** The transport must not read on. */
   private busy = false
   private due = false
   /** Whether it is in the server's work queue. */
   queued = false
-  /** When the stream ends if nothing came: its first request, or the answer of a unary call. */
+  /** When the stream ends without a first request, a group, or the answer of a unary call. */
   private giveUpAt: number
   private stopSearch: (() => void) | undefined
   private readonly connectedAt: number
@@ -165,7 +169,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     environment.deadline(this, this.giveUpAt)
   }
 
-  // What the transport tells.
+  // Called by the transport.
 
   readonly onRequest = (request: Request.Request): void => {
     const { maxNameLength } = this.environment.settings
@@ -202,32 +206,32 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
 
   readonly onEnd = (reason: string): void => this.finish(Redaction.text(reason))
 
-  // What the server tells.
+  // Called by the server.
 
-  /** The deadline has come; {@link run} is yet to come. */
+  /** The deadline has come; {@link run} follows. */
   markDue(): void {
     this.due = true
     if (this.phase._tag === "Serving") this.phase.stream.deadlineReached()
   }
 
-  /** Ends the stream with a status. `exit`: how its span ends. */
+  /** Ends the stream with a status. `exit`: that of its span. */
   end(status: Status.Status, exit: Exit.Exit<void, Status.Status> = Exit.void): void {
     if (this.phase._tag === "Ended") return
     this.finish(status.code === "OK" ? "answered" : `${status.code}: ${status.message}`, exit)
     this.accepted.end(status)
   }
 
-  /** Asks again whether the client may go on; if not, its stream ends. */
+  /** Checks again whether the client may go on; if not, its stream ends. */
   recheck(): void {
     if (this.phase._tag === "Serving") this.endIfRevoked(this.phase.group.name)
   }
 
-  /** Only where it alone is more than there is room for. */
+  /** Called only if this request alone exceeds the budget. */
   evict(): void {
     this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
   }
 
-  // What is told of it.
+  // Reports.
 
   get report(): StreamReport.Report {
     return this.environment
@@ -273,15 +277,15 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     else this.deny(group)
   }
 
-  /** Waits until the group is known. Nothing here holds on to the node. */
+  /** Waits until the group is known. Nothing here keeps the node in memory. */
   private admit(search: GroupNames.Search, features: ReadonlyArray<string>, first: Request.Request): void {
     this.phase = { _tag: "Admitting", early: [first] }
-    // What comes after it can wait where it is.
+    // Later requests stay in the socket.
     this.setBusy(true)
     this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout
     this.environment.deadline(this, this.giveUpAt)
     let last: unknown
-    // Many names at a time are one move.
+    // Several names in one turn are one move.
     const moving: Work = { queued: false, run: () => this.move(last) }
     const stop = search(
       (name) => {
@@ -308,7 +312,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     else this.deny(name)
   }
 
-  /** Another name was found for a stream that is served: it is moved, unless it is where it belongs. */
+  /** A later name was found: moves the stream, unless it is in that group already. */
   private move(given: unknown): void {
     if (this.phase._tag !== "Serving") return
     const { group: from, stream } = this.phase
@@ -332,11 +336,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     environment.later(this)
   }
 
-  /** What was to find the group has ended. */
+  /** The search for the group has ended. */
   private searched(exit: Exit.Exit<void, unknown>): void {
     if (this.hasEnded()) return
     if (Exit.isSuccess(exit)) {
-      // A stream that ends has said its last word; but it must have said one.
+      // A Stream may end, but not before its first name.
       if (this.phase._tag === "Admitting") this.fail(groupFunction, new Error("its stream of names ended without one"))
       return
     }
@@ -351,7 +355,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     this.environment.refusing.set(false)
   }
 
-  /** Counts what is held until its group is known; `false`: there is no room. Who waits for that already comes first. */
+  /** Counts the bytes held until the group is known. `false`: there is no room, and the client is refused. */
   private hold(bytes: number): boolean {
     const { admitting } = this.environment
     if (admitting.size > 0 && !admitting.hasRoom(bytes)) {
@@ -369,7 +373,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     return {
       method: accepted.method,
       peer: accepted.peer,
-      // Few ask for them.
+      // Lazy: few functions read them.
       get headers() {
         return accepted.headers
       }
@@ -386,9 +390,12 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     }
   }
 
-  /** Asks the settings and the store for a group; `undefined`: the client may not have it, or one of them failed, and the stream has ended. */
+  /**
+   * Calls the settings and the store for a group. `undefined`: the client may not read it, or a call failed; the stream
+   * has ended.
+   */
   private enter<A>(name: string, ask: () => A): A | undefined {
-    // What allowed it may have been taken back while it was decided.
+    // The permission may have been revoked meanwhile.
     this.endIfRevoked(name)
     if (this.hasEnded()) return undefined
     try {
@@ -430,7 +437,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
 
   // While it is served.
 
-  /** Before anything else sees the request: what it says of resources may quote what they hold. */
+  /** Redacts first: an error text may quote sensitive fields of resources. */
   private withoutSecrets(request: Request.Request): Request.Request {
     const { errorDetail, typeUrl } = request
     const { unanswered } = this
@@ -445,8 +452,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   }
 
   /**
-   * Feeds the reducer until there is nothing left, or until others are to have their turn. Whoever calls while it runs only
-   * leaves an input.
+   * Steps the reducer until there is no work, or a turn is over. A nested call only leaves an input.
    */
   run(now = this.environment.now()): void {
     if (this.stepping || this.phase._tag === "Ended") return
@@ -460,7 +466,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       if (this.unsent === undefined) this.feed(stream, now)
       else this.sendLong(this.unsent)
     } catch (cause) {
-      // The reducer is total and transports do not throw; if one does, it is this stream's end and nobody else's.
+      // The reducer is total and transports do not throw. If one does, only this stream ends.
       this.fail("serving the stream", cause)
     }
     this.stepping = false
@@ -517,13 +523,13 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     }
   }
 
-  /** Begins to measure how long it takes to the ACK, if a response tells of a change. */
+  /** Begins to measure the time to the ACK of a response with a change. */
   private measure(send: Send, { changes }: Group): void {
     const since = send.from === undefined ? undefined : changes.after(send.typeUrl, send.from)
     if (since !== undefined) this.unacked = AckLatency.sent(this.unacked, send, since)
   }
 
-  /** Whether a response is to be written in turns after the one in which it was made. */
+  /** Whether a response is encoded in turns after the one that made it. */
   private isLong({ response }: Send): boolean {
     return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)
   }
@@ -551,7 +557,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   }
 
   private judgeSize(output: Send, bytes: number): void {
-    // Who takes each response by itself has no limit of gRPC.
+    // A transport with whole responses has no gRPC limit.
     if (this.accepted.whole === true) return
     const { maxResponseBytes } = this.environment.settings
     if (bytes <= maxResponseBytes) {
@@ -591,14 +597,14 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
 
   // How it ends.
 
-  /** Ends the stream because of what the client did. */
+  /** Ends the stream because of its client. */
   private refuse({ code, message }: Status.Status): void {
     const status = Status.make(code, Redaction.text(message))
     StreamReport.refused(this, status)
     this.end(status, Exit.fail(status))
   }
 
-  /** Ends the stream because of a mistake on the server's side: its user's, or ours. */
+  /** Ends the stream because of a defect: of the application, or of this server. */
   private fail(what: string, cause: unknown): void {
     const shown = StreamReport.failed(this, what, cause, this.accepted.headers)
     this.end(Status.make("INTERNAL", `${what} failed in the control plane; its log says why`), Exit.die(shown))

@@ -1,4 +1,4 @@
-/** How the name of a client's group is found: at once, by an Effect that is run, or by a Stream, anew whenever it is another one. */
+/** Finds the name of a client's group: at once, by an Effect, or by a Stream, which may give further names. */
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -8,23 +8,23 @@ import type { Origin } from "../ConnectedClient.js"
 import type { Options } from "../ServerOptions.js"
 
 /**
- * Runs what finds the name, and stops it with the result; `undefined`: it ended. What it finds and fails with may be anything:
- * it is the application's.
+ * Runs a search; the result stops it, or is `undefined` if it has ended. Names and errors are unchecked values of the
+ * application.
  */
 export type Search = (
   onName: (name: unknown) => void,
   onExit: (exit: Exit.Exit<void, unknown>) => void
 ) => (() => void) | undefined
 
-/** Whatever the types say. */
+/** Checked at run time, whatever the types say. */
 const isStream = (value: unknown): boolean =>
   typeof value === "object" && value !== null && Stream.StreamTypeId in value
 
-/** What the `group` function gave. */
+/** The result of the `group` function. */
 export type Given =
   { readonly _tag: "Named"; readonly name: unknown } | { readonly _tag: "Searched"; readonly search: Search }
 
-/** Asks the `group` function; throws what that throws. */
+/** Calls the `group` function; throws what it throws. */
 export const make =
   <R>(group: Options<R>["group"], runtime: Runtime.Runtime<R>): ((node: Node, origin: Origin) => Given) =>
   (node, origin) => {

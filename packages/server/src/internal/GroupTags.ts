@@ -1,7 +1,10 @@
-/** The tags of groups' metrics. Nodes may name their group: after so many names, and for long ones, it is `other`. */
+/**
+ * Metric tags of groups. Clients may choose the group, so after a number of names, and for long ones, the tag is
+ * `other`.
+ */
 import * as MetricLabel from "effect/MetricLabel"
 
-/** Characters. */
+/** The most characters of a tag. */
 const maxName = 200
 const other = [MetricLabel.make("group", "other")]
 

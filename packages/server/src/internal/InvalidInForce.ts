@@ -1,16 +1,16 @@
-/** The resources in force that break rules: what a store that warns says of its groups. */
+/** The resources in force that break rules, as a store in mode `warn` reports them. */
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type { InvalidResource } from "../StoreError.js"
 
-/** Of all groups; of more than these only the log and the metrics tell. */
+/** The most resources kept, over all groups; further ones are only in the log and the metrics. */
 const maxResources = 1_000
 
 export class InvalidInForce {
   readonly #groups = new Map<string, ReadonlyMap<Resource, InvalidResource>>()
   #size = 0
 
-  /** Takes what was found in a change of a group, once it is made. Those that are not in force any more are forgotten. */
+  /** Records the findings of a change. Findings of resources that are no longer in force are dropped. */
   changed(group: string, own: ResourceGroup.ResourceGroup, found: ReadonlyArray<InvalidResource>): void {
     const before = this.#groups.get(group)
     if (before === undefined && found.length === 0) return

@@ -1,13 +1,15 @@
 /**
- * The names that the hook for missing resources is called for, or waits to be: each once, bounded, and shared among groups.
+ * The names for which the `onMissing` hook runs or will run: without duplicates, bounded, and shared among groups.
  *
- * ★ One group cannot keep others out. Calls are given to the groups in turn, and no group has more than its part of them. Where there
+ * ★ One group cannot block others. Groups take turns, and each has a limit of concurrent calls. If there is no room for
+ * a name, the group with the most bytes gives up its newest waiting name, provided that it would still hold at least as
+ * much as the other group.
  * is no room for a name, the group that holds the most gives up the one that came last, if it holds more than the other would.
  */
 
-/** A name that was asked for. */
+/** A name without a resource. */
 export interface MissingName {
-  /** That of no other. */
+  /** Unique for group, type URL and name. */
   readonly key: string
   readonly group: string
   readonly typeUrl: string
@@ -15,7 +17,7 @@ export interface MissingName {
   readonly bytes: number
 }
 
-/** What one group holds. */
+/** The names of one group. */
 interface Share {
   readonly waiting: Array<MissingName>
   calls: number
@@ -26,34 +28,34 @@ interface Options {
   readonly maxNames: number
   readonly maxBytes: number
   readonly maxCallsPerGroup: number
-  /** So many names and bytes more are held, or less. Must not throw. */
+  /** The number of names and bytes changed by this much. Must not throw. */
   readonly onHeld: (names: number, bytes: number) => void
 }
 
-/** What a name takes beside its characters. */
+/** Bytes of a name beside its characters. */
 const bytesPerName = 256
 
 const none: ReadonlyArray<MissingName> = []
 
 export class MissingNames {
   readonly #keys = new Set<string>()
-  /** Those whose turn was longest ago come first. */
+  /** Groups in the order of their last turn, the longest ago first. */
   readonly #shares = new Map<string, Share>()
   #bytes = 0
 
   constructor(private readonly options: Options) {}
 
-  /** Names that are held. */
+  /** The number of names. */
   get size(): number {
     return this.#keys.size
   }
 
-  /** What they take. */
+  /** The bytes of all names. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Adds a name that is not held yet. Gives back those for which there is no room: this one, or others that wait. */
+  /** Adds a name unless it is there. Returns the names that have no room: this one, or waiting ones. */
   add(group: string, typeUrl: string, name: string): ReadonlyArray<MissingName> {
     const key = JSON.stringify([group, typeUrl, name])
     if (this.#keys.has(key)) return none
@@ -86,7 +88,7 @@ export class MissingNames {
     return undefined
   }
 
-  /** Takes away all names of a group that wait. */
+  /** Removes and returns all waiting names of a group. */
   take(group: string): ReadonlyArray<MissingName> {
     const share = this.#shares.get(group)
     const taken = share?.waiting.splice(0) ?? none
@@ -94,7 +96,7 @@ export class MissingNames {
     return taken
   }
 
-  /** The call for a name is over. */
+  /** Removes a name whose call is over. */
   end(name: MissingName): void {
     const share = this.#shares.get(name.group)
     if (share === undefined || !this.#keys.has(name.key)) return
@@ -102,7 +104,7 @@ export class MissingNames {
     this.#hold(name, share, -1)
   }
 
-  /** Holds nothing any more. */
+  /** Removes all names. */
   clear(): void {
     this.options.onHeld(-this.#keys.size, -this.#bytes)
     this.#keys.clear()
@@ -110,7 +112,10 @@ export class MissingNames {
     this.#bytes = 0
   }
 
-  /** Takes the name that came last from the group that holds the most, if that would hold more than another with so many bytes more. */
+  /**
+   * Removes the newest waiting name of the group with the most bytes, if that group would still hold at least as much
+   * as `other` with the added bytes.
+   */
   #last(other: Share, bytes: number): MissingName | undefined {
     let most: Share | undefined
     for (const share of this.#shares.values()) {

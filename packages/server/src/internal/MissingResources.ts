@@ -1,5 +1,5 @@
 /**
- * Resources made on demand: calls of the `onMissing` hook for names that clients subscribe to and their group does not have.
+ * Makes resources on demand: calls the `onMissing` hook for subscribed names without a resource.
  */
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
@@ -24,11 +24,11 @@ import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import type { Group, Work } from "./Connection.js"
 import { MissingNames, type MissingName } from "./MissingNames.js"
 
-/** What calls the hook. */
+/** The caller of the hook. */
 export interface MissingResources {
-  /** A client of the group asks for names that the group does not have. Returns at once. */
+  /** A client of the group subscribed to names that the group lacks. Returns at once. */
   readonly asked: (group: Group, typeUrl: string, names: ReadonlyArray<string>) => void
-  /** The group has changed. Returns at once. */
+  /** The group changed. Returns at once. */
   readonly changed: (group: Group, before: ResourceGroup.ResourceGroup | undefined) => void
 }
 
@@ -45,44 +45,44 @@ type Hook<R> = Pick<
   readonly onMissing: NonNullable<Options<R>["onMissing"]>
 }
 
-/** What the calls need of their server. */
+/** What the calls use of their server. */
 interface Server {
-  /** Milliseconds that never go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number
   readonly log: LogThrottle
   readonly publish: (make: () => ServerEvent) => void
-  /** Runs it when others had their turn. */
+  /** Runs the work in a later turn. */
   readonly later: (work: Work) => void
-  /** Does some of the work: what it ends with, or `undefined` if others are to have their turn before its end. */
+  /** Runs some steps of the work; returns its result, or `undefined` if a turn ends before. */
   readonly some: <A extends object>(work: Steps.Steps<A>) => A | undefined
-  /** The group of a name, if streams are served from it. */
+  /** The group of that name, if it has streams. */
   readonly group: (name: string) => Group | undefined
 }
 
-/** It took longer than `missingTimeout`. */
+/** A call took longer than `missingTimeout`. */
 class TookTooLong extends Data.TaggedError("TookTooLong")<{ readonly seconds: number }> {
   override get message(): string {
     return `it took longer than ${this.seconds} s`
   }
 }
 
-/** Names that are looked at in one turn. */
+/** Names that are processed in one turn. */
 const namesAtATime = 512
 
-/** Characters of a name that are shown: a client may make one of any length. */
+/** Characters of a name in logs and events: clients may send longer ones. */
 const longestShown = 256
 
 /** Milliseconds that `missingAgainAfter` is rounded up to. */
 const tick = 10
 
-/** A part of a text holds on to all of it. */
+/** A copy: a substring would keep the whole text in memory. */
 const shown = (name: string): string =>
   name.length <= longestShown ? name : Buffer.from(name.slice(0, longestShown), "utf16le").toString("utf16le")
 
 const describe = (group: string, typeUrl: string, name: string): string =>
   `group ${JSON.stringify(shown(group))}, ${typeUrl} ${JSON.stringify(shown(name))}`
 
-/** Calls the hook until the scope ends; then calls that are under way are interrupted. */
+/** Calls the hook until the scope ends, which interrupts running calls. */
 export const make = <R>(
   hook: Hook<R>,
   runtime: Runtime.Runtime<R>,
@@ -105,10 +105,10 @@ export const make = <R>(
       }
     }
     const names = new MissingNames(bounds)
-    /** Those whose resource was taken away, until they are asked for again. */
+    /** Names whose resource was removed, until the hook is called for them. */
     const gone = new MissingNames(bounds)
     const running = new Set<Fiber.RuntimeFiber<unknown, unknown>>()
-    /** Groups that are asked for what is gone when their time has come. */
+    /** Groups with a deadline for their removed names. */
     const timed = new Set<string>()
     let ended = false
 
@@ -117,12 +117,12 @@ export const make = <R>(
         const given = onMissing(group, typeUrl, name)
         return Effect.isEffect(given) ? given : Effect.die(new TypeError("it gave no Effect"))
       }).pipe(
-        // One that cannot be interrupted is not waited for, either.
+        // An uninterruptible call is not waited for either.
         Effect.disconnect,
         Effect.timeoutFail({ duration: timeout, onTimeout: () => new TookTooLong({ seconds }) })
       )
 
-    /** Nothing more comes of it: whoever waits for an answer is to have it. */
+    /** A call is over: answers that wait for the name may go out. */
     const done = ({ group, name, typeUrl }: MissingName): void =>
       server.group(group)?.fanOut.missingDone(typeUrl, name, ({ owner }) => later(owner))
 
@@ -130,7 +130,7 @@ export const make = <R>(
       while (!ended && running.size < maxCalls) {
         const next = names.next()
         if (next === undefined) return
-        // Not in the step of the stream that asked.
+        // Not within the step of the requesting stream.
         const fiber = Runtime.runFork(runtime)(call(next), { immediate: false })
         running.add(fiber)
         fiber.addObserver((exit) => {
@@ -148,7 +148,7 @@ export const make = <R>(
       }
     }
 
-    /** There is no room for names of one group and type. */
+    /** Reports names of one group and type that have no room. */
     const refuse = (group: string, typeUrl: string, refused: ReadonlyArray<MissingName>): void => {
       XdsServerMetrics.missingRefused.unsafeUpdate(refused.length, XdsServerMetrics.groupTags(group))
       const listed = refused.slice(0, maxEventNames).map(({ name }) => shown(name))
@@ -170,7 +170,7 @@ export const make = <R>(
     const add = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>): void => {
       const refused = new Map<string, Array<MissingName>>()
       for (const { name, typeUrl } of asked) {
-        // The hook, or somebody else, was faster.
+        // The hook or another writer has added it meanwhile.
         if (isThere(group, typeUrl, name)) continue
         for (const each of to.add(group.name, typeUrl, name)) {
           const subject = JSON.stringify([each.group, each.typeUrl])
@@ -185,7 +185,7 @@ export const make = <R>(
       }
     }
 
-    /** Takes many names in turns. */
+    /** Adds many names, in turns. */
     const addAll = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>, then: () => void): void => {
       let at = 0
       const some = (): void => {
@@ -200,14 +200,14 @@ export const make = <R>(
       some()
     }
 
-    /** Asks for what is still gone and subscribed to. */
+    /** Calls the hook for removed names that are still missing and subscribed to. */
     const askAgain = (name: string): void => {
       timed.delete(name)
       const those = gone.take(name)
       const group = server.group(name)
       if (group === undefined) return
       const { fanOut } = group
-      // A group that was cleared has nothing on purpose.
+      // A group that was cleared is empty on purpose.
       if (fanOut.group === undefined) return
       const wanted = those.filter((each) => fanOut.isNamed(each.typeUrl, each.name))
       addAll(names, group, wanted, start)

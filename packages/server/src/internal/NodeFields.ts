@@ -1,11 +1,11 @@
 /**
- * How much there is in an encoded node, before it is decoded. A node of four megabytes may hold two million fields, and to decode
- * them takes the event loop for a second; to count them up to a limit takes a millisecond.
+ * Counts the fields of an encoded node before it is decoded. A node of four megabytes may have two million fields, and
+ * decoding them blocks the event loop for a second; counting up to a limit takes a millisecond.
  */
 import type { DescMessage } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 
-/** What the message in a field is: of a map, that in its values. */
+/** The message type in a field; for a map, that of its values. */
 interface Inner {
   readonly schema: DescMessage
   readonly isEntry: boolean
@@ -25,12 +25,12 @@ const innerOf = (schema: DescMessage, number: number): Inner | undefined => {
   }
 }
 
-/** The number of the field in a map's entry that holds the value. */
+/** The field number of a map entry's value. */
 const entryValue = 2
 
 /**
- * Fields of a message and of all that is in it, known or not; more than `most` are not counted to their end. Throws for bytes
- * that are no message.
+ * The number of fields in a message and its submessages, known or not; it stops above `most`. Throws for bytes that are
+ * no message.
  */
 export const count = (schema: DescMessage, bytes: Uint8Array, most: number): number =>
   counted({ schema, isEntry: false }, bytes, most)
@@ -42,7 +42,7 @@ const counted = ({ isEntry, schema }: Inner, bytes: Uint8Array, most: number): n
   while (reader.pos < reader.len) {
     const [number, type] = reader.tag()
     if (++fields > most) return fields
-    // What is in a group, which no node has, is counted as it comes.
+    // Fields of a group, which no node has, are counted in sequence.
     if (type === WireType.StartGroup) groups++
     else if (type === WireType.EndGroup) groups--
     else if (type !== WireType.LengthDelimited) reader.skip(type, number)

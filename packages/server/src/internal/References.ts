@@ -1,4 +1,4 @@
-/** Which resources refer to which. */
+/** The references between resources. */
 import type { Message } from "@bufbuild/protobuf"
 import { fromBinary, isMessage } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
@@ -19,7 +19,7 @@ import type {
   HttpConnectionManagerSchema
 } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 
-/** A decoded resource and its name. */
+/** A decoded resource with its name. */
 export interface Named {
   readonly name: string
   readonly message: Message
@@ -40,14 +40,14 @@ const readers: ReadonlyArray<ResourceType.ResourceType> = [
   ResourceType.Cluster
 ]
 
-/** Whether resources of the type refer to others. */
+/** Whether resources of a type refer to others. */
 export const isReader = (typeUrl: string): boolean => readers.some((type) => type.typeUrl === typeUrl)
 
 type Found = (type: ResourceType.ResourceType, name: string, path: string) => void
 
 const quote = (word: string, name: string): string => `${word} ${JSON.stringify(name)}`
 
-/** Whether this server is where the resource is fetched from, as far as can be told. */
+/** Whether a resource is fetched from this server, as far as the config source shows. */
 const isHere = (source: ConfigSource | undefined): boolean => {
   const kind = source?.configSourceSpecifier.case
   return kind === undefined || kind === "ads" || kind === "self"
@@ -55,7 +55,7 @@ const isHere = (source: ConfigSource | undefined): boolean => {
 
 const ofMirrors = (policies: ReadonlyArray<RouteAction_RequestMirrorPolicy>, path: string, found: Found): void => {
   for (const { cluster } of policies) {
-    // Empty: the cluster is named by a header.
+    // Empty: a header names the cluster.
     if (cluster !== "") found(ResourceType.Cluster, cluster, `${path} → mirror ${quote("cluster", cluster)}`)
   }
 }
@@ -147,7 +147,7 @@ const ofCluster = (cluster: Cluster, eds: Cluster_DiscoveryType, path: string, f
   found(ResourceType.ClusterLoadAssignment, name, `${path} → ${quote("endpoints", name)}`)
 }
 
-/** The references of these resources, in their order. Loads the types that are looked into. */
+/** The references of resources, in order. Loads the types that it decodes. */
 export const of = async (resources: ReadonlyArray<Named>): Promise<ReadonlyArray<Reference>> => {
   if (resources.length === 0) return []
   const [listeners, routes, scopes, virtualHosts, clusters, managers] = await Promise.all([

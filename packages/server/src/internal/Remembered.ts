@@ -1,4 +1,4 @@
-/** Texts that were seen, the last ones of them: when there are too many, those that were not asked for in a while are forgotten. */
+/** A bounded set of recent texts. When it is full, the ones that were not used recently are dropped. */
 export class Remembered {
   #young = new Set<string>()
   #old = new Set<string>()
@@ -13,7 +13,7 @@ export class Remembered {
   }
 
   add(text: string): void {
-    // Half of them each: both together are at most as many as there may be.
+    // Two halves of at most half the limit each.
     if (this.#young.size >= this.most / 2) {
       this.#old = this.#young
       this.#young = new Set()
@@ -21,7 +21,7 @@ export class Remembered {
     if (this.most >= 2) this.#young.add(text)
   }
 
-  /** Of both halves, for tests: one that is in both counts twice. */
+  /** The size of both halves, for tests: a text in both counts twice. */
   get size(): number {
     return this.#young.size + this.#old.size
   }

@@ -1,6 +1,6 @@
 /**
- * Keeps what a group's resources hold in sensitive fields out of what its clients say: Envoy quotes in a NACK what it
- * rejects, a private key too. All that a server tells of a client (log, status, events, metrics, spans) comes after this.
+ * Removes the values of sensitive fields from error texts of clients: Envoy quotes what it rejects in a NACK, private
+ * keys included. All output about a client (log, status, events, metrics, spans) comes after this.
  */
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type { Resource } from "@effect-xds/core/resource/Resource"
@@ -10,29 +10,29 @@ import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 
 type Values = ReadonlyArray<Uint8Array>
 
-/** What a client may quote. */
+/** The resources that a client may quote. */
 export interface Quoted {
   readonly typeUrl: string
-  /** Of the responses that it has not answered yet. */
+  /** The resources of its unanswered responses. */
   readonly sent: ReadonlyArray<ReadonlyArray<Resource>>
-  /** What it is served now. */
+  /** Its group. */
   readonly group: ResourceGroup.ResourceGroup | undefined
 }
 
-/** Resources that are looked into for one text; more would take too long. */
+/** The most resources that are searched for one text; more would take too long. */
 const maxResources = 10_000
 
-/** Texts that are remembered: after a bad change a thousand clients say the same. */
+/** The most texts that are cached: after a bad change a thousand clients send the same. */
 const maxTexts = 32
 
 const none: Values = []
 
 export class Secrets {
-  // A response and a set are the same for all clients, and do not change.
+  // Keyed by a response or a set: both are shared by all clients and immutable.
   private readonly found = new WeakMap<object, Values>()
   private readonly texts: Array<{ readonly text: string; readonly quoted: Quoted; readonly result: string }> = []
 
-  /** The text without what the resources hold in sensitive fields. */
+  /** The text without the sensitive values of the resources. */
   redact(text: string, quoted: Quoted): string {
     if (text === "") return text
     const known = this.texts.find(
@@ -82,7 +82,7 @@ const valuesOf = (resources: ReadonlyArray<Resource>): Values => {
 
 const isCredential = /^(?:(?:proxy-)?authorization|cookie)$|auth|token|secret|key|password|credential/
 
-/** The values of headers that hold credentials, whole and word by word: `Bearer …`, `session=…`. */
+/** Header values with credentials, whole and word by word: `Bearer …`, `session=…`. */
 export const ofHeaders = (headers: Readonly<Record<string, string>>): Values => {
   const encoder = new TextEncoder()
   return Object.entries(headers)

@@ -1,6 +1,6 @@
 /**
- * What a server's options say, with defaults filled in and durations in milliseconds; and what its functions say of a group,
- * whatever they are.
+ * The options of a server with defaults and durations in milliseconds; and the checked results of the application's
+ * functions.
  */
 import * as Heartbeat from "@effect-xds/core/server/Heartbeat"
 import type { StreamOptions } from "@effect-xds/core/server/FanOut"
@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { GroupSettings, Options, Wildcards } from "../ServerOptions.js"
 
-/** How the streams of one group are served. */
+/** The settings for the streams of one group. */
 export interface OfGroup {
   readonly ttl: Heartbeat.Mode
   /** Type URLs whose wildcard is switched off. */
@@ -22,7 +22,7 @@ export interface OfGroup {
 }
 
 export interface Settings {
-  /** Throws {@link FunctionFailed} where the function of the application throws or gives what it must not. */
+  /** Throws {@link FunctionFailed} if the application's function throws or returns nonsense. */
   readonly ofGroup: (group: string) => OfGroup
 
   readonly bodylessHeartbeats: boolean
@@ -37,15 +37,15 @@ export interface Settings {
   readonly firstRequestTimeout: number
   readonly groupTimeout: number
   readonly fetchTimeout: number
-  /** How long answers wait for what is made on demand; `undefined`: nothing is. */
+  /** How long answers wait for resources made on demand, in milliseconds; `undefined` without a hook. */
   readonly missingWait: number | undefined
 }
 
-/** A function of the application that failed, or gave what it must not give. */
+/** A function of the application failed, or returned an invalid value. */
 export class FunctionFailed extends Error {
   override readonly name = "FunctionFailed"
   constructor(
-    /** Which: `the settings function`. */
+    /** Its name: `the settings function`. */
     readonly what: string,
     override readonly cause: unknown
   ) {
@@ -53,7 +53,7 @@ export class FunctionFailed extends Error {
   }
 }
 
-/** What was given, for people. */
+/** A value in words. */
 const shown = (value: unknown): string =>
   value === null ? "null" : typeof value === "string" ? JSON.stringify(value.slice(0, 64)) : typeof value
 
@@ -74,7 +74,7 @@ const switchedOff = (wildcards: Wildcards): ReadonlySet<string> =>
 
 const what = "the settings function"
 
-/** A member of the settings that a function gave, if it `is` what is wanted; `otherwise` if it is left out. */
+/** A member of returned settings if it passes the check `is`; `otherwise` if it is absent. */
 const member = <A>(
   given: object,
   name: keyof GroupSettings,
@@ -98,7 +98,7 @@ const millisOf = (given: object, name: "phaseDeadline", otherwise: number): numb
 
 const isCount = (value: unknown): value is number => typeof value === "number" && value >= 0
 
-/** What a function of the application says of a group, over what counts for all. */
+/** The settings that the application's function returned, over those for all groups. */
 const settingsOf = (given: unknown, all: OfGroup, wildcards: Wildcards): OfGroup => {
   if (given === undefined) return all
   if (typeof given !== "object" || given === null || "then" in given || Effect.isEffect(given)) {
@@ -152,7 +152,7 @@ export const of = <R>(options: Options<R>): Settings => {
   }
 }
 
-/** How a stream of a group is served. */
+/** The stream options for a group. */
 export const streamOptions = (
   settings: Settings,
   { makeBeforeBreak, phaseDeadline, ttl, wildcardOff }: OfGroup,

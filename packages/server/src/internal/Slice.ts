@@ -1,6 +1,6 @@
 /**
- * Long work in slices, so that the event loop goes on serving others in between. Slices are measured in real time on
- * purpose: they are about the processor, not about the protocol's clock.
+ * Runs long work in slices, so that others run in between. Slices are measured in real time on purpose: they are about
+ * the processor, not the protocol's clock.
  */
 import type * as Steps from "@effect-xds/core/Steps"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
@@ -8,27 +8,27 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 
 /**
- * Milliseconds of work before others get their turn. What was written in a slice is then sent, and what clients answered to the one
- * before is read, which takes as long again each.
+ * Milliseconds of work in a slice. After it, its writes are sent, and the answers to the previous one are read; each
+ * takes about as long again.
  */
 const length = 2
 
-/** A slice of work that begins now. */
+/** A slice that begins now. */
 export const slice = ({ elapsed }: EventLoop.Service): { readonly isOver: () => boolean } => {
   const end = elapsed() + length
   return { isOver: () => elapsed() >= end }
 }
 
-/** Lets the event loop turn once. */
+/** Waits for one turn of the event loop. */
 export const breathe = ({ later }: EventLoop.Service): Effect.Effect<void> =>
   Effect.async((resume) => {
     const cancel = later(() => resume(Effect.void))
     return Effect.sync(cancel)
   })
 
-/** Some of the work in steps: what it ends with, or `undefined` if others are to have their turn before its end. */
+/** Runs some steps of the work; returns its result, or `undefined` if a slice ends before. */
 export const some = <A extends object>(loop: EventLoop.Service, work: Steps.Steps<A>): A | undefined => {
-  // Most is over with its first step, and needs no slice.
+  // Most work is done after its first step and needs no slice.
   let now: ReturnType<typeof slice> | undefined
   for (;;) {
     const { done, value } = work.next()
@@ -38,25 +38,25 @@ export const some = <A extends object>(loop: EventLoop.Service, work: Steps.Step
   }
 }
 
-/** What work in steps ends with, at once or, when that takes long, in slices. An interruption leaves the rest undone. */
+/** The result of work in steps: at once or, if it is long, in slices. An interruption abandons the rest. */
 export const steps = <A extends object>(loop: EventLoop.Service, work: Steps.Steps<A>): Effect.Effect<A> => {
   const done = some(loop, work)
   return done === undefined ? Effect.flatMap(breathe(loop), () => steps(loop, work)) : Exit.succeed(done)
 }
 
-/** A queue of work that is done at once and, when that takes long, in slices. */
+/** A queue whose items are processed at once or, if that is long, in slices. */
 export interface Worker<in A> {
-  /** Puts an item at the end; nothing is done yet. */
+  /** Appends an item. It is not processed yet. */
   readonly add: (item: A) => void
-  /** Works on the queue, now if it is idle. */
+  /** Processes the queue, now if it is idle. */
   readonly start: () => void
-  /** Works on the queue when others had their turn. */
+  /** Processes the queue in a later turn. */
   readonly startLater: () => void
-  /** Forgets what is left. */
+  /** Drops the remaining items. */
   readonly stop: () => void
 }
 
-/** A worker. `work` must not throw; it is given what `begin` gave when its slice began. */
+/** Makes a worker. `work` must not throw; it gets what `begin` returned at the start of the slice. */
 export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (item: A, slice: S) => void): Worker<A> => {
   let queue: Array<A> = []
   let next = 0

@@ -1,5 +1,5 @@
 /**
- * What people are told of a stream: by events, metrics, the log and its span.
+ * Reports the events of a stream: to subscribers, metrics, the log and its span.
  */
 import * as NamesChange from "@effect-xds/core/server/NamesChange"
 import type * as ServerStream from "@effect-xds/core/server/ServerStream"
@@ -19,14 +19,14 @@ import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import * as ResponseSize from "./ResponseSize.js"
 import * as Secrets from "./Secrets.js"
 
-/** Where a server tells of its streams. */
+/** Where a server reports. */
 export interface Report {
   readonly clock: Clock.Clock
   readonly publish: (make: () => ServerEvent) => void
   readonly log: LogThrottle
 }
 
-/** A stream that is told of. */
+/** The stream that is reported. */
 export interface Subject {
   readonly report: Report
   readonly span: Tracer.Span | undefined
@@ -35,31 +35,31 @@ export interface Subject {
 
 type Output<Tag extends ServerStream.Output["_tag"]> = Extract<ServerStream.Output, { readonly _tag: Tag }>
 
-/** A NACK. The version is empty if it is not known. */
+/** A NACK. The version is empty if it is unknown. */
 type Rejection = Pick<Output<"Nacked">, "typeUrl" | "nonce" | "version" | "error">
 
 export const connected = (self: Subject): void =>
   self.report.publish(() => ({ _tag: "Connected", client: self.client() }))
 
-/** `from`: the group in which it was. */
+/** `from`: the group before. */
 export const moved = (self: Subject, from: string): void =>
   self.report.publish(() => ({ _tag: "Moved", client: self.client(), from }))
 
 export const subscribed = (self: Subject, output: Output<"Subscribed">): void =>
   self.report.publish(() => ({ ...output, client: self.client() }))
 
-/** Names of a request that are looked at for one event: some milliseconds of work. */
+/** Names of a request that are visited for one event: some milliseconds of work. */
 const namesLookedAt = 16_384
 
-/** Characters of a name that are shown: a client may make one of any length. */
+/** Characters of a name in an event: clients may send longer ones. */
 const longestNamed = 256
 
-/** A part of a text holds on to all of it. */
+/** A copy: a substring would keep the whole text in memory. */
 const shownName = (name: string): string =>
   name.length <= longestNamed ? name : Buffer.from(name.slice(0, longestNamed), "utf16le").toString("utf16le")
 
 export const named = (self: Subject, { change }: Output<"Named">, most: number): void => {
-  // The client wants again what it subscribed to.
+  // The client subscribed again to the same names.
   if (change.before === change.after) return
   self.report.publish(() => {
     let left = namesLookedAt
@@ -80,7 +80,7 @@ export const named = (self: Subject, { change }: Output<"Named">, most: number):
   })
 }
 
-/** `since`: when the changes were that the client has ACKed, in milliseconds. */
+/** `since`: the times of the changes that the client has ACKed, in milliseconds. */
 export const acked = (
   self: Subject,
   output: Output<"Acked">,
@@ -93,7 +93,7 @@ export const acked = (
   self.report.publish(() => ({ ...output, client: self.client() }))
 }
 
-/** `what` was rejected: in words, because its version may be unknown. */
+/** `what`: the rejected response in words, since its version may be unknown. */
 export const nacked = (
   self: Subject,
   { error, nonce, typeUrl, version }: Rejection,
@@ -159,7 +159,7 @@ export const oversized = (self: Subject, { nonce, typeUrl }: Output<"Send">, byt
   self.report.log(LogLevel.Warning, subject, ResponseSize.format(typeUrl, group, bytes, maximum))
 }
 
-/** The stream ends because of what the client did. */
+/** The stream ends because of its client. */
 export const refused = (self: Subject, { code, message }: Status.Status): void => {
   const connected = self.client()
   XdsServerMetrics.violations.unsafeUpdate(1, [])
@@ -168,8 +168,8 @@ export const refused = (self: Subject, { code, message }: Status.Status): void =
 }
 
 /**
- * The stream ends because of a mistake on the server's side: of the application, or our own. Gives back the cause as it may be
- * shown: what a function of the application throws may quote what it was given, the client's headers among it.
+ * The stream ends because of a defect: of the application, or of this server. Returns the cause in a redacted form: an
+ * error of an application's function may quote its arguments, among them the client's headers.
  */
 export const failed = (
   self: Subject,

@@ -1,6 +1,6 @@
 /**
- * A span for each stream. What makes them is looked up once: to ask Effect's runtime for one takes as long as a quarter of
- * all that a new stream costs.
+ * A span per stream. The tracer is looked up once: asking Effect's runtime per stream takes a quarter of the cost of a
+ * new stream.
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
@@ -11,22 +11,22 @@ import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import type * as Tracer from "effect/Tracer"
 
-/** What is known of a stream when it is opened. */
+/** The attributes of a new stream. */
 export const attributesOf = ({ protocol, typeUrl }: ServerTransport.Method): Readonly<Record<string, string>> => ({
   "xds.protocol": protocol,
   "xds.service": typeUrl === undefined ? "ADS" : ResourceType.shortNameOf(typeUrl)
 })
 
 /**
- * ★ Effect puts the names of a span together digit by digit, and V8 keeps each of the pieces until somebody reads a character:
- * they are a tenth of what an idle stream takes.
+ * ★ Effect builds span ids digit by digit, and V8 keeps the pieces until a character is read: they are a tenth of an
+ * idle stream's memory.
  */
 const flatten = (text: string): void => void text.charCodeAt(0)
 
-/** Begins a span with these attributes; `undefined` where tracing is switched off. */
+/** Begins a span with these attributes; `undefined` if tracing is off. */
 export type StreamSpan = (attributes: Readonly<Record<string, string>>) => Tracer.Span | undefined
 
-/** Spans as the calling fiber would make them, but without a parent: a stream outlives what accepted it. */
+/** Spans as the calling fiber would make them, but without a parent: a stream outlives the code that accepted it. */
 export const make: Effect.Effect<StreamSpan> = Effect.gen(function* () {
   if (!(yield* FiberRef.get(FiberRef.currentTracerEnabled))) return () => undefined
   const tracer = yield* Effect.tracer

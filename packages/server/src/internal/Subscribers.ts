@@ -1,4 +1,4 @@
-/** Events for those who listen, in bounded memory. Nothing is made while nobody does. */
+/** Sends events to subscribers, in bounded memory. Events are created only if there is a subscriber. */
 import * as Effect from "effect/Effect"
 import * as Mailbox from "effect/Mailbox"
 import * as Stream from "effect/Stream"
@@ -11,12 +11,12 @@ interface Subscriber {
 }
 
 export interface Subscribers {
-  /** The event is made only if somebody wants it. */
+  /** `make` runs only if there is a subscriber. */
   readonly publish: (make: () => ServerEvent) => void
   readonly stream: Stream.Stream<ServerEvent>
 }
 
-/** `capacity`: events that wait for one subscriber; what does not fit is counted and told as `Lost`. */
+/** `capacity`: events kept per subscriber. Further ones are counted, and reported as `Lost`. */
 export const make = (capacity: number): Subscribers => {
   const subscribers = new Set<Subscriber>()
   const offer = (subscriber: Subscriber, event: ServerEvent): void => {

@@ -1,27 +1,27 @@
 /**
- * The responses of one stream that the client has not answered yet, with what they hold: the words of a NACK may quote that.
+ * The unanswered responses of one stream, with their resources: a NACK may quote them.
  */
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import type { Request } from "@effect-xds/core/wire/Request"
 
-/** A response that is not answered yet. */
+/** A response without an answer. */
 export interface Unanswered {
   readonly typeUrl: string
   readonly nonce: string
   readonly resources: ReadonlyArray<Resource>
 }
 
-/** Responses of one stream that are kept. */
+/** The most responses kept per stream. */
 const maxUnanswered = 16
 
-/** All are answered. */
+/** No response is unanswered. */
 export const none: ReadonlyArray<Unanswered> = []
 
-/** What others are copies of: see `noSent` in core's Subscription. */
+/** The object that others are copied from: see `noSent` in core's Subscription. */
 const noUnanswered: Unanswered = { typeUrl: "", nonce: "", resources: [] }
 const oneUnanswered: ReadonlyArray<Unanswered> = [noUnanswered]
 
-/** With a response that was sent, the last one. */
+/** The state after a response was sent. */
 export const sent = (
   self: ReadonlyArray<Unanswered>,
   typeUrl: string,
@@ -33,7 +33,10 @@ export const sent = (
   return [...(self.length < maxUnanswered ? self : self.slice(1)), last]
 }
 
-/** After a request, which may answer one of them. Responses are answered in order; Envoy answers only the last of several. */
+/**
+ * The state after a request, which may be an answer. Responses are answered in order; Envoy answers only the last of
+ * several.
+ */
 export const after = (
   self: ReadonlyArray<Unanswered>,
   { responseNonce, typeUrl }: Pick<Request, "responseNonce" | "typeUrl">
@@ -45,6 +48,6 @@ export const after = (
   return self.filter((response, index) => index > last || response.typeUrl !== typeUrl)
 }
 
-/** What the words of a NACK of a type may quote. */
+/** The resources that a NACK of a type may quote. */
 export const quotable = (self: ReadonlyArray<Unanswered>, typeUrl: string): ReadonlyArray<ReadonlyArray<Resource>> =>
   self.filter((response) => response.typeUrl === typeUrl).map(({ resources }) => resources)
