@@ -1572,7 +1572,7 @@ const thinParts = [
   {
     fault: "a stream that was allowed before it was taken back is served",
     file: "packages/server/src/internal/Connection.ts",
-    line: "    // What allowed it may have been taken back while it was decided.\n    this.endIfRevoked(name)\n",
+    line: "    // The permission may have been revoked meanwhile.\n    this.endIfRevoked(name)\n",
     becomes: "",
     by: "packages/server/test/revocations.test.ts"
   },
