@@ -3705,8 +3705,8 @@ const onDemand = [
     fault: "on demand: what calls are over for counts for ever",
     file: "packages/server/src/internal/MissingNames.ts",
     by: "packages/server/test/onDemand.test.ts",
-    line: "this.#hold(name, share, -1)\n  }\n\n  /** Holds nothing",
-    becomes: "}\n\n  /** Holds nothing"
+    line: "this.#hold(name, share, -1)\n  }\n\n  /** Removes all",
+    becomes: "}\n\n  /** Removes all"
   },
   {
     fault: "on demand: when the server ends its names are counted on",

@@ -91,7 +91,7 @@ export interface ClientStatus {
 export interface GroupStatus {
   readonly group: string
   readonly resources: Readonly<Record<string, number>>
-  /** What is wrong with resources of it that are served all the same; absent if nothing is, or nobody looked. */
+  /** The broken rules of its resources that are served all the same, in words; absent: none, or not checked. */
   readonly invalid?: ReadonlyArray<string> | undefined
 }
 
