@@ -210,7 +210,8 @@ const idOf = ({ address, credentials, failOnDataErrors, resourceTimerIsTransient
   encodeURIComponent(JSON.stringify([address, credentials, failOnDataErrors, resourceTimerIsTransientError]))
 
 /**
- * A client that lives until the scope closes, which ends its streams.
+ * A client that lives until the scope closes, which ends its streams. Fails as `bootstrap` does, and with
+ * `ClientTransportError` for a server whose address or credentials can never work.
  *
  * @since 0.1.0
  */
@@ -380,7 +381,7 @@ const first = <A>(
 }
 
 /**
- * A client that lives as long as the layer.
+ * A client that lives as long as the layer. Fails as {@link make} does.
  *
  * @example
  * import { Bootstrap, XdsClient } from "@effect-xds/client"

@@ -403,7 +403,7 @@ const resolveName = (entry: Entry, typeUrl: string): Either.Either<string, Snaps
 /** Never invalidated: schemas do not change, and only known types are in it. */
 const schemas = new Map<string, DescMessage>()
 
-/** Those of v2 are known where an application has loaded `@effect-xds/proto-v2`. */
+/** Types of v2 are known if the application loaded `@effect-xds/proto-v2`. */
 const schemaOf = (typeUrl: string): Promise<DescMessage | undefined> => {
   const type = ResourceType.byTypeUrl(typeUrl)
   return type?.api === "v3" ? type.load() : TypeRegistry.load(typeUrl)

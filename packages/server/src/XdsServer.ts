@@ -77,7 +77,8 @@ const deaf: ServerTransport.StreamHandler = {
 }
 
 /**
- * A server that serves until the scope closes, which ends its streams.
+ * A server that serves until the scope closes, which ends its streams. Fails with `ServerTransportError` if its transport
+ * cannot serve.
  *
  * @since 0.1.0
  */
@@ -274,7 +275,7 @@ export const make = <R = never>(
   })
 
 /**
- * A server that lives as long as the layer.
+ * A server that lives as long as the layer. Fails as {@link make} does.
  *
  * @since 0.1.0
  */

@@ -50,8 +50,8 @@ export interface Options {
   readonly connectTimeout?: Duration.DurationInput | undefined
   readonly keepalive?: KeepaliveOptions | undefined
   /**
-   * The version of the aggregated service (ADS). `v2` calls `envoy.service.discovery.v2.AggregatedDiscoveryService`. The service of one
-   * type has the version of that type. Default: `v3`.
+   * The API version of the aggregated service (ADS). `v2` calls
+   * `envoy.service.discovery.v2.AggregatedDiscoveryService`. A separate service has the version of its type. Default: `v3`.
    */
   readonly api?: ResourceType.Api | undefined
   /**

@@ -573,7 +573,7 @@ const unwrap = (element: Element): Result<Unwrapped> => {
   }
 }
 
-/** One of v2 has its name and domains in the same fields. */
+/** A virtual host of v2 has its name and domains in the same fields. */
 const isVirtualHost = (message: Message | undefined): message is VirtualHost =>
   message !== undefined && ResourceType.isOf(urlOf(message.$typeName), ResourceType.VirtualHost)
 

@@ -1,6 +1,6 @@
 /**
- * Every method of the aggregated and the separate discovery services, of v3 and of v2, by its path. The messages of both have the same
- * fields, so nothing else is different on the wire.
+ * The methods of the aggregated and the separate discovery services, of v3 and v2, by path. The messages of both versions
+ * have the same fields, so only the paths differ on the wire.
  */
 import { ResourceType } from "@effect-xds/proto"
 import type { ClientTransport, ServerTransport } from "@effect-xds/transport"
@@ -27,9 +27,9 @@ for (const { typeUrl, service, stream, delta, fetch } of [...ResourceType.all, .
 export const find = (path: string): ServerTransport.Method | undefined => methods.get(path)
 
 /**
- * The path of a streaming method; `undefined` for a type that has no service of its own.
+ * The path of a streaming method; `undefined` if the type has no separate service.
  *
- * @param api of the aggregated service: a service of one type has the version of the type
+ * @param api the version of the aggregated service; a separate service has the version of its type
  */
 export const pathOf = (
   { protocol, typeUrl }: ClientTransport.Method,

@@ -68,7 +68,7 @@ const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> =
   async () => [(await import("@effect-xds/proto/envoy/service/route/v3/srds")).ScopedRoutesDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/runtime/v3/rtds")).RuntimeDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService],
-  // Those of v2 are known where an application has loaded `@effect-xds/proto-v2`.
+  // Types of v2 are known if the application loaded `@effect-xds/proto-v2`.
   ...[ResourceType.aggregatedV2, ...ResourceType.v2].map(
     ({ service }) =>
       () =>
