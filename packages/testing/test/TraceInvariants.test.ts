@@ -356,6 +356,59 @@ describe("TraceInvariants", () => {
     breaks(rule, trace(...beforeReplaced, newCluster, removed("4")), /CDS deletes before RDS is up to date/)
   })
 
+  it("a stream that is moved is of its new group from then on", () => {
+    const joined = (group: string): Unstamped => ({ _tag: "Joined", stream: delta, group })
+    const other = (upserted: TracedResource, removed: ReadonlyArray<string> = []): Unstamped => ({
+      _tag: "Stored",
+      server: "xds",
+      group: "other",
+      upserted: { [cds]: [upserted] },
+      removed: { [cds]: removed },
+      cleared: false
+    })
+    const [a2, a3] = [resource("a", "two"), resource("a", "three")]
+    const first = [
+      started,
+      stored(cds, [a1]),
+      other(a3),
+      other(a2),
+      ask(cds, "a"),
+      joined("group"),
+      send(cds, "1", [a1])
+    ]
+    const moved = [...first, joined("other")]
+    const { nothingTwice, nothingWithoutReason, versionsNeverGoBack } = TraceInvariants
+    holds(versionsNeverGoBack, trace(...moved, send(cds, "2", [a2])))
+    breaks(versionsNeverGoBack, trace(...moved, send(cds, "2", [a3])), /is older than what was sent/)
+    holds(nothingWithoutReason, trace(...moved, send(cds, "2", [a2])))
+    breaks(nothingWithoutReason, trace(...moved, send(cds, "2", [a2]), send(cds, "3", [a2])), /CDS was sent for no/)
+    // What the new group has as it was is not sent again.
+    const updated = [...first, stored(cds, [a2]), send(cds, "2", [a2]), joined("other")]
+    breaks(nothingTwice, trace(...updated, send(cds, "3", [a2])), /sent again/)
+    // What was asked for before a stream joined its group is answered one by one.
+    const early = [started, stored(cds, []), ask(cds, "a"), ask(cds, "a"), joined("group")]
+    const missing = (nonce: string) => send(cds, nonce, [], ["a"])
+    holds(nothingWithoutReason, trace(...early, missing("1"), missing("2")))
+    breaks(nothingWithoutReason, trace(...early, missing("1"), missing("2"), missing("3")), /no reason/)
+    // What is gone in the new group waits for its replacement.
+    const removed = send(cds, "3", [], ["a"])
+    const route = (name: string) => resource("r", name, `${cds} ${name}`)
+    const before = [
+      started,
+      stored(cds, [a1]),
+      stored(rds, [route("a")]),
+      ask(cds, "*"),
+      ask(rds, "*"),
+      joined("group")
+    ]
+    const held = [...before, send(cds, "1", [a1]), send(rds, "2", [route("a")])]
+    breaks(
+      TraceInvariants.replacementsFirst,
+      trace(...held, other(a2, ["a"]), joined("other"), removed),
+      /still refers to it/
+    )
+  })
+
   it("phases wait for what they need", () => {
     const rule = TraceInvariants.phasesWait
     const removed = send(cds, "5", [], ["a"])

@@ -1,12 +1,14 @@
 // Everything at once: all variants, random watches and changes, every kind of fault. Other seeds: XDS_SIM_SEED=random;
 // many of them: npm run soak.
 import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
+import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import * as SimulationCheck from "@effect-xds/testing/simulation/SimulationCheck"
 import * as Soak from "@effect-xds/testing/simulation/Soak"
 import type { TraceInvariant } from "@effect-xds/testing/invariants/TraceInvariants"
 import { it } from "@effect-xds/testing/vitest"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import { anHour } from "./Hour.js"
 
 /** Seeds that failed once, by scenario and what was wrong. */
 const regressions: Readonly<Record<string, Readonly<Record<string, number>>>> = {
@@ -21,6 +23,41 @@ const regressions: Readonly<Record<string, Readonly<Record<string, number>>>> = 
 describe("anything may happen", () => {
   for (const [name, plan] of Object.entries(Soak.scenarios)) {
     it.sim(name, { ...plan, runs: 35, timeout: 120_000, regressions: regressions[name] })
+  }
+})
+
+/** Seeds of hours with groups that are cleared that failed once, by what was wrong. */
+const hours: Readonly<Record<string, number>> = {
+  "a stale request with other names before a NACK with the same": 1,
+  "listeners and routes of a newer state after an answer to a client that had rejected a response": 2,
+  "a cluster that is gone was changed in what the client rejected": 4,
+  "a cluster that is gone was just asked for": 6,
+  "a cluster is there again that the client had given up": 9
+}
+
+describe("an hour with groups that are cleared", () => {
+  for (const [name, seed] of Object.entries(hours)) {
+    it.live(
+      `${name} (seed ${seed})`,
+      () =>
+        Effect.gen(function* () {
+          const { verdict } = yield* Simulation.run(anHour(seed, { clear: true }))
+          assert.deepStrictEqual(verdict, [])
+        }),
+      120_000
+    )
+  }
+  for (const seed of [22, 24]) {
+    it.live(
+      `and clients that are moved: requests that come before the group is known are answered one by one (seed ${seed})`,
+      () =>
+        Effect.gen(function* () {
+          const { trace, verdict } = yield* Simulation.run(anHour(seed, { clear: true, move: true }))
+          assert.deepStrictEqual(verdict, [])
+          assert.isAtLeast(trace.filter(({ _tag }) => _tag === "Joined").length, 200)
+        }),
+      120_000
+    )
   }
 })
 

@@ -33,7 +33,7 @@ import type { Draft, Options, Output, ServerStream } from "./StreamState.js"
 import { find, never, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
-import { isFirstPhase, isLate } from "./TypeOrder.js"
+import { isLate } from "./TypeOrder.js"
 import type { Selection } from "./TypeTurn.js"
 import { isAnyGone, select, selectWithRemovals } from "./TypeTurn.js"
 import { openAgain } from "./VirtualHostOpeners.js"
@@ -237,10 +237,10 @@ const send = (
   now: number
 ): Output => {
   const phase = self.round.changes
-  if (phase !== undefined && isUpdate && isLate(subscription)) {
-    self.round = { ...self.round, changes: { ...phase, changed: true } }
-  } else if (phase !== undefined && isFirstPhase(subscription) && Acknowledgement.isRejected(subscription)) {
-    self.round = { ...self.round, changes: { ...phase, anew: true } }
+  // What was only asked for corrects nothing that was rejected.
+  if (phase !== undefined && isUpdate) {
+    if (isLate(subscription)) self.round = { ...self.round, changes: { ...phase, changed: true } }
+    else if (Acknowledgement.isRejected(subscription)) self.round = { ...self.round, changes: { ...phase, anew: true } }
   }
   self.round = Round.turn(self.round, next.typeUrl, isHalf ? self.round.place : place)
   return emit(self, subscription, next, response, isUpdate, now)

@@ -171,6 +171,10 @@ export class SimulatedStream {
     })
   }
 
+  isHandledBy(handler: unknown): boolean {
+    return this.server === "open" && this.handler === handler
+  }
+
   private write({ body, suffix }: ServerTransport.Outgoing): boolean {
     if (this.server !== "open") return false
     const bytes = new Uint8Array(body.byteLength + suffix.byteLength)

@@ -28,6 +28,8 @@ export interface StreamHistory {
   readonly history: History
 }
 
+const { makeBeforeBreak, phaseDeadline } = ServerStreams.make({ protocol: "Incremental", typeUrl: undefined }).options
+const phases: ServerStreams.PhaseOptions = { makeBeforeBreak, phaseDeadline }
 const noBytes = new Uint8Array()
 const assignments = `${ClusterLoadAssignment.typeUrl} `
 
@@ -116,6 +118,11 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
   const ahead = new Map<string, number>()
   /** Server → group → content. */
   const groups = new Map<string, Map<string, ResourceGroup>>()
+  /** By stream, where clients are moved. */
+  const joined = new Map<number, string>()
+  /** By stream that joins its group later: requests that came before that. It has them then, one after the other. */
+  const early = new Map<number, Array<Request>>()
+  const joining = new Set(trace.flatMap((event) => (event._tag === "Joined" ? [event.stream.id] : [])))
   const open = new Map<number, { readonly stream: StreamName; readonly steps: Array<Step> }>()
   const ended: Array<StreamHistory> = []
   const ever = new Map<string, Resource>()
@@ -124,6 +131,14 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
     const found = open.get(id)
     const now = at + (ahead.get(found?.stream.server ?? "") ?? 0)
     found?.steps.push({ now, input, outputs, status: [], deadline: Number.POSITIVE_INFINITY })
+  }
+  /** The stream takes requests that came early: up to one that a response may answer, or all of them. */
+  const take = (id: number, at: number, typeUrl?: string) => {
+    const waiting = joined.has(id) ? (early.get(id) ?? []) : []
+    for (let request = waiting.shift(); request !== undefined; request = waiting.shift()) {
+      put(id, at, { _tag: "Request", request })
+      if (request.typeUrl === typeUrl) return
+    }
   }
   const close = (id: number) => {
     const found = open.get(id)
@@ -135,10 +150,12 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
       history: { options: { ...ServerStreams.make({ protocol, typeUrl }).options, ttl: true }, steps: found.steps }
     })
   }
-  const groupFor = ({ client, server }: StreamName) => groups.get(server)?.get(groupOf.get(client) ?? "")
+  const nameFor = ({ client, id }: StreamName) => joined.get(id) ?? groupOf.get(client) ?? ""
+  const groupFor = (stream: StreamName) => groups.get(stream.server)?.get(nameFor(stream))
 
   for (const event of trace) {
     const { at } = event
+    if ("stream" in event && event._tag !== "Sent") take(event.stream.id, at)
     switch (event._tag) {
       case "Started":
         if (event.group === undefined) groups.set(event.host, new Map())
@@ -159,7 +176,8 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
         if (cleared) held.delete(group)
         else held.set(group, after)
         for (const { stream } of open.values()) {
-          if (stream.server !== server || groupOf.get(stream.client) !== group) continue
+          if (stream.server !== server || nameFor(stream) !== group) continue
+          if (joining.has(stream.id) && !joined.has(stream.id)) continue
           put(stream.id, at, { _tag: "Changed", group: cleared ? undefined : after })
         }
         break
@@ -167,14 +185,29 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
       case "Opened":
         if (event.side === "client") break
         open.set(event.stream.id, { stream: event.stream, steps: [] })
-        put(event.stream.id, at, { _tag: "Changed", group: groupFor(event.stream) })
+        if (joining.has(event.stream.id)) early.set(event.stream.id, [])
+        else put(event.stream.id, at, { _tag: "Changed", group: groupFor(event.stream) })
         break
-      case "Received":
+      case "Joined": {
+        const { group, stream } = event
+        const isFirst = !joined.has(stream.id)
+        joined.set(stream.id, group)
+        const now = groupFor(stream)
+        // Groups are taken to wait alike between phases.
+        put(stream.id, at, isFirst ? { _tag: "Changed", group: now } : { _tag: "Moved", group: now, phases })
+        break
+      }
+      case "Received": {
         if (event.message._tag !== "Request") break
-        put(event.stream.id, at, { _tag: "Request", request: requestOf(event.stream, event.message) })
+        const request = requestOf(event.stream, event.message)
+        const waiting = joined.has(event.stream.id) ? undefined : early.get(event.stream.id)
+        if (waiting === undefined) put(event.stream.id, at, { _tag: "Request", request })
+        else waiting.push(request)
         break
+      }
       case "Sent":
         if (event.message._tag !== "Response") break
+        take(event.stream.id, at, event.message.typeUrl)
         put(event.stream.id, at, { _tag: "Writable" }, [
           sendOf(event.stream, event.message, groupFor(event.stream), ever)
         ])

@@ -111,6 +111,8 @@ export type Event = { readonly at: number } & (
       /** The group is no longer set. */
       readonly cleared: boolean
     }
+  /** A stream is of a group from now on: its first, or one that it was moved to. Only where a script moves clients. */
+  | { readonly _tag: "Joined"; readonly stream: StreamName; readonly group: string }
   /** A server or client starts. `group`: that of a client. */
   | { readonly _tag: "Started"; readonly host: string; readonly group: string | undefined }
   | { readonly _tag: "Stopped"; readonly host: string }
@@ -213,6 +215,8 @@ const lineOf = (event: Event): Line => {
         event.side === "client" ? "╳   " : "   ╳",
         `over for the ${event.side}: ${event.reason}`
       )
+    case "Joined":
+      return between(event.stream, "   ⇄", `is of group ${event.group} now`)
     case "Fault":
       return alone("⚡", Fault.format(event.fault))
     case "Watched":

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Network from "../internal/Network.js"
 import { SimulatedStream } from "../internal/SimulatedStream.js"
-import type { Event, Trace, TracedResource } from "../invariants/Trace.js"
+import type { Event, StreamName, Trace, TracedResource } from "../invariants/Trace.js"
 import { SimulatedTime } from "../simulation/SimulatedTime.js"
 import type { NetworkFault } from "./Fault.js"
 
@@ -64,6 +64,8 @@ export class SimulatedNetwork extends Context.Tag("@effect-xds/testing/network/S
     readonly killClient: (name: string) => Effect.Effect<void>
     /** Number of messages that are on their way or not yet read. */
     readonly underWay: () => number
+    /** The stream that a server handles with this; `undefined`: it is over. */
+    readonly streamOf: (handler: unknown) => StreamName | undefined
     /** Number of streams that at least one side has not ended. */
     readonly openStreams: () => number
     /** Number of messages sent and received so far. */
@@ -164,6 +166,7 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
       kill: (address) => Effect.sync(() => network.kill(address)),
       killClient: (name) => Effect.sync(() => network.killClient(name)),
       underWay: () => Array.from(network.streams).reduce((sum, stream) => sum + stream.size, 0),
+      streamOf: (handler) => Array.from(network.streams).find((stream) => stream.isHandledBy(handler))?.name,
       openStreams: () => network.streams.size,
       messages: () => network.messages,
       lastActivity: () => network.lastActivity,

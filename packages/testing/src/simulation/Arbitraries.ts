@@ -499,6 +499,8 @@ export const simulationScript = (options: {
   readonly wildcard?: boolean | undefined
   /** Whether groups are cleared. Default: false. */
   readonly clear?: boolean | undefined
+  /** Whether clients are moved from one group to another. Default: false. */
+  readonly move?: boolean | undefined
 }): fc.Arbitrary<ReadonlyArray<Step>> => {
   const { maxLength = 60, minLength = 20, within = 60_000 } = options
   const typeUrls = options.typeUrls ?? [
@@ -529,7 +531,14 @@ export const simulationScript = (options: {
         remove: fc.array(fc.record({ typeUrl, name: fc.constantFrom(...names) }), { maxLength: 2 })
       })
     },
-    { weight: options.clear === true ? 1 : 0, arbitrary: fc.record({ at, _tag: fc.constant("Clear" as const), group }) }
+    {
+      weight: options.clear === true ? 1 : 0,
+      arbitrary: fc.record({ at, _tag: fc.constant("Clear" as const), group })
+    },
+    {
+      weight: options.move === true ? 4 : 0,
+      arbitrary: fc.record({ at, _tag: fc.constant("Move" as const), client, group })
+    }
   )
   return fc
     .array(step, { minLength, maxLength, size: "max" })

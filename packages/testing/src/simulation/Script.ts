@@ -24,6 +24,8 @@ export type Action =
     }
   /** The group is no longer set. */
   | { readonly _tag: "Clear"; readonly group: string }
+  /** The client belongs to another group: servers move its streams, and those that it opens from now on are of that group. */
+  | { readonly _tag: "Move"; readonly client: string; readonly group: string }
 
 /**
  * An action and its time.

@@ -15,6 +15,7 @@ import type { Resource } from "@effect-xds/core/resource/Resource"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { FanOuts } from "@effect-xds/server/FanOuts"
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import * as XdsServer from "@effect-xds/server/XdsServer"
@@ -40,6 +41,7 @@ import * as Faults from "../network/Fault.js"
 import * as SimulatedNetwork from "../network/SimulatedNetwork.js"
 import type { ResourceSpec } from "./Arbitraries.js"
 import { contentOf, toResource, withMovedAliases } from "./Arbitraries.js"
+import * as Directory from "./Directory.js"
 import type { Action, Step } from "./Script.js"
 import * as SimulatedTime from "./SimulatedTime.js"
 
@@ -51,7 +53,7 @@ import * as SimulatedTime from "./SimulatedTime.js"
 export interface ServerPlan {
   /** Its address, and its name in faults and traces. */
   readonly name: string
-  /** Default: the group of a client is the cluster of its node. */
+  /** Default: the group of a client is the cluster of its node, or that which the script moves it to. */
   readonly options?: Partial<XdsServer.Options> | undefined
   /**
    * Fills its store, beside the script; for example the user's program. Runs from each start of the server until its stop. Its
@@ -378,6 +380,13 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const published = new Map<string, Map<string, ResourceSpec>>()
 
     const record = network.record
+    const groupOf = new Map(plan.clients.map((own) => [own.name, own.group ?? "group"]))
+    const isMoving = plan.script?.some(({ _tag }) => _tag === "Move") === true
+    const directory = yield* Directory.make(groupOf)
+    const fanOuts = Directory.noting(yield* FanOuts, (owner, group) => {
+      const stream = isMoving ? network.streamOf(owner) : undefined
+      if (stream !== undefined) record({ _tag: "Joined", stream, group })
+    })
     const failed = (rule: string, sentence: string, cause: Cause.Cause<unknown>) =>
       problems.push({ rule, sentence, problem: Cause.pretty(cause) })
     const asHost = (name: string, clock: SimulatedTime.HostClock) => {
@@ -414,8 +423,12 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
         const begin = Effect.gen(function* () {
           // Before the server gets the change, so that the trace has the cause first.
           yield* store.listen(see)
-          server.service = yield* XdsServer.make({ group: (node) => node.cluster, ...own.options }).pipe(
+          server.service = yield* XdsServer.make({
+            group: (node) => (isMoving ? directory.groupOf(node.id) : node.cluster),
+            ...own.options
+          }).pipe(
             Effect.provide(SnapshotStore.layerOf(store)),
+            Effect.provideService(FanOuts, fanOuts),
             Effect.provideService(ServerTransport, network.serverAt(own.name))
           )
           for (const group of yield* store.groups) see(group, store.unsafeGet(group))
@@ -574,6 +587,9 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
             }
             return
           }
+          case "Move":
+            if (!isMoving) throw new Error("no client is moved in a simulation whose script moves none")
+            return yield* directory.move(action.client, action.group)
           case "Clear": {
             published.delete(action.group)
             for (const server of servers.values()) {

@@ -46,6 +46,12 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
     script: Arbitraries.simulationScript({ clients: names, groups: ["even", "odd"], clear: true }),
     faults: Arbitraries.faults({ clients: names, servers: ["xds"] })
   },
+  "three groups, of which clients are moved from one to another": {
+    servers: [{ name: "xds" }],
+    clients: clients.map((client) => ({ ...client, group: "one" })),
+    script: Arbitraries.simulationScript({ clients: names, groups: ["one", "two", "three"], move: true }),
+    faults: Arbitraries.faults({ clients: names, servers: ["xds"] })
+  },
   "clusters and routes that replace others": {
     servers: [{ name: "xds" }],
     clients: aggregated,

@@ -71,7 +71,7 @@ export const assignmentsFollowClusters: TraceInvariant = {
     // At the end of the trace, an assignment that is still due never comes.
     return Array.from(states.values()).flatMap(({ asked, due, stream }) =>
       Array.from(due).flatMap(([name, { at, cluster }]) => {
-        const held = stores.held(stream.server, stores.groupOf(stream.client))
+        const held = stores.held(stream.server, stores.groupOf(stream))
         if (held?.has(keyOf(ClusterLoadAssignment.typeUrl, name)) !== true || !asked.wants(name)) return []
         return [
           `stream ${stream.id}: EDS ${name} was not sent after CDS ${cluster}, sent at ${(at / 1000).toFixed(3)} s`

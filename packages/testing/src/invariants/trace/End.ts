@@ -81,6 +81,7 @@ export const endOf = (trace: Trace): End => {
         break
       }
       case "Opening":
+      case "Joined":
       case "Fault":
       case "Stored":
       case "Started":

@@ -23,8 +23,7 @@ export const endsDelivered: TraceInvariant = {
         problems.push(`${client} has no stream for ${inWords(typeUrl, name)}`)
         continue
       }
-      const group = stores.groupOf(client)
-      const sets = streams.map(({ server }) => stores.held(server, group))
+      const sets = streams.map((stream) => stores.held(stream.server, stores.groupOf(stream)))
       // A server without the group sends nothing.
       if (sets.some((held) => held === undefined)) continue
       const isTold = isFullState(typeUrl) || streams.every(({ protocol }) => protocol === "Incremental")

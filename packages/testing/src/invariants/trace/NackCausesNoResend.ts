@@ -39,6 +39,11 @@ export const nackCausesNoResend: TraceInvariant = {
       }
       if (!("stream" in event)) return undefined
       const { stream } = event
+      if (event._tag === "Joined") {
+        for (const key of ofServer.of(stream.server)) {
+          if (key.startsWith(`${stream.id} `)) states.of(key).hasReason = true
+        }
+      }
       if (event._tag === "Ended" && event.side === "server") {
         for (const key of ofServer.of(stream.server)) {
           if (!key.startsWith(`${stream.id} `)) continue
@@ -52,12 +57,13 @@ export const nackCausesNoResend: TraceInvariant = {
         ofServer.of(stream.server).add(key)
         const state = states.of(key)
         const names = JSON.stringify(request.names)
-        const asks =
-          stream.protocol === "Incremental"
-            ? request.names.length + request.unsubscribe.length > 0
-            : names !== state.names
-        if (stream.protocol === "StateOfTheWorld") state.names = names
-        if (asks) state.hasReason = true
+        if (stream.protocol === "Incremental") {
+          if (request.names.length + request.unsubscribe.length > 0) state.hasReason = true
+        } else if (request.nonce === "" || state.nonce === "" || request.nonce === state.nonce) {
+          // What crossed a response is ignored whole, names included.
+          if (names !== state.names) state.hasReason = true
+          state.names = names
+        }
         if (request.error !== undefined && request.nonce === state.nonce) state.isRejected = true
       }
       const response = responseIn(event, "Sent")

@@ -44,7 +44,7 @@ export const nothingTwice: TraceInvariant = {
     return eachEvent(trace, (event) => {
       stores.read(event)
       if (!("stream" in event) || event.stream.protocol !== "Incremental") return undefined
-      const { client, id, server } = event.stream
+      const { id } = event.stream
       if (event._tag === "Ended" && event.side === "server") states.delete(id)
       const state = states.of(id)
       const request = requestIn(event, "Received")
@@ -65,7 +65,6 @@ export const nothingTwice: TraceInvariant = {
       const response = responseIn(event, "Sent")
       if (response === undefined) return undefined
       const { removed, resources, typeUrl } = response
-      const group = stores.groupOf(client)
       const asked = state.asked.of(typeUrl)
       let problem: string | undefined
       for (const { aliases = [], fingerprint, name, refersTo, version } of resources) {
@@ -74,11 +73,11 @@ export const nothingTwice: TraceInvariant = {
         const before = state.held.get(key)
         // A name that led elsewhere leads here now. Or the TTL may have ended.
         const isMoved = aliases.some((alias) => before?.aliases.includes(alias) !== true)
-        const isRenewal = stores.hadTtl(server, group, key)
+        const isRenewal = stores.hadTtl(event.stream, key)
         const isSame =
           before !== undefined &&
           (before.fingerprint === undefined ? before.version === version : before.fingerprint === fingerprint)
-        const isChanged = before !== undefined && stores.changedAt(server, group, key) >= before.at
+        const isChanged = before !== undefined && stores.changedAt(event.stream, key) >= before.at
         const isAnswer = asked.isRecent(name) || aliases.some((alias) => asked.isRecent(alias))
         const isWarming = state.warming.has(key) || (typeUrl === ClusterLoadAssignment.typeUrl && state.warmsAll)
         if (isSame && !isChanged && !isAnswer && !before.isAnswer && !isWarming && !isMoved && !isRenewal) {

@@ -7,6 +7,7 @@ import type { StreamName } from "../Trace.js"
 import { Asked } from "./Asked.js"
 import { Stores } from "./Stores.js"
 import {
+  type Request,
   type TraceInvariant,
   Table,
   eachEvent,
@@ -42,6 +43,28 @@ class WaitingRemovals {
   }
 }
 
+/** What the client of one type on one stream did not accept: what corrects that waits for nothing. */
+class Unaccepted {
+  /** What was new or changed, by key: the nonce of the last response that had it so. */
+  readonly #since = new Map<string, number>()
+  #isRejected = false
+
+  sent(key: string, nonce: string): void {
+    this.#since.set(key, Number(nonce))
+  }
+
+  read({ error, nonce }: Pick<Request, "error" | "nonce">): void {
+    if (nonce === "") return
+    this.#isRejected = error !== undefined
+    if (error !== undefined) return
+    for (const [key, since] of Array.from(this.#since)) if (since <= Number(nonce)) this.#since.delete(key)
+  }
+
+  has(key: string): boolean {
+    return this.#isRejected && this.#since.has(key)
+  }
+}
+
 /**
  * Make before break.
  *
@@ -59,12 +82,17 @@ export const replacementsFirst: TraceInvariant = {
       /** Pending removals. */
       readonly waiting: WaitingRemovals
       readonly asked: Table<string, Asked>
+      /** By key: the fingerprint of what was sent last. */
+      readonly contents: Map<string, string>
+      readonly unaccepted: Table<string, Unaccepted>
     }
     const states = new Table<number, State>(() => ({
       held: new Map(),
       gone: new Set(),
       waiting: new WaitingRemovals(),
-      asked: new Table(() => new Asked())
+      asked: new Table(() => new Asked()),
+      contents: new Map(),
+      unaccepted: new Table(() => new Unaccepted())
     }))
     /** Streams that a server accepted. */
     const streams = new Map<number, StreamName>()
@@ -75,18 +103,23 @@ export const replacementsFirst: TraceInvariant = {
       if (event._tag === "Fault" && event.fault._tag === "ClockJump") {
         jumps.set(event.fault.host, jumps.of(event.fault.host) + Math.max(0, event.fault.by))
       }
-      if (event._tag === "Stored") {
-        for (const { client, id, protocol, server } of streams.values()) {
-          if (server !== event.server || stores.groupOf(client) !== event.group) continue
-          const { held, waiting } = states.of(id)
-          const store = stores.held(server, event.group)
-          for (const key of Array.from(held.keys())) {
-            if (store?.has(key) === true) continue
-            waiting.add(key, event.at + jumps.of(server))
-            // State of the world does not report the removal of such a resource: one that comes back is new.
-            if (protocol === "StateOfTheWorld" && !isFullState(key.slice(0, key.indexOf(" ")))) held.delete(key)
-          }
+      const lose = ({ id, protocol, server }: StreamName, store: ReturnType<Stores["held"]>) => {
+        const { held, waiting } = states.of(id)
+        for (const key of Array.from(held.keys())) {
+          if (store?.has(key) === true) continue
+          waiting.add(key, event.at + jumps.of(server))
+          // State of the world does not report the removal of such a resource: one that comes back is new.
+          if (protocol === "StateOfTheWorld" && !isFullState(key.slice(0, key.indexOf(" ")))) held.delete(key)
         }
+      }
+      if (event._tag === "Stored") {
+        for (const stream of streams.values()) {
+          if (stream.server !== event.server || stores.groupOf(stream) !== event.group) continue
+          lose(stream, stores.held(event.server, event.group))
+        }
+      }
+      if (event._tag === "Joined" && streams.has(event.stream.id)) {
+        lose(event.stream, stores.held(event.stream.server, event.group))
       }
       if (!("stream" in event) || event.stream.typeUrl !== undefined) return undefined
       const { id, protocol, server } = event.stream
@@ -100,16 +133,21 @@ export const replacementsFirst: TraceInvariant = {
       if (request !== undefined) {
         const asked = state.asked.of(request.typeUrl)
         asked.read(request, protocol)
+        state.unaccepted.of(request.typeUrl).read(request)
         for (const key of Array.from(state.held.keys())) {
           const name = key.slice(request.typeUrl.length + 1)
           if (key.startsWith(`${request.typeUrl} `) && !asked.wants(name)) state.held.delete(key)
+        }
+        // What the client gave up does not come back for it.
+        for (const key of Array.from(state.gone)) {
+          const name = key.slice(request.typeUrl.length + 1)
+          if (key.startsWith(`${request.typeUrl} `) && !asked.wants(name)) state.gone.delete(key)
         }
       }
       const response = responseIn(event, "Sent")
       if (response === undefined) return undefined
       const { removed, resources, typeUrl } = response
-      const group = stores.groupOf(event.stream.client)
-      const store = stores.held(server, group)
+      const store = stores.held(server, stores.groupOf(event.stream))
       const asked = state.asked.of(typeUrl)
       const taken = new Set(removed.map((name) => keyOf(typeUrl, name)))
       if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
@@ -117,6 +155,16 @@ export const replacementsFirst: TraceInvariant = {
         for (const key of state.held.keys()) {
           if (key.startsWith(`${typeUrl} `) && !present.has(key)) taken.add(key)
         }
+      }
+      const unaccepted = state.unaccepted.of(typeUrl)
+      // What was asked for and is not there is said so at once; and a response that follows on a rejected one takes away what was
+      // new or changed in that.
+      const isDueAtOnce = (key: string) => asked.recent.has(key.slice(typeUrl.length + 1)) || unaccepted.has(key)
+      const isAtOnce = new Set(Array.from(taken).filter(isDueAtOnce))
+      for (const { fingerprint, name } of resources) {
+        const key = keyOf(typeUrl, name)
+        if (state.contents.get(key) !== fingerprint || !state.held.has(key)) unaccepted.sent(key, response.nonce)
+        state.contents.set(key, fingerprint)
       }
       const isOverdue = state.waiting.hasPassed(event.at + jumps.of(server), overdue)
       let problem: string | undefined
@@ -139,7 +187,7 @@ export const replacementsFirst: TraceInvariant = {
       for (const key of taken) {
         const wasHeld = state.held.delete(key)
         state.gone.add(key)
-        if (!wasHeld || isOverdue) continue
+        if (!wasHeld || isOverdue || isAtOnce.has(key)) continue
         for (const [from, refersTo] of state.held) {
           if (!refersTo.includes(key)) continue
           const now = store?.get(from)

@@ -18,13 +18,15 @@ export const sameForAll: TraceInvariant = {
     const problems: Array<string> = []
     const first = new Map<string, { readonly client: string; readonly fingerprint: string }>()
     for (const { client, told, typeUrl } of watches.values()) {
-      const servers = streamsOf(client, typeUrl).map(({ server }) => server)
-      const group = stores.groupOf(client)
+      const streams = streamsOf(client, typeUrl)
+      const places = streams.map((stream) => `${stream.server} ${stores.groupOf(stream)}`).join(" ")
       for (const [name, { fingerprint, state }] of told) {
-        const isThere = servers.some((server) => stores.held(server, group)?.has(keyOf(typeUrl, name)) === true)
+        const isThere = streams.some(
+          (stream) => stores.held(stream.server, stores.groupOf(stream))?.has(keyOf(typeUrl, name)) === true
+        )
         const wasRejected = rejectedNames.has(`${client} ${keyOf(typeUrl, name)}`)
         if (state !== "Updated" || !isThere || wasRejected) continue
-        const key = `${servers.join(" ")} ${group} ${keyOf(typeUrl, name)}`
+        const key = `${places} ${keyOf(typeUrl, name)}`
         const other = first.get(key)
         if (other === undefined) first.set(key, { client, fingerprint })
         else if (other.fingerprint !== fingerprint) {

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as ReferenceModel from "../../reference/ReferenceModel.js"
-import type { Event } from "../Trace.js"
+import type { Event, StreamName } from "../Trace.js"
 import { Table, keyOf } from "./TraceInvariant.js"
 
 interface StoredResource extends ReferenceModel.Named {
@@ -25,15 +25,22 @@ export class Stores {
   /** When a key was changed last. */
   readonly #changed = new Map<string, number>()
   readonly #groupOf = new Map<string, string>()
+  /** By stream: the groups that it was in, where clients are moved. */
+  readonly #joined = new Map<number, ReadonlyArray<string>>()
   readonly #withTtl = new Set<string>()
 
-  /** Whether it ever had a TTL. */
-  hadTtl(server: string, group: string, key: string): boolean {
-    return this.#withTtl.has(`${server} ${group} ${key}`)
+  /** Whether it ever had a TTL where the stream was. */
+  hadTtl(stream: StreamName, key: string): boolean {
+    return this.#groupsOf(stream).some((group) => this.#withTtl.has(`${stream.server} ${group} ${key}`))
   }
 
-  groupOf(client: string): string {
-    return this.#groupOf.get(client) ?? ""
+  groupOf(stream: StreamName): string {
+    return this.#groupsOf(stream).at(-1) ?? ""
+  }
+
+  /** The groups that a stream was in, the present one last. */
+  #groupsOf({ client, id }: StreamName): ReadonlyArray<string> {
+    return this.#joined.get(id) ?? [this.#groupOf.get(client) ?? ""]
   }
 
   /** `undefined`: the group is not set. */
@@ -45,8 +52,10 @@ export class Stores {
     return this.#history.get(`${server} ${group} ${key}`) ?? []
   }
 
-  changedAt(server: string, group: string, key: string): number {
-    return this.#changed.get(`${server} ${group} ${key}`) ?? Number.NEGATIVE_INFINITY
+  /** When it was changed last where the stream was. */
+  changedAt(stream: StreamName, key: string): number {
+    const times = this.#groupsOf(stream).map((group) => this.#changed.get(`${stream.server} ${group} ${key}`))
+    return Math.max(...times.map((time) => time ?? Number.NEGATIVE_INFINITY))
   }
 
   read(event: Event): void {
@@ -58,6 +67,10 @@ export class Stores {
           if (key.startsWith(`${event.host} `)) this.#history.delete(key)
         }
       }
+    }
+    if (event._tag === "Joined") {
+      const { group, stream } = event
+      this.#joined.set(stream.id, [...(this.#joined.get(stream.id) ?? []), group])
     }
     if (event._tag !== "Stored") return
     const { cleared, group, removed, server, upserted } = event
