@@ -23,7 +23,7 @@ import type { ErrorDetail } from "@effect-xds/core/wire/Request"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { Cursor } from "@effect-xds/core/resource/Cursor"
-import { isSame } from "@effect-xds/core/resource/Cursor"
+import { isSame, resourceAt } from "@effect-xds/core/resource/Cursor"
 import type { ResourceSet } from "@effect-xds/core/resource/ResourceSet"
 import { isFrom } from "@effect-xds/core/resource/ChangeLog"
 import type { Response } from "@effect-xds/core/wire/Response"
@@ -76,7 +76,9 @@ const ofCursor = (cursor: Cursor | undefined, set: ResourceSet): string => {
   // Changes will be in a response in this order.
   const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
   const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
-  return `${reach} ${pairs(cursor.fingerprints)} ${pairs(cursor.aliases)} ${cursor.hasTtls}`
+  // What a cursor brought from another group is kept until it is deleted.
+  const kept = Array.from(HashMap.keys(cursor.fingerprints)).filter((name) => resourceAt(cursor, name) !== undefined)
+  return `${reach} ${pairs(cursor.fingerprints)} ${pairs(cursor.aliases)} ${cursor.hasTtls} ${sorted(kept)}`
 }
 
 /**

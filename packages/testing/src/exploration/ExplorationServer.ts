@@ -9,6 +9,7 @@
  */
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import * as Request from "@effect-xds/core/wire/Request"
+import type { Resource } from "@effect-xds/core/resource/Resource"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import { FanOut } from "@effect-xds/core/server/FanOut"
@@ -60,6 +61,8 @@ export interface Options {
   readonly maxInFlight?: number
   /** Most changes that the stream may be behind: its turn is a move of its own, or precedes everything else. Default: 0. */
   readonly maxBehind?: number
+  /** Whether the client is moved to other groups: one that holds the same, one that holds something else, one that is not set. Default: false. */
+  readonly isMoved?: boolean
 }
 
 type Send = Extract<Output, { readonly _tag: "Send" }>
@@ -237,6 +240,15 @@ class Run {
     if (this.state.missed.length > maxBehind) this.turn()
   }
 
+  /** The client is moved to another group, which nobody else is in. */
+  move(group: ResourceGroup | undefined): void {
+    const other = new FanOut<undefined>(group, 0)
+    this.fanOut.move(this.stream, other, this.state.server.options)
+    this.fanOut = other
+    this.state = { ...this.state, group, missed: [] }
+    this.turn()
+  }
+
   credit(): void {
     this.goOn()
     this.stream.writable()
@@ -337,6 +349,10 @@ const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typ
   problems: []
 })
 
+/** A group that never held anything else. */
+const holding = (upsert: ReadonlyArray<Resource>): ResourceGroup =>
+  Either.getOrElse(ResourceGroups.update(ResourceGroups.empty, { upsert }), () => ResourceGroups.empty)
+
 const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
   `${index + 1}, ${store.map(({ aliases = [], content, name }) => `${name}=${content}(${aliases.join(" ")})`).join(" ")}`
 
@@ -348,6 +364,7 @@ const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
 export const make = (options: Options): World<State> => {
   const {
     isAggregated = false,
+    isMoved = false,
     isWarm = false,
     maxBehind = 0,
     maxInFlight = 2,
@@ -438,6 +455,17 @@ export const make = (options: Options): World<State> => {
         change(`store: ${shortNameOf(typeUrl)} ${name} is removed`, { remove: [{ typeUrl, name }] })
       }
     }
+    if (isMoved) {
+      const [, second] = resources
+      const other = second === undefined ? [] : [second.resource]
+      if (group !== undefined) {
+        move("the client is moved to a group that holds the same", (run) =>
+          run.move(holding(ResourceGroups.all(group)))
+        )
+        move("the client is moved to a group that is not set", (run) => run.move(undefined))
+      }
+      move("the client is moved to another group", (run) => run.move(holding(other)))
+    }
     if (missed.length > 0) move("the stream has its turn", (run) => run.turn())
     if (ServerStreams.isWorking(server)) move("the stream goes on", (run) => run.goOn(1))
     if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
@@ -454,8 +482,7 @@ export const make = (options: Options): World<State> => {
 
   const warm = (): State => {
     const run = new Run(options, opened(options))
-    const upsert = resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)
-    run.set(Either.getOrElse(ResourceGroups.update(ResourceGroups.empty, { upsert }), () => ResourceGroups.empty))
+    run.set(holding(resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)))
     for (const typeUrl of typeUrls) run.ask(typeUrl, [], [])
     run.settle()
     return run.end()
@@ -470,6 +497,7 @@ export const make = (options: Options): World<State> => {
       ...(namesPerStep === undefined ? [] : [`${namesPerStep} at a time`]),
       ...(ttl ? ["TTLs"] : []),
       ...(maxBehind > 0 ? [`${maxBehind} changes behind`] : []),
+      ...(isMoved ? ["moved"] : []),
       ...(isWarm ? ["warm"] : [])
     ].join(", "),
     initial: isWarm ? warm() : opened(options),

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import type { Protocol } from "@effect-xds/core/wire/Request"
-import { Cluster, ClusterLoadAssignment, VirtualHost } from "@effect-xds/proto/ResourceType"
+import { Cluster, ClusterLoadAssignment, RouteConfiguration, VirtualHost } from "@effect-xds/proto/ResourceType"
 import type { Explored, Options, World } from "./Exploration.js"
 import { confused, explore } from "./Exploration.js"
 import * as ExplorationClient from "./ExplorationClient.js"
@@ -97,6 +97,19 @@ const behind = protocols.map((protocol) =>
   })
 )
 
+/** The client is moved from group to group: alone in a type, and where the phases of two types are under way. */
+const moved = protocols.flatMap((protocol) => [
+  ExplorationServer.make({ protocol, typeUrls: [types[protocol][0]], names: ["a", "b"], isMoved: true }),
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [Cluster.typeUrl, RouteConfiguration.typeUrl],
+    names: ["a"],
+    isAggregated: true,
+    isWarm: true,
+    isMoved: true
+  })
+])
+
 const small: ReadonlyArray<Variant> = protocols.flatMap((protocol) => [
   ...types[protocol].flatMap((typeUrl) => {
     // The name of a virtual host starts with its route configuration.
@@ -137,5 +150,6 @@ export const all: ReadonlyArray<Variant> = [
   variant(hosts, 5),
   ...renewals.map((world) => variant(world, 6)),
   variant(slices, 4),
-  ...behind.map((world) => variant(world, 5))
+  ...behind.map((world) => variant(world, 5)),
+  ...moved.map((world, index) => variant(world, index % 2 === 0 ? 5 : 3))
 ]
