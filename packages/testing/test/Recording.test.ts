@@ -40,7 +40,7 @@ describe("The drivers decide nothing: an hour that was recorded, and is done aga
             ["Requested", 1_000],
             ["DeadlineReached", 10],
             ["Took", 3_000],
-            ["Moved", move ? 100 : 0]
+            ["Moved", move ? 50 : 0]
           ] as const) {
             assert.isAtLeast(count(entries, tag), least, tag)
           }
