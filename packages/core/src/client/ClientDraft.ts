@@ -28,7 +28,7 @@ export interface StreamToServer {
 }
 
 /**
- * The state of a client. Only {@link ClientDraft} changes it; its fields are private.
+ * The state of a client. Only `Client.step` changes it; its fields are private.
  *
  * @since 0.1.0
  */

@@ -80,7 +80,6 @@ const noAliases: ReadonlyArray<string> = []
  * Makes a resource from its encoded message. Fails with {@link InvalidResource}.
  *
  * @param sha256 hash for the digest; see {@link Digest.ofParts}
- *
  * @since 0.1.0
  */
 export const make = (

@@ -212,7 +212,6 @@ export interface Change {
  * Makes a group hold exactly these resources, of all types. Equal resources stay as they are and are not sent again.
  *
  * @param versions type URL → label of the whole type
- *
  * @since 0.1.0
  */
 export const replace = (

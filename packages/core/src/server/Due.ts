@@ -34,6 +34,7 @@ export interface Due {
   readonly changes: SubscriptionChanges.Changes
   /** Whether a request is not answered yet. */
   readonly reply: boolean
+  /** Whether changes are due. On a separate stream, removals count, too. */
   readonly update: boolean
   /** Whether a removal is pending, to go out now or later. */
   readonly removal: boolean
@@ -175,7 +176,6 @@ export type Planned = readonly [Subscription, Due]
  * it must follow.
  *
  * @param newest the group as it is now
- *
  * @since 0.1.0
  */
 export const plan = (
@@ -289,7 +289,6 @@ const deferredOf = (
  * Removals that are due, and those of resources that the client never accepted. Not those of resources that came back.
  *
  * @param held removals due at this time or later wait for removals of resources that refer to them
- *
  * @since 0.1.0
  */
 export const removable = function* (

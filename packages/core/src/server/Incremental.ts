@@ -68,7 +68,6 @@ export const flushFew = (
  * that are new to the client.
  *
  * @param sorted what a returning client holds, sorted before; the caller sends its removals
- *
  * @since 0.1.0
  */
 export const flush = function* (
