@@ -3,14 +3,17 @@
  *
  * @since 0.1.0
  */
-import * as Snapshot from "@effect-xds/server/Snapshot"
 import type { ResourceFile } from "@effect-xds/transport-filesystem"
+import * as GroupRule from "@effect-xds/validate/GroupRule"
+import * as GroupRules from "@effect-xds/validate/GroupRules"
 import { InvalidMessage } from "@effect-xds/validate/InvalidMessage"
 import * as Rules from "@effect-xds/validate/Rules"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { CommandFailure } from "./CommandFailure.js"
 import * as LocalResources from "./LocalResources.js"
+import * as ResourceText from "./ResourceText.js"
+import * as Spelling from "./Spelling.js"
 
 /** A mistake, as the JSON has it; a place that is not known is null. */
 interface Mistake {
@@ -19,8 +22,10 @@ interface Mistake {
   readonly column: number | null
   /** Inside of the document: `[1].load_assignment`; empty: all of it, or not known. Of a broken rule: inside of the resource. */
   readonly path: string
-  /** One of the reasons of a file's rejection, `Rule` or `Reference`. */
-  readonly reason: ResourceFile.ResourceFileError["reason"] | "Rule" | "Reference"
+  /** One of the reasons of a file's rejection; `Rule` or `Reference`; `Envoy`: it said so itself. */
+  readonly reason: ResourceFile.ResourceFileError["reason"] | "Rule" | "Reference" | "Envoy"
+  /** The name by which the rule can be left out. */
+  readonly rule: string | null
   /** What is wrong, without the place. */
   readonly detail: string
   /** With the place: the line that is printed as text. */
@@ -33,6 +38,7 @@ const mistakeOf = (error: ResourceFile.ResourceFileError): Mistake => ({
   column: error.column ?? null,
   path: error.path,
   reason: error.reason,
+  rule: null,
   detail: error.detail,
   message: error.message
 })
@@ -49,44 +55,111 @@ const broken = (resource: ResourceFile.FileResource): Effect.Effect<ReadonlyArra
       const mistakes = faults.map((fault): Mistake => {
         const detail = new InvalidMessage({ typeUrl, resourceName, faults: [fault], more: false }).message
         const message = `${LocalResources.placeOf(resource)}: ${detail}`
-        return { ...place, path: fault.path, reason: "Rule", detail, message }
+        return { ...place, path: fault.path, reason: "Rule", rule: null, detail, message }
       })
       if (!more) return Effect.succeed(mistakes)
       const detail = `and more: the first ${maxFaults} are told`
       const message = `${LocalResources.placeOf(resource)}: ${detail}`
-      return Effect.succeed([...mistakes, { ...place, path: "", reason: "Rule" as const, detail, message }])
+      return Effect.succeed([...mistakes, { ...place, path: "", reason: "Rule" as const, rule: null, detail, message }])
     })
   )
 
-/** Where references stand that lead nowhere, and where they would lead. */
-const dangling = (
-  group: string,
-  resources: ReadonlyArray<ResourceFile.FileResource>
-): Effect.Effect<ReadonlyArray<Mistake>> => {
+/** Where the faults of a group stand. */
+const placeIn = (group: string, resources: ReadonlyArray<ResourceFile.FileResource>) => {
   const places = new Map(resources.map((each) => [`${each.typeUrl} ${each.name}`, each]))
-  return Effect.map(Snapshot.check({ resources }), (found) =>
-    found.map(({ from, message }) => {
-      const resource = places.get(`${from.typeUrl} ${from.name}`)
-      const place = resource === undefined ? `group ${group}` : LocalResources.placeOf(resource)
-      const detail = message.replace("the snapshot", `group ${group}`)
-      return {
-        file: resource?.file ?? null,
-        line: resource?.line ?? null,
-        column: null,
-        path: "",
-        reason: "Reference" as const,
-        detail,
-        message: `${place}: ${detail}`
-      }
-    })
-  )
+  return (of: { readonly typeUrl: string; readonly name: string } | undefined) => {
+    const resource = of && places.get(`${of.typeUrl} ${of.name}`)
+    return {
+      said: resource === undefined ? `group ${group}` : LocalResources.placeOf(resource),
+      known: { file: resource?.file ?? null, line: resource?.line ?? null, column: null }
+    }
+  }
 }
+
+/** Of one group; one more line says that there are more. */
+const maxGroupFaults = 1000
+
+/** What is wrong with resources beyond their fields, but for what is said of the same place already. */
+const together = (
+  group: string,
+  resources: ReadonlyArray<ResourceFile.FileResource>,
+  off: ReadonlyArray<string>,
+  told: ReadonlySet<string>
+): Effect.Effect<ReadonlyArray<Mistake>> =>
+  Effect.map(GroupRules.check(resources, { off, maxFaults: maxGroupFaults }), ({ faults, more }) => {
+    const placeOf = placeIn(group, resources)
+    const mistakes = faults.map((fault): Mistake => {
+      const { known, said } = placeOf(fault)
+      const detail = GroupRules.toText(fault).replace("which is not there", `which is not in group ${group}`)
+      const reason = GroupRule.references.includes(fault.rule) ? "Reference" : "Rule"
+      const message = `${said}: ${detail} (${fault.rule})`
+      return { ...known, path: fault.path, reason, rule: fault.rule, detail, message }
+    })
+    const fresh = mistakes.filter((mistake) => !told.has(placeKey(mistake)))
+    if (!more) return fresh
+    const { known, said } = placeOf(undefined)
+    const detail = `and more: the first ${maxGroupFaults} are told`
+    return [
+      ...fresh,
+      { ...known, path: "", reason: "Rule" as const, rule: null, detail, message: `${said}: ${detail}` }
+    ]
+  })
+
+const placeKey = ({ file, line, path }: Mistake): string => `${file ?? ""}:${line ?? ""} ${path}`
+
+/** What Envoy itself says. */
+const byEnvoy = (
+  path: string,
+  groups: ReadonlyMap<string, ReadonlyArray<ResourceFile.FileResource>>
+): Effect.Effect<ReadonlyArray<Mistake>, CommandFailure> =>
+  Effect.gen(function* () {
+    // Only who has an Envoy needs it.
+    const EnvoyCheck = yield* Effect.promise(() => import("./EnvoyCheck.js"))
+    const envoy = yield* EnvoyCheck.make(path)
+    const mistakes: Array<Mistake> = []
+    for (const [group, resources] of groups) {
+      const placeOf = placeIn(group, resources)
+      for (const { resource, words } of yield* envoy.complaints(resources)) {
+        const { known, said } = placeOf(resource)
+        const detail = `Envoy: ${words}`
+        const of = resource && GroupRules.toText({ ...resource, path: "", problem: "" })
+        const message = `${said}: ${of ?? ""}${detail}`
+        mistakes.push({ ...known, path: "", reason: "Envoy", rule: null, detail, message })
+      }
+    }
+    return mistakes
+  }).pipe(Effect.scoped)
+
+/** All rules that have a name, as a table. */
+const listed = Effect.suspend(() => {
+  const rows = GroupRule.all.map(({ name, peers, severity, summary }) => [name, severity, peers.join(", "), summary])
+  return Console.log(ResourceText.table([["RULE", "SEVERITY", "FOR", "WHAT MUST BE"], ...rows]))
+})
+
+/** Which rules are left out; a name that no rule has is a mistake of who calls. */
+const leftOut = (names: ReadonlyArray<string>, noReferences: boolean) =>
+  Effect.gen(function* () {
+    for (const name of names) {
+      if (GroupRule.find(name) !== undefined) continue
+      const near = Spelling.nearest(
+        name,
+        GroupRule.all.map((rule) => rule.name)
+      )
+      const meant = near === undefined ? "" : `: did you mean ${near}?`
+      const message = `validate: --off: there is no rule of that name${meant} (effect-xds validate --list-rules lists them)`
+      return yield* new CommandFailure({ kind: "usage", message })
+    }
+    return noReferences ? [...names, ...GroupRule.references] : names
+  })
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
 
 interface Arguments {
   readonly path: string
   readonly noReferences: boolean
+  readonly off: ReadonlyArray<string>
+  readonly listRules: boolean
+  readonly envoy: string | undefined
   readonly output: "text" | "json"
 }
 
@@ -95,15 +168,26 @@ interface Arguments {
  *
  * @since 0.1.0
  */
-export const run = ({ noReferences, output, path }: Arguments): Effect.Effect<void, CommandFailure> =>
+export const run = ({
+  envoy,
+  listRules,
+  noReferences,
+  off,
+  output,
+  path
+}: Arguments): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
+    if (listRules) return yield* listed
+    const without = yield* leftOut(off, noReferences)
     const { files, groups, mistakes } = yield* LocalResources.read(path)
-    const references = noReferences
-      ? []
-      : (yield* Effect.forEach(groups, ([group, resources]) => dangling(group, resources))).flat()
     const all = Array.from(groups.values()).flat()
     const rules = (yield* Effect.forEach(all, broken)).flat()
-    const wrong = [...mistakes.map(mistakeOf), ...rules, ...references]
+    const told = new Set(rules.map(placeKey))
+    const beyond = (yield* Effect.forEach(groups, ([group, resources]) =>
+      together(group, resources, without, told)
+    )).flat()
+    const envoys = envoy === undefined ? [] : yield* byEnvoy(envoy, groups)
+    const wrong = [...mistakes.map(mistakeOf), ...rules, ...beyond, ...envoys]
     const resources = all.length
     if (output === "json") {
       const report = { path, files, groups: Array.from(groups.keys()), resources, mistakes: wrong }

@@ -262,7 +262,7 @@ describe("validate", () => {
     expect(said[0]).toMatch(/^edge\/again\.yaml:1.*a\.yaml/)
     expect(said[1]).toMatch(/^edge\/broken\.json:2:\d+: /)
     expect(said[2]).toMatch(/^edge\/wrong\.yaml:3:1: .*"connect_timout"; did you mean "connect_timeout"\?/)
-    expect(said[3]).toMatch(/^inside\/lonely\.yaml:1: .*lonely.* is not in group inside$/)
+    expect(said[3]).toMatch(/^inside\/lonely\.yaml:1: .*lonely.* is not in group inside \(endpoints-reference\)$/)
   })
 
   it("has nothing against what is right, references aside if they are to be", { timeout: limit }, async () => {
@@ -351,6 +351,68 @@ transport_socket:
         {}
       ]
     })
+  })
+})
+
+describe("validate, rules beyond single fields", () => {
+  const table = `"@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration
+name: main
+virtual_hosts: [{ name: a, domains: [a, A], routes: [{ match: { safe_regex: { regex: "a(?=b)" } }, route: { cluster: x } }] }]
+`
+
+  it("are told with their name, and left out by it", { timeout: limit }, async () => {
+    const directory = directoryOf({ "edge/a.yaml": table })
+    const place = `${join(directory, "edge/a.yaml")}:1`
+    const all = await run("validate", directory)
+    expect([all.code, all.error]).toEqual([1, `effect-xds: 3 mistakes in ${directory}`])
+    expect(all.lines).toEqual([
+      `${place}: routes "main": virtual_hosts[0].domains[1] must not be there twice: "A" belongs to virtual host "a" (domain-unique)`,
+      expect.stringMatching(/regex must be an expression of RE2, is "a\(\?=b\)": .* \(regular-expression\)$/),
+      `${place}: routes "main": virtual_hosts[0].routes[0].route.cluster names cluster "x", which is not in group edge (cluster-reference)`
+    ])
+    const some = await run("validate", "--off", "domain-unique", "--off", "cluster-reference", directory)
+    expect([some.code, some.lines]).toEqual([1, [all.lines[1]]])
+    const none = await run(
+      "validate",
+      "--off",
+      "domain-unique",
+      "--off",
+      "regular-expression",
+      "--no-references",
+      directory
+    )
+    expect([none.code, none.error]).toEqual([0, ""])
+    const json = await run("validate", "--output", "json", directory)
+    expect(JSON.parse(json.out)).toMatchObject({
+      mistakes: [
+        { line: 1, path: "virtual_hosts[0].domains[1]", reason: "Rule", rule: "domain-unique", message: all.lines[0] },
+        { rule: "regular-expression" },
+        { reason: "Reference", rule: "cluster-reference" }
+      ]
+    })
+  })
+
+  it("are listed; a name that none has is told, with the nearest", { timeout: limit }, async () => {
+    const { code, lines } = await run("validate", "--list-rules")
+    expect(code).toBe(0)
+    expect(lines[0]).toMatch(/^RULE +SEVERITY +FOR +WHAT MUST BE$/)
+    expect(lines.find((line) => line.startsWith("domain-unique"))).toMatch(/ error +Envoy +No domain is there twice/)
+    const wrong = await run("validate", "--off", "domain-uniq", small())
+    expect([wrong.code, wrong.out]).toEqual([2, ""])
+    expect(wrong.error).toContain("--off: there is no rule of that name: did you mean domain-unique?")
+  })
+
+  it("say nothing of a place of which a field's rule says something", { timeout: limit }, async () => {
+    const text = cluster("a").replace(/connect_timeout: .*/, "connect_timeout: -1s")
+    const directory = directoryOf({ "edge/a.yaml": text })
+    const { lines } = await run("validate", "--no-references", directory)
+    expect(lines).toEqual([expect.stringContaining('clusters "a": connect_timeout must be greater than 0s, is -1s')])
+  })
+
+  it("and an Envoy that cannot be started is told", { timeout: limit }, async () => {
+    const { code, error } = await run("validate", "--envoy", "/no/such/envoy", small())
+    expect(code).toBe(3)
+    expect(error).toContain("/no/such/envoy cannot be started: ")
   })
 })
 

@@ -83,7 +83,7 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
     ],
     [["get", "127.0.0.1:18000"], "get: TYPE is missing: effect-xds get [OPTIONS] ADDRESS TYPE [NAME…]"],
     [["get", "CDS", "a"], '"CDS" is a type, where the address of a server stands: give ADDRESS, then TYPE'],
-    [["validate", "a", "b"], "validate: takes 1 argument, not 2: effect-xds validate [OPTIONS] PATH"]
+    [["validate", "a", "b"], "validate: takes 1 argument, not 2: effect-xds validate [OPTIONS] [PATH]"]
   ])("%j is told in a line, with what was meant, and ends with 2", async (args, line) => {
     const { code, stderr, stdout } = await run(...args)
     expect([stderr, code, stdout]).toEqual([`effect-xds: ${line}\n`, 2, ""])

@@ -159,6 +159,22 @@ export const all: ReadonlyArray<GroupRule> = [
   envoy("token-bucket", "LocalRateLimit.token_bucket", "Buckets are filled at most every 50 ms")
 ]
 
+/**
+ * Names of the rules by which a resource that is named must be there. To switch all of them off is to check files whose
+ * resources come partly from elsewhere.
+ *
+ * @since 0.1.0
+ */
+export const references: ReadonlyArray<string> = [
+  "cluster-reference",
+  "route-cluster-reference",
+  "service-cluster-reference",
+  "route-reference",
+  "endpoints-reference",
+  "secret-reference",
+  "extension-reference"
+]
+
 const byName: ReadonlyMap<string, GroupRule> = new Map(all.map((rule) => [rule.name, rule]))
 
 /**

@@ -89,7 +89,12 @@ export interface Result {
  *
  * @since 0.1.0
  */
-export const toText = ({ name, path, problem, typeUrl }: GroupFault): string => {
+export const toText = ({
+  name,
+  path,
+  problem,
+  typeUrl
+}: Pick<GroupFault, "typeUrl" | "name" | "path" | "problem">): string => {
   const kind = ResourceType.byTypeUrl(typeUrl)?.restPath?.replace(/^.*:/, "") ?? TypeRegistry.typeName(typeUrl)
   return `${kind} ${JSON.stringify(name)}: ${path === "" ? "" : `${path} `}${problem}`
 }

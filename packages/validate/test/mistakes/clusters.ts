@@ -81,14 +81,14 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     title: "lb policies empty",
     rules: ["load-balancing-policy"],
     envoy: "refuses",
-    says: "t find a registered load balancer factory implementation for cluster:",
+    says: "t find a registered load balancer factory implementation for cluster",
     config: withCluster({ load_balancing_policy: {} })
   },
   {
     title: "lb policies unknown",
     rules: ["load-balancing-policy"],
     envoy: "refuses",
-    says: "t find a registered load balancer factory implementation for cluster:",
+    says: "t find a registered load balancer factory implementation for cluster",
     config: withCluster({
       load_balancing_policy: {
         policies: [
@@ -221,7 +221,7 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     title: "health check http statuses out",
     rules: ["health-check-statuses"],
     envoy: "refuses",
-    says: "Invalid http expected status range: expecting start >= 100, but found ",
+    says: "Invalid http expected status range: expecting start >= 100, but found",
     config: withCluster({
       health_checks: [healthCheck({ http_health_check: { path: "/", expected_statuses: [{ start: 0, end: 200 }] } })]
     })
@@ -244,7 +244,7 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     title: "cluster_type unknown",
     rules: [],
     envoy: "refuses",
-    says: "t find a registered cluster factory implementation for name:",
+    says: "t find a registered cluster factory implementation for name",
     differs: "a type of clusters may be an extension's",
     config: withCluster({ type: undefined, cluster_type: { name: "nope" } })
   },
@@ -450,7 +450,7 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     title: "http retriable statuses",
     rules: ["health-check-statuses"],
     envoy: "refuses",
-    says: "Invalid http retriable status range: expecting start < end, but found ",
+    says: "Invalid http retriable status range: expecting start < end, but found",
     config: withCluster({
       health_checks: [healthCheck({ http_health_check: { path: "/", retriable_statuses: [{ start: 300, end: 200 }] } })]
     })

@@ -117,14 +117,14 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
     title: "static no address",
     rules: ["endpoint-address"],
     envoy: "refuses",
-    says: "Address must be set:",
+    says: "Address must be set",
     config: withCluster({ load_assignment: assignment("web", { endpoint: {} }) })
   },
   {
     title: "static no endpoint",
     rules: ["endpoint-address"],
     envoy: "refuses",
-    says: "Address must be set:",
+    says: "Address must be set",
     config: withCluster({ load_assignment: assignment("web", {}) })
   },
   {
@@ -263,7 +263,7 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
     title: "named endpoint",
     rules: ["endpoint-address"],
     envoy: "refuses",
-    says: "Address must be set:",
+    says: "Address must be set",
     config: withCluster({
       load_assignment: { cluster_name: "web", endpoints: [{ lb_endpoints: [{ endpoint_name: "x" }] }] }
     })
@@ -284,7 +284,7 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
     title: "additional address of endpoint",
     rules: ["ip-address"],
     envoy: "refuses",
-    says: "malformed IP address: nope. Consider setting resolver_name or setting ",
+    says: "malformed IP address: nope. Consider setting resolver_name or setting",
     config: withCluster({
       load_assignment: assignment("web", {
         endpoint: { address: address(1), additional_addresses: [{ address: address(1, "nope") }] }

@@ -176,7 +176,7 @@ export const ofExpressions: ReadonlyArray<Mistake> = [
     title: "regex big",
     rules: ["regular-expression-size"],
     envoy: "refuses",
-    says: "RE2 program size of 12004 > max program size of 100 set for the error ",
+    says: "RE2 program size of 12004 > max program size of 100 set for the error",
     config: withRegex("(abcdefghij){1000}")
   },
   {

@@ -123,7 +123,7 @@ export const ofListeners: ReadonlyArray<Mistake> = [
     title: "udp with chains",
     rules: ["filter-chains"],
     envoy: "refuses",
-    says: ": 1 filter chain(s) specified for connection-less UDP listener.",
+    says: ": 1 filter chain(s) specified for connection-less UDP listener",
     config: withListener({ address: { socket_address: { protocol: "UDP", address: "127.0.0.1", port_value: 0 } } })
   },
   {
@@ -161,7 +161,7 @@ export const ofListeners: ReadonlyArray<Mistake> = [
     title: "a QUIC listener whose manager is not for HTTP/3",
     rules: ["http3-listener", "secret-reference"],
     envoy: "refuses",
-    says: "Non-HTTP/3 codec configured on QUIC listener.",
+    says: "Non-HTTP/3 codec configured on QUIC listener",
     config: withListener({ ...quic, filter_chains: [{ filters: [manager()], transport_socket: quicSocket }] })
   },
   {

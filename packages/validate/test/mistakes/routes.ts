@@ -109,21 +109,21 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     title: "weights sum 0",
     rules: ["cluster-weights"],
     envoy: "refuses",
-    says: "Sum of weights in the weighted_cluster must be greater than 0.",
+    says: "Sum of weights in the weighted_cluster must be greater than 0",
     config: weighted({ name: "web", weight: 0 })
   },
   {
     title: "weights unset",
     rules: ["cluster-weights"],
     envoy: "refuses",
-    says: "is missing in:",
+    says: "is missing in",
     config: weighted({ name: "web" })
   },
   {
     title: "weights over uint32",
     rules: ["cluster-weights"],
     envoy: "refuses",
-    says: "The sum of weights of all weighted clusters of route  exceeds 42949672",
+    says: "The sum of weights of all weighted clusters of route exceeds 42949672",
     config: weighted({ name: "web", weight: 4294967295 }, { name: "web", weight: 1 })
   },
   {
@@ -225,14 +225,14 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     title: "timeout negative",
     rules: ["duration"],
     envoy: "refuses",
-    says: "Invalid duration: Expected positive duration:",
+    says: "Invalid duration: Expected positive duration",
     config: toWeb({ timeout: "-1s" })
   },
   {
     title: "timeout huge",
     rules: ["duration"],
     envoy: "refuses",
-    says: "Invalid duration: Duration out-of-range:",
+    says: "Invalid duration: Duration out-of-range",
     config: toWeb({ timeout: "315576000000s" })
   },
   {
@@ -349,7 +349,7 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     title: "vhds sotw",
     rules: ["vhds-source"],
     envoy: "refuses",
-    says: "(which uses Delta xDS) is supported as a config source.",
+    says: "(which uses Delta xDS) is supported as a config source",
     config: withRoutes({
       virtual_hosts: [],
       vhds: {
@@ -457,14 +457,14 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     title: "timeout of 292 years",
     rules: ["duration"],
     envoy: "refuses",
-    says: "Invalid duration: Duration out-of-range:",
+    says: "Invalid duration: Duration out-of-range",
     config: toWeb({ timeout: "9223372036s" })
   },
   {
     title: "timeout over 292 years",
     rules: ["duration"],
     envoy: "refuses",
-    says: "Invalid duration: Duration out-of-range:",
+    says: "Invalid duration: Duration out-of-range",
     config: toWeb({ timeout: "9223372037s" })
   },
   {
@@ -551,7 +551,7 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     title: "vhds rest",
     rules: ["vhds-source"],
     envoy: "refuses",
-    says: "(which uses Delta xDS) is supported as a config source.",
+    says: "(which uses Delta xDS) is supported as a config source",
     config: withRoutes({
       virtual_hosts: [],
       vhds: {

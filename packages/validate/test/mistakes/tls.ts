@@ -15,7 +15,7 @@ export const ofTls: ReadonlyArray<Mistake> = [
     title: "tls cert without key",
     rules: ["pem", "private-key"],
     envoy: "refuses",
-    says: "Failed to load incomplete private key from path:",
+    says: "Failed to load incomplete private key from path",
     config: withTls({ tls_certificates: [{ certificate_chain: { inline_string: "x" } }] })
   },
   {
@@ -92,7 +92,7 @@ export const ofTls: ReadonlyArray<Mistake> = [
     title: "auto config without alpn",
     rules: ["alpn"],
     envoy: "refuses",
-    says: "ALPN configured for cluster web which has a non-ALPN transport socket:",
+    says: "ALPN configured for cluster web which has a non-ALPN transport socket",
     config: withCluster({ ...httpOptions({ auto_config: {} }) })
   },
   {
@@ -127,7 +127,7 @@ export const ofTls: ReadonlyArray<Mistake> = [
     title: "quic with tls socket",
     rules: ["extension-category", "secret-reference"],
     envoy: "refuses",
-    says: "error building filter chain for quic listener: wrong transport socket ",
+    says: "error building filter chain for quic listener: wrong transport socket",
     config: withListener({
       ...quic,
       filter_chains: [
