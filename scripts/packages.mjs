@@ -375,7 +375,7 @@ const check = async (work) => {
         ...Object.fromEntries([...tarballOf].map(([name, file]) => [name, `file:${file}`]))
       },
       devDependencies: {
-        ...versions(["vitest", "@effect/vitest"]),
+        ...versions(["vitest", "@effect/vitest", "selfsigned"]),
         // What the types of @effect/platform-node import and its package does not bring.
         "@types/ws": "8",
         "@types/node": readJson(home, "node_modules/@types/node/package.json").version

@@ -1,4 +1,6 @@
 /** A demo in a process of its own, and the processes that it starts. */
+import * as Waiting from "@effect-xds/testing/Waiting"
+import { Effect } from "effect"
 import { spawn, spawnSync, type ChildProcess } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 
@@ -42,20 +44,10 @@ export class Demo {
   }
 
   async says(pattern: RegExp, seconds: number): Promise<void> {
-    await until(
-      () => pattern.test(this.output),
-      seconds,
-      () => `the demo did not say ${pattern.source}; it printed:\n${this.output}`
+    const options = { limit: seconds * 1_000, seen: () => this.output }
+    await Effect.runPromise(
+      Waiting.found(`the demo to say ${pattern.source}`, () => pattern.test(this.output), options)
     )
-  }
-}
-
-/** Waits until it is true. */
-export const until = async (check: () => boolean, seconds: number, seen: () => string): Promise<void> => {
-  const end = Date.now() + seconds * 1000
-  while (!check()) {
-    if (Date.now() > end) throw new Error(`after ${seconds} s: ${seen()}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
@@ -91,11 +83,8 @@ const processes = (): ReadonlyArray<Process> => {
 export const childrenOf = (pid: number): ReadonlyArray<Process> => processes().filter(({ parent }) => parent === pid)
 
 /** Waits until they are gone. */
-export const areGone = (children: ReadonlyArray<Process>, seconds: number): Promise<void> => {
+export const areGone = async (children: ReadonlyArray<Process>, seconds: number): Promise<void> => {
   const left = () => processes().filter(({ pid }) => children.some((child) => child.pid === pid))
-  return until(
-    () => left().length === 0,
-    seconds,
-    () => `still running: ${JSON.stringify(left())}`
-  )
+  const areNone = Waiting.until("their end", left, (running) => running.length === 0, { limit: seconds * 1_000 })
+  await Effect.runPromise(areNone)
 }

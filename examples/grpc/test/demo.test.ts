@@ -1,6 +1,8 @@
+import * as Waiting from "@effect-xds/testing/Waiting"
+import { Effect } from "effect"
 import { join } from "node:path"
 import { afterEach, describe, expect, it } from "vitest"
-import { areGone, childrenOf, Demo, until } from "./Demo.js"
+import { areGone, childrenOf, Demo } from "./Demo.js"
 
 const main = join(import.meta.dirname, "..", "dist", "main.js")
 
@@ -54,12 +56,12 @@ describe("the demo", () => {
   it("leaves no process behind when it is killed", { timeout: 120_000 }, async () => {
     const demo = start()
     await demo.says(/All calls go to v1/, 60)
-    await until(
-      () => childrenOf(demo.pid).length === 4,
-      30,
-      () => `only ${childrenOf(demo.pid).length} processes`
+    const started = Waiting.until(
+      "four processes",
+      () => childrenOf(demo.pid),
+      (all) => all.length === 4
     )
-    const children = childrenOf(demo.pid)
+    const children = await Effect.runPromise(started)
     demo.kill("SIGKILL")
     await demo.exit(30)
     await areGone(children, 30)

@@ -15,6 +15,7 @@ import type { HeaderMatcherSchema, RouteSchema } from "@effect-xds/proto/envoy/c
 import type { StringMatcherSchema } from "@effect-xds/proto/envoy/type/matcher/v3/string"
 import { Assignment, Cluster, Listener, RouteTable, type XdsConfig } from "@effect-xds/routing"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Either, Exit, Layer, Logger, LogLevel, Scope } from "effect"
 import * as Asked from "../src/replacements/Asked.js"
@@ -291,15 +292,12 @@ const of = (name: string, ...more: ReadonlyArray<Asked.Header>): Headers => [["c
 
 /** Asks until all of these backends answer and nobody else does: what was published is in use, and connected. */
 const settled = (client: Asked.Client, headers: Headers, backends: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    for (let tries = 1; ; tries++) {
-      const [answers = {}] = yield* client.ask({ calls: [headers], times: 20 * backends.length })
-      const seen = Object.keys(answers).sort()
-      if (seen.join() === [...backends].sort().join()) return
-      if (tries === 1_000) throw new Error(`${client.name}: ${JSON.stringify(answers)}, and never ${backends.join()}`)
-      yield* Effect.sleep("20 millis")
-    }
-  })
+  Waiting.until(
+    `${client.name} to be answered by ${backends.join()}`,
+    client.ask({ calls: [headers], times: 20 * backends.length }),
+    ([answers = {}]) => Object.keys(answers).sort().join() === [...backends].sort().join(),
+    { limit: "100 seconds" }
+  )
 
 /** Who answers calls of each client, beside ours: as often, but for chance. */
 const compareShares = (headers: Headers, backends: ReadonlyArray<string>) =>

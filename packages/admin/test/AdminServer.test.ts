@@ -7,9 +7,10 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { until } from "@effect-xds/testing/Waiting"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, LogLevel, Schedule } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, LogLevel } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 
@@ -43,13 +44,6 @@ const serve = (options: AdminServer.ListenOptions = {}) =>
     json: (path: string) =>
       Effect.promise(async (): Promise<unknown> => (await fetch(`http://${address}${path}`)).json())
   }))
-
-/** Asks again until it is as it should be; fails after a while. */
-const eventually = <A>(effect: Effect.Effect<A>, isDone: (value: A) => boolean) =>
-  effect.pipe(
-    Effect.filterOrFail(isDone, (value) => new Error(`not yet: ${JSON.stringify(value)}`)),
-    Effect.retry(Schedule.spaced("5 millis").pipe(Schedule.upTo("30 seconds")))
-  )
 
 const node = (group: string) =>
   toBinary(
@@ -178,10 +172,10 @@ describe("AdminServer", () => {
           sum: value(/_delay_seconds_sum (\S+)$/m)
         }
       })
-      const before = yield* eventually(late, ({ sum }) => !Number.isNaN(sum))
+      const before = yield* until("the first measure", late, ({ sum }) => !Number.isNaN(sum))
       const end = performance.now() + 400
       while (performance.now() < end);
-      const after = yield* eventually(late, ({ late }) => late > before.late)
+      const after = yield* until("a late turn", late, ({ late }) => late > before.late)
       expect(after.sum - before.sum).toBeGreaterThan(0.25)
     }).pipe(Effect.provide(environment))
   )
@@ -201,7 +195,9 @@ describe("AdminServer", () => {
       client.send(Request.incremental({ typeUrl: CDS, responseNonce: second.nonce, errorDetail }))
       const other = yield* MemoryClient.open({ method: { protocol: "Incremental", typeUrl: CDS, unary: false } })
       other.send(ask("nowhere"))
-      const status = yield* eventually(json("/status"), (found) => JSON.stringify(found).includes('"waiting":true'))
+      const status = yield* until("a client that waits", json("/status"), (found) =>
+        JSON.stringify(found).includes('"waiting":true')
+      )
       expect(JSON.stringify(status)).toContain("no, thanks")
       expect(status).toMatchObject({
         mine: 1,
@@ -345,7 +341,7 @@ describe("AdminServer", () => {
         expect((yield* get("/healthz")).status).toBe(503)
         // The first leaves, the second stays and reads nothing.
         if (idleTimeout > 1_000) abort()
-        yield* eventually(get("/healthz"), ({ status }) => status === 200)
+        yield* until("health", get("/healthz"), ({ status }) => status === 200)
         abort()
       }
     }).pipe(Effect.provide(environment))

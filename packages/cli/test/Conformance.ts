@@ -11,6 +11,7 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport, ServerTransport } from "@effect-xds/transport"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { FileClient, ResponseDirectory } from "@effect-xds/transport-filesystem"
@@ -19,12 +20,9 @@ import { Effect, Exit, Logger, Scope, Stream } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { expect, vi } from "vitest"
+import { expect } from "vitest"
 
 const group = "edge"
-
-const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 15_000, interval: 2 }))
 
 /** What a watcher has heard: `a=1`, `a DoesNotExist`. */
 interface Heard {

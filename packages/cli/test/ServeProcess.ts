@@ -1,11 +1,13 @@
 /** `effect-xds serve` as a process of its own. */
+import * as Waiting from "@effect-xds/testing/Waiting"
+import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { inject, onTestFinished, vi } from "vitest"
+import { inject, onTestFinished } from "vitest"
 
 /** The built program. */
 export const program = fileURLToPath(new URL("../dist/main.js", import.meta.url))
@@ -18,7 +20,7 @@ export const deadline = 60_000
 
 /** Waits until an assertion holds. */
 export const eventually = <A>(assertion: () => A | Promise<A>): Promise<A> =>
-  vi.waitFor(assertion, { timeout: deadline, interval: 10 })
+  Effect.runPromise(Waiting.eventually(assertion, { limit: deadline }))
 
 /** A directory that is gone after the test. */
 export const temporaryDirectory = (): string => {
@@ -84,10 +86,8 @@ export const serve = async (
   const running = start(process.execPath, [bundled, "serve", directory, ...ports, ...args], options)
   let over: number | string | undefined
   void running.exit.then((code) => (over = code))
-  await vi.waitUntil(() => over !== undefined || /^admin:$/m.test(running.stdout()), {
-    timeout: deadline,
-    interval: 10
-  })
+  const isReady = () => over !== undefined || /^admin:$/m.test(running.stdout())
+  await Effect.runPromise(Waiting.found("serve", isReady, { limit: deadline, seen: running.stderr }))
   if (over !== undefined) throw new Error(`serve ended with ${over}: ${running.stderr()}`)
   const addressOf = (label: string): string =>
     new RegExp(`^ +${label} +(?:http://)?(\\S+)`, "m").exec(running.stdout())?.[1] ?? ""

@@ -4,11 +4,11 @@ import { toBinary } from "@bufbuild/protobuf"
 import { base64Encode } from "@bufbuild/protobuf/wire"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type Listener, ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { found } from "@effect-xds/testing/Waiting"
 import { Effect, Schema, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
-import { vi } from "vitest"
 
 const list = Schema.optionalWith(Schema.Array(Schema.String), { default: () => [], nullable: true })
 const text = Schema.optionalWith(Schema.String, { default: () => "" })
@@ -105,21 +105,12 @@ export const start = ({
       else responses.push(line.response)
     })
 
-    const wait = <A>(what: string, found: () => A | undefined) =>
-      Effect.promise(() =>
-        vi.waitFor(
-          () => {
-            const value = found()
-            if (value === undefined) throw new Error(`go-control-plane does not say ${what}; it says: ${words}`)
-            return value
-          },
-          { timeout: 30_000, interval: 2 }
-        )
-      )
+    const wait = <A>(what: string, look: () => A | undefined) =>
+      found(`the words of go-control-plane ${what}`, look, { seen: () => words })
     const set = (next: string, set: Resources) =>
       Effect.suspend(() => {
         child.stdin.write(lineOf(next, set))
-        return wait(`that it serves version ${next}`, () => (sets.has(next) ? true : undefined))
+        return wait(`that it serves version ${next}`, () => sets.has(next))
       })
 
     yield* set(version, resources)

@@ -8,10 +8,11 @@ import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_du
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type Listener, ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { Peer } from "@effect-xds/testing"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import { it } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Logger, Scope, Stream } from "effect"
-import { describe, expect, vi } from "vitest"
+import { describe, expect } from "vitest"
 import * as GoControlPlane from "./GoControlPlane.js"
 
 const peer = Peer.forTest("go-control-plane")
@@ -25,9 +26,6 @@ const serve = (options: { readonly port?: number; readonly version: string; read
   GoControlPlane.start({ path: peer._tag === "Present" ? peer.path : "", ...options })
 
 type Resources = GoControlPlane.Resources
-
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 const cluster = (name: string, altStatName: string) => create(ClusterSchema, { name, altStatName })
 const listener = (name: string, statPrefix: string) => create(ListenerSchema, { name, statPrefix })

@@ -17,13 +17,12 @@ import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/
 import { CallHeaders, Decoder, RouteTable, XdsConfig } from "@effect-xds/routing"
 import type { Snapshot } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Logger, Stream } from "effect"
-import { vi } from "vitest"
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
-const patience = { timeout: 30_000, interval: 2 }
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 
 /** All to one cluster; a pattern that is no pattern of RE2 makes it bad. */
@@ -137,9 +136,8 @@ const setup = (snapshot: Snapshot.Snapshot, protocol: "StateOfTheWorld" | "Incre
     return { store, nacks, client: Context.get(context, XdsClient.XdsClient) }
   })
 
-const eventually = (assertion: () => void) => Effect.promise(() => vi.waitFor(assertion, patience))
 const nacked = (nacks: Effect.Effect<string>, text: string) =>
-  Effect.promise(() => vi.waitFor(async () => expect(await Effect.runPromise(nacks)).toContain(text), patience))
+  eventually(Effect.map(nacks, (words) => expect(words).toContain(text)))
 
 describe.each(["StateOfTheWorld", "Incremental"] as const)("what gRPC clients reject, %s", (protocol) => {
   it.scopedLive("RouteConfigurations: one is bad, two are used; a bad update leaves the last good one", () =>

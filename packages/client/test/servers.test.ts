@@ -7,15 +7,10 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Either, Exit, Layer, Logger, Scope, Stream } from "effect"
-import { vi } from "vitest"
-
-/** The machine may be busy with other work: only what never comes is a failure. */
-const patience = { timeout: 30_000, interval: 2 }
-
-const eventually = (assertion: () => void) => Effect.promise(() => vi.waitFor(assertion, patience))
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 
@@ -96,12 +91,12 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
         yield* store.update("edge", { upsert: { clusters: [cluster("b", "bad")] } })
         yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
         let nack: string | undefined
-        yield* Effect.promise(() =>
-          vi.waitFor(async () => {
-            const types = (await Effect.runPromise(status)).flatMap((each) => each.types)
+        yield* eventually(
+          Effect.map(status, (clients) => {
+            const types = clients.flatMap((each) => each.types)
             nack = types.find(({ typeUrl }) => typeUrl === ResourceType.Cluster.typeUrl)?.nacked?.error.message
             expect(nack).toContain("no bad names here")
-          }, patience)
+          })
         )
         yield* store.update("edge", { upsert: { clusters: [cluster("b", "3")] } })
         yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))

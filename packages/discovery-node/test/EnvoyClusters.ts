@@ -1,4 +1,6 @@
 /** One Envoy with the clusters of a control plane and nothing else, and what its admin interface says of them. */
+import * as Waiting from "@effect-xds/testing/Waiting"
+import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
@@ -285,13 +287,11 @@ export const startEnvoy = async (program: string, xds: number, dns: number): Pro
       () => false
     )
   }
-  const deadline = Date.now() + 60_000
-  while (!(await isLive())) {
-    if (child.exitCode !== null || Date.now() > deadline) {
-      await close()
-      throw new Error(`Envoy does not start: … ${said.slice(-1_000)}`)
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  const isOver = async () => child.exitCode !== null || (await isLive())
+  await Effect.runPromise(Waiting.found("Envoy to be live", isOver, { limit: "1 minute" })).catch(() => undefined)
+  if (!(await isLive())) {
+    await close()
+    throw new Error(`Envoy does not start: … ${said.slice(-1_000)}`)
   }
   const look = async () => {
     const [json, stats] = await Promise.all([

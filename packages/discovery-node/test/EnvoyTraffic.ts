@@ -5,6 +5,7 @@
  * ★ Nothing is measured that a busy machine makes longer: what is to wait is seen not to come while others do, and at least
  * as long as it has to.
  */
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { fromJson, type JsonObject } from "@bufbuild/protobuf"
 import type * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
@@ -29,20 +30,10 @@ export interface Stage {
 type Service = ClusterMembers.Service
 
 const askers: ReadonlyArray<Asker> = ["ours", "envoy"]
-const patience = 30_000
 /** Longer than a test takes. */
 const never = "300s"
 
-/** Waits for what happens sooner or later. */
-const until = async <A>(what: string, look: () => Promise<A | undefined> | A | undefined): Promise<A> => {
-  const deadline = Date.now() + patience
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (Date.now() > deadline) throw new Error(`waited ${patience} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
+const until = <A>(what: string, look: Waiting.Look<A>) => Effect.runPromise(Waiting.found(what, look))
 
 /** A cluster that both have; `service` is ours. */
 const begin = async (
@@ -469,7 +460,7 @@ const paces = async (watched: ReadonlyArray<Watched>): Promise<ReadonlyArray<str
     })
   )
   const isEnough = () => all.every(({ expected, often }) => often() >= bounds[expected.often][0])
-  await until("all is asked for that is to be", () => (isEnough() ? true : undefined)).catch(() => undefined)
+  await until("all is asked for that is to be", () => isEnough()).catch(() => undefined)
   return all.flatMap(({ asker, expected: { atLeast = 0, often: expected }, least, often, title }) => {
     const [from, to] = bounds[expected]
     const isRight = often() >= from && often() <= to && least() >= atLeast - 5

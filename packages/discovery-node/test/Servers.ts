@@ -14,10 +14,6 @@ export interface Running {
   readonly open: () => number
 }
 
-/** Waits for what happens sooner or later; the limit of the test is that of it. */
-export const until = (condition: () => boolean): Effect.Effect<void> =>
-  Effect.asVoid(Effect.repeat(Effect.sleep(1), { until: condition }))
-
 const listen = (server: Net.Server): Effect.Effect<Running, never, Scope.Scope> => {
   const sockets = new Set<Net.Socket>()
   let connections = 0

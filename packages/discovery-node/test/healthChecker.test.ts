@@ -7,6 +7,7 @@ import * as HealthChecker from "@effect-xds/discovery-node/HealthChecker"
 import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
 import * as Prober from "@effect-xds/discovery-node/Prober"
 import { SimulatedTime } from "@effect-xds/testing"
+import { eventually } from "@effect-xds/testing/Waiting"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
@@ -537,12 +538,12 @@ it.scopedLive("over sockets: 100 hosts that answer, two that are silent, one tha
     for (let n = 0; n < 100; n++) yield* begin(checks, `host-${n}`)
     yield* begin(checks, "moody")
     for (const id of ["silent-1", "silent-2"]) yield* begin(silent, id)
-    yield* Servers.until(() => waiting.size === 0)
+    yield* eventually(() => expect(waiting.size).toBe(0))
     expect([flags.get("host-99"), flags.get("moody"), flags.get("silent-1")]).toEqual([0, 0, 5])
     isUp = false
-    yield* Servers.until(() => flags.get("moody") === 1)
+    yield* eventually(() => expect(flags.get("moody")).toBe(1))
     isUp = true
-    yield* Servers.until(() => flags.get("moody") === 0)
+    yield* eventually(() => expect(flags.get("moody")).toBe(0))
     expect(Array.from(flags.values()).filter((each) => each !== 0).length).toBe(2)
     // One connection for each host: theirs are used again.
     expect(server.connections()).toBeLessThan(200)

@@ -3,6 +3,7 @@ import type * as HealthCheck from "@effect-xds/discovery/HealthCheck"
 import type * as Probe from "@effect-xds/discovery/Probe"
 import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
 import type * as Prober from "@effect-xds/discovery-node/Prober"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -165,9 +166,12 @@ describe("any kind", () => {
       const ask = yield* open(silent.address, probe)
       for (const n of [1, 2]) {
         const fiber = yield* Effect.fork(ask(false))
-        yield* Servers.until(() => silent.connections() === n && silent.open() === 1)
+        yield* eventually(() => {
+          expect(silent.connections()).toBe(n)
+          expect(silent.open()).toBe(1)
+        })
         expect(Exit.isInterrupted(yield* Fiber.interrupt(fiber))).toBe(true)
-        yield* Servers.until(() => silent.open() === 0)
+        yield* eventually(() => expect(silent.open()).toBe(0))
       }
     })
   )
@@ -178,9 +182,9 @@ describe("any kind", () => {
       const scope = yield* Scope.make()
       const ask = yield* Scope.extend(open(silent.address, probe), scope)
       const fiber = yield* Effect.fork(ask(true))
-      yield* Servers.until(() => silent.open() === 1)
+      yield* eventually(() => expect(silent.open()).toBe(1))
       yield* Scope.close(scope, Exit.void)
-      yield* Servers.until(() => silent.open() === 0)
+      yield* eventually(() => expect(silent.open()).toBe(0))
       yield* Fiber.interrupt(fiber)
     })
   )
@@ -201,7 +205,10 @@ describe("TCP", () => {
         { _tag: "Success", closes: true },
         { _tag: "Success", closes: true }
       ])
-      yield* Servers.until(() => server.connections() === 2 && server.open() === 0)
+      yield* eventually(() => {
+        expect(server.connections()).toBe(2)
+        expect(server.open()).toBe(0)
+      })
       expect(said).toBe(0)
     })
   )
@@ -231,7 +238,7 @@ describe("TCP", () => {
       const server = yield* Servers.says("gnop", "pon")
       const ask = yield* open(server.address, tcp("ping", "pong"))
       const fiber = yield* Effect.fork(ask(true))
-      yield* Servers.until(() => server.connections() === 1)
+      yield* eventually(() => expect(server.connections()).toBe(1))
       yield* Effect.sleep(20)
       expect(yield* Fiber.poll(fiber)).toMatchObject({ _tag: "None" })
       yield* Fiber.interrupt(fiber)
@@ -254,7 +261,7 @@ describe("TCP", () => {
       const ask = yield* open(closing.address, probe)
       for (const n of [1, 2]) {
         expect(yield* ask(n === 1)).toEqual({ _tag: "Success", closes: false })
-        yield* Servers.until(() => closing.open() === 0)
+        yield* eventually(() => expect(closing.open()).toBe(0))
       }
     })
   )
@@ -501,7 +508,7 @@ describe("HTTP/2", () => {
     Effect.gen(function* () {
       const server = yield* Servers.http2((stream) => stream.session?.goaway(11))
       expect(yield* asked(server.address, probe, 2)).toEqual([{ _tag: "Network" }, { _tag: "Network" }])
-      yield* Servers.until(() => server.open() === 0)
+      yield* eventually(() => expect(server.open()).toBe(0))
       expect(server.connections()).toBe(2)
     })
   )
@@ -532,7 +539,7 @@ describe("HTTP/2", () => {
       const ask = yield* open(server.address, http2())
       expect(yield* ask(true)).toMatchObject({ _tag: "Success", closes: false })
       spoil()
-      yield* Servers.until(() => server.open() === 0)
+      yield* eventually(() => expect(server.open()).toBe(0))
       expect(yield* ask(false)).toMatchObject({ _tag: "Success", closes: false })
       expect(server.connections()).toBe(2)
     })

@@ -1,6 +1,8 @@
 /** One Envoy with many RouteConfigurations: a header of the request says which one is used. */
 import { toJson } from "@bufbuild/protobuf"
 import { type RouteConfiguration, RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import * as Waiting from "@effect-xds/testing/Waiting"
+import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { type ClientHttp2Session, connect } from "node:http2"
@@ -117,14 +119,12 @@ export const startEnvoy = async (program: string, configurations: ReadonlyArray<
     rmSync(directory, { recursive: true, force: true })
   }
   const path = join(directory, "front")
-  const deadline = Date.now() + 60_000
-  while (!(await opened(path))) {
-    if (child.exitCode !== null || Date.now() > deadline) {
-      await close()
-      // It quotes the configuration, and says at the end what is wrong.
-      throw new Error(`Envoy does not serve: … ${said.slice(-1_000)}`)
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50))
+  const isOver = async () => child.exitCode !== null || (await opened(path))
+  await Effect.runPromise(Waiting.found("Envoy to serve", isOver, { limit: "1 minute" })).catch(() => undefined)
+  if (!(await opened(path))) {
+    await close()
+    // It quotes the configuration, and says at the end what is wrong.
+    throw new Error(`Envoy does not serve: … ${said.slice(-1_000)}`)
   }
   const session = connect("http://envoy", { createConnection: () => connectSocket(path) })
   session.on("error", () => undefined)

@@ -12,6 +12,7 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ServerTransport } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { type Clock, Effect, Either, Layer, Logger } from "effect"
@@ -85,17 +86,6 @@ const upToDate = (
     return stream
   })
 
-/** Waits for work that is done in slices. */
-const until = (isDone: () => boolean): Effect.Effect<void> =>
-  Effect.suspend(() =>
-    isDone()
-      ? Effect.void
-      : Effect.zipRight(
-          Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void))),
-          until(isDone)
-        )
-  )
-
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 
 describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
@@ -123,7 +113,7 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
         expect(writes.length).toBe(0)
 
         yield* store.update("edge", { upsert: { clusters: [cluster("c7", "1")] } })
-        yield* until(() => writes.length >= streams)
+        yield* eventually(() => expect(writes.length).toBeGreaterThanOrEqual(streams))
         expect(writes.length).toBe(streams)
         expect(new Set(writes.map(({ stream }) => stream)).size).toBe(streams)
         expect(new Set(writes.map(({ body }) => body)).size).toBe(1)
@@ -281,12 +271,16 @@ describe("an answer of 5 000 resources that must be whole", () => {
         clusters: Array.from({ length: 5_000 }, (_, at) => cluster(`cluster ${at}`, version))
       })
       yield* store.set("edge", clusters("1"))
-      const answered = (count: number) => until(() => written.length === count && reading.at(-1) === true)
+      const answered = (count: number) =>
+        eventually(() => {
+          expect(written.length).toBe(count)
+          expect(reading.at(-1)).toBe(true)
+        })
       handler?.onRequest(request("StateOfTheWorld"))
       expect([written, reading]).toEqual([[], [false]])
       yield* answered(1)
       yield* store.set("edge", clusters("2"))
-      yield* until(() => reading.at(-1) === true)
+      yield* eventually(() => expect(reading.at(-1)).toBe(true))
       handler?.onWritable()
       expect([written.length, reading.at(-1)]).toEqual([1, false])
       yield* answered(2)
@@ -341,10 +335,15 @@ describe("a request with 20 000 names", () => {
       expect(reading).toEqual([false])
       small?.onRequest(request("Incremental"))
       expect(writes[1]).toEqual([0])
-      yield* until(() => {
+      let counting = setImmediate(function count() {
         turns++
-        return (writes[0]?.length ?? 0) >= 20 && reading.at(-1) === true
+        counting = setImmediate(count)
       })
+      yield* eventually(() => {
+        expect(writes[0]?.length).toBeGreaterThanOrEqual(20)
+        expect(reading.at(-1)).toBe(true)
+      })
+      clearImmediate(counting)
       expect(writes[0]?.length).toBe(20)
       const perTurn = new Map<number, number>()
       for (const turn of writes[0] ?? []) perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
@@ -357,7 +356,7 @@ describe("a request with 20 000 names", () => {
         upsert: { endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "assignment-7" })] }
       })
       expect(writes[0]?.length).toBe(21)
-      yield* until(() => writes[0]?.length === 22)
+      yield* eventually(() => expect(writes[0]?.length).toBe(22))
       // And when it goes, what is known of its names goes in slices, too.
       large?.onEnd("gone")
       const before = turns

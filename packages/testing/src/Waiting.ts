@@ -12,6 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Inspectable from "effect/Inspectable"
+import * as Option from "effect/Option"
 
 /**
  * It did not come in time.
@@ -38,14 +39,15 @@ export class WaitedInVain extends Data.TaggedError("WaitedInVain")<{
 export type Look<A, R = never> = (() => A | PromiseLike<A>) | Effect.Effect<A, unknown, R>
 
 /**
- * How long is waited. Default: 30 seconds, as only what never comes is a failure where the machine is busy.
+ * How long is waited, and what is told of it.
  *
  * @since 0.1.0
  */
 export interface Options {
+  /** Default: 30 seconds, as only what never comes is a failure where the machine is busy. */
   readonly limit?: Duration.DurationInput | undefined
-  /** What is waited for, for the error. Default: "what is asserted", which the error's cause says. */
-  readonly what?: string | undefined
+  /** How it is instead, for the error, where what is looked at does not say it. */
+  readonly seen?: (() => unknown) | undefined
 }
 
 const isEffect = <A, R>(look: Look<A, R>): look is Effect.Effect<A, unknown, R> => Effect.isEffect(look)
@@ -57,7 +59,7 @@ const once = <A, R>(look: Look<A, R>): Effect.Effect<A, unknown, R> =>
 /** In the machine's time; the shorter, the less was waited so far. */
 const pause = (waited: number): Effect.Effect<void> =>
   Effect.async((resume) => {
-    const timer = setTimeout(() => resume(Effect.void), Math.min(1 + waited / 20, 10))
+    const timer = setTimeout(() => resume(Effect.void), Math.min(1 + waited / 200, 10))
     return Effect.sync(() => clearTimeout(timer))
   })
 
@@ -66,29 +68,41 @@ const words = (cause: Cause.Cause<unknown>): string => {
   return error instanceof Error ? error.message : Inspectable.toStringUnknown(error)
 }
 
-/** Looks until `isSo`; `words` says how an exit that is not so is told. */
-const look = <A, R>(
-  at: Look<A, R>,
-  isSo: (exit: Exit.Exit<A, unknown>) => exit is Exit.Success<A, unknown>,
-  inVain: (last: Exit.Exit<A, unknown> | undefined, seconds: number) => WaitedInVain,
-  limit: Duration.DurationInput = "30 seconds"
-): Effect.Effect<A, never, R> => {
+const isThere = <A>(value: A): value is Exclude<A, undefined | null | false> =>
+  value !== undefined && value !== null && value !== false
+
+const thereIs = <A>(value: A) => (isThere(value) ? Option.some(value) : Option.none())
+
+const wordsOf = (value: unknown): string => (typeof value === "string" ? value : Inspectable.toStringUnknown(value, 0))
+
+/** Looks until `take` takes what it sees, and gives that. */
+const waiting = <A, B, R>(
+  what: string,
+  look: Look<A, R>,
+  take: (value: A) => Option.Option<B>,
+  { limit = "30 seconds", seen }: Options
+): Effect.Effect<B, never, R> => {
   // Where the test waits: the error points there, and not into this file.
   const { stack = "" } = new Error()
   return Effect.suspend(() => {
     const milliseconds = Duration.toMillis(limit)
     const start = performance.now()
-    let last: Exit.Exit<A, unknown> | undefined
+    let last = (): string => "the first look has no end"
     const looking = Effect.gen(function* () {
       for (;;) {
-        last = yield* Effect.exit(once(at))
-        if (isSo(last)) return last.value
+        const exit = yield* Effect.exit(once(look))
+        if (Exit.isSuccess(exit)) {
+          const taken = take(exit.value)
+          if (Option.isSome(taken)) return taken.value
+          last = () => `last seen: ${wordsOf(exit.value)}`
+        } else last = () => `last: ${words(exit.cause)}`
         yield* pause(performance.now() - start)
       }
     })
     const late = Effect.async<never>((resume) => {
       const timer = setTimeout(() => {
-        const error = inVain(last, milliseconds / 1_000)
+        const how = seen === undefined ? last() : `seen: ${wordsOf(seen())}`
+        const error = new WaitedInVain({ seconds: milliseconds / 1_000, what, seen: how })
         error.stack = stack.replace(/^.*/, `${error.name}: ${error.message}`)
         resume(Effect.die(error))
       }, milliseconds)
@@ -100,7 +114,7 @@ const look = <A, R>(
 
 /**
  * Waits until an assertion holds: until a function no longer throws or rejects, or an effect no longer fails. Dies with a
- * `WaitedInVain` that has the words of the last failure.
+ * `WaitedInVain` that has the words of the last failure, and the line that waits.
  *
  * @example
  * import { Waiting } from "@effect-xds/testing"
@@ -116,17 +130,7 @@ const look = <A, R>(
  * @since 0.1.0
  */
 export const eventually = <A, R = never>(assertion: Look<A, R>, options: Options = {}): Effect.Effect<A, never, R> =>
-  look(
-    assertion,
-    Exit.isSuccess,
-    (last, seconds) =>
-      new WaitedInVain({
-        seconds,
-        what: options.what ?? "what is asserted",
-        seen: last === undefined || Exit.isSuccess(last) ? "the first look has no end" : `last: ${words(last.cause)}`
-      }),
-    options.limit
-  )
+  waiting("what is asserted", assertion, Option.some, options)
 
 /**
  * Waits until a value is as it should be, and gives it. Dies with a `WaitedInVain` that has the value seen last.
@@ -141,23 +145,24 @@ export const eventually = <A, R = never>(assertion: Look<A, R>, options: Options
  */
 export const until = <A, R = never>(
   what: string,
-  at: Look<A, R>,
+  look: Look<A, R>,
   isSo: (value: A) => boolean,
-  limit?: Duration.DurationInput
-): Effect.Effect<A, never, R> =>
-  look(
-    at,
-    (exit): exit is Exit.Success<A, unknown> => Exit.isSuccess(exit) && isSo(exit.value),
-    (last, seconds) =>
-      new WaitedInVain({
-        seconds,
-        what,
-        seen:
-          last === undefined
-            ? "the first look has no end"
-            : Exit.isSuccess(last)
-              ? `last seen: ${Inspectable.toStringUnknown(last.value)}`
-              : `the last look failed: ${words(last.cause)}`
-      }),
-    limit
-  )
+  options: Options = {}
+): Effect.Effect<A, never, R> => waiting(what, look, Option.liftPredicate(isSo), options)
+
+/**
+ * Waits until something is there, and gives it: anything but `undefined`, `null` and `false`. Dies with a `WaitedInVain`.
+ *
+ * @example
+ * import { Waiting } from "@effect-xds/testing"
+ *
+ * const events = [{ _tag: "Opened" }]
+ * const closed = Waiting.found("a close", () => events.find(({ _tag }) => _tag === "Closed"), { seen: () => events })
+ *
+ * @since 0.1.0
+ */
+export const found = <A, R = never>(
+  what: string,
+  look: Look<A, R>,
+  options: Options = {}
+): Effect.Effect<Exclude<A, undefined | null | false>, never, R> => waiting(what, look, thereIs, options)

@@ -41,16 +41,16 @@ it.effect("says what it waited for, and what it saw last", () =>
         "two words",
         () => ["a"],
         (words) => words.length === 2,
-        limit
+        { limit }
       )
     )
-    expect(two.message).toBe('waited 0.02 s for two words; last seen: [\n  "a"\n]')
-    const failing = yield* defect(Waiting.until("a word", Effect.fail(new Error("no line")), () => true, limit))
-    expect(failing.message).toBe("waited 0.02 s for a word; the last look failed: no line")
+    expect(two.message).toBe('waited 0.02 s for two words; last seen: ["a"]')
+    const failing = yield* defect(Waiting.until("a word", Effect.fail(new Error("no line")), () => true, { limit }))
+    expect(failing.message).toBe("waited 0.02 s for a word; last: no line")
     const asserted = yield* defect(Waiting.eventually(() => expect(1).toBe(2), { limit }))
     expect(asserted.message).toBe("waited 0.02 s for what is asserted; last: expected 1 to be 2 // Object.is equality")
-    const named = yield* defect(Waiting.eventually(Effect.fail("gone"), { what: "the client", limit }))
-    expect(named.message).toBe("waited 0.02 s for the client; last: gone")
+    const named = yield* defect(Waiting.found("the client", () => undefined, { limit, seen: () => "two others" }))
+    expect(named.message).toBe("waited 0.02 s for the client; seen: two others")
     // The line of the test that waits is the first of the stack.
     expect(named.stack?.split("\n").slice(0, 4).join("\n")).toContain("Waiting.test.ts")
   })
@@ -60,7 +60,7 @@ it.effect("a look that has no end does not outlive the limit", () =>
   Effect.gen(function* () {
     const hung = yield* defect(Waiting.eventually(() => new Promise<never>(() => {}), { limit: "10 millis" }))
     expect(hung.message).toBe("waited 0.01 s for what is asserted; the first look has no end")
-    const never = yield* defect(Waiting.until("nothing", Effect.never, () => true, "10 millis"))
+    const never = yield* defect(Waiting.until("nothing", Effect.never, () => true, { limit: "10 millis" }))
     expect(never.message).toBe("waited 0.01 s for nothing; the first look has no end")
   })
 )

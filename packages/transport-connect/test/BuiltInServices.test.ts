@@ -12,15 +12,13 @@ import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema
 } from "@effect-xds/proto/grpc/reflection/v1/reflection"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
 import { Effect, Exit, Scope } from "effect"
-import { vi } from "vitest"
 import * as GrpcClient from "./GrpcClient.js"
 import { serve } from "./RecordingServer.js"
 
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 
 const check = (client: Grpc.Client, service: string) => {

@@ -2,6 +2,7 @@ import { create, createRegistry, toBinary } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import * as ConnectNode from "@connectrpc/connect-node"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { Status } from "@effect-xds/transport"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterDiscoveryService } from "@effect-xds/proto/envoy/service/cluster/v3/cds"
@@ -10,14 +11,11 @@ import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discove
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import * as Net from "node:net"
-import { vi } from "vitest"
 import * as GrpcClient from "./GrpcClient.js"
 import * as Http2Client from "./Http2Client.js"
 import type { Behaviour } from "./RecordingServer.js"
 import { answering, frame, request, serve } from "./RecordingServer.js"
 
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 
 const typeUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"

@@ -1,4 +1,5 @@
 import { ResourceType } from "@effect-xds/proto"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectClient } from "@effect-xds/transport-connect"
@@ -11,15 +12,11 @@ import * as Http2 from "node:http2"
 import * as Net from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { vi } from "vitest"
 import { gzipSync } from "node:zlib"
 import * as ServerAddress from "../src/client/ServerAddress.js"
 import { adsPath, answering, frame, request, response, serve } from "./RecordingServer.js"
 
 const { authority, client, server, stranger } = await Effect.runPromise(Certificates.mutual)
-
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 /** Vitest gives `any`. */
 const containing = (text: string): unknown => expect.stringContaining(text)

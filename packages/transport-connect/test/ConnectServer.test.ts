@@ -1,4 +1,5 @@
 import { ResourceType } from "@effect-xds/proto"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { Status } from "@effect-xds/transport"
 import { ConnectServer, ConnectServerMetrics } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
@@ -7,14 +8,11 @@ import { execFile } from "node:child_process"
 import * as Net from "node:net"
 import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
-import { vi } from "vitest"
 import * as GrpcClient from "./GrpcClient.js"
 import * as Http2Client from "./Http2Client.js"
 import type { Recorded } from "./RecordingServer.js"
 import { adsPath, answering, deltaPath, frame, request, response, serve } from "./RecordingServer.js"
 
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 
 const streamingPaths = [
@@ -308,14 +306,12 @@ describe("refusals", () => {
       expect((yield* Metric.value(counter)).count).toBe(before + 1)
       expect((yield* Metric.value(ConnectServerMetrics.streams)).count).toBe(open + 2)
       calls[0]?.stream.close()
-      yield* Effect.promise(() =>
-        vi.waitFor(async () => {
-          const call = Http2Client.open(session)
-          const headers = await call.headers
-          call.stream.close()
-          expect(headers["grpc-status"]).toBe(undefined)
-        })
-      )
+      yield* eventually(async () => {
+        const call = Http2Client.open(session)
+        const headers = await call.headers
+        call.stream.close()
+        expect(headers["grpc-status"]).toBe(undefined)
+      })
     })
   )
 

@@ -7,6 +7,7 @@ import {
   LoadStatsResponseSchema
 } from "@effect-xds/proto/envoy/service/load_stats/v3/lrs"
 import { AggregatedDiscoveryService } from "@effect-xds/proto/envoy/service/discovery/v3/ads"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ServerTransport, Status } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectApp, ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
@@ -21,14 +22,11 @@ import * as Http2 from "node:http2"
 import * as Net from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { vi } from "vitest"
 import { mount } from "../src/server/Mounting.js"
 import * as GrpcClient from "./GrpcClient.js"
 import * as Http2Client from "./Http2Client.js"
 import { answering, frame, request, serve } from "./RecordingServer.js"
 
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
 
 const loadPath = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats"
@@ -227,6 +225,7 @@ describe("an interceptor", { timeout: 60_000 }, () => {
   it.scopedLive("that throws, lies or never ends fails its own call only", () =>
     Effect.gen(function* () {
       const never = yield* Deferred.make<never>()
+      let looking = 0
       let interrupted = 0
       // @ts-expect-error It gives what code without types may give.
       const bad: Interceptor = (call) => {
@@ -238,6 +237,7 @@ describe("an interceptor", { timeout: 60_000 }, () => {
           case "status":
             return Effect.fail("nonsense")
           case "hangs":
+            looking++
             return Effect.onInterrupt(Deferred.await(never), () => Effect.sync(() => interrupted++))
           default:
             return Effect.succeed(call)
@@ -257,7 +257,7 @@ describe("an interceptor", { timeout: 60_000 }, () => {
       expect(logs.filter(({ message }) => message === "an interceptor failed").length).toBe(3)
       // Its client goes away while it is looked at.
       const gone = Http2Client.open(session, { "x-bad": "hangs" })
-      yield* wait(new Promise((resolve) => setTimeout(resolve, 20)))
+      yield* eventually(() => expect(looking).toBe(2))
       gone.stream.close(Http2.constants.NGHTTP2_CANCEL)
       yield* eventually(() => expect(interrupted).toBe(2))
       const good = Http2Client.open(session)

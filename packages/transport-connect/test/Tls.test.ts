@@ -1,3 +1,4 @@
+import { eventually } from "@effect-xds/testing/Waiting"
 import { splitSubjectAltNames } from "@effect-xds/transport-node/SocketPeer"
 import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectServer } from "@effect-xds/transport-connect"
@@ -10,14 +11,10 @@ import * as Https from "node:https"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Tls from "node:tls"
-import { vi } from "vitest"
 import * as GrpcClient from "./GrpcClient.js"
 import { answering, request, serve } from "./RecordingServer.js"
 
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
-const eventually = (assertion: () => void) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
-
 const { authority, client, server, stranger } = await Effect.runPromise(Certificates.mutual)
 const tls = { ...server, ca: authority.cert }
 /** gRPC warns of addresses as names. */
@@ -172,8 +169,7 @@ describe("TLS", () => {
             })
             socket.on("error", reject)
           })
-        const serves = (name: string) =>
-          wait(vi.waitFor(async () => expect(await served()).toBe(name), { timeout: 30_000, interval: 20 }))
+        const serves = (name: string) => eventually(async () => expect(await served()).toBe(name))
         yield* serves("xds")
         const grpc = yield* GrpcClient.connect(address, credentials(), named)
         const open = GrpcClient.open(grpc)

@@ -1,3 +1,4 @@
+import { eventually, until } from "@effect-xds/testing/Waiting"
 import { ConnectServerMetrics } from "@effect-xds/transport-connect"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
@@ -9,15 +10,6 @@ import * as Vm from "node:vm"
 import { gzipSync } from "node:zlib"
 import * as Http2Client from "./Http2Client.js"
 import { adsPath, answering, deltaPath, frame, request, serve } from "./RecordingServer.js"
-
-/** Waits for something to become true; dies after 20 seconds. */
-const until = (isDone: () => boolean): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    while (!isDone()) yield* Effect.sleep(5)
-  }).pipe(
-    Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error("it did not come to be") }),
-    Effect.orDie
-  )
 
 /** A connection that was accepted and settled: the server has said its settings. */
 const session = (port: number) =>
@@ -52,15 +44,15 @@ describe("connections", () => {
       const busy = yield* session(port)
       const call = Http2Client.open(busy)
       call.stream.write(frame(request("type")))
-      yield* until(() => streams[0]?.requests.length === 1)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
       const idle = [yield* session(port), yield* session(port), yield* session(port)]
       const closed = idle.map(() => false)
       idle.forEach((each, at) => each.once("close", () => void (closed[at] = true)))
       for (let newcomer = 0; newcomer < 2; newcomer++) {
         const next = Http2Client.open(yield* session(port))
         next.stream.write(frame(request("type")))
-        yield* until(() => streams.length === 2 + newcomer)
-        yield* until(() => closed[newcomer] === true)
+        yield* eventually(() => expect(streams.length).toBe(2 + newcomer))
+        yield* eventually(() => expect(closed[newcomer]).toBe(true))
       }
       expect(closed).toEqual([true, true, false])
       expect(busy.destroyed).toBe(false)
@@ -79,12 +71,12 @@ describe("connections", () => {
         const call = Http2Client.open(client)
         calls.push(call)
         call.stream.write(frame(request("type")))
-        yield* until(() => streams.length === number + 1)
+        yield* eventually(() => expect(streams.length).toBe(number + 1))
       }
-      yield* until(() => silent.destroyed)
+      yield* eventually(() => expect(silent.destroyed).toBe(true))
       const before = (yield* Metric.value(ConnectServerMetrics.refusedConnections)).count
       const refused = yield* session(port)
-      yield* until(() => refused.destroyed)
+      yield* eventually(() => expect(refused.destroyed).toBe(true))
       expect(yield* valueOf("maxConnections")).toBe(1)
       expect((yield* Metric.value(ConnectServerMetrics.refusedConnections)).count).toBe(before + 1)
       expect(logs.find(({ message }) => message === "connection refused")?.annotations["reason"]).toBe(
@@ -92,10 +84,10 @@ describe("connections", () => {
       )
       // As soon as one has no stream any more there is room again.
       calls[0]?.stream.close(Http2.constants.NGHTTP2_CANCEL)
-      yield* until(() => streams[0]?.ends.length === 1)
+      yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
       const welcome = yield* session(port)
       Http2Client.open(welcome).stream.write(frame(request("type")))
-      yield* until(() => streams.length === 3)
+      yield* eventually(() => expect(streams.length).toBe(3))
     })
   )
 
@@ -104,9 +96,9 @@ describe("connections", () => {
       const { logs, port, streams } = yield* serve({ maxConnectionsPerPeer: 1 }, answering)
       const first = yield* session(port)
       Http2Client.open(first).stream.write(frame(request("type")))
-      yield* until(() => streams.length === 1)
+      yield* eventually(() => expect(streams.length).toBe(1))
       const refused = yield* session(port)
-      yield* until(() => refused.destroyed)
+      yield* eventually(() => expect(refused.destroyed).toBe(true))
       expect(logs.find(({ message }) => message === "connection refused")?.annotations["reason"]).toBe(
         "127.0.0.1 has 1 connections, the limit for one address, and none is idle"
       )
@@ -118,21 +110,21 @@ describe("connections", () => {
       const { port, streams } = yield* serve({ host: "0.0.0.0", maxConnections: 2, maxConnectionsPerPeer: 1 })
       const first = yield* session(port)
       Http2Client.open(first).stream.write(frame(request("type")))
-      yield* until(() => streams.length === 1)
+      yield* eventually(() => expect(streams.length).toBe(1))
       const other = Net.connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }).on("error", () => undefined)
       yield* Effect.addFinalizer(() => Effect.sync(() => other.destroy()))
       let ended = false
       other.once("close", () => void (ended = true))
       yield* Effect.async<void>((resume) => void other.once("connect", () => resume(Effect.void)))
       const refused = yield* session(port)
-      yield* until(() => refused.destroyed)
+      yield* eventually(() => expect(refused.destroyed).toBe(true))
       expect(ended).toBe(false)
       const replacement = Net.connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }).on(
         "error",
         () => undefined
       )
       yield* Effect.addFinalizer(() => Effect.sync(() => replacement.destroy()))
-      yield* until(() => ended)
+      yield* eventually(() => expect(ended).toBe(true))
       expect(replacement.destroyed).toBe(false)
     })
   )
@@ -142,10 +134,11 @@ describe("connections", () => {
       const { port, streams } = yield* serve({ idleTimeout: 1_000 }, answering)
       const busy = yield* session(port)
       Http2Client.open(busy).stream.write(frame(request("type")))
-      yield* until(() => streams.length === 1)
+      yield* eventually(() => expect(streams.length).toBe(1))
       const idle = yield* session(port)
-      yield* until(() => idle.destroyed)
-      yield* Effect.sleep(1_300)
+      yield* eventually(() => expect(idle.destroyed).toBe(true))
+      const second = yield* session(port)
+      yield* eventually(() => expect(second.destroyed).toBe(true))
       expect(busy.destroyed).toBe(false)
     })
   )
@@ -159,13 +152,13 @@ describe("connections", () => {
         const client = Http2.connect(`http://127.0.0.1:${port}`).on("error", () => undefined)
         const call = Http2Client.open(client)
         call.stream.write(frame(request("type")))
-        yield* until(() => streams.length === round + 1)
+        yield* eventually(() => expect(streams.length).toBe(round + 1))
         if (round % 2 === 0) setImmediate(() => client.destroy())
         else call.stream.close(Http2.constants.NGHTTP2_CANCEL)
       }
-      yield* until(() => streams.every(({ ends }) => ends.length === 1))
+      yield* eventually(() => expect(streams.filter(({ ends }) => ends.length !== 1).length).toBe(0))
       // The last ones are idle and may stay.
-      while ((yield* count) > before + 20) yield* Effect.sleep(10)
+      yield* until("no connection but the idle", count, (now) => now <= before + 20)
     })
   )
 })
@@ -204,13 +197,16 @@ describe("ten thousand", () => {
           const client = yield* session(port)
           const call = Http2Client.open(client)
           call.stream.write(frame(request("type")))
-          yield* until(() => streams.at(-1)?.requests.length === 1 && streams.length === (round + 1) / 10)
+          yield* eventually(() => {
+            expect(streams.at(-1)?.requests.length).toBe(1)
+            expect(streams.length).toBe((round + 1) / 10)
+          })
           expect((yield* counted) - before).toBeLessThanOrEqual(maxConnections)
           expect(yield* valueOf("maxConnections")).toBe(0)
         }
         expect((yield* closedIdle) - closedBefore).toBeGreaterThanOrEqual(9_000)
         for (const socket of sockets) socket.destroy()
-        while ((yield* counted) - before > 10) yield* Effect.sleep(10)
+        yield* until("no connection but the newcomers'", counted, (now) => now - before <= 10)
         expect(streams.flatMap(({ ends }) => ends)).toEqual([])
       }),
     120_000
@@ -241,7 +237,10 @@ describe("ten thousand", () => {
                   else setImmediate(() => call.stream.close(Http2.constants.NGHTTP2_CANCEL))
                 })
               }
-              yield* until(() => streams.length === first + 100 && streams.every(({ ends }) => ends.length === 1))
+              yield* eventually(() => {
+                expect(streams.length).toBe(first + 100)
+                expect(streams.filter(({ ends }) => ends.length !== 1).length).toBe(0)
+              })
               streams.length = 0
               setImmediate(() => client.destroy())
             }
@@ -272,7 +271,7 @@ describe("streams that are refused", () => {
         const client = yield* session(port)
         const only = Http2Client.open(client)
         only.stream.write(frame(request("type")))
-        yield* until(() => streams.length === 1)
+        yield* eventually(() => expect(streams.length).toBe(1))
         expect(yield* valueOf("maxStreams")).toBe(0)
         for (let number = 0; number < 50; number++) {
           const refused = yield* Effect.promise(() => Http2Client.open(client).closed)
@@ -285,7 +284,7 @@ describe("streams that are refused", () => {
         yield* Effect.promise(() => Http2Client.open(client, { ":path": "/no.Such/Method" }).closed)
         expect(logs.filter(({ message }) => message === "stream refused")).toHaveLength(2)
         only.stream.close(Http2.constants.NGHTTP2_CANCEL)
-        yield* until(() => streams[0]?.ends.length === 1)
+        yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
         expect(yield* valueOf("maxStreams")).toBe(0)
       })
   )
@@ -332,7 +331,7 @@ describe("requests", () => {
       // None of them is short.
       const types = Array.from({ length: 200 }, (_, at) => `type ${at} ${"x".repeat(600)}`)
       call.stream.end(Buffer.concat(types.map((type) => frame(request(type)))))
-      yield* until(() => streams[0]?.ends.length === 1)
+      yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
       stop()
       expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(types)
       const inTurn = new Map<number, number>()
@@ -355,10 +354,10 @@ describe("requests", () => {
         const call = Http2Client.open(attacker, { ":path": deltaPath, "grpc-encoding": "gzip" })
         call.stream.write(bomb)
       }
-      yield* until(() => streams.length === 4)
+      yield* eventually(() => expect(streams.length).toBe(4))
       const honest = Http2Client.open(yield* session(port), { "grpc-encoding": "gzip" })
       honest.stream.write(frame(gzipSync(request("small")), 1))
-      yield* until(() => order.length >= 5)
+      yield* eventually(() => expect(order.length).toBeGreaterThanOrEqual(5))
       expect(order[0]).toBe("small")
       expect(order.filter((type) => type === "large").length + order.filter((type) => type === "").length).toBe(4)
     })
@@ -371,7 +370,7 @@ describe("requests", () => {
       const large = frame(gzipSync(Buffer.concat([request("first"), Buffer.alloc(300_000, Buffer.from([0x7a, 0]))])), 1)
       call.stream.write(Buffer.concat([large, frame(request("second")), large]))
       call.stream.end(frame(request("third")))
-      yield* until(() => streams[0]?.ends.length === 1)
+      yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
       expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(["first", "second", "first", "third"])
     })
   )
@@ -384,16 +383,16 @@ describe("requests", () => {
       )
       const call = Http2Client.open(yield* session(port))
       call.stream.write(frame(request("one")))
-      yield* until(() => streams[0]?.requests.length === 1)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
       const more = Array.from({ length: 3_000 }, (_, at) => `type ${at} ${"x".repeat(1000)}`)
       call.stream.end(Buffer.concat(more.map((type) => frame(request(type)))))
       const held = Effect.map(Metric.value(TransportMetrics.clientBytes("unread requests")), ({ value }) => value)
       // 64 KB are taken, and the one frame that came on top of them; the window, 256 KB, counts as if it were full.
-      yield* until(() => Effect.runSync(held) > 320_000)
+      yield* eventually(() => expect(Effect.runSync(held)).toBeGreaterThan(320_000))
       expect(yield* held).toBeLessThanOrEqual(256 * 1024 + 2 * 65_536)
       expect(streams[0]?.requests.length).toBe(1)
       streams[0]?.stream.setReading?.(true)
-      yield* until(() => streams[0]?.ends.length === 1)
+      yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
       expect(streams[0]?.requests.slice(1).map(({ typeUrl }) => typeUrl)).toEqual(more)
       expect((yield* Metric.value(TransportMetrics.clientBytes("unread requests"))).value).toBe(0)
     })
@@ -413,7 +412,10 @@ describe("requests", () => {
       // 2.8 MB, in frames that are whole requests.
       const message = frame(request("x".repeat(14_000)))
       for (let number = 0; number < 200; number++) Http2Client.open(client).stream.end(message)
-      yield* until(() => streams.length === 200 && streams.every(({ ends }) => ends.length === 1))
+      yield* eventually(() => {
+        expect(streams.length).toBe(200)
+        expect(streams.filter(({ ends }) => ends.length !== 1).length).toBe(0)
+      })
       expect(streams.every(({ requests }) => requests.length === 1)).toBe(true)
       // What is read from a socket at once, and once more when something was written to it meanwhile.
       expect(most).toBeLessThanOrEqual(4 * 65_536)
@@ -436,7 +438,7 @@ describe("requests", () => {
       // They may come in two pieces, but not each time.
       for (let round = 1; round <= 20; round++) {
         for (const { stream } of [one, other]) stream.write(frame(request("short")))
-        yield* until(() => turns.length === 2 * round)
+        yield* eventually(() => expect(turns.length).toBe(2 * round))
         if (turns.at(-1) === turns.at(-2)) together++
       }
       stop()
@@ -452,10 +454,10 @@ describe("requests", () => {
       for (let round = 1; round <= 2; round++) {
         const message = frame(request("x".repeat(10_000)))
         call.stream.write(message.subarray(0, 8_000))
-        yield* until(() => Effect.runSync(held).value >= 8_000)
+        yield* eventually(() => expect(Effect.runSync(held).value).toBeGreaterThanOrEqual(8_000))
         call.stream.write(message.subarray(8_000))
-        yield* until(() => streams[0]?.requests.length === round)
-        yield* until(() => Effect.runSync(held).value === 0)
+        yield* eventually(() => expect(streams[0]?.requests.length).toBe(round))
+        yield* eventually(() => expect(Effect.runSync(held).value).toBe(0))
       }
       expect(streams[0]?.ends).toEqual([])
     })
@@ -471,9 +473,9 @@ describe("requests", () => {
         const call = Http2Client.open(clients)
         call.stream.write(begun)
         calls.push(call)
-        yield* until(() => streams.length === number + 1)
+        yield* eventually(() => expect(streams.length).toBe(number + 1))
       }
-      yield* until(() => streams[0]?.ends.length === 1)
+      yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
       expect(streams[0]?.ends).toEqual([
         "this server holds as many bytes of requests that are not complete as it may; try again later"
       ])

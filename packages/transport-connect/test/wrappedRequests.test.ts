@@ -1,6 +1,7 @@
 /** What is not a gRPC stream: unary calls, gRPC-Web and Connect. Such requests are read in turns, too, or are bounded. */
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt"
 import { fromBinary } from "@bufbuild/protobuf"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { Status } from "@effect-xds/transport"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
@@ -36,14 +37,6 @@ const countTurns = Effect.acquireRelease(
   () => Effect.sync(() => vi.restoreAllMocks())
 )
 
-const until = (isDone: () => boolean): Effect.Effect<void> =>
-  Effect.gen(function* () {
-    while (!isDone()) yield* Effect.sleep(5)
-  }).pipe(
-    Effect.timeoutFail({ duration: "20 seconds", onTimeout: () => new Error("it did not come to be") }),
-    Effect.orDie
-  )
-
 it.scopedLive(
   "a turn begins where a session is accepted, and with a request over HTTP/1.1: that takes of its time",
   () =>
@@ -55,7 +48,7 @@ it.scopedLive(
       )
       const call = Http2Client.open(yield* Http2Client.connect(port))
       call.stream.end(frame(request("type")))
-      yield* until(() => streams[0]?.requests.length === 1)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
       expect(begin.mock.calls.length).toBe(1)
       const headers = { "content-type": "application/proto" }
       yield* Effect.promise(() =>
@@ -90,7 +83,7 @@ describe("a request in protobuf", () => {
         const later = yield* countTurns
         const call = Http2Client.open(client, headers)
         call.stream.end(body)
-        yield* until(() => streams[0]?.requests.length === 1)
+        yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
         expect(streams[0]?.requests[0]?.typeUrl).toBe("type")
         expect(later.mock.calls.length).toBeGreaterThanOrEqual(500_000 / 2048)
         expect((yield* Effect.promise(() => call.closed))[":status"]).toBe(200)
@@ -109,11 +102,11 @@ describe("a request in protobuf", () => {
         "content-type": "application/connect+proto"
       })
       call.stream.end(Buffer.concat(["one", "two", "three"].map((type) => frame(request(type)))))
-      yield* until(() => streams[0]?.requests.length === 1)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
       yield* Effect.sleep(50)
       expect(streams[0]?.requests.length).toBe(1)
       streams[0]?.stream.setReading?.(true)
-      yield* until(() => streams[0]?.requests.length === 3)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(3))
       expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(["one", "two", "three"])
     })
   )
@@ -126,11 +119,11 @@ describe("a request in protobuf", () => {
       )
       const client = yield* Http2Client.connect(port)
       const held = Metric.value(TransportMetrics.clientBytes("unread requests"))
-      const holds = (bytes: number) => until(() => Effect.runSync(held).value === bytes)
+      const holds = (bytes: number) => eventually(() => expect(Effect.runSync(held).value).toBe(bytes))
       for (let number = 1; number <= 3; number++) {
         const call = Http2Client.open(client, { ...stream, "content-type": "application/connect+proto" })
         call.stream.write(Buffer.concat(["one", "two"].map((type) => frame(request(type)))))
-        yield* until(() => streams[number - 1]?.requests.length === 1)
+        yield* eventually(() => expect(streams[number - 1]?.requests.length).toBe(1))
         yield* holds(Math.min(number, 2) * 256 * 1024)
       }
       expect(streams.map(({ ends }) => ends)).toEqual([
@@ -139,7 +132,7 @@ describe("a request in protobuf", () => {
         []
       ])
       streams[1]?.stream.setReading?.(true)
-      yield* until(() => streams[1]?.requests.length === 2)
+      yield* eventually(() => expect(streams[1]?.requests.length).toBe(2))
       yield* holds(256 * 1024)
       streams[2]?.stream.end(Status.ok)
       yield* holds(0)
@@ -234,7 +227,7 @@ describe("a request in JSON", () => {
         const later = yield* countTurns
         const call = Http2Client.open(yield* Http2Client.connect(port), headers)
         call.stream.end(body)
-        yield* until(() => streams[0]?.requests.length === 1)
+        yield* eventually(() => expect(streams[0]?.requests.length).toBe(1))
         expect(streams[0]?.requests[0]).toMatchObject({ typeUrl: "type", resourceNames: names })
         // Pieces of 16 KB of the text, 256 names that are encoded, 2 048 fields that are read.
         const turns = large("type").length / 16_384 + names.length / 256 + names.length / 2_048
@@ -254,7 +247,7 @@ describe("a request in JSON", () => {
         call.stream.write(body.subarray(at, at + 3))
         yield* Effect.sleep(0)
       }
-      yield* until(() => streams[0]?.requests.length === 3)
+      yield* eventually(() => expect(streams[0]?.requests.length).toBe(3))
       expect(streams[0]?.requests.map(({ typeUrl }) => typeUrl)).toEqual(types)
       call.stream.close()
     })
@@ -318,7 +311,7 @@ describe("requests that are not complete", () => {
         call.stream.write(many.subarray(0, 300_000))
         void call.closed.then(() => closed.push(number))
       }
-      yield* until(() => closed.length === 3)
+      yield* eventually(() => expect(closed.length).toBe(3))
       expect(closed).toEqual([0, 1, 2])
       const held = yield* Metric.value(TransportMetrics.clientBytes("unread requests"))
       expect(held.value).toBeLessThanOrEqual(1_000_000)

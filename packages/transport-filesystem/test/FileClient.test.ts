@@ -9,6 +9,7 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport } from "@effect-xds/transport"
 import { FileClient, FilesystemMetrics, ResponseDirectory } from "@effect-xds/transport-filesystem"
 import { describe, expect, it } from "@effect/vitest"
@@ -18,9 +19,6 @@ import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 
 vi.setConfig({ testTimeout: 30_000 })
-
-const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 

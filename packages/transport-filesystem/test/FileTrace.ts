@@ -21,11 +21,11 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { ClientTransport } from "@effect-xds/transport"
 import { FileClient } from "@effect-xds/transport-filesystem"
 import { Effect, Logger } from "effect"
 import { relative } from "node:path"
-import { vi } from "vitest"
 import * as Directories from "./Directory.js"
 
 const typeOf = (word: string) =>
@@ -71,7 +71,7 @@ export const play = (script: string) =>
         onEnd: ({ code }) => heard.push(`< end ${code}`)
       }
     )
-    yield* Effect.promise(() => vi.waitUntil(() => open, { timeout: 45_000, interval: 1 }))
+    yield* Waiting.found("an open stream", () => open)
 
     const run = (line: string): void => {
       const [verb = "", file = "", ...rest] = line.split(" ")
@@ -132,7 +132,7 @@ export const play = (script: string) =>
       run(line)
       const isThere = () => JSON.stringify(outcome()) === JSON.stringify(expected)
       // What is there when the time is up is shown by the comparison.
-      yield* Effect.promise(() => vi.waitUntil(isThere, { timeout: 20_000, interval: 1 }).catch(() => undefined))
+      yield* Effect.exit(Waiting.found("what is expected", isThere, { limit: "20 seconds" }))
       found.push(line, ...outcome())
       heard = []
       for (const [file, state] of standsNow()) stands.set(file, state)

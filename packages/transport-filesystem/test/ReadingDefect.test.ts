@@ -1,4 +1,5 @@
 /** A fault of ours while a file is read is told like a mistake in it, and all else goes on. */
+import { eventually } from "@effect-xds/testing/Waiting"
 import { expect, it } from "@effect/vitest"
 import { ResourceDirectory, ResponseFile } from "@effect-xds/transport-filesystem"
 import { Effect } from "effect"
@@ -6,7 +7,6 @@ import { vi } from "vitest"
 import type * as DirectoryListing from "../src/internal/DirectoryListing.js"
 import type * as YamlText from "../src/internal/YamlText.js"
 import { cluster, clusters, temporary } from "./Directory.js"
-import { eventually } from "./Wait.js"
 
 const isBroken = vi.hoisted(() => ({ listing: false }))
 

@@ -1,3 +1,4 @@
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { ResourceGroup } from "@effect-xds/core"
 import { ResourceType } from "@effect-xds/proto"
@@ -12,7 +13,6 @@ import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 import { vi } from "vitest"
 import * as Heap from "./Heap.js"
-import * as Wait from "./Wait.js"
 import { makeBeforeWatch } from "./WatchRace.js"
 
 vi.mock("node:fs", async (original) => {
@@ -58,20 +58,20 @@ const reading = (directory: Directory, options: ResourceDirectory.Options = {}, 
       events,
       /** Waits until a group holds just these. */
       holds: (group: string, ...names: ReadonlyArray<string>) =>
-        Wait.until(
+        Waiting.found(
           `${group} to hold ${names.join(", ")}`,
           () => groups[group] !== undefined && JSON.stringify([...groups[group]].sort()) === JSON.stringify(names),
-          seen
+          { seen }
         ),
       heard: <T extends FileEvent["_tag"]>(tag: T, path = "") =>
-        Wait.until(
+        Waiting.found(
           `${tag} ${path}`,
           () =>
             events.find(
               (event): event is Extract<FileEvent, { readonly _tag: T }> =>
                 event._tag === tag && event.path === directory.at(path)
             ),
-          seen
+          { seen }
         )
     }
   })
@@ -123,7 +123,7 @@ describe("a directory of resources", () => {
       directory.move("edge/c.yaml", cluster("c"))
       yield* source.holds("edge", "a", "b", "c")
       directory.move("edge/a.yaml", cluster("a", 2))
-      yield* Wait.until("a change", () => source.told.length === 3)
+      yield* Waiting.found("a change", () => source.told.length === 3)
       directory.write("edge/b.yaml", `${cluster("b")}---\n${cluster("b2")}`)
       yield* source.holds("edge", "a", "b", "b2", "c")
       directory.remove("edge/b.yaml")
@@ -315,7 +315,7 @@ describe("a directory of resources", () => {
       directory.mode("edge/b.yaml", 0o600)
       directory.mode("edge/deep", 0o700)
       const rejected = () => Effect.runSync(source.status).rejected
-      yield* Wait.until("deep to be read", () => rejected().length === 0, rejected)
+      yield* Waiting.found("deep to be read", () => rejected().length === 0, { seen: rejected })
       directory.mode("edge", 0)
       const group = yield* source.heard("Rejected", "edge")
       expect(group.inForce).toBe(3)
@@ -357,7 +357,7 @@ describe("a directory of resources", () => {
       directory.write("a/1.yaml", cluster("a1"))
       for (let index = 0; index < 500; index++) directory.write(`b/${index}.yaml`, cluster(`b${index}`))
       const fiber = yield* Effect.fork(reading(directory))
-      yield* Wait.until("b to be watched", () =>
+      yield* Waiting.found("b to be watched", () =>
         vi.mocked(watch).mock.calls.some(([path]) => path === directory.at("b"))
       )
       // Now the files of a are listed.
@@ -373,7 +373,7 @@ describe("a directory of resources", () => {
       const source = yield* reading(directory, {}, directory.at("a/b/config"))
       for (const name of ["a", "a/b"]) {
         directory.make(name)
-        yield* Wait.until(`${name} to be watched`, () =>
+        yield* Waiting.found(`${name} to be watched`, () =>
           vi.mocked(watch).mock.calls.some(([path]) => path === directory.at(name))
         )
       }
@@ -437,13 +437,13 @@ describe("a directory of resources", () => {
               .map(({ name }) => name)
               .sort()
       }
-      yield* Wait.until("the store", () => names().length === 3, names)
+      yield* Waiting.found("the store", () => names().length === 3, { seen: names })
       const { own: held } = Option.getOrThrow(yield* store.get("edge"))
       const get = (typeUrl: string, name: string) => ResourceGroup.get(held, { typeUrl, name })
       expect(get(ResourceType.VirtualHost.typeUrl, "main/h")?.aliases).toEqual(["main/i"])
       expect(get(ResourceType.Cluster.typeUrl, "t")).toMatchObject({ ttl: 5_000, version: "v1" })
       directory.move("edge/a.yaml", cluster("c"))
-      yield* Wait.until("c", () => names().includes("c") && !names().includes("a"), names)
+      yield* Waiting.found("c", () => names().includes("c") && !names().includes("a"), { seen: names })
     })
   )
 
@@ -461,18 +461,13 @@ describe("a directory of resources", () => {
           return milliseconds.toFixed(0)
         }
         const source = yield* reading(directory)
-        yield* Wait.until(
-          "the group",
-          () => source.groups["edge"]?.length === count,
-          () => "",
-          60_000
-        )
+        yield* Waiting.found("the group", () => source.groups["edge"]?.length === count, { limit: "1 minute" })
         const read = took()
         directory.move("edge/17.yaml", cluster("changed"))
-        yield* Wait.until("the change", () => source.groups["edge"]?.includes("changed"))
+        yield* Waiting.found("the change", () => source.groups["edge"]?.includes("changed"))
         const first = took()
         directory.move("edge/18.yaml", cluster("again"))
-        yield* Wait.until("the change", () => source.groups["edge"]?.includes("again"))
+        yield* Waiting.found("the change", () => source.groups["edge"]?.includes("again"))
         const second = took()
         console.log(`10 000 files: read in ${read} ms, a change is seen after ${first} ms, then ${second} ms`)
         expect(source.told.at(-1)?.upserted.map(({ name }) => name)).toEqual(["again"])
@@ -480,12 +475,9 @@ describe("a directory of resources", () => {
         // And all of them change as fast as they can be written.
         for (let index = 0; index < count; index++) directory.move(`edge/${index}.yaml`, cluster(`d${index}`))
         took()
-        yield* Wait.until(
-          "all changes",
-          () => source.groups["edge"]?.every((name) => name.startsWith("d")),
-          () => "",
-          60_000
-        )
+        yield* Waiting.found("all changes", () => source.groups["edge"]?.every((name) => name.startsWith("d")), {
+          limit: "1 minute"
+        })
         console.log(`10 000 files: all replaced, seen ${took()} ms after the last one; ${source.told.length} changes`)
         expect(source.groups["edge"]).toHaveLength(count)
       }),
@@ -508,12 +500,12 @@ describe("a directory of resources", () => {
           Effect.forkScoped
         )
         const holds = (files: number, resources: number) =>
-          Wait.eventually(
+          Waiting.eventually(
             Effect.map(source.status, ({ groups }) => {
               expect(groups.map(({ files, resources }) => [files.length, resources])).toEqual([[files, resources]])
               expect(last.resources).toBe(resources)
             }),
-            60_000
+            { limit: "1 minute" }
           )
         const visit = (round: number) =>
           Effect.gen(function* () {

@@ -1,5 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
 import { create, toBinary } from "@bufbuild/protobuf"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Resource, ResourceGroup } from "@effect-xds/core"
 import { ResourceType } from "@effect-xds/proto"
@@ -16,7 +17,6 @@ import { performance } from "node:perf_hooks"
 import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 import { vi } from "vitest"
-import * as Wait from "./Wait.js"
 
 const resource = <Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>, name: string) =>
   Either.getOrThrow(
@@ -73,13 +73,13 @@ describe("a directory of responses", () => {
         Stream.runForEach(({ resources }) => Effect.sync(() => seen.push(resources.map(({ name }) => name)))),
         Effect.forkScoped
       )
-      yield* Wait.until("the first state", () => seen.length === 1)
+      yield* Waiting.found("the first state", () => seen.length === 1)
       expect((yield* clusters.status).error).toBeUndefined()
       expect((yield* assignments.status).resources).toBe(1)
       yield* out.write(group(cluster("a", "off"), listener("l"), assignment("a")))
-      yield* Wait.until("the second state", () => seen.length === 2)
+      yield* Waiting.found("the second state", () => seen.length === 2)
       yield* out.write(group())
-      yield* Wait.until("the empty state", () => seen.at(-1)?.length === 0)
+      yield* Waiting.found("the empty state", () => seen.at(-1)?.length === 0)
       expect(seen.map((names) => names.join())).toEqual(["a,b", "a", "a", ""])
       expect(filesOf(out.path)).toEqual([`cds.${extension}`, `lds.${extension}`])
     })
@@ -187,7 +187,7 @@ describe("a directory of responses", () => {
         ),
         Effect.fork
       )
-      yield* Wait.until("the log", () => lines.length > 0)
+      yield* Waiting.found("the log", () => lines.length > 0)
       directory.mode("out", 0o700)
       yield* Fiber.join(fiber)
       expect(readFileSync(join(out.path, "cds.json"), "utf8")).toContain('"name": "c"')
@@ -272,12 +272,12 @@ describe("a writer that is killed", () => {
         )
         let lines = 0
         child.stdout?.on("data", () => lines++)
-        yield* Wait.until("some writes", () => lines > round % 3)
-        yield* Wait.until("a write that is under way", () =>
+        yield* Waiting.found("some writes", () => lines > round % 3)
+        yield* Waiting.found("a write that is under way", () =>
           readdirSync(directory.path).some((name) => name.endsWith(".xds-tmp"))
         )
         child.kill("SIGKILL")
-        yield* Wait.until("its end", () => child.signalCode !== null)
+        yield* Waiting.found("its end", () => child.signalCode !== null)
 
         const { resources } = yield* ResourceFile.parseResponse({ file: path, bytes: readFileSync(path) })
         expect([500, 700]).toContain(resources.length)

@@ -1,5 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
@@ -10,7 +11,6 @@ import { watch } from "node:fs"
 import { vi } from "vitest"
 import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
-import * as Wait from "./Wait.js"
 import { makeBeforeWatch } from "./WatchRace.js"
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -59,12 +59,12 @@ const reading = (directory: Directory, name: string, options: ResponseFile.Optio
       lines,
       versions,
       events,
-      accepted: (version: string) => Wait.until(`version ${version}`, () => versions.includes(version), seen),
+      accepted: (version: string) => Waiting.found(`version ${version}`, () => versions.includes(version), { seen }),
       heard: <T extends FileEvent["_tag"]>(tag: T) =>
-        Wait.until(
+        Waiting.found(
           tag,
           () => events.find((event): event is Extract<FileEvent, { readonly _tag: T }> => event._tag === tag),
-          seen
+          { seen }
         )
     }
   })

@@ -5,17 +5,14 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { type ServerEvent, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import type { ServerTransport } from "@effect-xds/transport"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
 import { Context, Effect, Layer, Logger, Metric, Stream } from "effect"
 import * as Http from "node:http"
-import { expect, vi } from "vitest"
+import { expect } from "vitest"
 
 export const CDS = ResourceType.Cluster.typeUrl
-
-/** Waits until something holds, for at most a minute. */
-export const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 60_000, interval: 5 }))
 
 /** Waits until so many polls are held. */
 export const held = (count: number) =>

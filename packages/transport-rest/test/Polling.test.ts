@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
@@ -14,7 +15,6 @@ import {
   cluster,
   clusters,
   contentOf,
-  eventually,
   node,
   reasonOf,
   request,

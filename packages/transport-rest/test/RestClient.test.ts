@@ -8,6 +8,7 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/testing/Certificates"
 import { RestClient, RestClientMetrics } from "@effect-xds/transport-rest"
@@ -18,7 +19,7 @@ import * as Http from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { assignment, cluster, eventually, held, serve } from "./ControlPlane.js"
+import { assignment, cluster, held, serve } from "./ControlPlane.js"
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 

@@ -3,6 +3,7 @@ import { Request } from "@effect-xds/core"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as MemoryTransport from "@effect-xds/testing/memory/MemoryTransport"
+import { eventually } from "@effect-xds/testing/Waiting"
 import * as Transport from "@effect-xds/transport"
 import { ServerTransport } from "@effect-xds/transport"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
@@ -41,7 +42,7 @@ describe("one server on several transports", { timeout: 60_000 }, () => {
       )
       expect(yield* firstOf(byGrpc)).toEqual(Option.some("Updated"))
       expect(yield* firstOf(byRest)).toEqual(Option.some("Updated"))
-      yield* ControlPlane.eventually(() => {
+      yield* eventually(() => {
         const nodes = server.events.flatMap((event) => JSON.stringify(event).match(/by (?:gRPC|REST)/g) ?? [])
         expect(new Set(nodes)).toEqual(new Set(["by gRPC", "by REST"]))
       })

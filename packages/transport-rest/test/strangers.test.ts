@@ -3,6 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { DiscoveryRequestSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { ResourceType } from "@effect-xds/proto"
+import { eventually } from "@effect-xds/testing/Waiting"
 import type { ServerTransport } from "@effect-xds/transport"
 import { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
@@ -168,9 +169,7 @@ describe("what sessions hold", { timeout: 300_000 }, () => {
       expect(left.length).toBeGreaterThan(5)
       expect(left).toEqual(Array.from({ length: left.length }, (_, at) => 40 - left.length + at))
       expect((yield* evictions) - before).toBe(40 - left.length)
-      yield* ControlPlane.eventually(() =>
-        expect(events.filter(({ _tag }) => _tag === "Ended")).toHaveLength(40 - left.length)
-      )
+      yield* eventually(() => expect(events.filter(({ _tag }) => _tag === "Ended")).toHaveLength(40 - left.length))
       expect(logs.filter((line) => line.includes("refused"))).toEqual([])
     })
   )
@@ -195,7 +194,7 @@ describe("what sessions hold", { timeout: 300_000 }, () => {
         sent.write(Buffer.alloc(megabyte))
         begun.push(sent)
       }
-      yield* ControlPlane.eventually(() => expect(statuses.length).toBeGreaterThanOrEqual(4))
+      yield* eventually(() => expect(statuses.length).toBeGreaterThanOrEqual(4))
       expect(statuses.every((status) => status === 503)).toBe(true)
       expect(yield* held).toBeLessThanOrEqual(4 * megabyte)
       const body = stranger(1, 1000)

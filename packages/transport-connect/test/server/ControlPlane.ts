@@ -7,19 +7,16 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import type { Snapshot } from "@effect-xds/server"
 import { type ServerEvent, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectServer, ConnectServerMetrics } from "@effect-xds/transport-connect"
 import { Context, Effect, Layer, Logger, Metric, Stream } from "effect"
-import { expect, vi } from "vitest"
+import { expect } from "vitest"
 
 export const CDS = ResourceType.Cluster.typeUrl
 export const EDS = ResourceType.ClusterLoadAssignment.typeUrl
 
 /** The group that every client of these tests belongs to. */
 export const group = "edge"
-
-/** Waits until something holds, for at most 4 seconds. */
-export const eventually = (assertion: () => void | Promise<void>) =>
-  Effect.promise(() => vi.waitFor(assertion, { timeout: 30_000, interval: 2 }))
 
 /** What a server counts, as it is now: gauges and counters of the server and of its transport. */
 const figures = Effect.gen(function* () {

@@ -1,11 +1,12 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
 import * as Http2Client from "../Http2Client.js"
-import { CDS, eventually, group, largeCluster, serve } from "./ControlPlane.js"
+import { CDS, group, largeCluster, serve } from "./ControlPlane.js"
 import { protocols, type Received, XdsClient } from "./XdsClient.js"
 
 V8.setFlagsFromString("--expose_gc")

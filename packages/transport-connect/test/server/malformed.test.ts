@@ -4,13 +4,14 @@ import {
   DeltaDiscoveryRequestSchema,
   DiscoveryRequestSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectServerMetrics } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Metric } from "effect"
 import type { ClientHttp2Session } from "node:http2"
 import * as Http2Client from "../Http2Client.js"
 import { adsPath, deltaPath, frame } from "../RecordingServer.js"
-import { CDS, cluster, clusters, EDS, eventually, group, serve } from "./ControlPlane.js"
+import { CDS, cluster, clusters, EDS, group, serve } from "./ControlPlane.js"
 import { encode, type Protocol, protocols, statusOf, XdsClient } from "./XdsClient.js"
 
 const streamingPaths: ReadonlyArray<readonly [path: string, protocol: Protocol]> = [

@@ -1,7 +1,8 @@
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as Http2Client from "../Http2Client.js"
-import { assignment, CDS, cluster, EDS, eventually, group, serve } from "./ControlPlane.js"
+import { assignment, CDS, cluster, EDS, group, serve } from "./ControlPlane.js"
 import { protocols, XdsClient } from "./XdsClient.js"
 
 const types = [

@@ -1,7 +1,8 @@
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Http2Client from "../Http2Client.js"
-import { assignment, CDS, cluster, clusters, EDS, endpoints, eventually, group, serve } from "./ControlPlane.js"
+import { assignment, CDS, cluster, clusters, EDS, endpoints, group, serve } from "./ControlPlane.js"
 import { type Protocol, protocols, XdsClient } from "./XdsClient.js"
 
 /** Names of equal length, sorted. */

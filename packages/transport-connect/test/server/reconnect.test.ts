@@ -1,8 +1,9 @@
 import { ResourceGroup } from "@effect-xds/core"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import * as Http2Client from "../Http2Client.js"
-import { CDS, clusters, eventually, group, serve } from "./ControlPlane.js"
+import { CDS, clusters, group, serve } from "./ControlPlane.js"
 import { XdsClient } from "./XdsClient.js"
 
 /** 230 KB of names and versions: a request of many chunks. */

@@ -1,10 +1,11 @@
 import { Snapshot } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either } from "effect"
 import * as Net from "node:net"
 import * as Http2Client from "../Http2Client.js"
 import { frame } from "../RecordingServer.js"
-import { CDS, cluster, clusters, EDS, endpoints, eventually, group, serve } from "./ControlPlane.js"
+import { CDS, cluster, clusters, EDS, endpoints, group, serve } from "./ControlPlane.js"
 import { encode, protocols, XdsClient } from "./XdsClient.js"
 
 const unknown = "type.googleapis.com/test.Unknown"

@@ -1,11 +1,12 @@
 // Clients of gRPC take messages of 4 MB, unless they are told to take more.
 import { create } from "@bufbuild/protobuf"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as GrpcClient from "../GrpcClient.js"
 import { adsPath, deltaPath } from "../RecordingServer.js"
-import { CDS, EDS, eventually, group, largeCluster, serve } from "./ControlPlane.js"
+import { CDS, EDS, group, largeCluster, serve } from "./ControlPlane.js"
 import { decode, encode, type Protocol } from "./XdsClient.js"
 
 const gRPCDefault = 4 * 1024 * 1024

@@ -1,7 +1,8 @@
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Scope } from "effect"
 import * as Http2Client from "../Http2Client.js"
-import { CDS, cluster, clusters, eventually, group, largeCluster, serve } from "./ControlPlane.js"
+import { CDS, cluster, clusters, group, largeCluster, serve } from "./ControlPlane.js"
 import { XdsClient } from "./XdsClient.js"
 
 const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length

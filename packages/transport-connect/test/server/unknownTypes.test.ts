@@ -7,11 +7,12 @@ import {
   DiscoveryResponseSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { Snapshot } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as GrpcClient from "../GrpcClient.js"
 import { deltaPath } from "../RecordingServer.js"
-import { eventually, serve } from "./ControlPlane.js"
+import { serve } from "./ControlPlane.js"
 
 const typeUrl = "type.googleapis.com/acme.v1.Widget"
 const value = (content: number) => Uint8Array.of(0x0a, 1, content)
