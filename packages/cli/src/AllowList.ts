@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import { Refusal } from "@effect-xds/server/Refusal"
 import type { ServerTransport } from "@effect-xds/transport"
 import * as Effect from "effect/Effect"
@@ -204,8 +205,6 @@ const read = async (path: string): Promise<Read> => {
   return { signature, rules }
 }
 
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 /**
  * The rules of flags and of a file, which is looked at whenever a stream begins and every second: one that cannot be used
  * leaves the last good one in force, and an error in the log. Fails for a file that cannot be used at the start.
@@ -219,7 +218,7 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
     }
     let current = yield* Effect.tryPromise({
       try: () => read(file),
-      catch: (cause) => failed(`--allow-file ${file} cannot be used: ${reasonOf(cause)}`)
+      catch: (cause) => failed(`--allow-file ${file} cannot be used: ${Reason.of(cause)}`)
     })
     let problem = ""
     const refresh = Effect.tryPromise({
@@ -228,7 +227,7 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
         current = await read(file)
         return true
       },
-      catch: reasonOf
+      catch: Reason.of
     }).pipe(
       Effect.flatMap((changed) => {
         if (!changed) return Effect.void

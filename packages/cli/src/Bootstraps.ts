@@ -47,7 +47,7 @@ export const envoy = (config: Arguments): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { host, port, tls } = yield* read(config)
     const { nodeCluster, nodeId } = config
-    yield* Console.log(EnvoyBootstrap.toYaml({ host, port, nodeId, nodeCluster, tls }).trimEnd())
+    yield* Console.log(EnvoyBootstrap.toYaml({ server: { host, port }, nodeId, nodeCluster, tls }).trimEnd())
   })
 
 /**

@@ -6,7 +6,7 @@
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type * as StoreError from "@effect-xds/server/StoreError"
-import { ofParser } from "@effect-xds/proto/Redaction"
+import { ofDefect } from "@effect-xds/proto/Redaction"
 import { type ResourceFile, ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -70,10 +70,6 @@ const invalidOf = ({ more, resources }: StoreError.InvalidResources): string => 
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
-/** Of a defect, without what it quotes: that may be a part of a resource. */
-const reasonOf = (defect: unknown): string =>
-  defect instanceof Error ? `${defect.name}: ${ofParser(defect.message).slice(0, 200)}` : typeof defect
-
 /**
  * Reads the directory, puts what is good into the store and goes on doing so until the scope closes. When it returns,
  * the store holds what was read first.
@@ -136,7 +132,7 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         ),
         Effect.catchAll((error) => refuse(group, error.message)),
         // The other groups go on.
-        Effect.catchAllDefect((defect) => refuse(group, `a fault of this program: ${reasonOf(defect)}`)),
+        Effect.catchAllDefect((defect) => refuse(group, `a fault of this program: ${ofDefect(defect)}`)),
         Effect.ensuring(
           Effect.suspend(() => {
             awaited.delete(group)

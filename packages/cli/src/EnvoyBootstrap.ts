@@ -13,9 +13,8 @@ import { stringify } from "yaml"
  * @since 0.1.0
  */
 export interface Options {
-  /** Of the control plane, as the Envoy reaches it. */
-  readonly host: string
-  readonly port: number
+  /** The control plane, as the Envoy reaches it: over TCP, or on a Unix socket. */
+  readonly server: { readonly host: string; readonly port: number } | { readonly path: string }
   readonly nodeId: string
   readonly nodeCluster: string
   /** Other properties of the node. */
@@ -44,12 +43,17 @@ const transportSocket = (host: string, { ca, cert, key }: NonNullable<Options["t
   }
 })
 
+const addressOf = (server: Options["server"]) =>
+  "host" in server
+    ? { socket_address: { address: server.host, port_value: server.port } }
+    : { pipe: { path: server.path } }
+
 /**
  * The configuration as data. Everything comes on one aggregated stream (ADS).
  *
  * @since 0.1.0
  */
-export const make = ({ host, incremental = true, metadata, nodeCluster, nodeId, port, tls }: Options) => ({
+export const make = ({ incremental = true, metadata, nodeCluster, nodeId, server, tls }: Options) => ({
   node: { id: nodeId, cluster: nodeCluster, ...(metadata !== undefined && { metadata }) },
   dynamic_resources: {
     ads_config: {
@@ -65,7 +69,7 @@ export const make = ({ host, incremental = true, metadata, nodeCluster, nodeId, 
     clusters: [
       {
         name: controlPlane,
-        type: isIP(host) === 0 ? "STRICT_DNS" : "STATIC",
+        type: "host" in server && isIP(server.host) === 0 ? "STRICT_DNS" : "STATIC",
         connect_timeout: "1s",
         typed_extension_protocol_options: {
           "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -77,11 +81,9 @@ export const make = ({ host, incremental = true, metadata, nodeCluster, nodeId, 
         },
         load_assignment: {
           cluster_name: controlPlane,
-          endpoints: [
-            { lb_endpoints: [{ endpoint: { address: { socket_address: { address: host, port_value: port } } } }] }
-          ]
+          endpoints: [{ lb_endpoints: [{ endpoint: { address: addressOf(server) } }] }]
         },
-        ...(tls !== undefined && { transport_socket: transportSocket(host, tls) })
+        ...(tls !== undefined && "host" in server && { transport_socket: transportSocket(server.host, tls) })
       }
     ]
   },

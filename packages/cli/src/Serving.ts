@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import { AdminServer } from "@effect-xds/admin"
 import { type Client, SnapshotStore, type Validator, XdsServer } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
@@ -34,10 +35,14 @@ export interface Config {
   /** Of gRPC and REST. */
   readonly host: string
   readonly port: number
-  /** `undefined`: no REST. */
+  /** The path of a Unix socket for gRPC, in place of host and port. */
+  readonly listen: string | undefined
+  /** `undefined`: no REST, if it has no socket either. */
   readonly restPort: number | undefined
+  readonly restListen: string | undefined
   readonly adminHost: string
   readonly adminPort: number
+  readonly adminListen: string | undefined
   /** Bytes. */
   readonly maxResponseBytes: number
   readonly noAdmin: boolean
@@ -72,7 +77,7 @@ const reasonOf = (cause: unknown): string => {
     case "EPERM":
       return "this user may not read it"
     default:
-      return cause instanceof Error ? cause.message : String(cause)
+      return Reason.of(cause)
   }
 }
 
@@ -116,8 +121,13 @@ const makeFilesOut = (path: string, directory: string): Effect.Effect<void, Comm
 
 type Tls = ConnectServer.TlsOptions | undefined
 
-const tlsOf = ({ tlsCert, tlsClientCa, tlsKey }: Config): Effect.Effect<Tls, CommandFailure> => {
+const tlsOf = ({ listen, restListen, tlsCert, tlsClientCa, tlsKey }: Config): Effect.Effect<Tls, CommandFailure> => {
   if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) return Effect.succeed(undefined)
+  if (listen !== undefined || restListen !== undefined) {
+    const message =
+      "there is no TLS on a Unix socket, whose permissions guard it: leave the options for TLS out, or --listen and --rest-listen"
+    return Effect.fail(new CommandFailure({ kind: "usage", message }))
+  }
   if (tlsCert === undefined || tlsKey === undefined) {
     const message = "TLS needs both --tls-cert and --tls-key"
     return Effect.fail(new CommandFailure({ kind: "usage", message }))
@@ -187,8 +197,10 @@ const nodeOf = (config: Config, { groups }: Ready) => {
 
 const bootstrapOf = (config: Config, ready: Ready, tls: Tls): string =>
   EnvoyBootstrap.toYaml({
-    host: reachable(config.host),
-    port: portOf(ready.grpc),
+    server:
+      config.listen === undefined
+        ? { host: reachable(config.host), port: portOf(ready.grpc) }
+        : { path: resolve(config.listen) },
     ...nodeOf(config, ready),
     tls:
       tls === undefined
@@ -199,6 +211,9 @@ const bootstrapOf = (config: Config, ready: Ready, tls: Tls): string =>
           }
   })
 
+/** Of a socket there is none. */
+const urlOf = (address: string): string => (address.startsWith("unix:") ? address : `http://${address}`)
+
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
 
 const linesOf = (ready: Ready): ReadonlyArray<string> => [
@@ -207,7 +222,7 @@ const linesOf = (ready: Ready): ReadonlyArray<string> => [
   `  gRPC   ${ready.grpc}`,
   ...(ready.rest === undefined ? [] : [`  REST   ${ready.rest}`]),
   ...(ready.files === undefined ? [] : [`  files  ${ready.files}`]),
-  ...(ready.admin === undefined ? [] : [`  admin  http://${ready.admin}  /readyz /metrics /status /config_dump`])
+  ...(ready.admin === undefined ? [] : [`  admin  ${urlOf(ready.admin)}  /readyz /metrics /status /config_dump`])
 ]
 
 const announce = (config: Config, ready: Ready, tls: Tls): Effect.Effect<void> =>
@@ -263,7 +278,8 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const store = yield* SnapshotStore.makeMemory({ validate: config.validate })
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
     const feed = yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
-    if (tls === undefined && !isLoopback(config.host)) {
+    const hasPort = config.listen === undefined || (config.restPort !== undefined && config.restListen === undefined)
+    if (tls === undefined && hasPort && !isLoopback(config.host)) {
       yield* Effect.logWarning(`${config.host}: without TLS everyone who reaches the port can read what is served`)
     }
 
@@ -275,13 +291,13 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
 
     let grpc = ""
     let rest: string | undefined
-    const { host, port, restPort } = config
+    const { host, listen, port, restListen, restPort } = config
     const common = { host, shutdownGrace, ...(tls !== undefined && { tls }) }
     const transports: Array<Transports.Named> = [
-      { transport: ConnectServer.make({ ...common, port }), onServing: (address) => (grpc = address) }
+      { transport: ConnectServer.make({ ...common, port, path: listen }), onServing: (address) => (grpc = address) }
     ]
-    if (restPort !== undefined) {
-      const transport = RestServer.make({ ...common, port: restPort })
+    if (restPort !== undefined || restListen !== undefined) {
+      const transport = RestServer.make({ ...common, port: restPort, path: restListen })
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
     const server = yield* XdsServer.make({
@@ -313,6 +329,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
           allowedHosts: config.adminAllowHost,
           allowedHostsName: "--admin-allow-host",
           port: config.adminPort,
+          path: config.adminListen,
           notReady: feed.notReady,
           details: filesOf(feed)
         }).pipe(

@@ -38,7 +38,8 @@ export const targetOptions = {
  *
  * @since 0.1.0
  */
-export const addressHelp = "host:port for gRPC, http://host:port for REST, path:DIRECTORY or path:FILE for files"
+export const addressHelp =
+  "host:port or unix:PATH for gRPC, http://host:port for REST, path:DIRECTORY or path:FILE for files"
 
 const typeHelp = "CDS, EDS, LDS, RDS, …; also as cluster, clusters or a type URL"
 

@@ -16,6 +16,12 @@ const parseBytes = (text: string): number | undefined => (/^[1-9]\d{3,9}$/.test(
 const port = <A extends number | undefined>(description: string, initial: A) =>
   CommandLine.parsed("PORT", description, initial, parsePort, "a number from 0 (any free port) to 65535")
 
+/** Of a Unix socket, in gRPC's syntax; the path is what comes behind `unix:` or `unix://`. */
+const parseSocket = (text: string): string | undefined => /^unix:(?:\/\/(?=\/))?([^\0]+)$/.exec(text)?.[1]
+
+const socket = (description: string) =>
+  CommandLine.parsed("unix:PATH", description, undefined, parseSocket, "unix: and a path, as unix:/run/xds.sock")
+
 /**
  * The command.
  *
@@ -31,6 +37,7 @@ export const serve = CommandLine.command({
   examples: [
     "effect-xds serve ./config",
     "effect-xds serve ./config --host 0.0.0.0 --rest-port 18001 --group-by id",
+    "effect-xds serve ./config --listen unix:/run/xds.sock",
     "effect-xds serve ./config --tls-cert cert.pem --tls-key key.pem \\\n" +
       "      --tls-client-ca clients-ca.pem --allow 'spiffe://corp/edge=edge'"
   ],
@@ -48,13 +55,18 @@ export const serve = CommandLine.command({
       "127.0.0.1"
     ),
     port: port("Port of gRPC, gRPC-Web and Connect; 0 for any free one. Default: 18000", 18_000),
+    listen: socket(
+      "Serves gRPC, gRPC-Web and Connect on this Unix socket and on no port; who may write to it may read all"
+    ),
     restPort: port("Serves REST, polling and long polling, on this port", undefined),
+    restListen: socket("The same on this Unix socket"),
     adminHost: CommandLine.text(
       "ADDRESS",
       "Address of the admin port; who reaches it can read what is served. Default: 127.0.0.1",
       "127.0.0.1"
     ),
     adminPort: port("Port of /healthz, /readyz, /metrics, /status and /config_dump. Default: 18090", 18_090),
+    adminListen: socket("The same on this Unix socket and on no port"),
     adminAllowHost: CommandLine.texts(
       "NAME",
       "A name by which the admin port may be asked for, beside localhost and its address; repeatable"
