@@ -6,10 +6,11 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import type { ClientTransport } from "@effect-xds/transport"
 import { Status } from "@effect-xds/transport"
+import * as Inflater from "@effect-xds/transport-node/Inflater"
+import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2"
 import { constants } from "node:http2"
-import { gunzipSync } from "node:zlib"
 import * as GrpcStatus from "../grpc/GrpcStatus.js"
 import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
@@ -175,16 +176,11 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
       this.fail(Status.make("INTERNAL", `a message is compressed with ${encoding}; this client takes gzip`))
       return undefined
     }
-    try {
-      return gunzipSync(message, { maxOutputLength: this.options.maxResponseBytes })
-    } catch (cause) {
-      if (cause instanceof RangeError) this.#tooLarge("that was inflated")
-      else {
-        const reason = Reason.of(cause)
-        this.fail(Status.make("INTERNAL", `a message is not gzip: ${reason}`))
-      }
-      return undefined
-    }
+    const inflated = Inflater.inflateSync(message, this.options.maxResponseBytes)
+    if (Either.isRight(inflated)) return inflated.right
+    if (inflated.left.reason === "TooLarge") this.#tooLarge("that was inflated")
+    else this.fail(Status.make("INTERNAL", `a message is ${inflated.left.message}`))
+    return undefined
   }
 
   #deliver(): void {

@@ -4,10 +4,10 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
-import * as Reason from "@effect-xds/proto/Reason"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
+import type { Inflater, NotInflated } from "@effect-xds/transport-node/Inflater"
 import { Status } from "@effect-xds/transport"
 import type { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import * as Either from "effect/Either"
@@ -17,7 +17,6 @@ import { constants } from "node:http2"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { OpenCalls } from "./OpenCalls.js"
 import * as GrpcStatus from "../grpc/GrpcStatus.js"
-import type { Inflater } from "./Inflater.js"
 import type { ReadPause } from "./ReadPause.js"
 import { HeldVersionsReader, WholeRequestReader } from "./HeldVersionsReader.js"
 import type { SharedVersions } from "./SharedVersions.js"
@@ -464,11 +463,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
       return "stop"
     }
     const { inflater } = this.shared
-    try {
-      const bytes = inflater.now(message)
-      if (bytes !== undefined) return this.#take(bytes, undefined)
-    } catch (cause) {
-      this.#notGzip(cause)
+    const small = inflater.now(message)
+    if (small !== undefined) {
+      if (Either.isRight(small)) return this.#take(small.right, undefined)
+      this.#notInflated(small.left)
       return "stop"
     }
     this.#reading = true
@@ -476,23 +474,20 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     inflater.inflate(message, (result) => {
       this.#reading = false
       if (!this.#open) return
-      if (!(result instanceof Error)) {
-        this.#workingBytes = result.length
-        this.#noteHeld()
-        // This stream may have been evicted.
-        if (this.hasEnded()) return
-      }
-      if (result instanceof RangeError) this.#refuse("message too large", this.#tooLarge("that was inflated"))
-      else if (result instanceof Error) this.#notGzip(result)
+      if (Either.isLeft(result)) return this.#notInflated(result.left)
+      this.#workingBytes = result.right.length
+      this.#noteHeld()
+      // This stream may have been evicted.
+      if (this.hasEnded()) return
       // As large work, in a time slice.
-      else this.#workLater(() => this.#take(result, undefined))
+      this.#workLater(() => this.#take(result.right, undefined))
     })
     return "pause"
   }
 
-  #notGzip(cause: unknown): void {
-    const reason = Reason.of(cause)
-    this.#refuse("malformed message", Status.make("INTERNAL", `a message is not gzip: ${reason}`))
+  #notInflated(problem: NotInflated): void {
+    if (problem.reason === "TooLarge") this.#refuse("message too large", this.#tooLarge("that was inflated"))
+    else this.#refuse("malformed message", Status.make("INTERNAL", `a message is ${problem.message}`))
   }
 
   readonly #onDrain = (): void => {

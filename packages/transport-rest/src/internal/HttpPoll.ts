@@ -1,11 +1,10 @@
 /** One POST over Node's HTTP client, with an answer of bounded size. */
-import * as Reason from "@effect-xds/proto/Reason"
 import * as Status from "@effect-xds/transport/Status"
+import * as Inflater from "@effect-xds/transport-node/Inflater"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import { Buffer } from "node:buffer"
 import type * as Http from "node:http"
-import { promisify } from "node:util"
-import { gunzip } from "node:zlib"
 
 export interface Call {
   /** `Http.request` or `Https.request`. */
@@ -20,8 +19,6 @@ export interface Reply {
   readonly contentType: string | undefined
   readonly body: Uint8Array
 }
-
-const inflate = promisify(gunzip)
 
 const tooLarge = (limit: number): Status.Status =>
   Status.make(
@@ -92,11 +89,17 @@ export const post = (call: Call): Effect.Effect<Reply, Status.Status> =>
     if (encoding !== "gzip" && encoding !== "x-gzip") {
       return Effect.fail(Status.make("INTERNAL", `the answer is compressed with ${encoding}; this client takes gzip`))
     }
-    return Effect.tryPromise({
-      try: async () => ({ ...reply, body: await inflate(reply.body, { maxOutputLength: call.maxResponseBytes }) }),
-      catch: (cause) =>
-        cause instanceof RangeError
-          ? tooLarge(call.maxResponseBytes)
-          : Status.make("INTERNAL", `the answer is not gzip: ${Reason.of(cause)}`)
-    })
+    return Effect.async<Reply, Status.Status>((resume) =>
+      Inflater.inflate(reply.body, call.maxResponseBytes, (inflated) =>
+        resume(
+          Either.mapBoth(inflated, {
+            onLeft: (problem) =>
+              problem.reason === "TooLarge"
+                ? tooLarge(call.maxResponseBytes)
+                : Status.make("INTERNAL", `the answer is ${problem.message}`),
+            onRight: (body) => ({ ...reply, body })
+          })
+        )
+      )
+    )
   })

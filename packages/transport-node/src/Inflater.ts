@@ -1,0 +1,109 @@
+/**
+ * What a peer compressed with gzip, inflated up to a bound: a few kilobytes may become gigabytes.
+ *
+ * @since 0.1.0
+ */
+import * as Reason from "@effect-xds/proto/Reason"
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import { gunzip, gunzipSync } from "node:zlib"
+
+/**
+ * Why something was not inflated.
+ *
+ * @since 0.1.0
+ */
+export class NotInflated extends Data.TaggedError("NotInflated")<{
+  /** `TooLarge`: it has more than `maxBytes` when it is inflated. */
+  readonly reason: "TooLarge" | "NotGzip"
+  readonly maxBytes: number
+  /** What gzip says. */
+  readonly detail: string
+}> {
+  override get message(): string {
+    return this.reason === "TooLarge"
+      ? `larger than the limit of ${this.maxBytes} bytes when it is inflated`
+      : `not gzip: ${this.detail}`
+  }
+}
+
+/**
+ * The bytes, or why there are none.
+ *
+ * @since 0.1.0
+ */
+export type Inflated = Either.Either<Uint8Array, NotInflated>
+
+const chunkSize = 65_536
+
+/** Node throws a `RangeError` where the bound is passed, and stops there. */
+const notInflated = (cause: unknown, maxBytes: number): NotInflated =>
+  new NotInflated({ reason: cause instanceof RangeError ? "TooLarge" : "NotGzip", maxBytes, detail: Reason.of(cause) })
+
+/**
+ * Inflates in this turn of the event loop.
+ *
+ * @since 0.1.0
+ */
+export const inflateSync = (bytes: Uint8Array, maxBytes: number): Inflated =>
+  Either.try({
+    try: () => gunzipSync(bytes, { maxOutputLength: maxBytes }),
+    catch: (cause) => notInflated(cause, maxBytes)
+  })
+
+/**
+ * Inflates in another thread, away from the event loop.
+ *
+ * @since 0.1.0
+ */
+export const inflate = (bytes: Uint8Array, maxBytes: number, onInflated: (result: Inflated) => void): void =>
+  gunzip(bytes, { maxOutputLength: maxBytes, chunkSize }, (cause, inflated) =>
+    onInflated(cause === null ? Either.right(inflated) : Either.left(notInflated(cause, maxBytes)))
+  )
+
+/** Messages at a time; the others wait in order. Node has four threads for all such work. */
+const most = 2
+
+/** Compressed bytes up to which a message is inflated at once, if it becomes no more than this. */
+const smallInput = 2048
+const smallOutput = 65_536
+
+/**
+ * Inflates the messages of many streams: small ones at once, the others away from the event loop. Of these a bounded
+ * number at a time, so that they take neither the memory nor all of the threads that the process has for such work.
+ *
+ * @since 0.1.0
+ */
+export class Inflater {
+  #running = 0
+  readonly #waiting: Array<() => void> = []
+
+  /** `maxBytes`: of an inflated message. */
+  constructor(private readonly maxBytes: number) {}
+
+  /** Messages that are being inflated, or wait for it. */
+  get size(): number {
+    return this.#running + this.#waiting.length
+  }
+
+  /** A small message, now; `undefined`: it may be a large one. */
+  now(message: Uint8Array): Inflated | undefined {
+    if (message.length > smallInput) return undefined
+    const inflated = inflateSync(message, Math.min(smallOutput, this.maxBytes))
+    return Either.isLeft(inflated) && inflated.left.reason === "TooLarge" ? undefined : inflated
+  }
+
+  /** Any message, later. */
+  inflate(message: Uint8Array, onInflated: (result: Inflated) => void): void {
+    const start = (): void => {
+      this.#running++
+      inflate(message, this.maxBytes, (result) => {
+        this.#running--
+        this.#waiting.shift()?.()
+        onInflated(result)
+      })
+    }
+    if (this.#running < most) start()
+    else this.#waiting.push(start)
+  }
+}
