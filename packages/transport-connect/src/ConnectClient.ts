@@ -12,6 +12,8 @@ import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -72,8 +74,7 @@ export interface Options {
 export const make = (options: Options = {}): ClientTransport.Service => ({
   connect: (server) =>
     Effect.gen(function* () {
-      const fail = (reason: string, cause?: unknown) =>
-        new ClientTransport.ClientTransportError({ address: server.address, reason, cause })
+      const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
       const address = yield* Either.mapLeft(ServerAddress.parse(server.address), (reason) => fail(reason))
       const { credentials } = server
       if (credentials._tag === "Tls") {
@@ -82,7 +83,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         }
         yield* Effect.try({
           try: () => ClientTls.load(credentials),
-          catch: (cause) => fail(`TLS cannot be used: ${Reason.of(cause)}`, cause)
+          catch: (cause) => fail(`TLS cannot be used: ${Reason.of(cause)}`)
         })
         yield* Certificates.watch(() => ClientTls.sources(credentials))
       }
@@ -106,6 +107,24 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
  */
 export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport> =>
   Layer.succeed(ClientTransport.ClientTransport, make(options))
+
+/**
+ * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ *
+ * @example
+ * import { ConnectClient } from "@effect-xds/transport-connect"
+ * import { Config } from "effect"
+ *
+ * const transport = ConnectClient.layerConfig({
+ *   connectTimeout: Config.withDefault(Config.duration("XDS_CONNECT_TIMEOUT"), "20 seconds")
+ * })
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ClientTransport.ClientTransport, ConfigError> =>
+  Layer.effect(ClientTransport.ClientTransport, Effect.map(Config.unwrap(config), make))
 
 /** The flow-control window of a stream and of a connection, in bytes. */
 const window = 1024 * 1024

@@ -14,6 +14,8 @@ import { ServerTransport, Status } from "@effect-xds/transport"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as ServerTls from "@effect-xds/transport-node/ServerTls"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -133,7 +135,7 @@ const application = (
       },
       catch: (cause) => {
         const reason = `its services cannot be added: ${Reason.of(cause)}`
-        return new ServerTransport.ServerTransportError({ address, reason, cause })
+        return new ServerTransport.ServerTransportError({ address, reason })
       }
     })
   )
@@ -142,7 +144,7 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
   Effect.gen(function* () {
     const wanted = ListenAddress.of(options)
     const address = ListenAddress.show(wanted)
-    const fail = (reason: string, cause?: unknown): Failure =>
+    const fail = (reason: string, cause?: string): Failure =>
       new ServerTransport.ServerTransportError({ address, reason, cause })
     if (options.tls !== undefined && wanted.path !== undefined) {
       return yield* fail("there is no TLS on a Unix socket: its permissions guard it")
@@ -150,7 +152,7 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
     const credentials =
       options.tls === undefined
         ? undefined
-        : yield* Effect.mapError(ServerTls.load(options.tls), ({ reason, cause }) => fail(reason, cause))
+        : yield* Effect.mapError(ServerTls.load(options.tls), ({ reason }) => fail(reason))
     const settings = Settings.of({ ...options, requestTimeout: options.requestTimeout ?? options.handshakeTimeout })
     const server = yield* Effect.acquireRelease(
       Effect.map(
@@ -164,7 +166,7 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
       yield* ServerTls.watch(options.tls, credentials, server.reload)
     }
     return ListenAddress.show(
-      yield* Effect.mapError(server.listen(), (cause) => fail(ListenAddress.reasonOf(cause), cause))
+      yield* Effect.mapError(server.listen(), (cause) => fail(ListenAddress.reasonOf(cause), Reason.of(cause)))
     )
   })
 
@@ -234,6 +236,26 @@ export const make = (options: Options = {}): ServerTransport.Service => ({
  */
 export const layer = (options: Options = {}): Layer.Layer<ServerTransport.ServerTransport> =>
   Layer.succeed(ServerTransport.ServerTransport, make(options))
+
+/**
+ * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ *
+ * @example
+ * import { ConnectServer } from "@effect-xds/transport-connect"
+ * import { Config } from "effect"
+ *
+ * const transport = ConnectServer.layerConfig({
+ *   host: Config.withDefault(Config.string("XDS_HOST"), "127.0.0.1"),
+ *   port: Config.port("XDS_PORT"),
+ *   tls: { cert: Config.string("XDS_TLS_CERT"), key: Config.string("XDS_TLS_KEY") }
+ * })
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ServerTransport.ServerTransport, ConfigError> =>
+  Layer.effect(ServerTransport.ServerTransport, Effect.map(Config.unwrap(config), make))
 
 const notServing = Status.make("UNAVAILABLE", "the control plane does not serve")
 

@@ -11,6 +11,8 @@
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -119,6 +121,11 @@ export const make = (options: Options = {}): Service => {
   }
 }
 
+const servicesOf = (options: Options): Context.Context<ClientTransport.ClientTransport | FileClient> => {
+  const service = make(options)
+  return Context.make(ClientTransport.ClientTransport, service).pipe(Context.add(FileClient, service))
+}
+
 /**
  * The transport as a layer.
  *
@@ -133,12 +140,23 @@ export const make = (options: Options = {}): Service => {
  * @since 0.1.0
  */
 export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport | FileClient> =>
-  Layer.effectContext(
-    Effect.sync(() => {
-      const service = make(options)
-      return Context.make(ClientTransport.ClientTransport, service).pipe(Context.add(FileClient, service))
-    })
-  )
+  Layer.effectContext(Effect.sync(() => servicesOf(options)))
+
+/**
+ * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ *
+ * @example
+ * import { FileClient } from "@effect-xds/transport-filesystem"
+ * import { Config } from "effect"
+ *
+ * const transport = FileClient.layerConfig({ maxFileBytes: Config.integer("XDS_MAX_FILE_BYTES") })
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ClientTransport.ClientTransport | FileClient, ConfigError> =>
+  Layer.effectContext(Effect.map(Config.unwrap(config), servicesOf))
 
 const environmentOf = (
   address: string,

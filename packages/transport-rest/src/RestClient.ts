@@ -15,6 +15,8 @@ import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -92,8 +94,7 @@ export interface Options {
 export const make = (options: Options = {}): ClientTransport.Service => ({
   connect: (server) =>
     Effect.gen(function* () {
-      const fail = (reason: string, cause?: unknown) =>
-        new ClientTransport.ClientTransportError({ address: server.address, reason, cause })
+      const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
       const { credentials } = server
       const { types = [] } = options
       const problem = ServedTypes.problemOf(types)
@@ -117,7 +118,7 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
         Effect.try({
           try: () =>
             credentials._tag === "Tls" ? new TlsAgent(credentials, address.host, warn, kept) : new Http.Agent(kept),
-          catch: (cause) => fail(`TLS cannot be used: ${Reason.of(cause)}`, cause)
+          catch: (cause) => fail(`TLS cannot be used: ${Reason.of(cause)}`)
         }),
         (agent) => Effect.sync(() => agent.destroy())
       )
@@ -146,6 +147,22 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
  */
 export const layer = (options: Options = {}): Layer.Layer<ClientTransport.ClientTransport> =>
   Layer.succeed(ClientTransport.ClientTransport, make(options))
+
+/**
+ * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ *
+ * @example
+ * import { RestClient } from "@effect-xds/transport-rest"
+ * import { Config } from "effect"
+ *
+ * const transport = RestClient.layerConfig({ wait: Config.duration("XDS_REST_WAIT") })
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<Options>
+): Layer.Layer<ClientTransport.ClientTransport, ConfigError> =>
+  Layer.effect(ClientTransport.ClientTransport, Effect.map(Config.unwrap(config), make))
 
 const monotonic: Effect.Effect<() => number> = Effect.map(
   Effect.clock,

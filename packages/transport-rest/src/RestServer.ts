@@ -6,11 +6,14 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "REST-JSON polling subscriptions"
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as ServerTls from "@effect-xds/transport-node/ServerTls"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as Config from "effect/Config"
+import type { ConfigError } from "effect/ConfigError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -85,7 +88,11 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
       const listen = ListenAddress.of(options)
       const wanted = ListenAddress.show(listen)
       const fail = (cause: unknown): ServerTransport.ServerTransportError =>
-        new ServerTransport.ServerTransportError({ address: wanted, reason: ListenAddress.reasonOf(cause), cause })
+        new ServerTransport.ServerTransportError({
+          address: wanted,
+          reason: ListenAddress.reasonOf(cause),
+          cause: Reason.of(cause)
+        })
       const problem = ServedTypes.problemOf(settings.types)
       if (problem !== undefined) {
         return yield* new ServerTransport.ServerTransportError({ address: wanted, reason: problem })
@@ -95,7 +102,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
           ? undefined
           : yield* Effect.mapError(
               ServerTls.load(options.tls),
-              ({ cause, reason }) => new ServerTransport.ServerTransportError({ address: wanted, reason, cause })
+              ({ reason }) => new ServerTransport.ServerTransportError({ address: wanted, reason })
             )
       const node = createServer(options, credentials, settings.bodyTimeout)
       const bound = yield* Effect.mapError(HttpListener.listen(node, listen), fail)
@@ -138,3 +145,22 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
  */
 export const layer = (options: ListenOptions = {}): Layer.Layer<ServerTransport.ServerTransport> =>
   Layer.succeed(ServerTransport.ServerTransport, make(options))
+
+/**
+ * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ *
+ * @example
+ * import { RestServer } from "@effect-xds/transport-rest"
+ * import { Config } from "effect"
+ *
+ * const transport = RestServer.layerConfig({
+ *   port: Config.port("XDS_REST_PORT"),
+ *   wait: Config.withDefault(Config.duration("XDS_REST_WAIT"), "30 seconds")
+ * })
+ *
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  config: Config.Config.Wrap<ListenOptions>
+): Layer.Layer<ServerTransport.ServerTransport, ConfigError> =>
+  Layer.effect(ServerTransport.ServerTransport, Effect.map(Config.unwrap(config), make))
