@@ -1362,7 +1362,7 @@ const thinParts = [
   {
     fault: "two commas without anything in between are taken in a long text",
     file: "packages/transport-node/src/JsonParts.ts",
-    line: "if (needed) throw new Malformed(end, true)",
+    line: "if (needed) throw new Malformed({ at: end, exact: true })",
     becomes: "",
     by: "packages/transport-node/test/JsonParts.test.ts"
   },

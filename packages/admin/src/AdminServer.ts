@@ -16,6 +16,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import type { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
@@ -62,7 +63,8 @@ export interface ListenOptions extends Answers.Options, ListenAddress.Options {
 export class AdminServerError extends Data.TaggedError("AdminServerError")<{
   readonly address: string
   readonly reason: string
-  readonly cause: unknown
+  /** What Node says. */
+  readonly cause: string
 }> {
   override get message(): string {
     return `cannot serve the admin port on ${this.address}: ${this.reason}`
@@ -149,7 +151,7 @@ export const make = (
         new AdminServerError({
           address: ListenAddress.show(listen),
           reason: ListenAddress.reasonOf(cause),
-          cause
+          cause: Reason.of(cause)
         })
     )
     yield* Effect.addFinalizer(() =>

@@ -499,6 +499,15 @@ export const ofParser = (message: string): string => {
 }
 
 /**
+ * What a fault of the program is told as: its name, and what it says without what it quotes, 200 characters at most. What it
+ * says may be as long as a file, and quote a part of one.
+ *
+ * @since 0.1.0
+ */
+export const ofDefect = (defect: unknown): string =>
+  defect instanceof Error ? `${defect.name}: ${ofParser(defect.message).slice(0, 200)}` : typeof defect
+
+/**
  * Takes secrets out of a text: every piece of eight characters or more of any of the values, as it is, escaped as in C,
  * the text format, JSON or URLs, in hexadecimal or in base64, across line ends and in any case of letters; and what
  * `Redaction.text` finds. If the values are more than can be looked for (128 KiB), only what cannot be a secret is left ({@link

@@ -16,6 +16,7 @@
  *
  * @since 0.1.0
  */
+import { ofDefect } from "@effect-xds/proto/Redaction"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Runtime from "effect/Runtime"
@@ -164,7 +165,7 @@ interface SeenFile {
  * continues.
  */
 const defectOf = (file: string, defect: unknown): ResourceFile.ResourceFileError =>
-  rejection(file, "Unreadable", `reading it failed, by a fault of this program: ${FileContent.reasonOf(defect)}`)
+  rejection(file, "Unreadable", `reading it failed, by a fault of this program: ${ofDefect(defect)}`)
 
 const rejection = (file: string, reason: "Unreadable" | "TooLarge", detail: string): ResourceFile.ResourceFileError =>
   new ResourceFile.ResourceFileError({

@@ -72,7 +72,8 @@ export class ResponseDirectoryError extends Data.TaggedError("ResponseDirectoryE
   readonly reason: "Encode" | "Write"
   readonly path: string
   readonly detail: string
-  readonly cause: unknown
+  /** What the file system or the encoder says. */
+  readonly cause: string
 }> {
   override get message(): string {
     return `${this.path}: ${this.detail}`
@@ -229,7 +230,7 @@ const refusal = (cause: unknown): string => {
 }
 
 const failed = (path: string, cause: unknown): ResponseDirectoryError =>
-  new ResponseDirectoryError({ reason: "Write", path, detail: refusal(cause), cause })
+  new ResponseDirectoryError({ reason: "Write", path, detail: refusal(cause), cause: Reason.of(cause) })
 
 const tryWrite = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, ResponseDirectoryError> =>
   Effect.tryPromise({ try: run, catch: (cause) => failed(path, cause) }).pipe(
@@ -282,8 +283,9 @@ export const make = (
             format
           ),
         catch: (cause) => {
-          const detail = `its content cannot be written as ${format}: ${Reason.of(cause)}`
-          return new ResponseDirectoryError({ reason: "Encode", path, detail, cause })
+          const why = Reason.of(cause)
+          const detail = `its content cannot be written as ${format}: ${why}`
+          return new ResponseDirectoryError({ reason: "Encode", path, detail, cause: why })
         }
       })
 
@@ -377,12 +379,7 @@ export const make = (
 
     yield* makeDirectory(directory)
     for (const folder of [directory, ...folders]) {
-      yield* tryWrite(folder, () => AtomicFile.removeTemporary(folder)).pipe(
-        Effect.catchIf(
-          ({ cause }) => PathLookup.isMissing(cause),
-          () => Effect.void
-        )
-      )
+      yield* tryWrite(folder, () => AtomicFile.removeTemporary(folder))
     }
 
     const retries = Schedule.exponential("1 second").pipe(

@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+import { ofDefect } from "@effect-xds/proto/Redaction"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -141,7 +142,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
         wasMissing === isMissing ? [] : [{ _tag: isMissing ? "Missing" : "Returned", path }]
       const events = yield* Effect.catchAllDefect(take(content), (defect) =>
         Effect.sync(() => {
-          const detail = `reading it failed, by a fault of this program: ${FileContent.reasonOf(defect)}`
+          const detail = `reading it failed, by a fault of this program: ${ofDefect(defect)}`
           return reject(refusal("Unreadable", detail))
         })
       )

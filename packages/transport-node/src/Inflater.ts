@@ -61,16 +61,16 @@ export const inflate = (bytes: Uint8Array, maxBytes: number, onInflated: (result
     onInflated(cause === null ? Either.right(inflated) : Either.left(notInflated(cause, maxBytes)))
   )
 
-/** Messages at a time; the others wait in order. Node has four threads for all such work. */
+/** Messages inflated at a time; others wait in order. Node's thread pool has four threads. */
 const most = 2
 
-/** Compressed bytes up to which a message is inflated at once, if it becomes no more than this. */
+/** Messages up to this many compressed bytes are inflated at once, if they do not exceed `smallOutput` bytes. */
 const smallInput = 2048
 const smallOutput = 65_536
 
 /**
- * Inflates the messages of many streams: small ones at once, the others away from the event loop. Of these a bounded
- * number at a time, so that they take neither the memory nor all of the threads that the process has for such work.
+ * Inflates the messages of many streams: small ones at once, the others off the event loop. A bounded number at a time
+ * limits memory, and leaves threads of the process for other work.
  *
  * @since 0.1.0
  */
@@ -78,22 +78,22 @@ export class Inflater {
   #running = 0
   readonly #waiting: Array<() => void> = []
 
-  /** `maxBytes`: of an inflated message. */
+  /** `maxBytes`: the largest inflated message. */
   constructor(private readonly maxBytes: number) {}
 
-  /** Messages that are being inflated, or wait for it. */
+  /** Messages that are being inflated or wait. */
   get size(): number {
     return this.#running + this.#waiting.length
   }
 
-  /** A small message, now; `undefined`: it may be a large one. */
+  /** Inflates a small message at once; `undefined` if it may be large. */
   now(message: Uint8Array): Inflated | undefined {
     if (message.length > smallInput) return undefined
     const inflated = inflateSync(message, Math.min(smallOutput, this.maxBytes))
     return Either.isLeft(inflated) && inflated.left.reason === "TooLarge" ? undefined : inflated
   }
 
-  /** Any message, later. */
+  /** Inflates any message, later. */
   inflate(message: Uint8Array, onInflated: (result: Inflated) => void): void {
     const start = (): void => {
       this.#running++

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
+import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import { Buffer, isUtf8 } from "node:buffer"
 import * as JsonText from "./JsonText.js"
@@ -44,12 +45,9 @@ const isBlank = (byte: number | undefined): boolean =>
  *
  * @since 0.1.0
  */
-export class Malformed extends Error {
-  constructor(
-    readonly at: number,
-    readonly exact: boolean
-  ) {
-    super("malformed JSON")
+export class Malformed extends Data.TaggedError("Malformed")<{ readonly at: number; readonly exact: boolean }> {
+  override get message(): string {
+    return `malformed JSON ${this.exact ? "at" : "behind"} byte ${this.at}`
   }
 }
 
@@ -197,7 +195,7 @@ class Reading {
   #take(open: Open, end: number, needed: boolean): void {
     const { from, isArray } = open
     if (this.#isBlank(from, end)) {
-      if (needed) throw new Malformed(end, true)
+      if (needed) throw new Malformed({ at: end, exact: true })
     } else if (isArray) {
       const elements = this.#parse(from, end, "[", "]")
       if (Array.isArray(elements)) for (const element of elements) open.elements.push(element)
@@ -221,7 +219,7 @@ class Reading {
   }
 
   #blank(from: number, end: number): void {
-    for (let at = from; at < end; at++) if (!isBlank(this.#text[at])) throw new Malformed(at, true)
+    for (let at = from; at < end; at++) if (!isBlank(this.#text[at])) throw new Malformed({ at, exact: true })
   }
 
   #parse(from: number, end: number, before: string, after: string): JsonValue {
@@ -232,22 +230,23 @@ class Reading {
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : ""
       const position = /at position (\d+)/.exec(message)?.[1]
-      if (position === undefined) throw new Malformed(message.includes("end of JSON") ? end : from, false)
+      if (position === undefined)
+        throw new Malformed({ at: message.includes("end of JSON") ? end : from, exact: false })
       const character = Math.min(Math.max(0, Number(position) - before.length), text.length)
-      throw new Malformed(from + Buffer.byteLength(text.slice(0, character)), true)
+      throw new Malformed({ at: from + Buffer.byteLength(text.slice(0, character)), exact: true })
     }
   }
 
   /** The fault of a text that ends here or has an unexpected byte here. */
   #fault(end: number): Malformed {
     const open = this.#open[Math.max(0, this.#alone - 1)]
-    if (open === undefined) return new Malformed(end, true)
+    if (open === undefined) return new Malformed({ at: end, exact: true })
     try {
       this.#parse(open.from, Math.min(end + 1, this.#text.length), open.isArray ? "[" : "{", "")
     } catch (fault) {
       if (fault instanceof Malformed) return fault
     }
-    return new Malformed(end, true)
+    return new Malformed({ at: end, exact: true })
   }
 }
 

@@ -20,7 +20,7 @@ export const reasonOf = (cause: unknown): string =>
     : cause instanceof Error
       ? // The library's name in front is removed.
         Redaction.ofParser(cause.message.replace(/^\[[^\]]*\] /, ""))
-      : String(cause)
+      : Reason.of(cause)
 
 /** The place in a text: `line 2, column 5`. */
 const place = (text: string, at: number): string => {

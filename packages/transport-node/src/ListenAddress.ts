@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Effect from "effect/Effect"
 import { lstatSync, unlinkSync } from "node:fs"
 import * as Net from "node:net"
@@ -65,7 +66,7 @@ export const show = (address: ListenAddress): string =>
  * @since 0.1.0
  */
 export const reasonOf = (cause: unknown): string => {
-  if (!(cause instanceof Error)) return String(cause)
+  if (!(cause instanceof Error)) return Reason.of(cause)
   // For a Unix socket Node's error has a path and no port.
   const isPath = (Reflect.get(cause, "port") ?? -1) === -1 && Reflect.get(cause, "address") !== undefined
   switch (Reflect.get(cause, "code")) {
@@ -83,7 +84,7 @@ export const reasonOf = (cause: unknown): string => {
     case "ENOTFOUND":
       return "the host name is not known"
     default:
-      return cause.message
+      return Reason.of(cause)
   }
 }
 

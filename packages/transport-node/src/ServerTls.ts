@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as Reason from "@effect-xds/proto/Reason"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
@@ -54,15 +55,11 @@ export interface TlsOptions {
  */
 export interface Unusable {
   readonly reason: string
-  readonly cause: unknown
 }
 
 const unusable =
   (what: string) =>
-  (cause: unknown): Unusable => ({
-    reason: `${what}: ${cause instanceof Error ? cause.message : String(cause)}`,
-    cause
-  })
+  (cause: unknown): Unusable => ({ reason: `${what}: ${Reason.of(cause)}` })
 
 const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
   Pem.isText(value)
@@ -94,7 +91,7 @@ export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusabl
     }
     yield* Effect.try({
       try: () => sourcesOf(options, context).map(Certificates.read),
-      catch: (cause): Unusable => ({ reason: cause instanceof Error ? cause.message : String(cause), cause })
+      catch: (cause): Unusable => ({ reason: Reason.of(cause) })
     })
     yield* Effect.try({ try: () => createSecureContext(context), catch: unusable("tls cannot be used") })
     return {

@@ -110,7 +110,8 @@ export class ClientTransportError extends Data.TaggedError("ClientTransportError
   /** As it was given: `dns:///xds.example:18000`. */
   readonly address: string
   readonly reason: string
-  readonly cause?: unknown
+  /** What was thrown, in words, where the reason does not say it already. */
+  readonly cause?: string | undefined
 }> {
   override get message(): string {
     return `cannot use the xDS server ${JSON.stringify(this.address)}: ${this.reason}`

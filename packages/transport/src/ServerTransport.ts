@@ -124,7 +124,8 @@ export class ServerTransportError extends Data.TaggedError("ServerTransportError
   /** The address it could not serve on: `127.0.0.1:18000`. */
   readonly address: string
   readonly reason: string
-  readonly cause?: unknown
+  /** What was thrown, in words, where the reason does not say it already. */
+  readonly cause?: string | undefined
 }> {
   override get message(): string {
     return `cannot serve on ${this.address}: ${this.reason}`

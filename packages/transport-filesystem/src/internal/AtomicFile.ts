@@ -4,6 +4,7 @@
  */
 import { open, readdir, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
+import * as PathLookup from "./PathLookup.js"
 
 let count = 0
 
@@ -43,7 +44,11 @@ export const syncDirectory = async (path: string): Promise<void> => {
   }
 }
 
-/** Removes temporary files of a killed process. */
+/** Removes temporary files of a killed process; none where there is no directory. */
 export const removeTemporary = async (directory: string): Promise<void> => {
-  for (const name of await readdir(directory)) if (isTemporary(name)) await rm(join(directory, name), { force: true })
+  const names = await readdir(directory).catch((cause: unknown) => {
+    if (PathLookup.isMissing(cause)) return []
+    throw cause
+  })
+  for (const name of names) if (isTemporary(name)) await rm(join(directory, name), { force: true })
 }

@@ -1,5 +1,4 @@
 /** Reads a whole file, or nothing. */
-import { ofParser } from "@effect-xds/proto/Redaction"
 import { createHash } from "node:crypto"
 import type { BigIntStats } from "node:fs"
 import { constants } from "node:fs"
@@ -32,10 +31,6 @@ export type FileContent =
   /** The file was written to while it was read. */
   | { readonly _tag: "Changing" }
   | { readonly _tag: "Refused"; readonly reason: "Unreadable" | "TooLarge"; readonly detail: string }
-
-/** A defect in words. Its message may quote the file, and be as long as it. */
-export const reasonOf = (defect: unknown): string =>
-  defect instanceof Error ? `${defect.name}: ${ofParser(defect.message).slice(0, 200)}` : typeof defect
 
 const refused = (reason: "Unreadable" | "TooLarge", detail: string): FileContent => ({
   _tag: "Refused",
