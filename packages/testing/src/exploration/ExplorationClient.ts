@@ -9,8 +9,8 @@
  *
  * @since 0.1.0
  */
-import type { Client, Output } from "@effect-xds/core/client/Client"
-import * as Clients from "@effect-xds/core/client/Client"
+import type { FlowControl, Output } from "@effect-xds/core/client/FlowControl"
+import * as FlowControls from "@effect-xds/core/client/FlowControl"
 import * as ClientRequests from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponses from "@effect-xds/core/wire/ClientResponse"
 import type { Protocol, Request } from "@effect-xds/core/wire/Request"
@@ -63,7 +63,7 @@ type Send = Pick<Extract<Output | ServerStreams.Output, { readonly _tag: "Send";
  */
 export interface State {
   readonly now: number
-  readonly client: Client
+  readonly client: FlowControl
   readonly ledger: Ledger
   readonly group: ResourceGroup
   readonly server: ServerStream
@@ -133,9 +133,6 @@ class Run {
       }
       this.state = { ...this.state, toServer: [...this.state.toServer, output.request] }
       this.onlooker.step({ _tag: "Written", stream: output.stream })
-    } else if (output._tag === "Received" && !this.isScript) {
-      const { nonce, stream, typeUrl } = output
-      this.onlooker.step({ _tag: "Processed", stream, typeUrl, nonce })
     }
   }
 
@@ -163,15 +160,13 @@ class Run {
     this.onlooker.step({ _tag: "Written", stream: this.stream })
   }
 
-  applied(): void {
-    const response = this.onlooker.ledger.unanswered.find(({ isApplied }) => !isApplied)
-    if (response === undefined) return
-    const { nonce } = response
-    this.onlooker.step({ _tag: "Processed", stream: this.stream, typeUrl: this.options.typeUrl, nonce })
+  /** A watcher is done with what it was told. */
+  taken(watcher: number): void {
+    this.onlooker.step({ _tag: "Taken", watcher })
   }
 
   deadline(): void {
-    this.onlooker.now = Math.max(this.onlooker.now, Clients.deadline(this.onlooker.client))
+    this.onlooker.now = Math.max(this.onlooker.now, FlowControls.deadline(this.onlooker.client))
     this.onlooker.step({ _tag: "Deadline" })
   }
 
@@ -245,8 +240,8 @@ class Run {
     this.onlooker.respond(this.stream, decoded, contents, this.isFullState)
   }
 
-  /** The problems after everything has come to rest. */
-  rest(): ReadonlyArray<string> {
+  /** The problems after everything has come to rest. `isStuck`: watchers do not come back. */
+  rest(isStuck: boolean): ReadonlyArray<string> {
     this.isPeace = true
     const end = this.onlooker.now + restTime
     let turns = 0
@@ -254,11 +249,11 @@ class Run {
       const { ledger } = this.onlooker
       if (ledger.connection === "connecting") this.connected()
       else if (this.isScript && ledger.isWriting) this.written()
-      else if (this.isScript && ledger.unanswered.some(({ isApplied }) => !isApplied)) this.applied()
+      else if (!isStuck && Ledgers.atWork(ledger).length > 0) Ledgers.atWork(ledger).forEach((each) => this.taken(each))
       else if (this.state.toServer.length > 0) this.serverReads()
-      else if (this.state.toClient.length > 0) this.clientReads()
+      else if (this.state.toClient.length > 0 && ledger.isReading) this.clientReads()
       else if (!this.isScript && ledger.connection === "open" && !this.state.server.credit) this.writable()
-      else if (Clients.deadline(this.onlooker.client) <= end) this.deadline()
+      else if (FlowControls.deadline(this.onlooker.client) <= end) this.deadline()
       else break
     }
     const problems = turns === maxTurns ? ["it never becomes quiet"] : [...this.left(), ...this.missed()]
@@ -268,8 +263,9 @@ class Run {
   /** Checks that requests match the watches, and that every response was answered. */
   private left(): ReadonlyArray<string> {
     const { protocol, typeUrl } = this.options
-    const { connection, unanswered, watchers } = this.onlooker.ledger
+    const { connection, isReading, unanswered, watchers } = this.onlooker.ledger
     const problems = unanswered.map(({ nonce }) => `the response with nonce ${nonce} was not answered`)
+    if (!isReading) problems.push("the next response is not read")
     if (connection !== "open") return problems
     const watched = new Set(watchers.values())
     const isAll = watched.delete("*")
@@ -390,18 +386,20 @@ export const make = (options: Options): World<State> => {
     }
     if (ledger.connection === "connecting") move("the stream is open", (run) => run.connected())
     if (ledger.connection !== "none") move("the stream ends", (run) => run.ended())
-    const at = Clients.deadline(client)
+    const at = FlowControls.deadline(client)
     if (at < Number.POSITIVE_INFINITY && (isQuiet || at <= now + patience)) move("time passes", (run) => run.deadline())
+    // One after another, in one order: another order leads to the same, and a watcher may also leave at any time.
+    const [watcher] = Ledgers.atWork(ledger)
+    if (watcher !== undefined) move(`watcher ${watcher} is done`, (run) => run.taken(watcher))
     if (isScript) {
       if (ledger.isWriting) move("the request is written", (run) => run.written())
-      if (ledger.unanswered.some(({ isApplied }) => !isApplied)) move("the response is applied", (run) => run.applied())
       if (model.subscriptions.has(typeUrl) && ledger.unanswered.length < maxInFlight) {
         for (const [label, response] of responses) move(`a response: ${label}`, (run) => run.send(response))
       }
       return found
     }
     if (toServer.length > 0) move("the server takes a request", (run) => run.serverReads())
-    if (toClient.length > 0) move("the client takes a response", (run) => run.clientReads())
+    if (toClient.length > 0 && ledger.isReading) move("the client takes a response", (run) => run.clientReads())
     if (ledger.connection === "open" && !server.credit && toClient.length < maxInFlight) {
       move("the stream is writable", (run) => run.writable())
     }
@@ -423,7 +421,12 @@ export const make = (options: Options): World<State> => {
     ].join(", "),
     initial: {
       now: 0,
-      client: Clients.make({ servers: [server], decoders: [decoder], node: Uint8Array.of(1) }),
+      client: FlowControls.make({
+        servers: [server],
+        decoders: [decoder],
+        node: Uint8Array.of(1),
+        watcherTimeout: Ledgers.watcherTimeout
+      }),
       ledger: Ledgers.empty,
       group: ResourceGroups.empty,
       ...opened(options),
@@ -434,7 +437,7 @@ export const make = (options: Options): World<State> => {
     },
     moves,
     key: ({ client, group, ledger, model, nonces, now, server, toClient, toServer }) => [
-      Keys.ofClient(client, nonces, now),
+      Keys.ofFlowControl(client, nonces, now),
       Ledgers.key(ledger, nonces, now),
       Keys.ofGroup(group),
       isScript ? "" : Keys.ofServer(server, now),
@@ -453,6 +456,9 @@ export const make = (options: Options): World<State> => {
         .join("|")
     ],
     problems: ({ problems }) => problems,
-    unsettled: (state) => new Run(options, state).rest()
+    unsettled: (state) => [
+      ...new Run(options, state).rest(false),
+      ...(Ledgers.atWork(state.ledger).length > 0 ? new Run(options, state).rest(true) : [])
+    ]
   }
 }

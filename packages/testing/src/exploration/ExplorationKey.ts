@@ -16,6 +16,7 @@
  * @since 0.1.0
  */
 import type { Client } from "@effect-xds/core/client/Client"
+import type { FlowControl } from "@effect-xds/core/client/FlowControl"
 import type * as ClientCache from "@effect-xds/core/client/ClientCache"
 import type { ClientStream } from "@effect-xds/core/client/ClientStream"
 import type { ClientSubscription } from "@effect-xds/core/client/ClientSubscription"
@@ -390,3 +391,20 @@ export const ofClient = (self: Client, last: number, now: number): string =>
     streams: Array.from(self.streams, ([name, { stream }]) => `${name} ${ofClientStream(stream, last, now)}`).join("|"),
     paused: HashSet.size(self.paused)
   } satisfies Record<keyof Client, string | number | boolean>)
+
+/**
+ * A client with flow control.
+ *
+ * @param last how many responses its stream has sent
+ * @since 0.1.0
+ */
+export const ofFlowControl = (self: FlowControl, last: number, now: number): string =>
+  fieldsOf({
+    client: ofClient(self.client, last, now),
+    watcherTimeout: left,
+    deliveries: self.deliveries
+      .map(({ nonce, until, watchers }) =>
+        [age(nonce, last), ahead(until, now), sorted(HashSet.map(watchers, String))].join(" ")
+      )
+      .join(",")
+  } satisfies Record<keyof FlowControl, string | number | boolean>)

@@ -4,8 +4,8 @@
  *
  * @since 0.1.0
  */
-import type { Client, Input, Output } from "@effect-xds/core/client/Client"
-import * as Clients from "@effect-xds/core/client/Client"
+import type { FlowControl, Input, Output } from "@effect-xds/core/client/FlowControl"
+import * as FlowControls from "@effect-xds/core/client/FlowControl"
 import type { ClientResponse } from "@effect-xds/core/wire/ClientResponse"
 import type { Request } from "@effect-xds/core/wire/Request"
 import * as Keys from "./ExplorationKey.js"
@@ -18,8 +18,10 @@ import * as Keys from "./ExplorationKey.js"
 export interface Unanswered {
   readonly nonce: string
   readonly isRejected: boolean
-  /** Whether its watchers have processed it. */
-  readonly isApplied: boolean
+  /** Watchers that were told of it and did not come back. */
+  readonly watchers: ReadonlySet<number>
+  /** When it came, in milliseconds. */
+  readonly at: number
 }
 
 /**
@@ -44,6 +46,8 @@ export interface Ledger {
   readonly nonce: string
   /** Oldest first. */
   readonly unanswered: ReadonlyArray<Unanswered>
+  /** Whether the next response is read. */
+  readonly isReading: boolean
 }
 
 /**
@@ -60,11 +64,27 @@ export const empty: Ledger = {
   isAsked: false,
   isWriting: false,
   nonce: "",
-  unanswered: []
+  unanswered: [],
+  isReading: true
 }
 
 /** Milliseconds after which a requested name that did not come counts as missing. */
 const resourceTimeout = 15_000
+
+/**
+ * Milliseconds that watchers have for a response in explored worlds.
+ *
+ * @since 0.1.0
+ */
+export const watcherTimeout = 10_000
+
+/**
+ * Watchers that were told of a response and did not come back, each once.
+ *
+ * @since 0.1.0
+ */
+export const atWork = ({ unanswered }: Ledger): ReadonlyArray<number> =>
+  Array.from(new Set(unanswered.flatMap(({ watchers }) => Array.from(watchers)))).sort()
 
 /**
  * The ledger as text, for the key of a state. Views are left out: they equal what the client holds, or a rule is broken.
@@ -83,9 +103,24 @@ export const key = (self: Ledger, last: number, now: number): string =>
     isWriting: self.isWriting,
     nonce: Keys.age(self.nonce, last),
     unanswered: self.unanswered
-      .map(({ isApplied, isRejected, nonce }) => `${Keys.age(nonce, last)} ${isRejected} ${isApplied}`)
-      .join(",")
+      .map(({ at, isRejected, nonce, watchers }) =>
+        [
+          Keys.age(nonce, last),
+          isRejected,
+          Array.from(watchers).sort().join(" "),
+          watchers.size > 0 ? now - at : "taken"
+        ].join(" ")
+      )
+      .join(","),
+    isReading: self.isReading
   } satisfies Record<keyof Ledger, string | number | boolean>).join(";")
+
+const without = (self: Unanswered, watcher: number): Unanswered => {
+  if (!self.watchers.has(watcher)) return self
+  const watchers = new Set(self.watchers)
+  watchers.delete(watcher)
+  return { ...self, watchers }
+}
 
 /**
  * A client and its ledger, stepped together.
@@ -96,7 +131,7 @@ export class Onlooker {
   readonly problems: Array<string> = []
 
   constructor(
-    public client: Client,
+    public client: FlowControl,
     public ledger: Ledger,
     public now: number,
     /** The world's reaction to an output, after it is recorded. */
@@ -110,8 +145,10 @@ export class Onlooker {
   /** Steps the client, records the outputs and checks them. */
   step(input: Input): void {
     this.before(input)
-    const [client, outputs] = Clients.step(this.client, input, this.now)
+    const [client, outputs] = FlowControls.step(this.client, input, this.now)
     this.client = client
+    const told = new Set(outputs.flatMap((output) => (output._tag === "Notify" ? output.watchers : [])))
+    const isReceived = outputs.some(({ _tag }) => _tag === "Received")
     for (const output of outputs) {
       switch (output._tag) {
         case "Connect":
@@ -124,7 +161,13 @@ export class Onlooker {
           this.told(input, output)
           break
         case "Received":
-          this.received(output)
+          this.received(output, told)
+          break
+        case "Read":
+          this.read(input._tag === "Response" && !isReceived)
+          break
+        case "Stuck":
+          this.stuck()
           break
         case "Violation":
           this.problems.push(`the server broke the protocol: ${output.message}`)
@@ -153,7 +196,7 @@ export class Onlooker {
         const [others, rest] = [new Map(watchers), new Map(views)]
         others.delete(input.watcher)
         rest.delete(input.watcher)
-        this.note({ watchers: others, views: rest })
+        this.note({ watchers: others, views: rest, unanswered: unanswered.map((each) => without(each, input.watcher)) })
         break
       }
       case "Connected":
@@ -167,27 +210,46 @@ export class Onlooker {
       case "Written":
         this.note({ isWriting: false })
         break
-      case "Processed": {
-        const last = unanswered.findLastIndex(({ nonce }) => nonce === input.nonce)
-        this.note({
-          unanswered: unanswered.map((each, index) => (index <= last ? { ...each, isApplied: true } : each))
-        })
+      case "Taken":
+        this.note({ unanswered: unanswered.map((each) => without(each, input.watcher)) })
         break
-      }
+      case "Response":
+        this.note({ isReading: false })
+        break
       case "Refresh":
       case "Pause":
       case "Resume":
-      case "Response":
       case "Deadline":
     }
   }
 
-  private received({ error, nonce, version }: Extract<Output, { readonly _tag: "Received" }>): void {
+  /** The next response may be read: no watcher is at work, or what came last is nothing to them. */
+  private read(isNothing: boolean): void {
+    const pending = atWork(this.ledger)
+    if (!isNothing && pending.length > 0)
+      this.problems.push(`it reads on while watchers are at work: ${pending.join()}`)
+    this.note({ isReading: true })
+  }
+
+  /** Watchers are waited for no longer. */
+  private stuck(): void {
+    const { unanswered } = this.ledger
+    const last = unanswered.find(({ watchers }) => watchers.size > 0)
+    if (last === undefined || this.now < last.at + watcherTimeout) {
+      this.problems.push(`watchers are stuck, says the client, before they had ${watcherTimeout} ms`)
+    }
+    this.note({ unanswered: unanswered.map((each) => ({ ...each, watchers: new Set<number>() })) })
+  }
+
+  private received(
+    { error, nonce, version }: Extract<Output, { readonly _tag: "Received" }>,
+    told: ReadonlySet<number>
+  ): void {
     const { accepted, unanswered } = this.ledger
     this.note({
       nonce,
       accepted: error === undefined ? version : accepted,
-      unanswered: [...unanswered, { nonce, isRejected: error !== undefined, isApplied: false }]
+      unanswered: [...unanswered, { nonce, isRejected: error !== undefined, watchers: told, at: this.now }]
     })
   }
 
@@ -219,7 +281,8 @@ export class Onlooker {
     if ((request.errorDetail !== undefined) !== (answered?.isRejected === true)) {
       wrong("it must have an error if it answers a response that was rejected, and only then")
     }
-    if (answered?.isApplied === false) wrong("it answers a response that the watchers have not taken")
+    if (answered !== undefined && answered.watchers.size > 0)
+      wrong("it answers a response that the watchers have not taken")
     if (request._tag === "StateOfTheWorld") {
       if (request.responseNonce !== nonce) wrong(`its nonce is not that of the last response, ${nonce}`)
       if (request.versionInfo !== accepted) wrong(`the version that was accepted last is ${accepted}`)
@@ -231,7 +294,7 @@ export class Onlooker {
       }
       if (!isAsked && request.resourceNamesSubscribe.length === 0 && !of.has("*")) wrong("it asks for everything")
       if (isAsked && request.initialResourceVersions.size > 0) wrong("versions are told in the first request")
-      const held = new Map(Clients.dump(this.client).map((each) => [each.name, each.held?.version]))
+      const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, each.held?.version]))
       for (const [name, version] of request.initialResourceVersions) {
         if (held.get(name) !== version) wrong(`${name} is held in version ${held.get(name) ?? "none"}`)
       }
@@ -240,10 +303,13 @@ export class Onlooker {
     this.note({ isAsked: true, isWriting: true })
   }
 
-  /** Checks that the views of watchers equal what the client holds. */
+  /** Every watcher was told what is held, and nothing else; none is waited for too long. */
   private compare(): void {
+    const isLate = ({ at, watchers }: Unanswered) => watchers.size > 0 && this.now > at + watcherTimeout
+    if (this.ledger.unanswered.some(isLate))
+      this.problems.push(`watchers are waited for longer than ${watcherTimeout} ms`)
     const held = new Map<string, unknown>()
-    for (const each of Clients.dump(this.client)) if (each.held !== undefined) held.set(each.name, each.held.value)
+    for (const each of FlowControls.dump(this.client)) if (each.held !== undefined) held.set(each.name, each.held.value)
     for (const [watcher, of] of this.ledger.watchers) {
       const view = this.ledger.views.get(watcher) ?? new Map<string, unknown>()
       for (const name of of === "*" ? new Set([...held.keys(), ...view.keys()]) : [of]) {
@@ -260,7 +326,7 @@ export class Onlooker {
   respond(stream: string, response: ClientResponse, contents: ReadonlyMap<string, string>, isFullState: boolean): void {
     const watched = new Set(this.ledger.watchers.values())
     this.step({ _tag: "Response", stream, response })
-    const held = new Map(Clients.dump(this.client).map((each) => [each.name, each.held?.value]))
+    const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, each.held?.value]))
     const look = (name: string, expected: string | undefined) => {
       if (!watched.has(name) && !watched.has("*")) return
       if (held.get(name) !== expected) {
