@@ -3854,6 +3854,59 @@ const v2 = [
   }
 ]
 
+/** The same, as the exploration sees it: in every state a watcher may be at work, leave, or never come back. */
+const exploredFlowControl = [
+  {
+    fault: "client, explored: a watcher that leaves is waited for",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: "return then(take(self, input.watcher, now), (next) => pass(next, input, now))",
+    becomes: "return pass(self, input, now)"
+  },
+  {
+    fault: "client, explored: watchers have half of their time",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: "const until = before?.until ?? now + self.watcherTimeout",
+    becomes: "const until = before?.until ?? now + self.watcherTimeout / 2"
+  },
+  {
+    fault: "client, explored: watchers that are at work on the response before are forgotten",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: "if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)",
+    becomes: ""
+  },
+  {
+    fault: "client, explored: when the first watcher is done the others are not waited for",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: "? { ...each, watchers: HashSet.remove(each.watchers, watcher) }",
+    becomes: "? { ...each, watchers: HashSet.empty<number>() }"
+  },
+  {
+    fault: "client, explored: after an answer no other response is read",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: 'result = [result[0], [...result[1], { _tag: "Read", stream }]]',
+    becomes: "result = [result[0], result[1]]"
+  },
+  {
+    fault: "client, explored: a response that was answered is waited for",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: "const left = next.deliveries.filter((each) => each !== delivery)",
+    becomes: "const left = next.deliveries"
+  },
+  {
+    fault: "client, explored: the first of the watchers that were told is not waited for",
+    file: "client/FlowControl.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: 'if (output._tag === "Notify") for (const watcher of output.watchers) told.add(watcher)',
+    becomes: 'if (output._tag === "Notify") for (const watcher of output.watchers.slice(1)) told.add(watcher)'
+  }
+]
+
 export const mutations = [
   ...v2,
   ...server,
@@ -5529,5 +5582,6 @@ export const mutations = [
     becomes: "first.push(name)"
   },
   ...validation,
-  ...onDemand
+  ...onDemand,
+  ...exploredFlowControl
 ]
