@@ -67,7 +67,7 @@ module.exports = {
     },
     may("server", "transport", "transport-node", "core", "proto", "validate"),
     may("admin", "server", "transport", "transport-node", "core", "proto"),
-    may("client", "transport", "transport-node", "core", "proto", "routing"),
+    may("client", "transport", "transport-node", "core", "proto", "routing", "validate"),
     {
       name: "arrows-of-testing",
       comment: "testing may see all but the real transports, the command line and examples",

@@ -27,7 +27,8 @@ const unreachable = (address: string, reason: string): CommandFailure =>
 export const watchable = (type: ResourceType.ResourceType): Effect.Effect<WatchableType.WatchableType<Message>> =>
   Effect.map(
     Effect.promise(() => type.load()),
-    (schema) => WatchableType.fromSchema(schema)
+    // What a server gives is to be seen, also what clients would refuse.
+    (schema) => WatchableType.fromSchema(schema, { rules: false })
   )
 
 /**

@@ -3,12 +3,14 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
+import type { DescMessage, MessageShape, Registry } from "@bufbuild/protobuf"
 import { fromBinary } from "@bufbuild/protobuf"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
+import * as Fault from "@effect-xds/validate/Fault"
+import * as Rules from "@effect-xds/validate/Rules"
 import * as Either from "effect/Either"
 
 /** A decoded value with the type that decoded it. The core keeps values as `unknown`. */
@@ -79,9 +81,16 @@ export const make = <A>(options: ResourceDecoder.Options<A>): WatchableType<A> =
  */
 export interface SchemaOptions<in A> {
   /**
-   * Why a resource cannot be used, in words: it is NACKed with this text. Default: every resource that parses is valid.
+   * Why a resource cannot be used, in words: it is NACKed with this text. Default: every resource that parses and breaks no rule is valid.
    */
   readonly validate?: ((value: A, name: string) => string | undefined) | undefined
+  /**
+   * Whether a resource that breaks the rules of its `.proto` file (protoc-gen-validate) is rejected, as Envoy does; a NACK names the
+   * rules. They are asked before `validate`. Default: it is.
+   */
+  readonly rules?: boolean | undefined
+  /** Types in `Any`s that are checked by their rules, too. Default: none; of an `Any` only its type is looked at. */
+  readonly registry?: Registry | undefined
   /** Reads the name from the encoded message. Default: its field 1. */
   readonly nameOf?: ((bytes: Uint8Array) => string | undefined) | undefined
   /**
@@ -90,6 +99,9 @@ export interface SchemaOptions<in A> {
    */
   readonly isFullState?: boolean | undefined
 }
+
+/** Of one resource; the reason of a rejection is not long. */
+const maxFaults = 5
 
 /**
  * The type URL of a message type.
@@ -113,7 +125,7 @@ export const typeUrlOf = (schema: DescMessage): string => `type.googleapis.com/$
  */
 export const fromSchema = <Desc extends DescMessage>(
   schema: Desc,
-  { isFullState, nameOf, validate }: SchemaOptions<MessageShape<Desc>> = {}
+  { isFullState, nameOf, registry, rules = true, validate }: SchemaOptions<MessageShape<Desc>> = {}
 ): WatchableType<MessageShape<Desc>> =>
   make({
     typeUrl: typeUrlOf(schema),
@@ -123,6 +135,12 @@ export const fromSchema = <Desc extends DescMessage>(
         value = fromBinary(schema, bytes)
       } catch (cause) {
         return Either.left(`not a ${schema.typeName}: ${Reason.of(cause)}`)
+      }
+      if (rules) {
+        const { faults, more } = Rules.check(schema, value, { registry, maxFaults })
+        const words = faults.map(Fault.toText)
+        if (more) words.push("and more")
+        if (words.length > 0) return Either.left(words.join("; "))
       }
       const problem: unknown = validate?.(value, name)
       if (problem === undefined) return Either.right(value)

@@ -61,6 +61,11 @@ export interface Options<out E = never, out R = never> {
   readonly watcherTimeout?: Duration.DurationInput | undefined
   /** The most resources of one type, named or from a wildcard. Default: 100 000. */
   readonly maxResources?: number | undefined
+  /**
+   * Whether resources of types that are watched by their schema are rejected if they break a rule of their `.proto` file. A
+   * `WatchableType` says it for itself. Default: they are.
+   */
+  readonly rules?: boolean | undefined
   /** `client_scope` in CSDS. Default: empty. */
   readonly scope?: string | undefined
 }
@@ -284,7 +289,7 @@ export const make = <E = never, R = never>(
     const typeOf = (schema: DescMessage): WatchableType<MessageShape<DescMessage>> => {
       const known = schemas.get(schema)
       if (known !== undefined) return known
-      const made = WatchableTypes.fromSchema<DescMessage>(schema)
+      const made = WatchableTypes.fromSchema<DescMessage>(schema, { rules: options.rules })
       schemas.set(schema, made)
       return made
     }

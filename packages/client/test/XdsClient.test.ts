@@ -1,4 +1,5 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, createRegistry, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type ResourceEvent } from "@effect-xds/client"
 import type * as Request from "@effect-xds/core/wire/Request"
 import * as Resource from "@effect-xds/core/resource/Resource"
@@ -8,6 +9,7 @@ import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_du
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import { ScriptedServer } from "@effect-xds/testing"
@@ -228,6 +230,72 @@ describe("XdsClient", () => {
       expect(genericXdsConfigs[0]?.errorState?.details).toContain("bad is not good")
     }).pipe(Effect.provide(setup()))
   )
+
+  it.effect("rejects what breaks the rules of its type, and NACKs with these words; the good ones are used", () =>
+    Effect.gen(function* () {
+      logs.length = 0
+      const client = yield* XdsClient.XdsClient
+      const heard: Array<string> = []
+      yield* Effect.fork(
+        Stream.runForEach(client.watchAll(ClusterSchema), (event) => Effect.sync(() => heard.push(show(event))))
+      )
+      yield* settle
+      const stream = yield* only
+      stream.accept()
+      const timed = (name: string, seconds: bigint) =>
+        Either.getOrThrow(
+          Resource.make({
+            typeUrl: ResourceType.Cluster.typeUrl,
+            name,
+            value: toBinary(ClusterSchema, create(ClusterSchema, { name, connectTimeout: { seconds } }))
+          })
+        )
+      stream.respond(clusters("1", timed("a", 1n), timed("b", 1n)), "n1")
+      yield* settle
+      stream.respond(clusters("2", timed("a", -5n), timed("b", 2n)), "n2")
+      yield* settle
+      const nack = last(stream)
+      expect(nack).toMatchObject({ responseNonce: "n2", versionInfo: "1", errorDetail: { code: 3 } })
+      expect(nack.errorDetail?.message).toBe('resource "a": connect_timeout must be greater than 0s, is -5s')
+      expect(heard).toContain("b=@2")
+      expect(heard.find((line) => line.startsWith("a AmbientError"))).toContain(
+        "connect_timeout must be greater than 0s"
+      )
+      // A type whose rules are switched off.
+      const lenient = WatchableType.fromSchema(ClusterSchema, { rules: false })
+      const bytes = toBinary(ClusterSchema, create(ClusterSchema, { name: "a", connectTimeout: { seconds: -5n } }))
+      expect(Either.isRight(lenient.decoder.decode(bytes, "a"))).toBe(true)
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("takes what breaks rules where they are switched off", () =>
+    Effect.gen(function* () {
+      const { heard } = yield* watching("a")
+      const stream = yield* only
+      stream.accept()
+      const value = toBinary(ClusterSchema, create(ClusterSchema, { name: "a", connectTimeout: { seconds: -5n } }))
+      stream.respond(clusters("1", Either.getOrThrow(Resource.make({ typeUrl: CDS, name: "a", value }))), "n1")
+      yield* settle
+      expect(heard).toEqual(["a=@1"])
+      expect(last(stream).errorDetail).toBeUndefined()
+    }).pipe(Effect.provide(setup({ rules: false })))
+  )
+
+  it("checks what is in an Any where its type is registered, and tells five faults at most", () => {
+    const manager = anyPack(HttpConnectionManagerSchema, create(HttpConnectionManagerSchema))
+    const filters = Array.from({ length: 9 }, () => ({
+      name: "f",
+      configType: { case: "typedConfig", value: manager } as const
+    }))
+    const bytes = toBinary(ListenerSchema, create(ListenerSchema, { name: "l", filterChains: [{ filters }] }))
+    const plain = WatchableType.fromSchema(ListenerSchema)
+    expect(Either.isRight(plain.decoder.decode(bytes, "l"))).toBe(true)
+    const inside = WatchableType.fromSchema(ListenerSchema, { registry: createRegistry(HttpConnectionManagerSchema) })
+    const refused = Either.getOrThrow(Either.flip(inside.decoder.decode(bytes, "l")))
+    expect(refused).toContain("HttpConnectionManager].stat_prefix must have at least 1 character")
+    expect(refused.split("; ")).toHaveLength(6)
+    expect(refused).toMatch(/; and more$/)
+  })
 
   it.effect("shows of itself no secrets: neither in resources nor in what is said of them", () =>
     Effect.gen(function* () {
