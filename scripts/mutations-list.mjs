@@ -3393,6 +3393,136 @@ const fanOut = [
   }
 ]
 
+/** Where rules are asked: before resources are served, and before they are accepted. */
+const validating = [
+  {
+    fault: "validation: what breaks rules is served though it is to be refused",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: 'if (mode === "refuse") return Effect.fail(',
+    becomes: "if (mode === undefined) return Effect.fail("
+  },
+  {
+    fault: "validation: what breaks rules is remembered as good",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "else if (result.faults.length === 0 && !result.more) this.good.add",
+    becomes: "else if (result.faults.length >= 0) this.good.add"
+  },
+  {
+    fault: "validation: a resource is looked at in each of its groups",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "if (this.more || this.good.has(resource.fingerprint)) return",
+    becomes: "if (this.more) return"
+  },
+  {
+    fault: "validation: rules that are off are asked",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "off: this.off, ",
+    becomes: ""
+  },
+  {
+    fault: "validation: faults take as much text as they like",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "if (this.text < 0 && (told.length > 0 || this.invalid.length > 0)) break",
+    becomes: ""
+  },
+  {
+    fault: "validation: a long name is told as a whole",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "resourceName: cutName(name)",
+    becomes: "resourceName: name"
+  },
+  {
+    fault: "validation: the place of a resource is not told",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "place === undefined ? text : `${place}: ${text}`",
+    becomes: "text"
+  },
+  {
+    fault: "validation: what waits for types to be loaded is passed over",
+    file: "packages/server/src/Snapshot.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "if (rest !== undefined) return Effect.flatMap(rest, go)",
+    becomes: ""
+  },
+  {
+    fault: "validation: what is not in force any more is still said to be",
+    file: "packages/server/src/internal/InvalidInForce.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "if (ResourceGroup.get(own, resource) === resource) next.set(resource, invalid)",
+    becomes: "next.set(resource, invalid)"
+  },
+  {
+    fault: "validation: what is remembered has no bound",
+    file: "packages/server/src/internal/Remembered.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "if (this.#young.size >= this.most / 2) {",
+    becomes: "if (this.#young.size < 0) {"
+  },
+  {
+    fault: "validation: a call cannot switch it off",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "validator.encode(group, resources, held.stored(group)?.own, validate)",
+    becomes: "validator.encode(group, resources, held.stored(group)?.own)"
+  },
+  {
+    fault: "validation: what is served though it breaks rules is not said of the group",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "invalidInForce.changed(group, own, invalid)",
+    becomes: ""
+  },
+  {
+    fault: "validation: types that have to be loaded count as checked",
+    file: "packages/validate/src/Rules.ts",
+    by: "packages/server/test/validate.test.ts",
+    line: "return missing.size > 0 ? missing : resultOf(report)",
+    becomes: "return resultOf(report)"
+  },
+  {
+    fault: "rules: those that are off are broken all the same",
+    file: "packages/validate/src/internal/Report.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "if (this.off?.has(rule) === true) return",
+    becomes: ""
+  },
+  {
+    fault: "rules: a long key of a map is told as a whole",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/validate/test/Rules.test.ts",
+    line: "report.inside(before, `[${shownText(each)}]`)",
+    becomes: "report.inside(before, `[${JSON.stringify(each)}]`)"
+  },
+  {
+    fault: "client: rules of the type are not asked",
+    file: "packages/client/src/WatchableType.ts",
+    by: "packages/client/test/XdsClient.test.ts",
+    line: "if (rules) {",
+    becomes: "if (!rules) {"
+  },
+  {
+    fault: "client: what a registered Any holds is not checked",
+    file: "packages/client/src/WatchableType.ts",
+    by: "packages/client/test/XdsClient.test.ts",
+    line: "{ registry, maxFaults }",
+    becomes: "{ maxFaults }"
+  },
+  {
+    fault: "client: the rules cannot be switched off",
+    file: "packages/client/src/XdsClient.ts",
+    by: "packages/client/test/XdsClient.test.ts",
+    line: "{ rules: options.rules }",
+    becomes: "{}"
+  }
+]
+
 /** The rules of messages. A judge sees most of these, too; here the tests that need none have to. */
 const validation = [
   {
@@ -5582,6 +5712,7 @@ export const mutations = [
     becomes: "first.push(name)"
   },
   ...validation,
+  ...validating,
   ...onDemand,
   ...exploredFlowControl
 ]

@@ -4,9 +4,10 @@
  * @since 0.1.0
  */
 import type { Message } from "@bufbuild/protobuf"
-import { type ResourceEvent, WatchableType, type XdsClient } from "@effect-xds/client"
+import type { ResourceEvent, XdsClient } from "@effect-xds/client"
+import * as WatchableType from "@effect-xds/client/WatchableType"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
-import { Status } from "@effect-xds/transport"
+import * as Status from "@effect-xds/transport/Status"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"

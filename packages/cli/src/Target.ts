@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import { Bootstrap, XdsClient } from "@effect-xds/client"
-import { ClientTransport } from "@effect-xds/transport"
+import * as Bootstrap from "@effect-xds/client/Bootstrap"
+import * as XdsClient from "@effect-xds/client/XdsClient"
+import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"

@@ -42,6 +42,9 @@ const listener = (name: string, statPrefix: string) =>
     ]
   })
 
+/** Why a write is refused; the test fails if it is not. */
+const refused = <A, E>(write: Effect.Effect<A, E>) => Effect.flip(Effect.as(write, "it is not refused"))
+
 const collecting = () => {
   const lines: Array<string> = []
   const layer = Logger.replace(
@@ -61,7 +64,7 @@ describe("a store", () => {
     Effect.gen(function* () {
       const store = yield* SnapshotStore.makeMemory()
       const before = yield* store.set("edge", { clusters: [cluster("a")] })
-      const error = yield* Effect.flip(
+      const error = yield* refused(
         store.set("edge", {
           clusters: [cluster("b", -5n), cluster("c"), create(ClusterSchema, { name: "d", dnsRefreshRate: {} })],
           listeners: [Snapshot.resource(listener("l", ""), { place: "listeners.yaml:3" })]
@@ -94,7 +97,7 @@ describe("a store", () => {
       // As plain data.
       const plain: unknown = JSON.parse(JSON.stringify(error))
       expect(plain).toMatchObject({ group: "edge", resources: [{ name: "b" }, {}, {}] })
-      const update = yield* Effect.flip(store.update("edge", { upsert: { clusters: [cluster("a", 0n)] } }))
+      const update = yield* refused(store.update("edge", { upsert: { clusters: [cluster("a", 0n)] } }))
       expect(update._tag).toBe("InvalidResources")
       expect(Option.getOrThrow(yield* store.get("edge"))).toBe(before)
     })
@@ -107,7 +110,7 @@ describe("a store", () => {
       const value = toBinary(ClusterSchema, bad)
       const forms = [bad, anyPack(ClusterSchema, bad), { typeUrl: ResourceType.Cluster.typeUrl, name: "b", value }]
       for (const form of forms) {
-        const error = yield* Effect.flip(store.set("edge", { resources: [form] }))
+        const error = yield* refused(store.set("edge", { resources: [form] }))
         expect(error.message).toContain("connect_timeout must be greater than 0s, is 0s")
       }
       const own = { typeUrl: "type.googleapis.com/corp.Own", name: "b", value }
@@ -154,7 +157,7 @@ describe("a store", () => {
       yield* store.set("edge", bad, { validate: "off" })
       // It is served, and is not looked at again.
       yield* store.update("edge", { upsert: { clusters: [...bad.clusters, cluster("b")] } })
-      const error = yield* Effect.flip(store.update("edge", { upsert: { clusters: [cluster("c", 0n)] } }))
+      const error = yield* refused(store.update("edge", { upsert: { clusters: [cluster("c", 0n)] } }))
       expect(error._tag).toBe("InvalidResources")
     })
   )
@@ -162,18 +165,23 @@ describe("a store", () => {
   it.effect("tells no more faults, and no more text, than it may", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 500 }, (_, index) => cluster(`c-${index}`, 0n))
-      const most = yield* Effect.flip((yield* SnapshotStore.makeMemory()).set("edge", { clusters: many }))
+      const most = yield* refused((yield* SnapshotStore.makeMemory()).set("edge", { clusters: many }))
       expect(most).toMatchObject({ more: true })
       expect("resources" in most && most.resources.length).toBe(100)
       expect(most.message).toMatch(/clusters "c-4": .*; and 95 more resources; there may be more/)
-      const text = yield* Effect.flip(
+      const text = yield* refused(
         (yield* SnapshotStore.makeMemory({ validate: { maxText: 500 } })).set("edge", { clusters: many })
       )
       expect(JSON.stringify(text).length).toBeLessThan(3_000)
+      // Also of one resource: 15 filters without a type.
+      const nameless = Array.from({ length: 15 }, () => ({ filters: [{ name: "" }] }))
+      const one = create(ListenerSchema, { name: "l", filterChains: nameless })
+      const store = yield* SnapshotStore.makeMemory({ validate: { maxText: 500 } })
+      const cut = yield* refused(store.set("edge", { listeners: [one] }))
+      expect("resources" in cut && cut.resources[0]).toMatchObject({ more: true })
+      expect(JSON.stringify(cut).length).toBeLessThan(2_500)
       const name = "n".repeat(100_000)
-      const long = yield* Effect.flip(
-        (yield* SnapshotStore.makeMemory()).set("edge", { clusters: [cluster(name, 0n)] })
-      )
+      const long = yield* refused((yield* SnapshotStore.makeMemory()).set("edge", { clusters: [cluster(name, 0n)] }))
       expect(long.message.length).toBeLessThan(1_000)
     })
   )
@@ -218,7 +226,7 @@ describe("a store", () => {
           return process.later(work)
         }
       }
-      const error = yield* Effect.flip(Effect.provideService(store.set("edge", { clusters }), EventLoop, loop))
+      const error = yield* refused(Effect.provideService(store.set("edge", { clusters }), EventLoop, loop))
       expect(error._tag).toBe("InvalidResources")
       expect(turns).toBeGreaterThan(40)
     })

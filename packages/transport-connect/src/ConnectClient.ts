@@ -7,7 +7,8 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
-import { ClientTransport, Status } from "@effect-xds/transport"
+import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import * as Status from "@effect-xds/transport/Status"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"

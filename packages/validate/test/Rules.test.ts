@@ -290,3 +290,41 @@ it.effect("every type of the API can be checked", () =>
     expect(checked).toBeGreaterThan(1400)
   })
 )
+
+describe("what is checked at once", () => {
+  const manager = anyPack(HttpConnectionManagerSchema, create(HttpConnectionManagerSchema))
+
+  it.effect("says which types have to be loaded, and checks what an Any holds once they are", () =>
+    Effect.gen(function* () {
+      const config = create(TypedExtensionConfigSchema, { name: "e", typedConfig: manager })
+      const bytes = toBinary(TypedExtensionConfigSchema, config)
+      const missing = Rules.attempt(TypedExtensionConfigSchema, config, { now: 0 })
+      // Another test may have loaded it.
+      if (!("faults" in missing)) yield* Rules.loadTypes(missing)
+      for (const content of [config, bytes]) {
+        const result = Rules.attempt(TypedExtensionConfigSchema, content, { now: 0 })
+        expect("faults" in result && result.faults.map(({ path, rule }) => `${path} ${rule}`)).toContain(
+          `typed_config[${HttpConnectionManagerSchema.typeName}].stat_prefix string.min_len`
+        )
+      }
+    })
+  )
+
+  it("is not asked about rules that are off", () => {
+    const cluster = create(ClusterSchema, { connectTimeout: { seconds: -5n } })
+    const rulesOf = (off: ReadonlySet<string>) =>
+      Rules.check(ClusterSchema, cluster, { off }).faults.map(({ rule }) => rule)
+    expect(rulesOf(new Set())).toEqual(["string.min_len", "duration.gt"])
+    expect(rulesOf(new Set(["duration.gt"]))).toEqual(["string.min_len"])
+  })
+
+  it("has paths that are not longer for a long key of a map", () => {
+    const cluster = create(ClusterSchema, {
+      name: "a",
+      typedExtensionProtocolOptions: { ["k".repeat(10_000)]: manager }
+    })
+    const options = { registry: createRegistry(HttpConnectionManagerSchema) }
+    const [fault] = Rules.check(ClusterSchema, cluster, options).faults
+    expect(fault?.path).toMatch(/^typed_extension_protocol_options\["k{64}"… \(10000 UTF-16 code units\)\]\[/)
+  })
+})

@@ -5,7 +5,7 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import type { ClientTransport } from "@effect-xds/transport"
-import { Status } from "@effect-xds/transport"
+import * as Status from "@effect-xds/transport/Status"
 import * as Inflater from "@effect-xds/transport-node/Inflater"
 import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"

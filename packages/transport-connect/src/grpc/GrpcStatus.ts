@@ -3,7 +3,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses
  */
-import { Status } from "@effect-xds/transport"
+import * as Status from "@effect-xds/transport/Status"
 import * as Records from "effect/Record"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders } from "node:http2"
