@@ -4,7 +4,6 @@
  * ★ One group cannot block others. Groups take turns, and each has a limit of concurrent calls. If there is no room for
  * a name, the group with the most bytes gives up its newest waiting name, provided that it would still hold at least as
  * much as the other group.
- * is no room for a name, the group that holds the most gives up the one that came last, if it holds more than the other would.
  */
 
 /** A name without a resource. */
