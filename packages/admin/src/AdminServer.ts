@@ -63,7 +63,7 @@ export interface ListenOptions extends Answers.Options, ListenAddress.Options {
 export class AdminServerError extends Data.TaggedError("AdminServerError")<{
   readonly address: string
   readonly reason: string
-  /** What Node says. */
+  /** Node's error in words. */
   readonly cause: string
 }> {
   override get message(): string {

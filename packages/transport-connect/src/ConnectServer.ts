@@ -238,7 +238,7 @@ export const layer = (options: Options = {}): Layer.Layer<ServerTransport.Server
   Layer.succeed(ServerTransport.ServerTransport, make(options))
 
 /**
- * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ * The transport with options from a `ConfigProvider`, by default environment variables.
  *
  * @example
  * import { ConnectServer } from "@effect-xds/transport-connect"

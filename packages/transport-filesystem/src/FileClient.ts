@@ -143,7 +143,7 @@ export const layer = (options: Options = {}): Layer.Layer<ClientTransport.Client
   Layer.effectContext(Effect.sync(() => servicesOf(options)))
 
 /**
- * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ * The transport with options from a `ConfigProvider`, by default environment variables.
  *
  * @example
  * import { FileClient } from "@effect-xds/transport-filesystem"

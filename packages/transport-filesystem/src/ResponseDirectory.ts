@@ -72,7 +72,7 @@ export class ResponseDirectoryError extends Data.TaggedError("ResponseDirectoryE
   readonly reason: "Encode" | "Write"
   readonly path: string
   readonly detail: string
-  /** What the file system or the encoder says. */
+  /** The error of the file system or the encoder, in words. */
   readonly cause: string
 }> {
   override get message(): string {

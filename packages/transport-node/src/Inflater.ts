@@ -1,5 +1,5 @@
 /**
- * What a peer compressed with gzip, inflated up to a bound: a few kilobytes may become gigabytes.
+ * Inflates gzip data of peers up to a limit: a few kilobytes may become gigabytes.
  *
  * @since 0.1.0
  */
@@ -9,15 +9,15 @@ import * as Either from "effect/Either"
 import { gunzip, gunzipSync } from "node:zlib"
 
 /**
- * Why something was not inflated.
+ * Why data was not inflated.
  *
  * @since 0.1.0
  */
 export class NotInflated extends Data.TaggedError("NotInflated")<{
-  /** `TooLarge`: it has more than `maxBytes` when it is inflated. */
+  /** `TooLarge`: the inflated data exceeds `maxBytes`. */
   readonly reason: "TooLarge" | "NotGzip"
   readonly maxBytes: number
-  /** What gzip says. */
+  /** The error of gzip, in words. */
   readonly detail: string
 }> {
   override get message(): string {
@@ -28,7 +28,7 @@ export class NotInflated extends Data.TaggedError("NotInflated")<{
 }
 
 /**
- * The bytes, or why there are none.
+ * The inflated bytes, or the error.
  *
  * @since 0.1.0
  */
@@ -36,12 +36,12 @@ export type Inflated = Either.Either<Uint8Array, NotInflated>
 
 const chunkSize = 65_536
 
-/** Node throws a `RangeError` where the bound is passed, and stops there. */
+/** Node throws a `RangeError` at the limit, and stops there. */
 const notInflated = (cause: unknown, maxBytes: number): NotInflated =>
   new NotInflated({ reason: cause instanceof RangeError ? "TooLarge" : "NotGzip", maxBytes, detail: Reason.of(cause) })
 
 /**
- * Inflates in this turn of the event loop.
+ * Inflates data in this turn of the event loop.
  *
  * @since 0.1.0
  */
@@ -52,7 +52,7 @@ export const inflateSync = (bytes: Uint8Array, maxBytes: number): Inflated =>
   })
 
 /**
- * Inflates in another thread, away from the event loop.
+ * Inflates data in another thread, off the event loop.
  *
  * @since 0.1.0
  */

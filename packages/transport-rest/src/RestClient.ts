@@ -149,7 +149,7 @@ export const layer = (options: Options = {}): Layer.Layer<ClientTransport.Client
   Layer.succeed(ClientTransport.ClientTransport, make(options))
 
 /**
- * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ * The transport with options from a `ConfigProvider`, by default environment variables.
  *
  * @example
  * import { RestClient } from "@effect-xds/transport-rest"

@@ -147,7 +147,7 @@ export const layer = (options: ListenOptions = {}): Layer.Layer<ServerTransport.
   Layer.succeed(ServerTransport.ServerTransport, make(options))
 
 /**
- * The transport whose options come from a `ConfigProvider`: environment variables, unless told otherwise.
+ * The transport with options from a `ConfigProvider`, by default environment variables.
  *
  * @example
  * import { RestServer } from "@effect-xds/transport-rest"

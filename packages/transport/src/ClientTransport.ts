@@ -110,7 +110,7 @@ export class ClientTransportError extends Data.TaggedError("ClientTransportError
   /** As it was given: `dns:///xds.example:18000`. */
   readonly address: string
   readonly reason: string
-  /** What was thrown, in words, where the reason does not say it already. */
+  /** The cause in words, unless the reason contains it. */
   readonly cause?: string | undefined
 }> {
   override get message(): string {

@@ -124,7 +124,7 @@ export class ServerTransportError extends Data.TaggedError("ServerTransportError
   /** The address it could not serve on: `127.0.0.1:18000`. */
   readonly address: string
   readonly reason: string
-  /** What was thrown, in words, where the reason does not say it already. */
+  /** The cause in words, unless the reason contains it. */
   readonly cause?: string | undefined
 }> {
   override get message(): string {

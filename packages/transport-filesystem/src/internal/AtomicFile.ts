@@ -44,7 +44,7 @@ export const syncDirectory = async (path: string): Promise<void> => {
   }
 }
 
-/** Removes temporary files of a killed process; none where there is no directory. */
+/** Removes temporary files of a killed process; there are none without the directory. */
 export const removeTemporary = async (directory: string): Promise<void> => {
   const names = await readdir(directory).catch((cause: unknown) => {
     if (PathLookup.isMissing(cause)) return []
