@@ -26,12 +26,13 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   InvalidRecord: () => ({ reason: "it is no array" }),
   InvalidResources: () => ({
     group: "edge",
-    resources: [{ ...resource, faults: [fault], more: false, message: "clusters \"web\": name must not be empty" }],
+    resources: [{ ...resource, faults: [fault], more: false, message: 'clusters "web": name must not be empty' }],
     more: false
   }),
   InvalidResource: () => ({ ...resource, reason: "the name is empty" }),
   MalformedRequest: () => malformed,
   MalformedResponse: () => malformed,
+  MixedApis: () => ({ v2: "type.googleapis.com/envoy.api.v2.Cluster", v3: CDS }),
   RestoreError: () => ({ ...resource, reason: "it is of another version" }),
   ResolveError: () => ({ name: "a.test", family: "V4", code: "ETIMEOUT", message: "no answer" }),
   Conflict: () => ({ group: "edge", expected: 1, actual: 2 }),
