@@ -4577,6 +4577,120 @@ export const mutations = [
     becomes: "see(name, undefined)"
   },
   {
+    fault: "a stream that was moved counts in the group before",
+    file: "server/FanOut.ts",
+    line: "    this.streams.delete(stream)\n    to.streams.add(stream)\n",
+    becomes: "    to.streams.add(stream)\n"
+  },
+  {
+    fault: "a stream that was moved does not hear that its new group is cleared",
+    file: "server/FanOut.ts",
+    line: "    to.streams.add(stream)\n",
+    becomes: ""
+  },
+  {
+    fault: "changes of the group before concern a stream that was moved",
+    file: "server/FanOut.ts",
+    line: "    stream.movedTo(to, phases)\n    return this.interests.delete(stream)\n",
+    becomes: "    stream.movedTo(to, phases)\n    return undefined\n"
+  },
+  {
+    fault: "names of a stream that is moved go on into the index of the group before",
+    file: "server/GroupStream.ts",
+    line: "    this.moved = phases\n    this.indexing = undefined\n",
+    becomes: "    this.moved = phases\n"
+  },
+  {
+    fault: "changes of its new group do not concern a stream that was moved",
+    file: "server/GroupStream.ts",
+    line: '    this.indexing = this.fanOut.index(this, ServerStreams.interests(this.state))\n    return { _tag: "Moved", group, phases }',
+    becomes: '    return { _tag: "Moved", group, phases }'
+  },
+  {
+    fault: "a stream that is moved to the same content has nothing to do",
+    file: "server/GroupStream.ts",
+    line: "return this.isUnfinished() || this.moved !== undefined",
+    becomes: "return this.isUnfinished()"
+  },
+  {
+    fault: "what a move brings and waits for credit counts as told",
+    file: "server/GroupStream.ts",
+    line: "    if (!this.isCredited()) this.held = true\n    this.indexing",
+    becomes: "    this.indexing"
+  },
+  {
+    fault: "a client that was moved is served as its first group waits",
+    file: "server/ServerStream.ts",
+    line: "next.options = { ...self.options, ...input.phases }",
+    becomes: "next.options = self.options"
+  },
+  {
+    fault: "a move ends the update of the group before where it is",
+    file: "server/ServerStream.ts",
+    line: "next.round = input.group === undefined ? Round.idle : Round.departed(self.round)",
+    becomes: "next.round = Round.idle"
+  },
+  {
+    fault: "a group that is cleared forgets what its clients have",
+    file: "server/ServerStream.ts",
+    line: "      next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)\n    }\n",
+    becomes: "    }\n"
+  },
+  {
+    fault: "a client that is moved twice forgets what it has of the first group",
+    file: "resource/Cursor.ts",
+    line: "  self.revision < 0 ? self : { ...self, revision: -1, held }",
+    becomes: "  ({ ...self, revision: -1, held })"
+  },
+  {
+    fault: "a deletion whose time has come takes an answer of its type along",
+    file: "server/TypeTurn.ts",
+    line: "if (due.update || due.reply) return undefined",
+    becomes: "if (due.update) return undefined"
+  },
+  {
+    fault: "what was only asked for corrects what was rejected",
+    file: "server/Sending.ts",
+    line: "  if (phase !== undefined && isUpdate) {",
+    becomes: "  if (phase !== undefined) {"
+  },
+  {
+    fault: "server: a client that is moved is served as its first group waits",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: "environment.move(from, stream, group, { makeBeforeBreak, phaseDeadline })",
+    becomes: "environment.move(from, stream, group, { makeBeforeBreak: true, phaseDeadline })"
+  },
+  {
+    fault: "server: a client that is moved has the phase deadline of its first group",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: "environment.move(from, stream, group, { makeBeforeBreak, phaseDeadline })",
+    becomes:
+      "environment.move(from, stream, group, { makeBeforeBreak, phaseDeadline: environment.settings.ofGroup(from.name).phaseDeadline })"
+  },
+  {
+    fault: "server: the name of the group that a client is in moves it",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: "    if (name === from.name) return\n",
+    becomes: ""
+  },
+  {
+    fault: "server: a client that is moved is not bound by the streams of its new group",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: "    if (group.fanOut.size > own.maxStreams) return this.refuse(tooManyStreams(name, own))\n    this.span",
+    becomes: "    this.span"
+  },
+  {
+    fault: "server: a client that was moved is shown in the group before",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: '    this.phase = { _tag: "Serving", group, stream }\n    if (group.fanOut.size > own.maxStreams) return this.refuse(tooManyStreams(name, own))\n    this.span',
+    becomes: "    if (group.fanOut.size > own.maxStreams) return this.refuse(tooManyStreams(name, own))\n    this.span"
+  },
+  {
     fault: "a group that a client was moved away from forgets what it has of it",
     file: "server/Round.ts",
     line: "phase && { ...phase, group: ResourceGroups.departed(phase.group) }",

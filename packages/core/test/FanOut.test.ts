@@ -323,4 +323,63 @@ describe("FanOut", () => {
     publish(fanOut, undefined)
     expect(gone()).toEqual([])
   })
+
+  const phases = { makeBeforeBreak: true, phaseDeadline: 5_000 }
+
+  it("★ a stream that is moved is of the other group alone: its changes, its size, its being cleared", () => {
+    const [one, two] = [new FanOut<string>(initial, 0), new FanOut<string>(changed(initial, "a"), 0)]
+    const stream = opened(one, "moved", "a")
+    turn(stream)
+    stream.writable()
+    one.move(stream, two, phases)
+    expect([one.size, two.size]).toEqual([0, 1])
+    expect(stream.hasWork()).toBe(true)
+    expect(publish(one, changed(initial, "a", 3))).toEqual([])
+    expect(turn(stream)).toEqual(["Moved", "Writable", "a"])
+    publish(two, changed(initial, "a", 4))
+    expect(turn(stream)).toEqual(["Changed"])
+    expect(publish(two, undefined)).toEqual(["moved again"])
+    expect(publish(one, undefined)).toEqual([])
+  })
+
+  it("a stream that is moved has work to do, even if the other group holds the very same", () => {
+    const [one, two] = [new FanOut<string>(initial, 0), new FanOut<string>(initial, 0)]
+    const stream = opened(one, "moved", "a")
+    turn(stream)
+    one.move(stream, two, phases)
+    expect(stream.hasWork()).toBe(true)
+    expect(turn(stream)).toEqual(["Moved"])
+    expect(stream.hasWork()).toBe(false)
+  })
+
+  it("two moves, and a change after them, are one move, to what the last group holds then", () => {
+    const [one, two, three] = [initial, changed(initial, "a"), changed(initial, "a", 3)].map(
+      (group) => new FanOut<string>(group, 0)
+    )
+    if (one === undefined || two === undefined || three === undefined) throw new Error("there are three")
+    const stream = opened(one, "moved", "a")
+    turn(stream)
+    publish(one, changed(initial, "a", 9))
+    one.move(stream, two, phases)
+    two.move(stream, three, phases)
+    three.publish(changed(initial, "a", 4), () => undefined)
+    expect(turn(stream)).toEqual(["Moved"])
+    expect(stream.state.group).toBe(three.group)
+    // Without credit what the move brings waits: a change after it replaces that.
+    expect(publish(three, changed(initial, "a", 5))).toContain("moved again")
+  })
+
+  it("many names of a stream that is moved while they are indexed are in the index of its new group, and in no other", () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `name ${index}`)
+    const [one, two] = [new FanOut<string>(initial, 0), new FanOut<string>(initial, 0)]
+    const stream = one.join({ protocol: "Incremental", typeUrl: EDS, namesPerStep: 100_000 }, "moved")
+    stream.request(ask("a", ...names))
+    stream.take(0, Steps.toEnd)
+    while (!stream.isUnfinished()) stream.take(0, Steps.toEnd)
+    const removal = one.move(stream, two, phases)
+    while (removal !== undefined && removal.next().done !== true) continue
+    for (let left = 10_000; left > 0 && stream.take(0, Steps.toEnd) !== undefined; left--) continue
+    expect(publish(one, changed(initial, "a"))).toEqual([])
+    expect(publish(two, changed(initial, "a"))).toContain("moved again")
+  })
 })

@@ -8,7 +8,8 @@
  *     reconnect                        opens another one with the same options; the client keeps its versions
  *     store CDS a=1 b=2 -c; EDS a=1    changes the group in one step: contents are put in, `-` takes out
  *     store empty | store never        a group that was set and has nothing | that was never set
- *     move CDS b=2; EDS a=1            the client is moved to another group, which holds this; `move empty`, `move never`
+ *     move CDS b=2; EDS a=1            the client is moved to another group, which holds this; `move empty`, `move never`;
+ *                                      `move phaseDeadline=1s CDS b=2`, `move noPhases CDS b=2`: with options of that group
  *     > CDS [a b]                      state of the world: a request with these names
  *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions; `x:a=1` is the
  *                                      version of a=1 by the name x, and `x:` none
@@ -236,8 +237,14 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
   }
   const move = (text: string) => {
     if (stream === undefined) throw new Error("no stream was opened")
-    group = contentOf(text, ResourceGroup.empty)
-    step({ _tag: "Moved", group, phases: stream.options })
+    const option = /^(?:noPhases|phaseDeadline=\S+) /.exec(text)?.[0] ?? ""
+    group = contentOf(text.slice(option.length), ResourceGroup.empty)
+    const { makeBeforeBreak, phaseDeadline } = stream.options
+    const phases = {
+      makeBeforeBreak: makeBeforeBreak && option !== "noPhases ",
+      phaseDeadline: option.startsWith("phaseDeadline=") ? milliseconds(option.slice(14).trim()) : phaseDeadline
+    }
+    step({ _tag: "Moved", group, phases })
   }
 
   const store = (text: string) => changed(contentOf(text, group ?? ResourceGroup.empty))

@@ -142,6 +142,50 @@ describe("a client whose group becomes another one", () => {
     )
   )
 
+  for (const { phaseDeadline, ...how } of [
+    { makeBeforeBreak: false, phaseDeadline: "1 hour" },
+    { makeBeforeBreak: true, phaseDeadline: "1 millis" }
+  ] as const) {
+    it.scopedLive(
+      `waits between phases as its new group says: ${how.makeBeforeBreak ? phaseDeadline : "not at all"}`,
+      () =>
+        run(
+          (directory) =>
+            Effect.gen(function* () {
+              const client = yield* connected
+              yield* SubscriptionRef.set(directory, "two")
+              // Without an ACK.
+              expect((yield* client.receive).typeUrl).toBe(CDS)
+              expect((yield* client.receive).typeUrl).toBe(LDS)
+            }),
+          () => ({
+            phaseDeadline: "1 hour",
+            settings: (group) => (group === "two" ? { ...how, phaseDeadline } : undefined)
+          })
+        ),
+      5_000
+    )
+  }
+
+  it.scopedLive("is not moved by the name of the group that it is in", () =>
+    run((directory) =>
+      Effect.gen(function* () {
+        const server = yield* XdsServer.XdsServer
+        const store = yield* SnapshotStore.SnapshotStore
+        const client = yield* connected
+        const events: Array<ServerEvent.ServerEvent> = []
+        yield* Effect.forkScoped(Stream.runForEach(server.events, (event) => Effect.sync(() => events.push(event))))
+        yield* Effect.yieldNow()
+        yield* SubscriptionRef.set(directory, "one")
+        yield* turn
+        yield* store.set("one", content("a", "same", "b"))
+        expect(yield* next(client)).toEqual(["CDS", ["b"], []])
+        yield* turn
+        expect(events.filter(({ _tag }) => _tag === "Moved")).toEqual([])
+      })
+    )
+  )
+
   it.scopedLive("is bound by the number of streams that the group has, and by what was taken back", () =>
     run(
       (directory) =>

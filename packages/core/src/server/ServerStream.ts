@@ -263,7 +263,11 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     const conflict = ApiVersion.conflict(self, input.group)
     if (conflict !== undefined) return violate(self, "WrongApi", conflict)
     next.group = input.group
-    if (input.group === undefined) next.round = Round.idle
+    if (input.group === undefined) {
+      next.round = Round.idle
+      // ★ The client keeps what it has. What the group lacks when it is set again is deleted last, as after a move.
+      next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
+    }
   } else if (input._tag === "Moved") {
     const conflict = ApiVersion.conflict(self, input.group)
     if (conflict !== undefined) return violate(self, "WrongApi", conflict)
