@@ -81,15 +81,16 @@ export const make = <A>(options: ResourceDecoder.Options<A>): WatchableType<A> =
  */
 export interface SchemaOptions<in A> {
   /**
-   * Why a resource cannot be used, in words: it is NACKed with this text. Default: every resource that parses and breaks no rule is valid.
+   * Why a resource cannot be used, in words: it is NACKed with this text. Default: every resource that parses and breaks
+   * no rule is valid.
    */
   readonly validate?: ((value: A, name: string) => string | undefined) | undefined
   /**
-   * Whether a resource that breaks the rules of its `.proto` file (protoc-gen-validate) is rejected, as Envoy does; a NACK names the
-   * rules. They are asked before `validate`. Default: it is.
+   * Whether a resource that breaks rules of its `.proto` file (protoc-gen-validate) is rejected, as in Envoy. The NACK names
+   * the rules. They are checked before `validate`. Default: true.
    */
   readonly rules?: boolean | undefined
-  /** Types in `Any`s that are checked by their rules, too. Default: none; of an `Any` only its type is looked at. */
+  /** Message types whose rules are checked inside an `Any`, too. Default: none; of an `Any` only the type is checked. */
   readonly registry?: Registry | undefined
   /** Reads the name from the encoded message. Default: its field 1. */
   readonly nameOf?: ((bytes: Uint8Array) => string | undefined) | undefined
@@ -100,7 +101,7 @@ export interface SchemaOptions<in A> {
   readonly isFullState?: boolean | undefined
 }
 
-/** Of one resource; the reason of a rejection is not long. */
+/** The most broken rules in the reason of one rejection. */
 const maxFaults = 5
 
 /**

@@ -63,7 +63,7 @@ export interface Options<out E = never, out R = never> {
   readonly maxResources?: number | undefined
   /**
    * Whether resources of types that are watched by their schema are rejected if they break a rule of their `.proto` file. A
-   * `WatchableType` says it for itself. Default: they are.
+   * `WatchableType` has an option of its own. Default: true.
    */
   readonly rules?: boolean | undefined
   /** `client_scope` in CSDS. Default: empty. */
