@@ -276,6 +276,13 @@ const peers = {
     key: () => goKey("go-control-plane"),
     install: (path) => buildGo("go-control-plane", path)
   },
+  // The last one that served v2.
+  "go-control-plane-v2": {
+    version: "0.9.8",
+    effort: "built with Go, a minute or two",
+    key: () => goKey("go-control-plane-v2"),
+    install: (path) => buildGo("go-control-plane-v2", path)
+  },
   grpcurl: {
     version: "1.9.3",
     effort: "built with Go, a minute",

@@ -67,18 +67,25 @@ const serviceModules: ReadonlyArray<() => Promise<ReadonlyArray<DescService>>> =
   },
   async () => [(await import("@effect-xds/proto/envoy/service/route/v3/srds")).ScopedRoutesDiscoveryService],
   async () => [(await import("@effect-xds/proto/envoy/service/runtime/v3/rtds")).RuntimeDiscoveryService],
-  async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService],
-  // Types of v2 are known if the application loaded `@effect-xds/proto-v2`.
-  ...[ResourceType.aggregatedV2, ...ResourceType.v2].map(
-    ({ service }) =>
-      () =>
-        servicesNamed(service)
-  )
+  async () => [(await import("@effect-xds/proto/envoy/service/secret/v3/sds")).SecretDiscoveryService]
 ]
 
-const servicesNamed = async (name: string | undefined): Promise<ReadonlyArray<DescService>> => {
-  const file = name === undefined ? undefined : await TypeRegistry.loadFile(name)
-  return file?.services.filter(({ typeName }) => typeName === name) ?? []
+const olderOf = new Map<string, string | undefined>(
+  ResourceType.v2.map(({ service, shortName }) => [shortName, service])
+)
+
+/** The names of services of v2 by their names in v3. */
+const older: ReadonlyMap<string | undefined, string | undefined> = new Map([
+  [ResourceType.aggregated.service, ResourceType.aggregatedV2.service],
+  ...ResourceType.all.map(({ service, shortName }) => [service, olderOf.get(shortName)] as const)
+])
+
+/** A service, and what it was in v2: its messages had the same fields, so they need not be loaded. */
+const inBothApis = (service: DescService): ReadonlyArray<DescService> => {
+  const typeName = older.get(service.typeName)
+  if (typeName === undefined) return [service]
+  const before: DescService = { ...service, typeName }
+  return [service, { ...before, methods: service.methods.map((method) => ({ ...method, parent: before })) }]
 }
 
 /** Loads the services at the first call, in time slices: most servers never get one. */
@@ -203,7 +210,7 @@ const load = async (shared: Shared, isJson: boolean): Promise<Handlers> => {
   const bytesOf: BytesOf = (schema, wrapped) =>
     TimeSlices.promise(slices, WrappedRequests.unwrap(schema, wrapped, { maxJsonValues, options }))
   const services = await loadServices(slices)
-  for (const { methods } of services) {
+  for (const { methods } of services.flatMap(inBothApis)) {
     for (const method of methods) {
       const output = isJson ? JsonResponses.schema : method.output
       const forms = { input: WrappedRequests.schemaOf(isJson), output, bytesOf }
