@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Api } from "@effect-xds/proto/ResourceType"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { CommandFailure } from "./CommandFailure.js"
@@ -43,11 +44,11 @@ const read = ({ server, tlsCa, tlsCert, tlsKey }: Arguments): Effect.Effect<Know
  *
  * @since 0.1.0
  */
-export const envoy = (config: Arguments): Effect.Effect<void, CommandFailure> =>
+export const envoy = (config: Arguments & { readonly api: Api }): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { host, port, tls } = yield* read(config)
-    const { nodeCluster, nodeId } = config
-    yield* Console.log(EnvoyBootstrap.toYaml({ server: { host, port }, nodeId, nodeCluster, tls }).trimEnd())
+    const { api, nodeCluster, nodeId } = config
+    yield* Console.log(EnvoyBootstrap.toYaml({ api, server: { host, port }, nodeId, nodeCluster, tls }).trimEnd())
   })
 
 /**

@@ -4,10 +4,11 @@
  * @since 0.1.0
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf"
-import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { existsSync } from "node:fs"
+import * as ApiVersion from "./ApiVersion.js"
 import * as Collection from "./Collection.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as Differences from "./Differences.js"
@@ -39,15 +40,19 @@ interface Change {
 const keyOf = ({ type, name }: Pick<Side, "type" | "name">): string => `${type.typeUrl} ${name}`
 
 /** Those of which a server gives all; the others are asked for by name: VHDS, LEDS, FCDS. */
-const comparable = ResourceType.all.filter(({ wildcardByDefault }) => wildcardByDefault)
+const comparable = (api: ResourceType.Api) =>
+  ApiVersion.typesOf(api).filter(({ wildcardByDefault }) => wildcardByDefault)
 
-const typesOf = (list: string): Effect.Effect<ReadonlyArray<ResourceType.ResourceType>, CommandFailure> =>
+const typesOf = (
+  list: string,
+  api: ResourceType.Api
+): Effect.Effect<ReadonlyArray<ResourceType.ResourceType>, CommandFailure> =>
   Effect.suspend(() => {
     const types: Array<ResourceType.ResourceType> = []
     for (const text of list.split(",")) {
-      const type = TypeArgument.parse(text.trim())
+      const type = TypeArgument.parse(text.trim(), api)
       if (type === undefined) {
-        const message = `diff: --types is a list such as CDS,EDS; ${TypeArgument.wrong(text.trim())}`
+        const message = `diff: --types is a list such as CDS,EDS; ${TypeArgument.wrong(text.trim(), api)}`
         return Effect.fail(new CommandFailure({ kind: "usage", message }))
       }
       types.push(type)
@@ -170,7 +175,9 @@ interface Arguments extends Target.Config {
 export const run = (target: Arguments): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { from, output, showSecrets, to } = target
-    const types = target.types === undefined ? comparable : yield* typesOf(target.types)
+    const { api } = target
+    yield* ApiVersion.load(api)
+    const types = target.types === undefined ? comparable(api) : yield* typesOf(target.types, api)
     const read = (side: string) =>
       existsSync(side) ? ofFiles(side, types, showSecrets) : ofServer(side, target, types, showSecrets)
     const [one, other] = yield* Effect.all([read(from), read(to)], { concurrency: "unbounded" })

@@ -4,6 +4,7 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/overview/bootstrap
  * @since 0.1.0
  */
+import type { Api } from "@effect-xds/proto/ResourceType"
 import { isIP } from "node:net"
 import { stringify } from "yaml"
 
@@ -13,6 +14,8 @@ import { stringify } from "yaml"
  * @since 0.1.0
  */
 export interface Options {
+  /** Of the Envoy: those before 1.18 know v2. Default: v3. */
+  readonly api?: Api | undefined
   /** The control plane, as the Envoy reaches it: over TCP, or on a Unix socket. */
   readonly server: { readonly host: string; readonly port: number } | { readonly path: string }
   readonly nodeId: string
@@ -28,10 +31,30 @@ export interface Options {
 
 const controlPlane = "xds"
 
-const transportSocket = (host: string, { ca, cert, key }: NonNullable<Options["tls"]>) => ({
+/** That the control plane is reached by HTTP/2. */
+const http2 = {
+  v2: { http2_protocol_options: {} },
+  v3: {
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        explicit_http_config: {
+          http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "5s" } }
+        }
+      }
+    }
+  }
+}
+
+const tlsContexts = {
+  v2: "type.googleapis.com/envoy.api.v2.auth.UpstreamTlsContext",
+  v3: "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
+}
+
+const transportSocket = (api: Api, host: string, { ca, cert, key }: NonNullable<Options["tls"]>) => ({
   name: "envoy.transport_sockets.tls",
   typed_config: {
-    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+    "@type": tlsContexts[api],
     ...(isIP(host) === 0 && { sni: host }),
     common_tls_context: {
       ...(cert !== undefined &&
@@ -53,17 +76,17 @@ const addressOf = (server: Options["server"]) =>
  *
  * @since 0.1.0
  */
-export const make = ({ incremental = true, metadata, nodeCluster, nodeId, server, tls }: Options) => ({
+export const make = ({ api = "v3", incremental = true, metadata, nodeCluster, nodeId, server, tls }: Options) => ({
   node: { id: nodeId, cluster: nodeCluster, ...(metadata !== undefined && { metadata }) },
   dynamic_resources: {
     ads_config: {
       api_type: incremental ? "DELTA_GRPC" : "GRPC",
-      transport_api_version: "V3",
+      transport_api_version: api.toUpperCase(),
       set_node_on_first_message_only: true,
       grpc_services: [{ envoy_grpc: { cluster_name: controlPlane } }]
     },
-    cds_config: { ads: {}, resource_api_version: "V3" },
-    lds_config: { ads: {}, resource_api_version: "V3" }
+    cds_config: { ads: {}, resource_api_version: api.toUpperCase() },
+    lds_config: { ads: {}, resource_api_version: api.toUpperCase() }
   },
   static_resources: {
     clusters: [
@@ -71,23 +94,20 @@ export const make = ({ incremental = true, metadata, nodeCluster, nodeId, server
         name: controlPlane,
         type: "host" in server && isIP(server.host) === 0 ? "STRICT_DNS" : "STATIC",
         connect_timeout: "1s",
-        typed_extension_protocol_options: {
-          "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-            "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-            explicit_http_config: {
-              http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "5s" } }
-            }
-          }
-        },
+        ...http2[api],
         load_assignment: {
           cluster_name: controlPlane,
           endpoints: [{ lb_endpoints: [{ endpoint: { address: addressOf(server) } }] }]
         },
-        ...(tls !== undefined && "host" in server && { transport_socket: transportSocket(server.host, tls) })
+        ...(tls !== undefined && "host" in server && { transport_socket: transportSocket(api, server.host, tls) })
       }
     ]
   },
-  admin: { address: { socket_address: { address: "127.0.0.1", port_value: 9901 } } }
+  // An Envoy of v2 does not start without the path of this log.
+  admin: {
+    ...(api === "v2" && { access_log_path: "/dev/null" }),
+    address: { socket_address: { address: "127.0.0.1", port_value: 9901 } }
+  }
 })
 
 /**

@@ -5,6 +5,7 @@
  */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as ApiVersion from "./ApiVersion.js"
 import * as Collection from "./Collection.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as ResourceText from "./ResourceText.js"
@@ -43,7 +44,8 @@ const whoAsks = ({ metadata, nodeCluster, nodeId }: Target.Config): string => {
 export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { address, names, output, showSecrets } = target
-    const type = yield* TypeArgument.read(target.type, address)
+    yield* ApiVersion.load(target.api)
+    const type = yield* TypeArgument.read(target.type, address, target.api)
     const client = yield* Target.connect(address, target, true)
     const watched = yield* Collection.watchable(type)
     const found = yield* Waiting.saying(

@@ -5,6 +5,7 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import { AdminServer } from "@effect-xds/admin"
+import type { Api } from "@effect-xds/proto/ResourceType"
 import { type Client, SnapshotStore, type Validator, XdsServer } from "@effect-xds/server"
 import { ServerTransport } from "@effect-xds/transport"
 import * as ConnectServer from "@effect-xds/transport-connect/ConnectServer"
@@ -17,6 +18,7 @@ import * as Stream from "effect/Stream"
 import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
 import { relative, resolve } from "node:path"
 import * as AllowList from "./AllowList.js"
+import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
@@ -31,6 +33,7 @@ import * as Transports from "./Transports.js"
  * @since 0.1.0
  */
 export interface Config {
+  readonly api: Api
   readonly directory: string
   /** Of gRPC and REST. */
   readonly host: string
@@ -367,7 +370,7 @@ const loggerOf = (format: Config["logFormat"]) =>
  * @since 0.1.0
  */
 export const run = (config: Config): Effect.Effect<never, CommandFailure> =>
-  serveWith(config).pipe(
+  Effect.zipRight(ApiVersion.load(config.api), serveWith(config)).pipe(
     Effect.provide(loggerOf(config.logFormat)),
     Logger.withMinimumLogLevel(levels[config.logLevel])
   )

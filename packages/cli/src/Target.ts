@@ -5,6 +5,7 @@
  */
 import * as Bootstrap from "@effect-xds/client/Bootstrap"
 import * as XdsClient from "@effect-xds/client/XdsClient"
+import type { Api } from "@effect-xds/proto/ResourceType"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -18,6 +19,7 @@ import type * as ResourceText from "./ResourceText.js"
  * @since 0.1.0
  */
 export interface Config {
+  readonly api: Api
   readonly protocol: "sotw" | "delta"
   readonly separate: boolean
   readonly nodeId: string
@@ -49,7 +51,7 @@ const kindOf = (address: string): "grpc" | "rest" | "files" =>
   /^https?:\/\//.test(address) ? "rest" : address.startsWith("path:") ? "files" : "grpc"
 
 /** Of the transports only the one that is needed is loaded. */
-const transportOf = async (address: string): Promise<ClientTransport.Service> => {
+const transportOf = async (address: string, api: Api): Promise<ClientTransport.Service> => {
   switch (kindOf(address)) {
     case "rest": {
       const RestClient = await import("@effect-xds/transport-rest/RestClient")
@@ -62,7 +64,7 @@ const transportOf = async (address: string): Promise<ClientTransport.Service> =>
     }
     case "grpc": {
       const ConnectClient = await import("@effect-xds/transport-connect/ConnectClient")
-      return ConnectClient.make()
+      return ConnectClient.make({ api })
     }
   }
 }
@@ -108,7 +110,7 @@ export const connect = (
   }).pipe(
     Effect.provideServiceEffect(
       ClientTransport.ClientTransport,
-      Effect.promise(() => transportOf(address))
+      Effect.promise(() => transportOf(address, config.api))
     ),
     Effect.mapError(({ message }) => new CommandFailure({ kind: "usage", message })),
     Effect.provide(Logger.replace(Logger.defaultLogger, quiet ? Logger.none : stderrLogger))

@@ -4,8 +4,9 @@
  *
  * @since 0.1.0
  */
-import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Effect from "effect/Effect"
+import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as Spelling from "./Spelling.js"
 
@@ -20,21 +21,20 @@ const namesOf = ({ restPath, shortName, typeName, typeUrl }: ResourceType.Resour
  *
  * @since 0.1.0
  */
-export const parse = (text: string): ResourceType.ResourceType | undefined =>
-  ResourceType.all.find((type) =>
+export const parse = (text: string, api: ResourceType.Api = "v3"): ResourceType.ResourceType | undefined =>
+  ApiVersion.typesOf(api).find((type) =>
     namesOf(type).some((name) => name !== "" && name.toLowerCase() === text.toLowerCase())
   )
-
-const choices = ResourceType.all.map(({ shortName }) => shortName)
 
 /**
  * What is wrong with a text that is none.
  *
  * @since 0.1.0
  */
-export const wrong = (text: string): string => {
-  const near =
-    Spelling.nearest(text.toUpperCase(), choices) ?? Spelling.nearest(text, ResourceType.all.flatMap(namesOf))
+export const wrong = (text: string, api: ResourceType.Api = "v3"): string => {
+  const types = ApiVersion.typesOf(api)
+  const choices = types.map(({ shortName }) => shortName)
+  const near = Spelling.nearest(text.toUpperCase(), choices) ?? Spelling.nearest(text, types.flatMap(namesOf))
   // What is near to none may be anything, a password too.
   const [what, meant] =
     near === undefined || near === "" ? ["this", "."] : [JSON.stringify(text), `; did you mean ${near}?`]
@@ -46,12 +46,16 @@ export const wrong = (text: string): string => {
  *
  * @since 0.1.0
  */
-export const read = (text: string, address: string): Effect.Effect<ResourceType.ResourceType, CommandFailure> => {
-  const type = parse(text)
+export const read = (
+  text: string,
+  address: string,
+  api: ResourceType.Api
+): Effect.Effect<ResourceType.ResourceType, CommandFailure> => {
+  const type = parse(text, api)
   if (type !== undefined) return Effect.succeed(type)
-  const isForgotten = parse(address) !== undefined
+  const isForgotten = parse(address, api) !== undefined
   const message = isForgotten
     ? `${JSON.stringify(address)} is a type, where the address of a server stands: give ADDRESS, then TYPE`
-    : wrong(text)
+    : wrong(text, api)
   return Effect.fail(new CommandFailure({ kind: "usage", message }))
 }

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { Api } from "@effect-xds/proto/ResourceType"
 import type { ResourceFile } from "@effect-xds/transport-filesystem"
 import * as GroupRule from "@effect-xds/validate/GroupRule"
 import * as GroupRules from "@effect-xds/validate/GroupRules"
@@ -10,6 +11,7 @@ import { InvalidMessage } from "@effect-xds/validate/InvalidMessage"
 import * as Rules from "@effect-xds/validate/Rules"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as LocalResources from "./LocalResources.js"
 import * as ResourceText from "./ResourceText.js"
@@ -155,6 +157,7 @@ const leftOut = (names: ReadonlyArray<string>, noReferences: boolean) =>
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
 
 interface Arguments {
+  readonly api: Api
   readonly path: string
   readonly noReferences: boolean
   readonly off: ReadonlyArray<string>
@@ -169,6 +172,7 @@ interface Arguments {
  * @since 0.1.0
  */
 export const run = ({
+  api,
   envoy,
   listRules,
   noReferences,
@@ -178,6 +182,7 @@ export const run = ({
 }: Arguments): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     if (listRules) return yield* listed
+    yield* ApiVersion.load(api)
     const without = yield* leftOut(off, noReferences)
     const { files, groups, mistakes } = yield* LocalResources.read(path)
     const all = Array.from(groups.values()).flat()

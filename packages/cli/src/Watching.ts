@@ -10,6 +10,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { CommandFailure } from "./CommandFailure.js"
+import * as ApiVersion from "./ApiVersion.js"
 import * as Collection from "./Collection.js"
 import * as ResourceText from "./ResourceText.js"
 import * as Target from "./Target.js"
@@ -65,7 +66,8 @@ const render = (
 export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =>
   Effect.gen(function* () {
     const { address, names, output, showSecrets } = target
-    const type = yield* TypeArgument.read(target.type, address)
+    yield* ApiVersion.load(target.api)
+    const type = yield* TypeArgument.read(target.type, address, target.api)
     const client = yield* Target.connect(address, target, false)
     const watched = yield* Collection.watchable(type)
     const events = names.length === 0 ? [client.watchAll(watched)] : names.map((name) => client.watch(watched, name))

@@ -5,8 +5,16 @@
  */
 import * as CommandLine from "../CommandLine.js"
 
+/**
+ * The version of Envoy's API.
+ *
+ * @since 0.1.0
+ */
+export const apiOption = CommandLine.choice(["v2", "v3"], "Version of Envoy's API. Default: v3", "v3")
+
 /** @since 0.1.0 */
 export const targetOptions = {
+  api: apiOption,
   protocol: CommandLine.choice(
     ["sotw", "delta"],
     "Over gRPC: state of the world or incremental. Default: sotw",

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as CommandLine from "../CommandLine.js"
+import { apiOption } from "./TargetOptions.js"
 
 const options = {
   server: CommandLine.text(
@@ -24,7 +25,7 @@ const envoy = CommandLine.command({
   details: ["All types come on one incremental stream."],
   examples: ["effect-xds bootstrap envoy --server xds.example:18000 > bootstrap.yaml && envoy -c bootstrap.yaml"],
   arguments: {},
-  options,
+  options: { api: apiOption, ...options },
   load: async (values) => (await import("../Bootstraps.js")).envoy(values)
 })
 

@@ -5,6 +5,7 @@
  */
 import * as CommandLine from "../CommandLine.js"
 import * as GroupBy from "../GroupBy.js"
+import { apiOption } from "./TargetOptions.js"
 
 const parsePort = (text: string): number | undefined => {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
@@ -49,6 +50,7 @@ export const serve = CommandLine.command({
     )
   },
   options: {
+    api: apiOption,
     host: CommandLine.text(
       "ADDRESS",
       "Address to serve gRPC and REST on; 0.0.0.0 for every interface. Default: 127.0.0.1",

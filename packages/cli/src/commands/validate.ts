@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as CommandLine from "../CommandLine.js"
+import { apiOption } from "./TargetOptions.js"
 
 /**
  * The command.
@@ -32,6 +33,7 @@ export const validate = CommandLine.command({
     path: CommandLine.optionalArgument("PATH", "A directory or a file. Default: the current directory", ".")
   },
   options: {
+    api: apiOption,
     noReferences: CommandLine.flag("Does not ask for the resources that are referred to: they come from elsewhere"),
     off: CommandLine.texts("RULE", "Leaves a rule out, by its name"),
     listRules: CommandLine.flag("Prints the rules that have a name, and checks nothing"),
