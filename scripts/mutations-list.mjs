@@ -4037,6 +4037,170 @@ const exploredFlowControl = [
   }
 ]
 
+const groupRules = [
+  {
+    fault: "domains are compared with their case",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "const key = domain.toLowerCase()",
+    becomes: "const key = domain"
+  },
+  {
+    fault: "the clusters of an inline table are not asked for at once",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "table.validateClusters ?? isInline",
+    becomes: "table.validateClusters ?? false"
+  },
+  {
+    fault: "weights may have any sum",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (sum > maxUint32)",
+    becomes: "if (sum > 2 * maxUint32)"
+  },
+  {
+    fault: "any percent sign in a header is a command",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "/%%|%[A-Z0-9_]+(?:\\(.*?\\))?(?::\\d+)?%/g",
+    becomes: "/%/g"
+  },
+  {
+    fault: "`Host` is a header like any other",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'name.toLowerCase() === "host"',
+    becomes: 'name === "host"'
+  },
+  {
+    fault: "server names are compared with their case",
+    file: "packages/validate/src/internal/group/FilterChainMatches.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "match.serverNames.map((name) => name.toLowerCase())",
+    becomes: "match.serverNames"
+  },
+  {
+    fault: "ranges are compared as they are written",
+    file: "packages/validate/src/internal/group/FilterChainMatches.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "  const bits = Addresses.bitsOf(addressPrefix)",
+    becomes: "  const bits = addressPrefix"
+  },
+  {
+    fault: "a listener may not name its own address twice",
+    file: "packages/validate/src/internal/group/Listeners.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (key === undefined || own.has(key)) continue",
+    becomes: "if (key === undefined) continue"
+  },
+  {
+    fault: "addresses of listeners are compared as they are written",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "isIp(host) ? bitsOf(host) : host",
+    becomes: "host"
+  },
+  {
+    fault: "an optional filter must be configured, too",
+    file: "packages/validate/src/internal/group/Extensions.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (!self.isOptional) configured",
+    becomes: "configured"
+  },
+  {
+    fault: "the router may be anywhere",
+    file: "packages/validate/src/internal/group/HttpManagers.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'if (!isLast) fault("must be the last filter: it is the router")\n      else if',
+    becomes: "if"
+  },
+  {
+    fault: "settings for another policy are looked at",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (lbPolicy === ringHash && lbConfig.case",
+    becomes: "if (lbConfig.case"
+  },
+  {
+    fault: "the default of the least ring size is forgotten",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "minimumRingSize ?? 1024n",
+    becomes: "minimumRingSize ?? 0n"
+  },
+  {
+    fault: "a source by another server counts as this one",
+    file: "packages/validate/src/internal/group/ConfigSources.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'kind === "ads" || kind === "self"',
+    becomes: "kind !== undefined"
+  },
+  {
+    fault: "what is in an EDS cluster is checked as if it were used",
+    file: "packages/validate/src/internal/group/Endpoints.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'if ((cluster !== undefined && discovery === "EDS") || discovery === "other") return',
+    becomes: 'if (discovery === "other") return'
+  },
+  {
+    fault: "localities without weight count for gRPC",
+    file: "packages/validate/src/internal/group/Endpoints.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "    if ((each.loadBalancingWeight ?? 0) === 0) continue\n",
+    becomes: ""
+  },
+  {
+    fault: "a certificate in a combined context needs its authority there",
+    file: "packages/validate/src/internal/group/Tls.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (names > 0 && !isTrusted)",
+    becomes: "if (names > 0)"
+  },
+  {
+    fault: "the key that is no PEM is told",
+    file: "packages/validate/src/internal/group/Tls.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'site.fault("pem", "must be PEM", [field])',
+    becomes: 'site.fault("pem", `must be PEM, is ${text}`, [field])'
+  },
+  {
+    fault: "`\\\\C` is no expression",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'if (regex.includes("\\\\C")) return',
+    becomes: 'if (regex === "") return'
+  },
+  {
+    fault: "what is nested too deep is entered",
+    file: "packages/validate/src/internal/group/Reading.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (site.depth >= maxDepth) return",
+    becomes: "if (site.depth >= 10 * maxDepth) return"
+  },
+  {
+    fault: "rules of gRPC count for everyone",
+    file: "packages/validate/src/GroupRules.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: 'if (!rule.peers.includes("Envoy") && !ofGrpc.has(key)) return',
+    becomes: "if (rule.peers.length === 0) return"
+  },
+  {
+    fault: "an array of bytes is read again",
+    file: "packages/validate/src/GroupRules.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "let facts = known?.get(resource.value)",
+    becomes: "let facts = known?.get(new Uint8Array(resource.value))"
+  },
+  {
+    fault: "what the peer was started with is not there",
+    file: "packages/validate/src/GroupRules.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "new Set(Array.from(options?.present ?? [], keyOf))",
+    becomes: "new Set<string>()"
+  }
+]
+
 export const mutations = [
   ...v2,
   ...server,
@@ -5828,5 +5992,6 @@ export const mutations = [
   ...validation,
   ...validating,
   ...onDemand,
-  ...exploredFlowControl
+  ...exploredFlowControl,
+  ...groupRules
 ]

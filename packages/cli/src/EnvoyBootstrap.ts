@@ -29,7 +29,12 @@ export interface Options {
     { readonly ca: string; readonly cert?: string | undefined; readonly key?: string | undefined } | undefined
 }
 
-const controlPlane = "xds"
+/**
+ * The name of the static cluster that is this server.
+ *
+ * @since 0.1.0
+ */
+export const controlPlane = "xds"
 
 /** That the control plane is reached by HTTP/2. */
 const http2 = {

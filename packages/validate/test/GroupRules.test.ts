@@ -22,6 +22,7 @@ import {
   rdsManager,
   route,
   routes,
+  upstreamTls,
   virtualHost
 } from "./Config.js"
 import { resources } from "./ConfigResources.js"
@@ -339,6 +340,23 @@ describe("A check", () => {
       const chains = [chain(rdsManager()), { ...chain(rdsManager()), filter_chain_match: match }]
       const { faults } = yield* check({ listeners: [listener({ filter_chains: chains })], routes: [toClusters()] })
       expect(faults).toEqual([])
+    })
+  )
+
+  it.effect("has nothing against names that are verified with an authority, which may come by SDS", () =>
+    Effect.gen(function* () {
+      const names = { match_typed_subject_alt_names: [{ san_type: "DNS", matcher: { exact: "a" } }] }
+      const sds = { name: "ca", sds_config: { resource_api_version: "V3", path_config_source: { path: "/ca.yaml" } } }
+      const contexts: ReadonlyArray<Json> = [
+        { validation_context: { ...names, trusted_ca: { filename: "/ca.pem" } } },
+        {
+          combined_validation_context: { default_validation_context: names, validation_context_sds_secret_config: sds }
+        }
+      ]
+      const clusters = contexts.map((context, index) =>
+        cluster(`c${index}`, { transport_socket: upstreamTls(context) })
+      )
+      expect((yield* check({ clusters })).faults).toEqual([])
     })
   )
 

@@ -1,5 +1,5 @@
 /** Mistakes in clusters. */
-import { any, ads, httpOptions, policyEntry, policy } from "../Config.js"
+import { ads, any, assignment, edsCluster, endpoint, httpOptions, policy, policyEntry } from "../Config.js"
 import { withCluster, healthCheck } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
 
@@ -461,5 +461,14 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     envoy: "refuses",
     says: "cluster: LB policy ROUND_ROBIN is not valid for Cluster type ORIGINAL_",
     config: withCluster({ type: "ORIGINAL_DST", load_assignment: undefined, ...policy("round_robin", "RoundRobin") })
+  },
+  {
+    title: "eds with a name in its load_assignment",
+    rules: [],
+    envoy: "accepts",
+    config: {
+      clusters: [edsCluster("web", { load_assignment: assignment("web", endpoint(80, "a.example")) })],
+      endpoints: [assignment("web")]
+    }
   }
 ]

@@ -579,5 +579,12 @@ export const ofHttp: ReadonlyArray<Mistake> = [
     says: "script load error: [string",
     differs: "nobody here compiles Lua",
     config: withFilters(httpFilter("lua", "Lua", { default_source_code: { inline_string: "function(" } }), router)
+  },
+  {
+    title: "two routers",
+    rules: ["http-filter-order"],
+    envoy: "refuses",
+    says: "must be the last filter in a http filter chain",
+    config: withFilters(router, router)
   }
 ]

@@ -144,5 +144,19 @@ export const ofTls: ReadonlyArray<Mistake> = [
     envoy: "accepts",
     differs: "--mode validate does not load secrets; a running Envoy refuses it",
     config: { listeners: [], secrets: [{ name: "s", tls_certificate: { certificate_chain: { filename: "/x" } } }] }
+  },
+  {
+    title: "san with the authorities of the system",
+    rules: ["san-without-ca"],
+    envoy: "refuses",
+    says: "SAN-based verification of peer certificates without trusted CA is insecure and not allowed",
+    config: withCluster({
+      transport_socket: upstreamTls({
+        validation_context: {
+          system_root_certs: {},
+          match_typed_subject_alt_names: [{ san_type: "DNS", matcher: { exact: "a" } }]
+        }
+      })
+    })
   }
 ]

@@ -49,10 +49,10 @@ const ofCommon = ({ validationContextType }: CommonTlsContext, site: Site): void
   const { value } = validationContextType
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- Envoy still reads it
   const names = value.matchTypedSubjectAltNames.length + value.matchSubjectAltNames.length
+  // ★ system_root_certs are gRPC's; Envoy has no authority by them.
   const isTrusted =
     value.trustedCa !== undefined ||
     value.caCertificateProviderInstance !== undefined ||
-    value.systemRootCerts !== undefined ||
     value.customValidatorConfig !== undefined
   if (names > 0 && !isTrusted) {
     const field =
