@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { relative, sep } from "node:path"
+import * as LocalResources from "./LocalResources.js"
 
 /**
  * A store that follows a directory.
@@ -27,13 +28,6 @@ export interface DirectoryFeed {
   readonly notReady: Effect.Effect<ReadonlyArray<string>>
 }
 
-/**
- * The group of files that stand in no subdirectory.
- *
- * @since 0.1.0
- */
-export const rootGroup = "default"
-
 /** Above this many resources references are not looked after: that reads every resource. */
 const maxChecked = 5_000
 
@@ -43,19 +37,17 @@ const maxLines = 20
 /** Reasons that are told at a time. */
 const maxReasons = 5
 
-/**
- * Where a resource stands: `clusters.yaml:3`.
- *
- * @since 0.1.0
- */
-export const placeOf = ({ file, line }: ResourceFile.FileResource): string =>
-  line === undefined ? file : `${file}:${line}`
-
 const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot => ({
   resources: resources.map((resource) => {
     const { aliases, ttl, version } = resource
     // The bytes were made for them, and for nothing else.
-    return Snapshot.resource(resource, { version, ttl, aliases, keepBytes: true, place: placeOf(resource) })
+    return Snapshot.resource(resource, {
+      version,
+      ttl,
+      aliases,
+      keepBytes: true,
+      place: LocalResources.placeOf(resource)
+    })
   })
 })
 
@@ -78,7 +70,7 @@ const countOf = (count: number, what: string): string => `${count} ${what}${coun
  */
 export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<DirectoryFeed, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const directory = yield* ResourceDirectory.make(path, { rootGroup })
+    const directory = yield* ResourceDirectory.make(path, { rootGroup: LocalResources.rootGroup })
     const first = yield* directory.status
     const known = new Set(first.groups.map(({ group }) => group))
     const awaited = new Set(first.groups.filter(({ isPublished }) => isPublished).map(({ group }) => group))
@@ -147,7 +139,7 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         Effect.sync(() => {
           if (event._tag !== "Accepted" && event._tag !== "Rejected") return
           const parts = relative(directory.path, event.path).split(sep)
-          known.add(parts.length > 1 ? (parts[0] ?? rootGroup) : rootGroup)
+          known.add(parts.length > 1 ? (parts[0] ?? LocalResources.rootGroup) : LocalResources.rootGroup)
         })
       ),
       Effect.forkScoped

@@ -12,7 +12,13 @@ import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
 import { stat } from "node:fs/promises"
 import { CommandFailure } from "./CommandFailure.js"
-import * as DirectoryFeed from "./DirectoryFeed.js"
+
+/**
+ * The group of files that stand in no subdirectory.
+ *
+ * @since 0.1.0
+ */
+export const rootGroup = "default"
 
 /**
  * What was read.
@@ -29,7 +35,7 @@ export interface LocalResources {
 
 /** A directory with the name of a type is no group, but a part of what `serve --files-out` writes of one. */
 const groupOf = (name: string): string =>
-  ResourceType.all.some(({ shortName }) => shortName.toLowerCase() === name) ? DirectoryFeed.rootGroup : name
+  ResourceType.all.some(({ shortName }) => shortName.toLowerCase() === name) ? rootGroup : name
 
 const ofFile = (path: string): Effect.Effect<LocalResources, CommandFailure> =>
   Effect.gen(function* () {
@@ -39,12 +45,12 @@ const ofFile = (path: string): Effect.Effect<LocalResources, CommandFailure> =>
     }
     return Either.isLeft(parsed)
       ? { files: 1, groups: new Map(), mistakes: parsed.left.all }
-      : { files: 1, groups: new Map([[DirectoryFeed.rootGroup, parsed.right]]), mistakes: [] }
+      : { files: 1, groups: new Map([[rootGroup, parsed.right]]), mistakes: [] }
   })
 
 const ofDirectory = (path: string): Effect.Effect<LocalResources> =>
   Effect.gen(function* () {
-    const directory = yield* ResourceDirectory.make(path, { rootGroup: DirectoryFeed.rootGroup })
+    const directory = yield* ResourceDirectory.make(path, { rootGroup })
     const { groups, rejected } = yield* directory.status
     const published = groups.filter(({ isPublished }) => isPublished)
     const read = yield* Stream.runCollect(Stream.take(directory.changes, published.length))
@@ -87,4 +93,5 @@ export const read = (path: string): Effect.Effect<LocalResources, CommandFailure
  *
  * @since 0.1.0
  */
-export const placeOf: (resource: ResourceFile.FileResource) => string = DirectoryFeed.placeOf
+export const placeOf = ({ file, line }: ResourceFile.FileResource): string =>
+  line === undefined ? file : `${file}:${line}`

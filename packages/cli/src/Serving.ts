@@ -24,6 +24,7 @@ import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
 import * as FilesOut from "./FilesOut.js"
 import type * as GroupBy from "./GroupBy.js"
+import * as LocalResources from "./LocalResources.js"
 import { hasColors } from "./Colors.js"
 import * as Transports from "./Transports.js"
 
@@ -189,7 +190,7 @@ interface Ready {
 }
 
 const nodeOf = (config: Config, { groups }: Ready) => {
-  const group = Array.from(groups).sort()[0] ?? DirectoryFeed.rootGroup
+  const group = Array.from(groups).sort()[0] ?? LocalResources.rootGroup
   const by = config.groupBy?.text ?? "cluster"
   return {
     nodeId: by === "id" ? group : "envoy-1",
@@ -289,7 +290,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const by = config.groupBy?.by
     const isOneForAll = (): boolean => {
       const groups = feed.groups()
-      return by === undefined && (groups.size === 0 || (groups.size === 1 && groups.has(DirectoryFeed.rootGroup)))
+      return by === undefined && (groups.size === 0 || (groups.size === 1 && groups.has(LocalResources.rootGroup)))
     }
 
     let grpc = ""
@@ -306,7 +307,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
       group: (node, { peer }) => {
-        const name = isOneForAll() ? DirectoryFeed.rootGroup : by === undefined ? node.cluster : by(node)
+        const name = isOneForAll() ? LocalResources.rootGroup : by === undefined ? node.cluster : by(node)
         return allowList === undefined ? name : allowList.allow(peer, name)
       },
       ...(allowList !== undefined && {

@@ -70,10 +70,10 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [15, ["srve"], undefined],
   [190, ["bootstrap", "envoy"], undefined],
   [265, ["status", "127.0.0.1:1"], undefined],
-  [460, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
-  [465, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
+  [470, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
+  [475, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
   [500, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
-  [470, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
+  [480, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
   [520, ["validate", "DIR"], undefined],
   [560, ["diff", "DIR", "DIR"], undefined],
   [730, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
