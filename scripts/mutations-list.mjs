@@ -4193,6 +4193,13 @@ const groupRules = [
     becomes: "let facts = known?.get(new Uint8Array(resource.value))"
   },
   {
+    fault: "a group is checked in one turn of the event loop",
+    file: "packages/validate/src/GroupRules.ts",
+    by: "packages/validate/test/GroupRules.test.ts",
+    line: "if (this.done < perTurn) return false",
+    becomes: "return false"
+  },
+  {
     fault: "what the peer was started with is not there",
     file: "packages/validate/src/GroupRules.ts",
     by: "packages/validate/test/GroupRules.test.ts",

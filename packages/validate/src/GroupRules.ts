@@ -187,6 +187,7 @@ const factsOf = (resource: Resource, registry: Registry | undefined): Effect.Eff
 export const check = (resources: Iterable<Resource>, options?: Options): Effect.Effect<Result> =>
   Effect.gen(function* () {
     const known = options?.cache instanceof FactsCache ? options.cache.facts : undefined
+    const pace = new Pace()
     let messages = 0
     const all: Array<Read> = []
     for (const resource of resources) {
@@ -195,11 +196,34 @@ export const check = (resources: Iterable<Resource>, options?: Options): Effect.
         facts = yield* factsOf(resource, options?.registry)
         messages += facts.messages
         known?.set(resource.value, facts)
+        if (pace.isTurnOver(facts.messages)) yield* breathe
       }
       all.push({ resource, facts })
+      if (pace.isTurnOver(1)) yield* breathe
     }
-    return { ...join(all, options), messages }
+    return { ...(yield* join(all, options, pace)), messages }
   })
+
+/** Messages, or resources that are compared, of one turn of the event loop: some milliseconds. */
+const perTurn = 2000
+
+/** Counts what is done, so that others come between. */
+class Pace {
+  private done = 0
+
+  isTurnOver(count: number): boolean {
+    this.done += count
+    if (this.done < perTurn) return false
+    this.done = 0
+    return true
+  }
+}
+
+/** Waits for one turn of the event loop; not by the clock, which a test may hold. */
+const breathe = Effect.async<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), 0)
+  return Effect.sync(() => clearTimeout(timer))
+})
 
 interface Read {
   readonly resource: Resource
@@ -208,36 +232,42 @@ interface Read {
 
 const keyOf = ({ name, typeUrl }: { readonly typeUrl: string; readonly name: string }): string => `${typeUrl} ${name}`
 
-const join = (all: ReadonlyArray<Read>, options: Options | undefined): Omit<Result, "messages"> => {
-  const off = new Set(options?.off ?? [])
-  const most = Math.max(1, options?.maxFaults ?? 100)
-  const present = new Set(Array.from(options?.present ?? [], keyOf))
-  for (const { resource } of all) present.add(keyOf(resource))
-  const ofGrpc = reachableFromGrpc(all)
-  const claimed = new Set<string>()
-  const faults: Array<GroupFault> = []
-  let more = false
-  for (const { facts, resource } of all) {
-    const key = keyOf(resource)
-    const add = ({ path, problem, rule: ruleName }: Found): void => {
-      const rule = GroupRule.find(ruleName)
-      if (rule === undefined || off.has(ruleName)) return
-      if (!rule.peers.includes("Envoy") && !ofGrpc.has(key)) return
-      if (faults.length >= most) more = true
-      else {
-        const { name, typeUrl } = resource
-        faults.push({ rule: ruleName, severity: rule.severity, typeUrl, name, path, problem })
+const join = (
+  all: ReadonlyArray<Read>,
+  options: Options | undefined,
+  pace: Pace
+): Effect.Effect<Omit<Result, "messages">> =>
+  Effect.gen(function* () {
+    const off = new Set(options?.off ?? [])
+    const most = Math.max(1, options?.maxFaults ?? 100)
+    const present = new Set(Array.from(options?.present ?? [], keyOf))
+    for (const { resource } of all) present.add(keyOf(resource))
+    const ofGrpc = reachableFromGrpc(all)
+    const claimed = new Set<string>()
+    const faults: Array<GroupFault> = []
+    let more = false
+    for (const { facts, resource } of all) {
+      const key = keyOf(resource)
+      const add = ({ path, problem, rule: ruleName }: Found): void => {
+        const rule = GroupRule.find(ruleName)
+        if (rule === undefined || off.has(ruleName)) return
+        if (!rule.peers.includes("Envoy") && !ofGrpc.has(key)) return
+        if (faults.length >= most) more = true
+        else {
+          const { name, typeUrl } = resource
+          faults.push({ rule: ruleName, severity: rule.severity, typeUrl, name, path, problem })
+        }
       }
+      facts.faults.forEach(add)
+      for (const reference of facts.references) if (!present.has(keyOf(reference))) add(reference)
+      for (const claim of facts.claims) {
+        if (claimed.has(claim.key)) add(claim)
+        claimed.add(claim.key)
+      }
+      if (pace.isTurnOver(1)) yield* breathe
     }
-    facts.faults.forEach(add)
-    for (const reference of facts.references) if (!present.has(keyOf(reference))) add(reference)
-    for (const claim of facts.claims) {
-      if (claimed.has(claim.key)) add(claim)
-      claimed.add(claim.key)
-    }
-  }
-  return { faults, more }
-}
+    return { faults, more }
+  })
 
 /** What listeners for gRPC lead to, however often it leads back. */
 const reachableFromGrpc = (all: ReadonlyArray<Read>): ReadonlySet<string> => {

@@ -305,6 +305,19 @@ describe("A check", () => {
     })
   )
 
+  it.effect("of many resources lets others come between", () =>
+    Effect.gen(function* () {
+      const config = { clusters: Array.from({ length: 1000 }, (_, index) => cluster(`c${index}`)) }
+      const all = yield* Effect.promise(() => resources(config))
+      let turns = 0
+      const timer = setInterval(() => turns++, 0)
+      const { messages } = yield* GroupRules.check(all)
+      clearInterval(timer)
+      expect(messages).toBeGreaterThan(2 * 2000)
+      expect(turns).toBeGreaterThanOrEqual(2)
+    })
+  )
+
   it.effect("takes steps in proportion to the size", () =>
     Effect.gen(function* () {
       const config = (count: number): Config => ({
