@@ -638,7 +638,7 @@ const server = [
   {
     fault: "a heartbeat names what was never sent",
     file: "server/Heartbeat.ts",
-    line: "if (isHeld(name) || others.some(isHeld)) found.push(resource)",
+    line: "if (isBack || isHeld(name) || others.some(isHeld)) found.push(resource)",
     becomes: "found.push(resource)"
   },
   {
@@ -4209,6 +4209,13 @@ const groupRules = [
 ]
 
 export const mutations = [
+  {
+    fault: "a resource that comes back before its removal is renewed without its body after its TTL",
+    file: "server/Heartbeat.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (isBack || isHeld(name) || others.some(isHeld)) found.push(resource)",
+    becomes: "if (isHeld(name) || others.some(isHeld)) found.push(resource)"
+  },
   ...v2,
   ...server,
   ...fanOut,

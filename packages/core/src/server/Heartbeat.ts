@@ -68,7 +68,7 @@ export const due = (
   protocol: Protocol,
   now: number
 ): ReadonlyArray<Resource> => {
-  const { cursor, names } = self
+  const { cursor, names, pendingRemovals } = self
   const wild = Subscriptions.isWild(self)
   const found: Array<Resource> = []
   for (const [name, ttl] of set.ttls) {
@@ -79,7 +79,9 @@ export const due = (
       Option.contains(HashMap.get(wild ? cursor.fingerprints : names, by), resource.fingerprint)
     // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
     const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
-    if (isHeld(name) || others.some(isHeld)) found.push(resource)
+    // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
+    const isBack = pendingRemovals.get(name)?.resource?.fingerprint === resource.fingerprint
+    if (isBack || isHeld(name) || others.some(isHeld)) found.push(resource)
   }
   return found
 }
