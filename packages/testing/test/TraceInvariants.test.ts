@@ -1,7 +1,6 @@
 // Each rule is broken once by a trace that is written by hand.
 import { Cluster, ClusterLoadAssignment, RouteConfiguration } from "@effect-xds/proto/ResourceType"
-import type { Event, Message, StreamName, Trace, TracedResource } from "@effect-xds/testing/invariants/Trace"
-import type { Unstamped } from "@effect-xds/testing/network/SimulatedNetwork"
+import type { Event, Message, StreamName, Trace, TracedResource, Unstamped } from "@effect-xds/testing/invariants/Trace"
 import * as TraceInvariants from "@effect-xds/testing/invariants/TraceInvariants"
 import { assert, describe, it } from "vitest"
 

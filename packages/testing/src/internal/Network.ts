@@ -3,9 +3,8 @@
  */
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import type { PCGRandom } from "effect/Utils"
-import type { Event } from "../invariants/Trace.js"
+import type { Event, Unstamped } from "../invariants/Trace.js"
 import type { NetworkFault } from "../network/Fault.js"
-import type { Options, Unstamped } from "../network/SimulatedNetwork.js"
 import type { SimulatedTime } from "../simulation/SimulatedTime.js"
 import type { SimulatedStream } from "./SimulatedStream.js"
 import { MessageTracer } from "./TracedMessage.js"
@@ -36,8 +35,17 @@ interface ServerHost {
   readonly streams: Set<SimulatedStream>
 }
 
-/** The options of a network, with defaults filled in. */
-export type Settings = Required<{ [Key in keyof Options]: Exclude<Options[Key], undefined> }>
+/** `SimulatedNetwork.Options` with their defaults. */
+export interface Settings {
+  readonly seed: number | string
+  readonly latency: number
+  readonly jitter: number
+  readonly connectTimeout: number
+  readonly keepalive: number
+  readonly window: number
+  readonly maxRequests: number
+  readonly maxEvents: number
+}
 
 /** The state of a simulated network. */
 export class Network {

@@ -120,6 +120,13 @@ export type Event = { readonly at: number } & (
 )
 
 /**
+ * An event without its time.
+ *
+ * @since 0.1.0
+ */
+export type Unstamped = Event extends infer E ? (E extends Event ? Omit<E, "at"> : never) : never
+
+/**
  * The events of a run.
  *
  * @since 0.1.0

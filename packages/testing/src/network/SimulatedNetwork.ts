@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Network from "../internal/Network.js"
 import { SimulatedStream } from "../internal/SimulatedStream.js"
-import type { Event, StreamName, Trace, TracedResource } from "../invariants/Trace.js"
+import type { StreamName, Trace, TracedResource, Unstamped } from "../invariants/Trace.js"
 import { SimulatedTime } from "../simulation/SimulatedTime.js"
 import type { NetworkFault } from "./Fault.js"
 
@@ -84,13 +84,6 @@ export class SimulatedNetwork extends Context.Tag("@effect-xds/testing/network/S
     readonly unrecorded: () => number
   }
 >() {}
-
-/**
- * An event without its time.
- *
- * @since 0.1.0
- */
-export type Unstamped = Event extends infer E ? (E extends Event ? Omit<E, "at"> : never) : never
 
 const defaults: Network.Settings = {
   seed: 0,
