@@ -1,42 +1,18 @@
 import { create, toBinary } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SnapshotStore, XdsServer, type ServerEvent } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Config, ConfigProvider, Effect, Exit, Layer, Logger, Scope, Stream, TestClock } from "effect"
+import { Config, ConfigProvider, Effect, Exit, Layer, Scope, Stream, TestClock } from "effect"
+import { capture, CDS, clusters, lines, settled, setup } from "./OnDemandServer.js"
 
-const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
-
-const clusters = (...names: ReadonlyArray<string>) => ({
-  clusters: names.map((name) => create(ClusterSchema, { name }))
-})
 
 const node = toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster: "edge" }))
 const subscribe = (...resourceNamesSubscribe: ReadonlyArray<string>) =>
   Request.incremental({ typeUrl: CDS, node, resourceNamesSubscribe })
-
-const lines: Array<string> = []
-const capture = Logger.replace(
-  Logger.defaultLogger,
-  Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
-)
-
-const setup = <R = never>(options: Partial<XdsServer.Options<R>>) =>
-  XdsServer.layer<R>({ group: ({ cluster }) => cluster, ...options }).pipe(
-    Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
-    Layer.provide(capture)
-  )
-
-/** Lets what was begun go on to its end. */
-const settled = Effect.forEach(
-  Array.from({ length: 20 }),
-  () => Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void))),
-  { discard: true }
-)
 
 const set = Effect.flatMap(SnapshotStore.SnapshotStore, (store) => store.set("edge", clusters("there")))
 

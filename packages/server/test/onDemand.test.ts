@@ -1,19 +1,12 @@
 import { create, toBinary } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/wire/Request"
-import { ResourceType } from "@effect-xds/proto"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ServerEvent } from "@effect-xds/server"
 import { SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
-import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { MemoryClient } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger, Metric, Scope, Stream, SubscriptionRef, TestClock } from "effect"
-
-const CDS = ResourceType.Cluster.typeUrl
-
-const clusters = (...names: ReadonlyArray<string>) => ({
-  clusters: names.map((name) => create(ClusterSchema, { name }))
-})
+import { Effect, Exit, Layer, Metric, Scope, Stream, SubscriptionRef, TestClock } from "effect"
+import { CDS, clusters, lines, settled, setup } from "./OnDemandServer.js"
 
 const subscribe = (...resourceNamesSubscribe: ReadonlyArray<string>) => of("edge", ...resourceNamesSubscribe)
 const of = (cluster: string, ...resourceNamesSubscribe: ReadonlyArray<string>) =>
@@ -22,25 +15,6 @@ const of = (cluster: string, ...resourceNamesSubscribe: ReadonlyArray<string>) =
     node: toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster })),
     resourceNamesSubscribe
   })
-
-const lines: Array<string> = []
-const capture = Logger.replace(
-  Logger.defaultLogger,
-  Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
-)
-
-const setup = <R = never>(options: Partial<XdsServer.Options<R>>) =>
-  XdsServer.layer<R>({ group: ({ cluster }) => cluster, ...options }).pipe(
-    Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
-    Layer.provide(capture)
-  )
-
-/** Lets what was begun go on to its end. */
-const settled = Effect.forEach(
-  Array.from({ length: 20 }),
-  () => Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void))),
-  { discard: true }
-)
 
 /** Time passes, and what comes of it goes on to its end. */
 const pass = (time: `${number} ${"seconds" | "second" | "millis"}`) =>
