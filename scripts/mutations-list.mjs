@@ -3979,7 +3979,7 @@ const v2 = [
     fault: "v2: REST has no paths",
     file: "packages/transport-rest/src/internal/ServedTypes.ts",
     by: "packages/transport-rest/test/v2.test.ts",
-    line: "of [...ResourceType.all, ...ResourceType.v2]) {",
+    line: "of ResourceType.ofAllApis) {",
     becomes: "of ResourceType.all) {"
   }
 ]

@@ -398,7 +398,14 @@ export const aggregated = {
  */
 export const aggregatedV2 = { ...aggregated, service: "envoy.service.discovery.v2.AggregatedDiscoveryService" } as const
 
-const types: ReadonlyMap<string, ResourceType> = new Map([...all, ...v2].map((type) => [type.typeUrl, type]))
+/**
+ * Every resource type of v3, then of v2.
+ *
+ * @since 0.1.0
+ */
+export const ofAllApis: ReadonlyArray<ResourceType> = [...all, ...v2]
+
+const types: ReadonlyMap<string, ResourceType> = new Map(ofAllApis.map((type) => [type.typeUrl, type]))
 
 /** The type URLs of v2. */
 const olderTypeUrls: Readonly<Partial<Record<ResourceType["shortName"], string>>> = Object.fromEntries(

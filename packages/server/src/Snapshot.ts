@@ -354,7 +354,7 @@ const bytesOf = (source: Source): Uint8Array | undefined =>
 
 /** Type URLs of the table by URL and by type name, so that all resources of a type share one string. */
 const typeUrls: ReadonlyMap<string, string> = new Map(
-  [...ResourceType.all, ...ResourceType.v2].flatMap(({ typeName, typeUrl }) => [
+  ResourceType.ofAllApis.flatMap(({ typeName, typeUrl }) => [
     [typeName, typeUrl],
     [typeUrl, typeUrl]
   ])

@@ -184,7 +184,7 @@ export const eventsLost = Metric.counter("xds_server_events_lost_total", {
 
 // One array per tag: Effect then finds the metric by identity, without comparing content.
 const known: ReadonlyMap<string, ReadonlyArray<MetricLabel.MetricLabel>> = new Map(
-  [...ResourceType.all, ...ResourceType.v2].map((type) => [type.typeUrl, [MetricLabel.make("type", type.shortName)]])
+  ResourceType.ofAllApis.map((type) => [type.typeUrl, [MetricLabel.make("type", type.shortName)]])
 )
 const otherType = [MetricLabel.make("type", "other")]
 

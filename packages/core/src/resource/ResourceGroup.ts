@@ -51,16 +51,17 @@ export class ResourceGroup {
   }
 }
 
-/** The version of the resources; `undefined` without types of the table. A layered group may have both: then v3. */
-const apiOfSets = (sets: ResourceGroup["sets"]): ResourceType.Api | undefined => {
-  let found: ResourceType.Api | undefined
+/** The first type of a version that there are resources of; `undefined` if there is none. */
+const typeUrlOf = (sets: ResourceGroup["sets"], api: ResourceType.Api): string | undefined => {
   for (const [typeUrl, each] of sets) {
-    const api = ResourceSet.size(each) === 0 ? undefined : ResourceType.byTypeUrl(typeUrl)?.api
-    if (api === "v3") return api
-    found ??= api
+    if (ResourceSet.size(each) > 0 && ResourceType.byTypeUrl(typeUrl)?.api === api) return typeUrl
   }
-  return found
+  return undefined
 }
+
+/** The version of the resources; `undefined` without types of the table. A layered group may have both: then v3. */
+const apiOfSets = (sets: ResourceGroup["sets"]): ResourceType.Api | undefined =>
+  (["v3", "v2"] as const).find((api) => typeUrlOf(sets, api) !== undefined)
 
 /**
  * The version of Envoy's API of the resources of a group; `undefined` if it has no types of the table.
@@ -113,14 +114,8 @@ export class MixedApis extends Data.TaggedError("MixedApis")<{
 
 /** The group of these sets, unless they are of both versions. */
 const ofOneApi = (sets: ReadonlyMap<string, ResourceSet.ResourceSet>): Either.Either<ResourceGroup, MixedApis> => {
-  const of = (api: ResourceType.Api): string | undefined => {
-    for (const [typeUrl, each] of sets) {
-      if (ResourceSet.size(each) > 0 && ResourceType.byTypeUrl(typeUrl)?.api === api) return typeUrl
-    }
-    return undefined
-  }
-  const v2 = of("v2")
-  const v3 = v2 === undefined ? undefined : of("v3")
+  const v2 = typeUrlOf(sets, "v2")
+  const v3 = v2 === undefined ? undefined : typeUrlOf(sets, "v3")
   return v2 === undefined || v3 === undefined
     ? Either.right(new ResourceGroup(sets))
     : Either.left(new MixedApis({ v2, v3 }))

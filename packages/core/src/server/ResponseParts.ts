@@ -27,7 +27,7 @@ const noNames: ReadonlyArray<string> = []
 
 /** Types whose resources clients compare with one another: addresses, scope keys, domains. */
 const compared: ReadonlySet<string> = new Set(
-  [...ResourceType.all, ...ResourceType.v2]
+  ResourceType.ofAllApis
     .filter(({ shortName }) => shortName === "LDS" || shortName === "SRDS" || shortName === "VHDS")
     .map(({ typeUrl }) => typeUrl)
 )

@@ -67,7 +67,7 @@ export type Input =
   | { readonly _tag: "Deadline" }
 
 const vhdsOnly: ReadonlySet<string> = new Set(
-  [...ResourceType.all, ...ResourceType.v2].filter((type) => !type.wildcardByDefault).map((type) => type.typeUrl)
+  ResourceType.ofAllApis.filter((type) => !type.wildcardByDefault).map((type) => type.typeUrl)
 )
 
 /**
@@ -256,12 +256,12 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
     return [next, [...outputs, ...more]]
   }
   if (input._tag === "Advance" && self.group !== undefined) return untouched(self, self.group, input.group, now)
+  const conflict = "group" in input ? ApiVersion.conflict(self, input.group) : undefined
+  if (conflict !== undefined) return violate(self, "WrongApi", conflict)
   const next = draft(self)
   let missing = none
   if (input._tag === "Changed" || input._tag === "Advance") {
     if (self.group === input.group) return [self, none]
-    const conflict = ApiVersion.conflict(self, input.group)
-    if (conflict !== undefined) return violate(self, "WrongApi", conflict)
     next.group = input.group
     if (input.group === undefined) {
       next.round = Round.idle
@@ -269,8 +269,6 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
       next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
     }
   } else if (input._tag === "Moved") {
-    const conflict = ApiVersion.conflict(self, input.group)
-    if (conflict !== undefined) return violate(self, "WrongApi", conflict)
     next.group = input.group
     next.options = { ...self.options, ...input.phases }
     next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)

@@ -74,7 +74,7 @@ const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.R
 
 /** Encoded type URLs: a response repeats its type URL for each resource. */
 const typeUrls: ReadonlyMap<string, Uint8Array> = new Map(
-  [...ResourceType.all, ...ResourceType.v2].map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
+  ResourceType.ofAllApis.map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
 )
 
 /**

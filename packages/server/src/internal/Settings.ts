@@ -66,7 +66,7 @@ const isWildcards = (value: unknown): value is Wildcards =>
   typeof value === "object" && value !== null && !("then" in value) && Object.values(value).every(isBoolean)
 
 const wildcardByDefault: Wildcards = Object.fromEntries(
-  [...ResourceType.all, ...ResourceType.v2].map((type) => [type.typeUrl, type.wildcardByDefault])
+  ResourceType.ofAllApis.map((type) => [type.typeUrl, type.wildcardByDefault])
 )
 
 const switchedOff = (wildcards: Wildcards): ReadonlySet<string> =>

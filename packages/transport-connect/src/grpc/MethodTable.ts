@@ -17,7 +17,7 @@ for (const { delta, service, stream } of Object.values(aggregated)) {
   add(service, stream, { protocol: "StateOfTheWorld", typeUrl: undefined, unary: false })
   add(service, delta, { protocol: "Incremental", typeUrl: undefined, unary: false })
 }
-for (const { typeUrl, service, stream, delta, fetch } of [...ResourceType.all, ...ResourceType.v2]) {
+for (const { typeUrl, service, stream, delta, fetch } of ResourceType.ofAllApis) {
   add(service, stream, { protocol: "StateOfTheWorld", typeUrl, unary: false })
   add(service, delta, { protocol: "Incremental", typeUrl, unary: false })
   add(service, fetch, { protocol: "StateOfTheWorld", typeUrl, unary: true })

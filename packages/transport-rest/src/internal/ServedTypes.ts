@@ -10,7 +10,7 @@ export interface Served extends RestType {
 /** Types of v3 and v2 by path. Those of the options are `by-name`: a response need not hold every subscribed resource. */
 export const byPath = (own: ReadonlyArray<RestType>): ReadonlyMap<string, Served> => {
   const served = new Map<string, Served>()
-  for (const { family, restPath, typeUrl } of [...ResourceType.all, ...ResourceType.v2]) {
+  for (const { family, restPath, typeUrl } of ResourceType.ofAllApis) {
     if (restPath !== undefined) served.set(restPath, { typeUrl, path: restPath, family })
   }
   for (const type of own) served.set(type.path, { ...type, family: "by-name" })
