@@ -16,7 +16,7 @@ import { following } from "./Walk.js"
 export const nothingWithoutReason: Invariant = following({
   sentence: "nothing is sent but for a question or a change: a NACK never causes a resend by itself",
   follow: (history) => ({
-    check: ({ ahead, known, model, send, states, taken, updates, vanished, warming, pending }) => {
+    check: ({ ahead, fresh, known, model, send, states, taken, vanished, warming, pending }) => {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
       const isReason =
@@ -25,8 +25,8 @@ export const nothingWithoutReason: Invariant = following({
         subscription.unanswered ||
         subscription.owed.size > 0 ||
         pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
-        // Its updates of an older state may have become what the client has.
-        (updates.length > 0 && states.reached([], (state) => areIn(updates, typeUrl, state)).length > 0) ||
+        // It is of an older state: what is new to the client may have changed again or be gone.
+        (fresh.length > 0 && states.reached([], (state) => areIn(fresh, typeUrl, state)).length > 0) ||
         (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
         response.heartbeats.length > 0 ||
         // A host that is removed first is reported missing then.

@@ -84,6 +84,8 @@ interface Look {
    */
   readonly send: Send & { readonly isPart: boolean; readonly isAnswer: boolean; readonly isCorrection: boolean }
   /** Its resources that are new to the client. */
+  readonly fresh: ReadonlyArray<Resource>
+  /** Those of them that are due because they changed: not late answers, and not assignments of clusters that were sent. */
   readonly updates: ReadonlyArray<Resource>
   /** Names that it removes from the client. */
   readonly removes: ReadonlyArray<string>
@@ -169,7 +171,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
       const subscription = model.subscriptions.get(typeUrl)
       const isAsked = (subscription?.owed.size ?? 0) > 0
       const pending = ReferenceModel.pending(model, typeUrl)
-      const updates = response.resources.filter(
+      const fresh = response.resources.filter(
         ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
       )
       const isFullState = !isIncremental && byTypeUrl(typeUrl)?.family === "full-state"
@@ -191,7 +193,8 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
         model,
         subscription,
         send: { ...send, isPart, isAnswer, isCorrection },
-        updates: updates.filter(
+        fresh,
+        updates: fresh.filter(
           ({ name }) =>
             !later.has(`${typeUrl} ${name}`) && !(typeUrl === ClusterLoadAssignment.typeUrl && warming.has(name))
         ),
