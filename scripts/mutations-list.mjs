@@ -4208,6 +4208,107 @@ const groupRules = [
   }
 ]
 
+const virtualHosts = [
+  {
+    fault: "VHDS client: an equal `vhds` clears the table",
+    file: "client/VirtualHosts.ts",
+    line: "if (was !== vhds) {",
+    becomes: "if (was !== undefined) {"
+  },
+  {
+    fault: "VHDS client: a changed `vhds` keeps what the source before sent",
+    file: "client/VirtualHosts.ts",
+    line: "this.table = Table.withoutFetched(this.table)",
+    becomes: ""
+  },
+  {
+    fault: "VHDS client: silence counts as an unknown host",
+    file: "client/VirtualHosts.ts",
+    line: 'this.put(name, { ...entry, status: "overdue" })',
+    becomes: 'this.put(name, { ...entry, status: "absent" })'
+  },
+  {
+    fault: "VHDS client: after silence the next request does not subscribe again",
+    file: "client/VirtualHosts.ts",
+    line: 'this.tell("Refresh", name)',
+    becomes: ""
+  },
+  {
+    fault: "VHDS client: a removed name keeps its virtual host",
+    file: "client/VirtualHosts.ts",
+    line: 'if (status !== "present") return',
+    becomes: 'if (status === "present") return'
+  },
+  {
+    fault: "VHDS client: a virtual host goes with the first of its names",
+    file: "client/VirtualHostTable.ts",
+    line: "if (HashSet.size(aliases) > 0) {",
+    becomes: "if (HashSet.size(aliases) > 1) {"
+  },
+  {
+    fault: "VHDS client: a changed virtual host keeps its former domains",
+    file: "client/VirtualHostTable.ts",
+    line: "let { owners, wildcards } = before === undefined ? self : withoutDomains(self, before.virtualHost)",
+    becomes: "let { owners, wildcards } = self"
+  },
+  {
+    fault: "VHDS client: a virtual host that gives up a domain takes it from the next owner",
+    file: "client/VirtualHostTable.ts",
+    line: "if (Option.getOrUndefined(HashMap.get(owners, key)) === virtualHost.name) owners = HashMap.remove(owners, key)",
+    becomes: "owners = HashMap.remove(owners, key)"
+  },
+  {
+    fault: "VHDS client: a fetched virtual host precedes one from RDS",
+    file: "client/VirtualHostTable.ts",
+    line: 'if (given._tag === "Some") return { virtualHost: given.value, isGiven: true }',
+    becomes:
+      'if (given._tag === "Some" && !HashMap.has(self.owners, key)) return { virtualHost: given.value, isGiven: true }'
+  },
+  {
+    fault: "VHDS client: hosts of strangers push out virtual hosts",
+    file: "client/VirtualHosts.ts",
+    line: "idle.sort(([, a], [, b]) => rank(a) - rank(b) || this.usedAt(a) - this.usedAt(b))",
+    becomes: "idle.sort(([, a], [, b]) => this.usedAt(a) - this.usedAt(b) + rank(a) - rank(b))"
+  },
+  {
+    fault: "VHDS client: a host that requests wait for is pushed out",
+    file: "client/VirtualHosts.ts",
+    line: "const idle = Array.from(this.entries).filter(([, { waiting }]) => HashSet.size(waiting) === 0)",
+    becomes: "const idle = Array.from(this.entries)"
+  },
+  {
+    fault: "VHDS client: a use does not keep an unknown host",
+    file: "client/VirtualHosts.ts",
+    line: "if (entry.usedAt !== this.now) this.put(name, { ...entry, usedAt: this.now })",
+    becomes: ""
+  },
+  {
+    fault: "VHDS client: a changed `vhds` begins the wait of requests anew",
+    file: "client/VirtualHosts.ts",
+    line: "for (const [request, { name, until }] of inOrder(this.waiting)) this.route(request, name, until)",
+    becomes:
+      "for (const [request, { name }] of inOrder(this.waiting)) this.route(request, name, this.now + this.self.options.timeout)"
+  },
+  {
+    fault: "VHDS client: a rejected virtual host is an unknown host",
+    file: "client/VirtualHosts.ts",
+    line: 'return status === "rejected" ? { _tag: "Unavailable", reason } : { _tag: "NotFound" }',
+    becomes: 'return { _tag: "NotFound" }'
+  },
+  {
+    fault: "VHDS client: any number of requests waits",
+    file: "client/VirtualHosts.ts",
+    line: "return HashMap.size(this.waiting) >= this.self.options.maxWaiting && !HashMap.has(this.waiting, request)",
+    becomes: "return false"
+  },
+  {
+    fault: "VHDS client: a host is compared as it is written",
+    file: "client/VirtualHosts.ts",
+    line: ".toLowerCase()",
+    becomes: ""
+  }
+]
+
 export const mutations = [
   {
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
@@ -6007,5 +6108,6 @@ export const mutations = [
   ...validating,
   ...onDemand,
   ...exploredFlowControl,
-  ...groupRules
+  ...groupRules,
+  ...virtualHosts
 ]

@@ -58,6 +58,8 @@ export interface Policy {
   readonly server: string
   /** `fail_on_data_errors`: data errors remove a held resource. */
   readonly failOnDataErrors: boolean
+  /** Whether a removed resource is dropped. Else it stays in use, and its watchers get an ambient error. */
+  readonly dropRemoved: boolean
   /** Whether the stream is subscribed to a resource. */
   readonly isServed: (name: string) => boolean
   /** Whether the response answers a request that asked for the resource. */
@@ -92,13 +94,14 @@ export const apply = (
   const deleted = (name: string, entry: Entry, message: string) => {
     // ★ Reported once.
     if (entry.status === "DoesNotExist") return
-    changes.fail(name, entry, "DoesNotExist", { error: { code: NOT_FOUND, message }, version: "", at: now }, drop)
+    const failure = { error: { code: NOT_FOUND, message }, version: "", at: now }
+    changes.fail(name, entry, "DoesNotExist", failure, policy.dropRemoved)
   }
 
-  for (const { bytes, name, ownName, ttl, value, version: own } of validation.updated) {
+  for (const { bytes, keys, name, ownName, ttl, value, version: own } of validation.updated) {
     const entry = changes.get(name) ?? requested
     const expiresAt = ttl === undefined ? never : now + ttl
-    const held: Held = { server, ownName, version: own, value, bytes, updatedAt: now, expiresAt }
+    const held: Held = { server, ownName, version: own, value, keys, bytes, updatedAt: now, expiresAt }
     const next: Entry = { ...entry, status: "Acked", held, failure: undefined }
     changes.set(name, next)
     changes.tell(name, next, updatedOf(held))

@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
+import * as Ownerships from "./Ownership.js"
 import * as Retentions from "./Retention.js"
 import type { Placed } from "./Validation.js"
 
@@ -54,6 +55,8 @@ export interface Held {
   /** Incremental: the resource's version. State of the world: that of the response in which it last changed. */
   readonly version: string
   readonly value: unknown
+  /** Keys that only one resource may have. */
+  readonly keys: ReadonlyArray<string>
   /** The encoded resource, as received. */
   readonly bytes: Uint8Array
   /** In milliseconds, on the clock of the reducer. */
@@ -117,6 +120,7 @@ export interface TypeCache {
   readonly retained: Retentions.Retention
   /** The server's error of `*`, which concerns the whole type. */
   readonly failure: Failure | undefined
+  readonly ownership: Ownerships.Ownership
 }
 
 /**
@@ -158,7 +162,8 @@ export const emptyType: TypeCache = {
   watchers: noWatchers,
   expiresAt: never,
   retained: Retentions.none,
-  failure: undefined
+  failure: undefined,
+  ownership: Ownerships.none
 }
 /**
  * A requested resource that has not come yet.
@@ -266,6 +271,7 @@ export class CacheDraft {
   private expiresAt: number
   private held: number
   private rejected: number
+  private ownership: Ownerships.Ownership
   readonly notices: Array<Notice> = []
 
   constructor(
@@ -277,6 +283,7 @@ export class CacheDraft {
     this.expiresAt = type.expiresAt
     this.held = type.held
     this.rejected = type.rejected
+    this.ownership = type.ownership
   }
 
   get size(): number {
@@ -298,8 +305,10 @@ export class CacheDraft {
       HashSet.size(this.type.watchers) > 0 &&
       Authority.isCovered(name)
     const isDropped = entry.held === undefined && HashSet.size(entry.watchers) === 0 && !isRemembered
-    const before = countsOf(this.get(name))
+    const known = this.get(name)
+    const before = countsOf(known)
     const after = isDropped ? nothing : countsOf(entry)
+    this.ownership = Ownerships.replace(this.ownership, name, known?.held, entry.held)
     this.held += after[0] - before[0]
     this.rejected += after[1] - before[1]
     if (isDropped) HashMap.remove(this.entries, name)
@@ -335,6 +344,7 @@ export class CacheDraft {
         entries: this.entries,
         held: this.held,
         rejected: this.rejected,
+        ownership: this.ownership,
         expiresAt
       }),
       this.notices

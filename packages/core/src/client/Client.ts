@@ -114,6 +114,10 @@ const take = (draft: ClientDraft, input: Input): void => {
       return ClientWatch.watch(draft, input.watcher, input.typeUrl, input.name)
     case "Unwatch":
       return ClientWatch.unwatch(draft, input.watcher)
+    case "Own": {
+      draft.cache = ClientCache.own(draft.cache, input.typeUrl, input.owner, input.keys)
+      return
+    }
     case "Refresh": {
       const { typeUrl } = input
       const names = input.names.map(Authority.normalize)

@@ -31,6 +31,7 @@ import {
 } from "./CachedType.js"
 import type { Policy } from "./CacheUpdate.js"
 import { resultOfAll, useOf } from "./CacheUpdate.js"
+import * as Ownerships from "./Ownership.js"
 import * as Retentions from "./Retention.js"
 import type { Placed, View } from "./Validation.js"
 import * as Validations from "./Validation.js"
@@ -69,8 +70,12 @@ export const get = (self: ClientCache, typeUrl: string, name: string): Entry | u
  *
  * @since 0.1.0
  */
-export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<View, "named" | "placed"> => {
-  const { entries, order, revision } = typeOf(self, typeUrl)
+export const inUse = (
+  self: ClientCache,
+  typeUrl: string,
+  server: string
+): Pick<View, "named" | "placed" | "ownership"> => {
+  const { entries, order, ownership, revision } = typeOf(self, typeUrl)
   const places = order.server === server ? order.places : []
   // Fast path: as long as nothing has changed, the last response's order has all resources.
   const isCurrent = order.server === server && order.revision === revision
@@ -80,6 +85,7 @@ export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<
     return use === undefined ? undefined : Validations.place(name, use)
   }
   return {
+    ownership,
     named: (name) => {
       if (!isCurrent) return look(name)
       byName ??= new Map(places.map((place) => [place.name, place]))
@@ -90,6 +96,16 @@ export const inUse = (self: ClientCache, typeUrl: string, server: string): Pick<
       return place === undefined || isCurrent ? place : look(place.name)
     }
   }
+}
+
+/**
+ * Gives keys of a type to an owner beside its resources, which are rejected if they claim one. It gives up all others.
+ *
+ * @since 0.1.0
+ */
+export const own = (self: ClientCache, typeUrl: string, owner: string, keys: ReadonlyArray<string>): ClientCache => {
+  const type = typeOf(self, typeUrl)
+  return put(self, typeUrl, { ...type, ownership: Ownerships.withOther(type.ownership, owner, keys) })
 }
 
 /**
@@ -239,9 +255,11 @@ export const unwatch = (
 export const dropRetained = (self: ClientCache, typeUrl: string, name: string): ClientCache => {
   if (!isRetained(self, typeUrl, name)) return self
   const type = typeOf(self, typeUrl)
-  const [held, rejected] = countsOf(get(self, typeUrl, name))
+  const entry = get(self, typeUrl, name)
+  const [held, rejected] = countsOf(entry)
   return put(self, typeUrl, {
     ...type,
+    ownership: Ownerships.replace(type.ownership, name, entry?.held, undefined),
     entries: HashMap.remove(type.entries, name),
     held: type.held - held,
     rejected: type.rejected - rejected,
@@ -273,12 +291,14 @@ const onlyKept = (type: TypeCache): TypeCache => {
   )
   if (HashMap.size(entries) === HashMap.size(type.entries)) return type
   let [held, rejected] = [0, 0]
-  for (const entry of HashMap.values(entries)) {
+  let ownership: Ownerships.Ownership = { ...Ownerships.none, others: type.ownership.others }
+  for (const [name, entry] of entries) {
     const counts = countsOf(entry)
     held += counts[0]
     rejected += counts[1]
+    ownership = Ownerships.replace(ownership, name, undefined, entry.held)
   }
-  return { ...type, entries, held, rejected }
+  return { ...type, entries, held, rejected, ownership }
 }
 
 /**

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { VirtualHost } from "@effect-xds/proto/ResourceType"
 import type * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import type { ErrorDetail } from "../wire/Request.js"
@@ -127,7 +128,8 @@ export class ClientDraft {
             output.typeUrl,
             output.names,
             { name: server.name ?? server.id, resourceTimeout },
-            server.resourceTimerIsTransientError ?? false,
+            // ★ Silence about a virtual host does not mean that there is none: that would be a 404.
+            (server.resourceTimerIsTransientError ?? false) || output.typeUrl === VirtualHost.typeUrl,
             this.now
           )
           this.cache = cache

@@ -15,6 +15,16 @@ export type Input =
   /** A watch starts, of a resource or, with the name `*`, of the type. Watcher ids are never used twice. */
   | { readonly _tag: "Watch"; readonly watcher: number; readonly typeUrl: string; readonly name: string }
   | { readonly _tag: "Unwatch"; readonly watcher: number }
+  /**
+   * Keys of a type belong to an owner beside its resources, which are rejected if they claim one: the domains of a route
+   * configuration are not those of a virtual host. Those that the owner had before and are not there are free again.
+   */
+  | {
+      readonly _tag: "Own"
+      readonly typeUrl: string
+      readonly owner: string
+      readonly keys: ReadonlyArray<string>
+    }
   /** Held resources are requested again. */
   | { readonly _tag: "Refresh"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   /** Requests of a type wait until `Resume`; then one request has all changes. */

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { VirtualHost } from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import type { ClientResponse } from "../wire/ClientResponse.js"
@@ -57,6 +58,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
     ? Array.from(HashMap.keys(subscription.waiting)).filter((name) => !validation.seen.has(name))
     : []
   cancelTimers(draft, key, typeUrl, validation, missing)
+  const { failOnDataErrors = false } = to.server
   const [cache, notices] = ClientCache.apply(
     draft.cache,
     typeUrl,
@@ -64,7 +66,9 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
     validation,
     {
       server: to.server.id,
-      failOnDataErrors: to.server.failOnDataErrors ?? false,
+      failOnDataErrors,
+      // ★ A virtual host that is removed is a 404.
+      dropRemoved: failOnDataErrors || typeUrl === VirtualHost.typeUrl,
       isServed: (name) => ClientSubscriptions.serves(subscription, name),
       isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name, draft.now - responseDelay),
       missing,

@@ -6,6 +6,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
 import type * as Either from "effect/Either"
+import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 
 /**
  * The decoder of one resource type. Both functions must be pure.
@@ -19,6 +20,8 @@ export interface ResourceDecoder<out A = unknown> {
   readonly isFullState: boolean
   /** The name in an encoded resource; `undefined` or empty if there is none. */
   readonly nameOf: (bytes: Uint8Array) => string | undefined
+  /** Keys that only one resource may have, from a valid resource and its name. `undefined`: there are none. */
+  readonly keysOf?: ((bytes: Uint8Array, name: string) => ReadonlyArray<string>) | undefined
   /** Decodes and validates. The client keeps the bytes: do not change them. Left: why the resource is rejected. */
   readonly decode: (bytes: Uint8Array, name: string) => Either.Either<A, string>
 }
@@ -33,6 +36,8 @@ export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "type
   readonly isFullState?: boolean | undefined
   /** Default: reads field 1. */
   readonly nameOf?: ResourceDecoder["nameOf"] | undefined
+  /** Default: virtual hosts have the domains of their route configuration, other types none. */
+  readonly keysOf?: ResourceDecoder["keysOf"]
 }
 
 /**
@@ -40,10 +45,11 @@ export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "type
  *
  * @since 0.1.0
  */
-export const make = <A>({ decode, isFullState, nameOf, typeUrl }: Options<A>): ResourceDecoder<A> => ({
+export const make = <A>({ decode, isFullState, keysOf, nameOf, typeUrl }: Options<A>): ResourceDecoder<A> => ({
   typeUrl,
   isFullState: isFullState ?? ResourceType.byTypeUrl(typeUrl)?.family === "full-state",
   nameOf: nameOf ?? ResourceType.nameOfBytes,
+  keysOf: keysOf ?? (typeUrl === ResourceType.VirtualHost.typeUrl ? VirtualHostDiscovery.domainsOf : undefined),
   decode
 })
 

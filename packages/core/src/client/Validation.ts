@@ -16,6 +16,8 @@ import type { ReceivedResource } from "../wire/ReceivedResource.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import { utf8 } from "../wire/Wire.js"
+import type { Ownership } from "./Ownership.js"
+import * as Ownerships from "./Ownership.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
@@ -69,6 +71,7 @@ export interface View {
   readonly placed: (index: number) => Placed | undefined
   /** How many more resources the client accepts. */
   readonly room: number
+  readonly ownership: Ownership
 }
 
 /**
@@ -82,6 +85,8 @@ export interface Update {
   readonly ownName: string
   readonly version: string
   readonly value: unknown
+  /** Keys that only one resource may have. */
+  readonly keys: ReadonlyArray<string>
   readonly bytes: Uint8Array
   readonly ttl: number | undefined
 }
@@ -209,7 +214,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       continue
     }
     seen.add(name)
-    const names = wantedNames(name, resource, view)
+    const names = wantedNames(name, resource, view, gone)
     const isGone = gone.delete(name)
     const fault =
       resource.malformed ??
@@ -235,7 +240,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
           unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: true, isPlain: false })
         }
         // VHDS reports a missing host in this way. Any other resource without a body is a late heartbeat.
-        else if (resource.aliases.includes(name)) removed.push(each)
+        else if (ttl === undefined && resource.aliases.includes(each)) removed.push(each)
       } else if (held !== undefined && ReceivedResources.equals(held.bytes, value)) {
         const isOwn = each === name
         const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
@@ -258,10 +263,15 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   const errors = response.errors.map(({ error, name }) => ({ error, name: Authority.normalize(name) }))
   for (const { name } of errors) gone.delete(name)
   for (const name of gone) {
-    if (!view.wildcard && !view.isNamed(name)) continue
-    seen.add(name)
-    removed.push(name)
+    // ★ A resource is removed by its own name, also for those who asked for it by another, unless they now have another.
+    const aliases = Ownerships.aliasesOf(view.ownership, name).filter((alias) => !seen.has(alias))
+    const isOwn = view.wildcard || view.isNamed(name)
+    for (const each of isOwn ? [name, ...aliases] : aliases) {
+      seen.add(each)
+      removed.push(each)
+    }
   }
+  if (decoder.keysOf !== undefined) rejectConflicts(updated, rejected, removed, problems, view.ownership)
   let isWhole = true
   for (const { error, name } of errors) {
     // ★ Resources that a wildcard covers were requested, too. An error of `*` concerns the whole type.
@@ -303,12 +313,42 @@ const leadingText = (bytes: Uint8Array): string => {
 
 const noNames: ReadonlyArray<string> = []
 
-/** The names under which a resource was requested: its own and, in incremental, its aliases. */
-const wantedNames = (name: string, resource: ReceivedResource, view: View): ReadonlyArray<string> => {
+/**
+ * The names under which a resource was requested: its own and, in incremental, its aliases, and those under which it is held
+ * and that the response does not take away.
+ */
+const wantedNames = (
+  name: string,
+  resource: ReceivedResource,
+  view: View,
+  gone: ReadonlySet<string>
+): ReadonlyArray<string> => {
   const isOwn = view.wildcard || view.isNamed(name)
-  if (resource.aliases.length === 0) return isOwn ? [name] : noNames
-  const aliases = resource.aliases.filter((alias) => alias !== name && view.isNamed(alias))
-  return isOwn ? [name, ...aliases] : aliases
+  const before = resource.value === undefined ? noNames : Ownerships.aliasesOf(view.ownership, name)
+  if (resource.aliases.length === 0 && before.length === 0) return isOwn ? [name] : noNames
+  const given = resource.aliases.filter((alias) => alias !== name && view.isNamed(alias))
+  const aliases = new Set([...given, ...before.filter((alias) => !gone.has(alias))])
+  return isOwn ? [name, ...aliases] : Array.from(aliases)
+}
+
+/** Rejects new resources with a key of another. */
+const rejectConflicts = (
+  updated: Array<Update>,
+  rejected: Array<Rejection>,
+  removed: ReadonlyArray<string>,
+  problems: Array<string>,
+  ownership: Ownership
+): void => {
+  if (updated.length === 0) return
+  const conflicts = Ownerships.conflicts(ownership, updated, removed)
+  if (conflicts.size === 0) return
+  for (const [name, reason] of conflicts) problems.push(`resource ${JSON.stringify(name)}: ${reason}`)
+  const all = updated.splice(0)
+  for (const update of all) {
+    const reason = conflicts.get(update.ownName)
+    if (reason === undefined) updated.push(update)
+    else rejected.push({ name: update.name, reason })
+  }
 }
 
 /**
@@ -340,7 +380,10 @@ const decode = (
     if (!Either.isEither(decoded)) {
       return Either.left(`the decoder of ${decoder.typeUrl} gave no Either: ${typeof decoded}`)
     }
-    if (Either.isRight(decoded)) return Either.right({ version, value: decoded.right, bytes, ttl })
+    if (Either.isRight(decoded)) {
+      const keys = decoder.keysOf?.(bytes, name) ?? Ownerships.noKeys
+      return Either.right({ version, value: decoded.right, keys, bytes, ttl })
+    }
     return Either.left(typeof decoded.left === "string" ? decoded.left : Reason.of(decoded.left))
   } catch (cause) {
     return Either.left(Reason.of(cause))

@@ -15,6 +15,8 @@ import { fields } from "../wire/Wire.js"
 
 /** envoy.config.route.v3.RouteConfiguration */
 const VHDS = 9
+/** envoy.config.route.v3.VirtualHost */
+const DOMAINS = 2
 
 /**
  * Splits a virtual host's resource name at the *last* slash: a host cannot hold one, a route configuration's name can.
@@ -67,6 +69,24 @@ export const isRequestedBy = (routeConfiguration: Uint8Array): boolean => {
     return false
   }
   return found
+}
+
+/**
+ * The domains of an encoded virtual host as `<route configuration>/<domain>`, in lower case, each once. Throws for malformed
+ * bytes.
+ *
+ * @param name the name of its resource
+ * @since 0.1.0
+ */
+export const domainsOf = (virtualHost: Uint8Array, name: string): ReadonlyArray<string> => {
+  const domains = new Set<string>()
+  const routeConfiguration = split(name)?.routeConfiguration ?? ""
+  fields(virtualHost, (reader, field, type) => {
+    if (field !== DOMAINS || type !== WireType.LengthDelimited) return false
+    domains.add(nameOf(routeConfiguration, reader.string().toLowerCase()))
+    return true
+  })
+  return Array.from(domains)
 }
 
 /**

@@ -16,6 +16,7 @@
  *     end "words" random=0.5             the stream ends
  *     wait 5s                            time passes; deadlines fire on the way
  *     pause EDS | resume EDS | refresh EDS a
+ *     own VHDS r r/a.x r/b.x             keys that belong to `r`
  *     show received                      shows these outputs too
  *     dump | deadline | decodes          shows the resources as CSDS has them | the deadline | decodings so far
  *     > CDS [a b] version=v1 nonce=1     state of the world: a request; also nack "words", node
@@ -29,7 +30,8 @@
  * `written` and `applied` take `on=q`, and outputs tell the stream if it is not the one of the first server.
  *
  * A resource is `name=content`, then, in any order, `(alias other)`, `~10s` for a TTL, `@version`, `:RDS` for another
- * type inside. `name=` has no body, `=content` no name. Content that begins with `bad` is rejected.
+ * type inside. `name=` has no body, `=content` no name. Content that begins with `bad` is rejected. `name=1{a.x,*.y}` is a
+ * virtual host with domains.
  */
 import * as Client from "@effect-xds/core/client/Client"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
@@ -64,8 +66,15 @@ const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => Buffer.concat(p
 /** A field number no resource type uses. */
 const CONTENT = 1000
 
-const bytesOf = (name: string, content: string): Uint8Array =>
-  concat([name === "" ? new Uint8Array() : fieldOf(1, utf8(name)), fieldOf(CONTENT, utf8(content))])
+/** `1{a.x,b.x}` is content with these domains of a virtual host. */
+const bytesOf = (name: string, content: string): Uint8Array => {
+  const domains = /\{(.*)\}$/.exec(content)?.[1]?.split(",") ?? []
+  return concat([
+    name === "" ? new Uint8Array() : fieldOf(1, utf8(name)),
+    ...domains.map((domain) => fieldOf(2, utf8(domain))),
+    fieldOf(CONTENT, utf8(content))
+  ])
+}
 
 const contentOf = (bytes: Uint8Array): string => {
   let content = ""
@@ -378,6 +387,8 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
         return step({ _tag: "Resume", typeUrl: typeUrlOf(one) })
       case "refresh":
         return step({ _tag: "Refresh", typeUrl: typeUrlOf(one), names: rest.slice(1) })
+      case "own":
+        return step({ _tag: "Own", typeUrl: typeUrlOf(one), owner: two, keys: rest.slice(2) })
       case "show":
         return rest.forEach((each) => shown.add(each))
       case "dump":

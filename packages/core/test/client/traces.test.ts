@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Trace from "../Trace.js"
 import * as ClientTrace from "./ClientTrace.js"
+import * as VirtualHostsTrace from "./VirtualHostsTrace.js"
 import * as WarmingTrace from "./WarmingTrace.js"
 
 // UPDATE_TRACES=1 writes what the client puts out into the files, to be read and judged. Never in CI.
@@ -38,3 +39,4 @@ const check = (folder: string, play: (lines: ReadonlyArray<string>) => ReadonlyA
 
 check(join(import.meta.dirname, "traces"), ClientTrace.play)
 check(join(import.meta.dirname, "warming"), WarmingTrace.play)
+check(join(import.meta.dirname, "vhds"), VirtualHostsTrace.play)

@@ -367,7 +367,9 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
           ([stream, { names, until }]) => [stream, `${sorted(names)} ${ahead(until, now)}`] as const
         )
       ),
-      failure: type.failure === undefined ? "" : ofError(type.failure.error)
+      failure: type.failure === undefined ? "" : ofError(type.failure.error),
+      // What resources own follows from the entries.
+      ownership: pairs(Array.from(type.ownership.others, ([owner, keys]) => [owner, sorted(keys)] as const))
     } satisfies Record<
       keyof (ClientCache.ClientCache["types"] extends ReadonlyMap<string, infer Type> ? Type : never) | "typeUrl",
       string | number | boolean

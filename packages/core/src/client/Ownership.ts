@@ -1,0 +1,197 @@
+/**
+ * Who owns what among the resources of a type: which names a resource answers, and keys that only one resource may have. The
+ * keys of virtual hosts are their domains: a route configuration with a domain twice is invalid, so a virtual host with a domain
+ * of another one is rejected. Other types have no keys.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds "Subscribing to Resources"
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
+import * as Option from "effect/Option"
+
+/** A resource under its own name. */
+interface Owned {
+  /** The names that were asked for and that it answers. Never empty. */
+  readonly aliases: HashSet.HashSet<string>
+  readonly keys: ReadonlyArray<string>
+}
+
+/**
+ * The held resources that have keys or came under another name than that asked for, and keys that belong to others.
+ *
+ * @since 0.1.0
+ */
+export interface Ownership {
+  /** By the resource's own name. */
+  readonly resources: HashMap.HashMap<string, Owned>
+  /** Key → own name. */
+  readonly owners: HashMap.HashMap<string, string>
+  /** Owner → its keys: those of route configurations are the domains that came with them. */
+  readonly others: HashMap.HashMap<string, HashSet.HashSet<string>>
+}
+
+/**
+ * Nothing is owned.
+ *
+ * @since 0.1.0
+ */
+export const none: Ownership = { resources: HashMap.empty(), owners: HashMap.empty(), others: HashMap.empty() }
+
+/**
+ * A resource that does not have keys.
+ *
+ * @since 0.1.0
+ */
+export const noKeys: ReadonlyArray<string> = []
+
+const noNames = HashSet.empty<string>()
+
+/** A held resource, as far as it concerns ownership. */
+interface Held {
+  readonly ownName: string
+  readonly keys: ReadonlyArray<string>
+}
+
+const isOf = (name: string, held: Held | undefined): held is Held =>
+  held !== undefined && (held.keys.length > 0 || held.ownName !== name)
+
+/**
+ * The ownership after the resource held under a name has changed.
+ *
+ * @since 0.1.0
+ */
+export const replace = (
+  self: Ownership,
+  name: string,
+  before: Held | undefined,
+  after: Held | undefined
+): Ownership => {
+  if (before === after) return self
+  let next = self
+  if (isOf(name, before)) next = without(next, name, before.ownName)
+  if (isOf(name, after)) next = withAlias(next, name, after)
+  return next
+}
+
+const get = (self: Ownership, ownName: string): Owned | undefined =>
+  Option.getOrUndefined(HashMap.get(self.resources, ownName))
+
+const withAlias = (self: Ownership, alias: string, { keys, ownName }: Held): Ownership => {
+  const before = get(self, ownName)
+  const owned: Owned = { aliases: HashSet.add(before?.aliases ?? noNames, alias), keys }
+  const next = { ...self, resources: HashMap.set(self.resources, ownName, owned) }
+  if (before?.keys === keys) return next
+  let owners = before === undefined ? self.owners : release(self, ownName, before.keys)
+  for (const key of keys) owners = HashMap.set(owners, key, ownName)
+  return { ...next, owners }
+}
+
+const without = (self: Ownership, alias: string, ownName: string): Ownership => {
+  const before = get(self, ownName)
+  if (before === undefined) return self
+  const aliases = HashSet.remove(before.aliases, alias)
+  if (HashSet.size(aliases) > 0) {
+    return { ...self, resources: HashMap.set(self.resources, ownName, { ...before, aliases }) }
+  }
+  const resources = HashMap.remove(self.resources, ownName)
+  return { ...self, resources, owners: release(self, ownName, before.keys) }
+}
+
+const release = (self: Ownership, ownName: string, keys: ReadonlyArray<string>): Ownership["owners"] => {
+  let { owners } = self
+  for (const key of keys) {
+    // Another resource of the same response may have taken it over.
+    if (Option.getOrUndefined(HashMap.get(owners, key)) === ownName) owners = HashMap.remove(owners, key)
+  }
+  return owners
+}
+
+/**
+ * The ownership in which another owner, such as a route configuration, has these keys and no others.
+ *
+ * @since 0.1.0
+ */
+export const withOther = (self: Ownership, owner: string, keys: Iterable<string>): Ownership => {
+  const owned = HashSet.fromIterable(keys)
+  const others = HashSet.size(owned) === 0 ? HashMap.remove(self.others, owner) : HashMap.set(self.others, owner, owned)
+  return { ...self, others }
+}
+
+/**
+ * The names that a resource answers, beside its own.
+ *
+ * @since 0.1.0
+ */
+export const aliasesOf = (self: Ownership, ownName: string): ReadonlyArray<string> => {
+  if (HashMap.isEmpty(self.resources)) return noKeys
+  const owned = get(self, ownName)
+  return owned === undefined ? noKeys : Array.from(owned.aliases).filter((alias) => alias !== ownName)
+}
+
+/**
+ * The resources of a response that claim a key of another, with the reason. Those that stay in use have precedence over new
+ * ones, and of two new ones the first. ★ A key may move from one resource to another in one response, in any order.
+ *
+ * @param updated new and changed resources, in their order; one that comes under several names is there several times
+ * @param removed names that lose their resource
+ * @since 0.1.0
+ */
+export const conflicts = (
+  self: Ownership,
+  updated: ReadonlyArray<Held & { readonly name: string }>,
+  removed: ReadonlyArray<string>
+): ReadonlyMap<string, string> => {
+  const rejected = new Map<string, string>()
+  const changed = new Map(updated.map((each) => [each.ownName, each]))
+  // Names that the resource before no longer answers.
+  const taken = new Set([...removed, ...updated.map(({ name }) => name)])
+  const claims = new Map<string, string>()
+  const reject = (ownName: string, key: string, holder: string): void => {
+    const due: Array<readonly [ownName: string, reason: string]> = []
+    due.push([ownName, `has ${JSON.stringify(key)}, which belongs to ${JSON.stringify(holder)}`])
+    for (let each = due.pop(); each !== undefined; each = due.pop()) {
+      const [name, reason] = each
+      if (rejected.has(name)) continue
+      rejected.set(name, reason)
+      for (const claimed of changed.get(name)?.keys ?? noKeys) if (claims.get(claimed) === name) claims.delete(claimed)
+      // It stays in use as it was, so what it has already must not go to another.
+      for (const kept of get(self, name)?.keys ?? noKeys) {
+        const claimant = claims.get(kept)
+        if (claimant !== undefined) {
+          due.push([claimant, `has ${JSON.stringify(kept)}, which belongs to ${JSON.stringify(name)}`])
+        }
+      }
+    }
+  }
+  for (const { keys, ownName } of changed.values()) {
+    for (const key of keys) {
+      const holder = ownerOf(self, key) ?? heldBy(self, key, changed, rejected, taken) ?? claims.get(key)
+      if (holder === undefined || holder === ownName) continue
+      reject(ownName, key, holder)
+      break
+    }
+    if (!rejected.has(ownName)) for (const key of keys) claims.set(key, ownName)
+  }
+  return rejected
+}
+
+/** The owner beside the resources of the type. */
+const ownerOf = (self: Ownership, key: string): string | undefined => {
+  for (const [owner, keys] of self.others) if (HashSet.has(keys, key)) return owner
+  return undefined
+}
+
+/** The resource that has the key and stays in use as it is. */
+const heldBy = (
+  self: Ownership,
+  key: string,
+  changed: ReadonlyMap<string, unknown>,
+  rejected: ReadonlyMap<string, unknown>,
+  taken: ReadonlySet<string>
+): string | undefined => {
+  const holder = Option.getOrUndefined(HashMap.get(self.owners, key))
+  if (holder === undefined) return undefined
+  if (changed.has(holder)) return rejected.has(holder) ? holder : undefined
+  return HashSet.every(get(self, holder)?.aliases ?? noNames, (alias) => taken.has(alias)) ? undefined : holder
+}
