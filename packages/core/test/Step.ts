@@ -18,15 +18,16 @@ export const step = (stream: ServerStream.ServerStream, input: ServerStream.Inpu
 /** Where two values are different, and how. */
 const different = (one: unknown, other: unknown, place: string): string | undefined => {
   if (Object.is(one, other)) return undefined
-  const told = `${place} is ${show(one)} instead of ${show(other)}`
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return told
+  // Only where they differ: writing a state takes longer than comparing two.
+  const told = () => `${place} is ${show(one)} instead of ${show(other)}`
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return told()
   // How often it was copied makes no difference.
-  if (HashMap.isHashMap(one) || HashSet.isHashSet(one)) return Equal.equals(one, other) ? undefined : told
+  if (HashMap.isHashMap(one) || HashSet.isHashSet(one)) return Equal.equals(one, other) ? undefined : told()
   const [entries, others] = [entriesOf(one), entriesOf(other)]
-  if (entries.length !== others.length) return told
+  if (entries.length !== others.length) return told()
   for (const [index, [key, value]] of entries.entries()) {
     const [otherKey, otherValue] = others[index] ?? []
-    if (key !== otherKey) return told
+    if (key !== otherKey) return told()
     const found = different(value, otherValue, `${place}.${String(key)}`)
     if (found !== undefined) return found
   }
