@@ -66,6 +66,7 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/($1|transport|transport-node|core|proto)/" }
     },
     may("server", "transport", "transport-node", "core", "proto", "validate"),
+    may("store-sql", "server", "transport", "core", "proto"),
     may("admin", "server", "transport", "transport-node", "core", "proto"),
     may("client", "transport", "transport-node", "core", "proto", "routing", "validate"),
     {

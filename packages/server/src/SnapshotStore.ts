@@ -55,6 +55,10 @@ export interface WriteOptions {
    * Default: that of the store.
    */
   readonly validate?: Validator.Mode | undefined
+  /** Who makes the change, for the history of a store that has one. Default: the process. */
+  readonly author?: string | undefined
+  /** The reason for the change, for the same history. Default: none. */
+  readonly note?: string | undefined
 }
 
 /**

@@ -43,6 +43,8 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   Refusal: () => ({ code: "PERMISSION_DENIED", reason: "not your group" }),
   SnapshotError: () => ({ ...resource, reason: "NameMismatch", detail: "its own name is another" }),
   StoreUnavailable: () => ({ group: "edge", detail: "the database does not answer" }),
+  OpenError: () => ({ reason: "Unreachable", database: "postgres://db:5432/xds", detail: "no answer" }),
+  RevisionNotFound: () => ({ group: "edge", revision: 3, latest: 9, oldest: 5 }),
   BrokenPromise: () => ({ promise: "a group that is set can be had", detail: "1, not 2" }),
   SimulationAborted: () => ({ reason: "Stuck", at: 1_000, limit: 10 }),
   SimulationError: () => ({ reason: "Stuck", seed: 7, detail: "nobody has anything to do", lastEvents: [] }),

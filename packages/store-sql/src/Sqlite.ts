@@ -1,0 +1,195 @@
+/**
+ * A store in one file: the default for a control plane of one process, or of several on one machine. It survives `kill -9` and
+ * loss of power.
+ *
+ * The driver works on the event loop: a change takes one write to the disk, some milliseconds of it. Pieces are small, so that
+ * nothing takes it for long. Another process that holds the file is not waited for there.
+ *
+ * @since 0.1.0
+ */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Statement from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { watch } from "node:fs"
+import { basename, dirname, resolve } from "node:path"
+import type { Database } from "./Database.js"
+import { of as troubleOf } from "./internal/Trouble.js"
+import { OpenError } from "./OpenError.js"
+import * as SqliteDriver from "./SqliteDriver.js"
+
+/**
+ * Options of a database in SQLite.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The file; it is created if it is not there. Its folder must be on a local disk: SQLite locks it. */
+  readonly file: string
+  /** Default: the first of `SqliteDriver.all` that is there. */
+  readonly driver?: SqliteDriver.SqliteDriver | undefined
+}
+
+const findDriver = (database: string): Effect.Effect<SqliteDriver.SqliteDriver, OpenError> =>
+  Effect.gen(function* () {
+    for (const load of SqliteDriver.all) {
+      const found = yield* Effect.orElseSucceed(Effect.tryPromise(load), () => undefined)
+      if (found !== undefined) return found
+    }
+    const detail = "no driver for SQLite works here: use Node 22.13 or newer, or install libsql or better-sqlite3"
+    return yield* Effect.fail(new OpenError({ reason: "NoDriver", database, detail }))
+  })
+
+/** The numbers of SQLite's errors that somebody can do something about; `node:sqlite` gives no names. */
+const codes: Readonly<Record<number, string>> = {
+  5: "SQLITE_BUSY",
+  6: "SQLITE_LOCKED",
+  8: "SQLITE_READONLY",
+  11: "SQLITE_CORRUPT",
+  13: "SQLITE_FULL",
+  14: "SQLITE_CANTOPEN",
+  26: "SQLITE_NOTADB"
+}
+
+const errorOf = (cause: unknown): SqlError => {
+  if (cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number") {
+    const code = codes[cause.errcode & 0xff]
+    if (code !== undefined) return new SqlError({ cause: Object.assign(new Error(cause.message), { code }) })
+  }
+  return new SqlError({ cause })
+}
+
+/** Milliseconds after a sign of a change at which it is looked for: the file changes before the change can be read. */
+const looks = [0, 2, 5, 10, 20, 50]
+
+const open = (
+  driver: SqliteDriver.SqliteDriver,
+  file: string
+): Effect.Effect<SqliteDriver.Connection, SqlError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.try({
+      try: () => {
+        const connection = driver.open(file)
+        try {
+          // Nobody waits for a lock on the event loop. Every commit is on the disk when it returns.
+          connection.all("PRAGMA busy_timeout = 0", [])
+          connection.all("PRAGMA journal_mode = WAL", [])
+          connection.all("PRAGMA synchronous = FULL", [])
+          return connection
+        } catch (cause) {
+          connection.close()
+          throw cause
+        }
+      },
+      catch: errorOf
+    }),
+    (connection) => Effect.ignore(Effect.try(() => connection.close()))
+  )
+
+/**
+ * Opens a file.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options): Effect.Effect<Database, OpenError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const file = resolve(options.file)
+    const name = `sqlite:${file}`
+    const driver = options.driver ?? (yield* findDriver(name))
+    const raw = yield* open(driver, file).pipe(
+      // Another process may be opening it, or closing it as the last one.
+      Effect.retry({
+        times: 100,
+        while: (error) => Effect.delay(Effect.succeed(troubleOf(error).kind === "Busy"), 20)
+      }),
+      Effect.mapError((error) => {
+        const { detail, kind } = troubleOf(error)
+        return new OpenError({ reason: kind === "Damaged" ? "Damaged" : "Unreachable", database: name, detail })
+      })
+    )
+    const all = (sql: string, params: ReadonlyArray<unknown>) =>
+      Effect.try({ try: () => raw.all(sql, params), catch: errorOf })
+    const connection: Connection = {
+      execute: (sql, params, transform) => Effect.map(all(sql, params), (rows) => transform?.(rows) ?? rows),
+      executeRaw: all,
+      executeValues: (sql, params) =>
+        Effect.map(all(sql, params), (rows) => rows.map((row): ReadonlyArray<unknown> => Object.values(row))),
+      executeUnprepared: (sql, params) => all(sql, params),
+      executeStream: () => Stream.fail(new SqlError({ message: "a stream of rows is not supported" }))
+    }
+    const mutex = yield* Effect.makeSemaphore(1)
+    const reserve = Effect.as(
+      Effect.uninterruptibleMask((restore) =>
+        Effect.zipRight(
+          restore(mutex.take(1)),
+          Effect.addFinalizer(() => mutex.release(1))
+        )
+      ),
+      connection
+    )
+    const sql = yield* SqlClient.make({
+      acquirer: reserve,
+      transactionAcquirer: reserve,
+      compiler: Statement.makeCompilerSqlite(),
+      spanAttributes: [["db.system.name", "sqlite"]]
+    }).pipe(Effect.provide(Layer.fresh(Reactivity.layer)))
+    let version: unknown
+    /** Whether another connection has changed something since the last call. */
+    const hasChanged = (): boolean => {
+      try {
+        const before = version
+        version = Object.values(raw.all("PRAGMA data_version", [])[0] ?? {})[0]
+        return version !== before
+      } catch {
+        return true
+      }
+    }
+    return {
+      dialect: "sqlite",
+      name,
+      sql,
+      listen: (wake) => watching(file, () => hasChanged() && wake()),
+      notify: Effect.void,
+      hangUp: () => undefined
+    }
+  })
+
+/** Looks whenever the log of the file is written. Where it cannot be watched, the regular look finds the change. */
+const watching = (file: string, wake: () => void): Effect.Effect<void, never, Scope.Scope> => {
+  const log = `${basename(file)}-wal`
+  let timer: NodeJS.Timeout | undefined
+  let isAgain = false
+  const look = (at: number): void => {
+    const [before = 0, after] = [looks[at - 1], looks[at]]
+    timer = undefined
+    if (after !== undefined) {
+      timer = setTimeout(() => {
+        wake()
+        look(at + 1)
+      }, after - before)
+    } else if (isAgain) {
+      isAgain = false
+      look(0)
+    }
+  }
+  const start = Effect.try(() => {
+    const watcher = watch(dirname(file), { persistent: false }, (_, changed) => {
+      if (changed !== log) return
+      if (timer === undefined) look(0)
+      else isAgain = true
+    })
+    watcher.on("error", () => watcher.close())
+    return watcher
+  })
+  return Effect.acquireRelease(Effect.option(start), (watcher) =>
+    Effect.sync(() => {
+      if (watcher._tag === "Some") watcher.value.close()
+      clearTimeout(timer)
+    })
+  ).pipe(Effect.asVoid)
+}

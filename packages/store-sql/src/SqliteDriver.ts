@@ -1,0 +1,118 @@
+/**
+ * The seam to SQLite: one connection, whose calls take effect before they return. A driver needs no install script.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * A connection.
+ *
+ * @since 0.1.0
+ */
+export interface Connection {
+  /** Runs one statement and returns its rows, which have their columns as properties; throws what the driver throws. */
+  readonly all: (sql: string, params: ReadonlyArray<unknown>) => ReadonlyArray<object>
+  readonly close: () => void
+}
+
+/**
+ * A driver: opens a file, and creates it if it is not there.
+ *
+ * @since 0.1.0
+ */
+export interface SqliteDriver {
+  readonly name: string
+  readonly open: (file: string) => Connection
+}
+
+/** What the drivers have in common. */
+interface Statement {
+  readonly all: (...params: ReadonlyArray<unknown>) => ReadonlyArray<object>
+}
+
+interface Handle {
+  readonly prepare: (sql: string) => Statement
+  readonly close: () => void
+}
+
+type Constructor = new (file: string) => Handle
+
+/** Statements that are kept, since the same few come again and again. */
+const mostStatements = 64
+
+/** A connection of a driver. `spread`: parameters are given one by one, not as an array. */
+const connect = (handle: Handle, spread: boolean): Connection => {
+  const statements = new Map<string, Statement>()
+  const prepared = (sql: string): Statement => {
+    const known = statements.get(sql)
+    if (known !== undefined) return known
+    const made = handle.prepare(sql)
+    if (statements.size < mostStatements) statements.set(sql, made)
+    return made
+  }
+  return {
+    all: (sql, params) => {
+      const statement = prepared(sql)
+      return spread ? Reflect.apply(statement.all, statement, params) : statement.all(params)
+    },
+    close: () => {
+      statements.clear()
+      handle.close()
+    }
+  }
+}
+
+// Believed, not checked: `node:sqlite` is not in the types of Node 20, and those of libsql are of another program.
+const isConstructor = (value: unknown): value is Constructor => typeof value === "function"
+
+const constructorOf = (module: object, name: string): Constructor | undefined => {
+  const found: unknown = Reflect.get(module, name)
+  return isConstructor(found) ? found : undefined
+}
+
+/** Its name is no literal: this package does not need it. */
+const load = async (specifier: string, name: string): Promise<Constructor | undefined> => {
+  const module: unknown = await import(specifier)
+  return typeof module === "object" && module !== null ? constructorOf(module, name) : undefined
+}
+
+/**
+ * Node's own, from 22.13 on.
+ *
+ * @since 0.1.0
+ */
+export const node = async (): Promise<SqliteDriver | undefined> => {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
+  if (major < 22 || (major === 22 && minor < 13)) return undefined
+  const specifier = "node:sqlite"
+  const Database = await load(specifier, "DatabaseSync")
+  return Database && { name: specifier, open: (file) => connect(new Database(file), true) }
+}
+
+/**
+ * `libsql`, whose binaries are in packages of npm.
+ *
+ * @since 0.1.0
+ */
+export const libsql = async (): Promise<SqliteDriver | undefined> => {
+  const Database = constructorOf(await import("libsql"), "default")
+  return Database && { name: "libsql", open: (file) => connect(new Database(file), false) }
+}
+
+/**
+ * `better-sqlite3`, if the application has it.
+ *
+ * @since 0.1.0
+ */
+export const betterSqlite3 = async (): Promise<SqliteDriver | undefined> => {
+  const specifier = "better-sqlite3"
+  const Database = await load(specifier, "default")
+  return Database && { name: specifier, open: (file) => connect(new Database(file), false) }
+}
+
+/**
+ * The drivers in the order in which they are tried.
+ *
+ * @since 0.1.0
+ */
+export const all: ReadonlyArray<() => Promise<SqliteDriver | undefined>> = [node, libsql, betterSqlite3]

@@ -1,0 +1,82 @@
+/** Groups from their rows: reading, checking and applying. */
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Slices from "@effect-xds/server/Slices"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type { Database } from "../Database.js"
+import * as GroupDifference from "./GroupDifference.js"
+import * as Log from "./Log.js"
+import { Trouble } from "./Trouble.js"
+
+const damaged = (what: string, detail: string): Trouble =>
+  new Trouble({
+    kind: "Damaged",
+    detail: `${what} cannot be used: ${detail}; restore the database from a backup`
+  })
+
+const nameOf = (owner: Log.Owner, { group, revision }: Pick<Log.Row, "group" | "revision">): string =>
+  `${owner === "change" ? "the change" : "the checkpoint"} of group ${JSON.stringify(group)} at revision ${revision}`
+
+/** The state after a body, from the state before it. */
+const applied = (
+  loop: EventLoop.Service,
+  what: string,
+  before: ResourceGroup.ResourceGroup,
+  body: Parameters<typeof GroupDifference.decode>[0]
+): Effect.Effect<GroupDifference.State, Trouble> =>
+  Effect.gen(function* () {
+    const difference = yield* Slices.steps(loop, GroupDifference.decode(body))
+    if (Either.isLeft(difference)) return yield* Effect.fail(damaged(what, difference.left))
+    const after = yield* Slices.steps(loop, GroupDifference.apply(before, difference.right))
+    if (Either.isLeft(after)) return yield* Effect.fail(damaged(what, after.left))
+    return after.right
+  })
+
+/** The state after a change; `undefined`: the group is cleared. */
+export const afterChange = (
+  database: Database,
+  loop: EventLoop.Service,
+  before: ResourceGroup.ResourceGroup | undefined,
+  row: Log.Row
+): Effect.Effect<GroupDifference.State | undefined, SqlError | Trouble> =>
+  Effect.flatMap(Log.bodyOf(database, "change", row), (body) => {
+    const what = nameOf("change", row)
+    if (Log.digestOf(row, body) !== row.digest)
+      return Effect.fail(damaged(what, "its bytes are not those that were written"))
+    return row.kind === "clear" ? Effect.succeed(undefined) : applied(loop, what, before ?? ResourceGroup.empty, body)
+  })
+
+/** The state in a checkpoint. */
+export const ofCheckpoint = (
+  database: Database,
+  loop: EventLoop.Service,
+  row: Log.Checkpoint
+): Effect.Effect<GroupDifference.State, SqlError | Trouble> =>
+  Effect.flatMap(Log.bodyOf(database, "checkpoint", row), (body) => {
+    const what = nameOf("checkpoint", row)
+    return Log.checkpointDigest(row.revision, row.group, body) === row.digest
+      ? applied(loop, what, ResourceGroup.empty, body)
+      : Effect.fail(damaged(what, "its bytes are not those that were written"))
+  })
+
+/** A group as it was at a revision of the store; `undefined`: it was not set, or that is not known any more. */
+export const at = (
+  database: Database,
+  loop: EventLoop.Service,
+  group: string,
+  revision: number
+): Effect.Effect<GroupDifference.State | undefined, SqlError | Trouble> =>
+  Effect.gen(function* () {
+    const checkpoint = yield* Log.checkpointAt(database, group, revision)
+    let state = checkpoint && (yield* ofCheckpoint(database, loop, checkpoint))
+    let from = checkpoint?.revision ?? 0
+    for (;;) {
+      const rows = yield* Log.ofGroup(database, group, from, revision)
+      for (const row of rows) state = yield* afterChange(database, loop, state?.own, row)
+      const last = rows.at(-1)
+      if (last === undefined) return state
+      from = last.revision
+    }
+  })

@@ -1,0 +1,428 @@
+/** What every database is tested for: several processes on it, as several stores in this one. */
+import { create } from "@bufbuild/protobuf"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import * as Snapshot from "@effect-xds/server/Snapshot"
+import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
+import type { Database } from "@effect-xds/store-sql/Database"
+import type { OpenError } from "@effect-xds/store-sql/OpenError"
+import * as SqlStore from "@effect-xds/store-sql/SqlStore"
+import { describe, expect, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { Buffer } from "node:buffer"
+import * as Log from "../src/internal/Log.js"
+
+export const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
+export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
+export const many = (count: number, altStatName = "") => ({
+  clusters: Array.from({ length: count }, (_, index) => cluster(`many-${index}`, altStatName))
+})
+
+export const namesOf = (store: SnapshotStore.Store, group: string) => {
+  const seen = store.unsafeGet(group)
+  return (
+    seen &&
+    ResourceGroup.all(seen)
+      .map(({ name }) => name)
+      .sort()
+  )
+}
+
+/** All that a store has of its groups, down to the bytes. */
+export const contentOf = (store: SnapshotStore.Store) =>
+  Effect.gen(function* () {
+    const groups = [...(yield* store.groups)].sort()
+    const content: Array<unknown> = []
+    for (const group of groups) {
+      const { over, own, revision, seen } = Option.getOrThrow(yield* store.get(group))
+      for (const each of [own, seen ?? ResourceGroup.empty]) {
+        for (const [typeUrl, set] of [...each.sets].sort(([one], [other]) => (one < other ? -1 : 1))) {
+          const resources = ResourceGroup.all(each)
+            .filter((resource) => resource.typeUrl === typeUrl)
+            .map(({ aliases, fingerprint, name, ttl, value, version }) =>
+              [name, version, fingerprint, ttl, aliases.join(), Buffer.from(value).toString("hex")].join(" ")
+            )
+            .sort()
+          if (resources.length > 0) content.push([group, revision, over, typeUrl, set.version, resources])
+        }
+      }
+      content.push([group, revision, over])
+    }
+    return content
+  })
+
+/** Waits until a store has applied what another one has. */
+export const until = (isSo: () => boolean, what = "it is so") =>
+  Effect.gen(function* () {
+    for (let turns = 0; !isSo(); turns++) {
+      if (turns > 2_000) throw new Error(`${what}: not after 10 s`)
+      yield* Effect.sleep(5)
+    }
+  })
+
+/** Waits until the other store is at the revision of the first. */
+export const follow = (one: SqlStore.Service, other: SqlStore.Service) =>
+  Effect.gen(function* () {
+    const { revision } = yield* one.status
+    let now = 0
+    const look = Effect.map(other.status, (status) => {
+      now = status.revision
+    })
+    for (let turns = 0; now < revision; turns++) {
+      if (turns > 2_000) throw new Error(`at revision ${now}, and not at ${revision}, after 10 s`)
+      yield* look
+      yield* Effect.sleep(5)
+    }
+  })
+
+/** The tag of an effect's error, or "none". */
+export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
+  Effect.match(effect, { onFailure: ({ _tag }) => _tag, onSuccess: () => "none" })
+
+/** A new database, which may be opened several times. */
+export type Place = Effect.Effect<Effect.Effect<Database, OpenError, Scope.Scope>, never, Scope.Scope>
+
+/** Opens a store, and gives its end. */
+export const opened = (open: Effect.Effect<Database, OpenError, Scope.Scope>, options?: SqlStore.Options) =>
+  Effect.flatMap(open, (database) => SqlStore.make(database, options))
+
+export const describeReplicas = (name: string, place: Place): void => {
+  describe(name, () => {
+    it.scopedLive("what was written is there when it is opened again, byte for byte", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const assignment = create(ClusterLoadAssignmentSchema, { clusterName: "a" })
+        const before = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const store = yield* opened(open)
+            yield* store.set("shared", { ...clusters("s", "a"), versions: { clusters: "release 7" } })
+            yield* store.set('odd "name"\u0000\ud800', many(700))
+            yield* store.set("g", { ...many(300), over: "shared" })
+            yield* store.update("g", {
+              upsert: {
+                clusters: [Snapshot.resource(cluster("many-3", "new"), { version: "mine", aliases: ["other"] })],
+                endpoints: [Snapshot.resource(assignment, { ttl: "1500 millis" })]
+              },
+              remove: { clusters: ["many-4"] }
+            })
+            // Content that is equal, under another label.
+            yield* store.update("g", {
+              upsert: { clusters: [Snapshot.resource(cluster("many-5"), { version: "label" })] }
+            })
+            yield* store.set("gone", clusters("x"))
+            yield* store.clear("gone")
+            return yield* contentOf(store)
+          })
+        )
+        const store = yield* opened(open)
+        expect(yield* contentOf(store)).toEqual(before)
+        expect(store.unsafeGet("gone")).toBeUndefined()
+      })
+    )
+
+    it.scopedLive("★ reload and increment agree byte for byte, after any changes", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const writer = yield* opened(open)
+        const replica = yield* opened(open)
+        let seed = 7
+        const next = (most: number) => (seed = (seed * 48_271) % 2_147_483_647) % most
+        yield* writer.set("base", clusters("b"))
+        for (let count = 0; count < 120; count++) {
+          const group = `g${next(4)}`
+          const names = Array.from({ length: next(6) }, () => `r${next(12)}`)
+          const upsert = { clusters: [...new Set(names)].map((each) => cluster(each, `${next(3)}`)) }
+          const dice = next(10)
+          if (dice === 0) yield* writer.clear(group)
+          else if (dice < 3) {
+            const over = next(2) === 0 ? { over: "base" } : {}
+            yield* writer.set(group, { ...upsert, ...over, versions: next(3) === 0 ? { clusters: `v${count}` } : {} })
+          } else yield* Effect.ignore(writer.update(group, { upsert, remove: { clusters: [`r${next(12)}`] } }))
+        }
+        yield* follow(writer, replica)
+        const fresh = yield* opened(open)
+        const content = yield* contentOf(writer)
+        expect(yield* contentOf(replica)).toEqual(content)
+        expect(yield* contentOf(fresh)).toEqual(content)
+      })
+    )
+
+    it.scopedLive("the changes of one process are seen by another, in their order", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const [one, other] = [yield* opened(open), yield* opened(open)]
+        const seen: Array<number> = []
+        yield* other.listen((group) => {
+          if (group === "g") seen.push(ResourceGroup.all(other.unsafeGet("g") ?? ResourceGroup.empty).length)
+        })
+        yield* one.set("g", {})
+        for (let count = 0; count < 50; count++) yield* one.update("g", { upsert: clusters(`${count}`) })
+        yield* follow(one, other)
+        expect(seen).toEqual(Array.from({ length: 51 }, (_, index) => index))
+        yield* other.clear("g")
+        yield* follow(other, one)
+        expect(one.unsafeGet("g")).toBeUndefined()
+      })
+    )
+
+    it.scopedLive("★ two writers race: no acknowledged change is lost, and of two at one revision one wins", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const stores = [yield* opened(open), yield* opened(open)] as const
+        yield* stores[0].set("g", {})
+        yield* follow(stores[0], stores[1])
+        const calls = stores.flatMap((store, at) =>
+          Array.from({ length: 30 }, (_, index) => store.update("g", { upsert: clusters(`${at}-${index}`) }))
+        )
+        const results = yield* Effect.all(calls, { concurrency: "unbounded" })
+        expect(new Set(results.map(({ revision }) => revision)).size).toBe(60)
+        yield* follow(stores[0], stores[1])
+        yield* follow(stores[1], stores[0])
+        expect(namesOf(stores[0], "g")).toHaveLength(60)
+        expect(yield* contentOf(stores[0])).toEqual(yield* contentOf(stores[1]))
+        for (let round = 0; round < 10; round++) {
+          const ifRevision = Option.getOrThrow(yield* stores[0].get("g")).revision
+          const tags = yield* Effect.all(
+            stores.map((store, at) =>
+              tagOf(store.update("g", { upsert: clusters(`r${round}-${at}`) }, { ifRevision }))
+            ),
+            { concurrency: "unbounded" }
+          )
+          expect([...tags].sort()).toEqual(["Conflict", "none"])
+          yield* follow(stores[0], stores[1])
+          yield* follow(stores[1], stores[0])
+        }
+      })
+    )
+
+    it.scopedLive("a layer cycle that two processes would make together is refused", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const [one, other] = [yield* opened(open), yield* opened(open)]
+        const tags = yield* Effect.all([tagOf(one.set("a", { over: "b" })), tagOf(other.set("b", { over: "a" }))], {
+          concurrency: "unbounded"
+        })
+        expect(tags.sort()).toEqual(["LayerCycle", "none"])
+      })
+    )
+
+    it.scopedLive("history has every change with its author and note, and a rollback is one more", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const store = yield* opened(open, { process: "cp-1" })
+        const first = yield* store.set("g", { ...clusters("a", "b"), versions: { clusters: "v1" } }, { author: "ann" })
+        yield* store.set("other", clusters("x"))
+        const second = yield* store.update(
+          "g",
+          { upsert: clusters("c"), remove: { clusters: ["a"] } },
+          { author: "bob\u0000", note: "why" }
+        )
+        const back = yield* store.rollback("g", first.revision)
+        expect(namesOf(store, "g")).toEqual(["a", "b"])
+        expect(back.own.sets.get("type.googleapis.com/envoy.config.cluster.v3.Cluster")?.version).toBe("v1")
+        const entries = yield* store.history("g")
+        expect(entries.map((entry) => ({ ...entry, at: undefined }))).toEqual([
+          {
+            group: "g",
+            revision: back.revision,
+            kind: "put",
+            author: "cp-1",
+            note: `rollback to revision ${first.revision}`,
+            upserts: 1,
+            removals: 1,
+            at: undefined
+          },
+          {
+            group: "g",
+            revision: second.revision,
+            kind: "put",
+            author: "bob\ufffd",
+            note: "why",
+            upserts: 1,
+            removals: 1,
+            at: undefined
+          },
+          { group: "g", revision: first.revision, kind: "put", author: "ann", note: "", upserts: 2, removals: 0 }
+        ])
+        expect(yield* store.history("g", { before: second.revision, limit: 1 })).toHaveLength(1)
+        // A revision of the store at which another group changed is one of this group, too.
+        yield* store.rollback("g", second.revision)
+        expect(namesOf(store, "g")).toEqual(["b", "c"])
+        const unknown = yield* Effect.flip(store.rollback("g", 99))
+        expect(unknown.message).toBe('group "g" has no revision 99: the store is at revision 5; see its history')
+        expect(yield* tagOf(store.rollback("g", first.revision, { ifRevision: first.revision }))).toBe("Conflict")
+        yield* store.clear("g")
+        yield* store.rollback("g", first.revision)
+        expect(namesOf(store, "g")).toEqual(["a", "b"])
+      })
+    )
+
+    it.scopedLive("a process that takes the right to write fences the others", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const shared = yield* opened(open)
+        yield* shared.set("g", clusters("a"))
+        const release = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const leader = yield* opened(open, { writers: "exclusive", process: "leader" })
+            yield* leader.update("g", { upsert: clusters("b") })
+            const error = yield* Effect.flip(shared.update("g", { upsert: clusters("c") }))
+            expect(error.message).toBe(
+              'group "g" was not changed: this process may not write any more: leader took the right to write (epoch 2); ' +
+                "write there, or restart this process when it has given it up"
+            )
+            const late = yield* opened(open)
+            expect(yield* tagOf(late.clear("g"))).toBe("Fenced")
+            const next = yield* opened(open, { writers: "exclusive", process: "next" })
+            expect(yield* tagOf(leader.clear("g"))).toBe("Fenced")
+            yield* next.update("g", { upsert: clusters("d") })
+            yield* follow(next, shared)
+            return namesOf(shared, "g")
+          })
+        )
+        expect(release).toEqual(["a", "b", "d"])
+        const after = yield* opened(open)
+        expect(yield* tagOf(after.update("g", { upsert: clusters("e") }))).toBe("none")
+      })
+    )
+
+    it.scopedLive(
+      "the log is compacted: history keeps what it should, and a replica that is far behind reads the groups anew",
+      () =>
+        Effect.gen(function* () {
+          const open = yield* place
+          const database = yield* open
+          const store = yield* SqlStore.make(database, { history: 5 })
+          // A replica that is never told, and looks once an hour.
+          const late = yield* SqlStore.make({ ...(yield* open), listen: () => Effect.void }, { interval: "1 hour" })
+          yield* store.set("g", clusters("a"))
+          yield* late.set("late", clusters("l"))
+          const large = "x".repeat(1_000)
+          const grow = (count: number) => store.set("g", many(400, `${large}${count}`))
+          for (let count = 0; count < 30; count++) yield* grow(count)
+          const rows = Effect.map(database.sql<{ n: unknown }>`SELECT COUNT(*) AS n FROM xds_change`, ([row]) =>
+            Number(row?.n)
+          )
+          let kept = yield* rows
+          for (let turns = 0; kept > 12 && turns < 1_000; turns++) {
+            yield* Effect.sleep(10)
+            kept = yield* rows
+          }
+          expect(kept).toBeGreaterThanOrEqual(6)
+          expect(kept).toBeLessThanOrEqual(12)
+          const entries = yield* store.history("g")
+          const oldest = entries.at(-1)?.revision ?? 0
+          const { own } = yield* store.at("g", oldest)
+          expect(ResourceGroup.all(own)).toHaveLength(400)
+          const unknown = yield* Effect.flip(store.rollback("g", 1))
+          expect(unknown.message).toContain('group "g" has no revision 1: its history begins with revision ')
+          const told: Array<string> = []
+          yield* late.listen((group) => void told.push(group))
+          // To write, it must have everything.
+          yield* late.update("late", { upsert: clusters("m") })
+          expect(told.sort()).toEqual(["g", "late"])
+          yield* follow(late, store)
+          const fresh = yield* opened(open)
+          expect(yield* contentOf(late)).toEqual(yield* contentOf(store))
+          expect(yield* contentOf(fresh)).toEqual(yield* contentOf(store))
+        })
+    )
+
+    const bodies = {
+      "is not what was written": Buffer.alloc(0),
+      "is of a later format": Buffer.from([9]),
+      "is cut": Buffer.from([1, 0, 1, 9])
+    }
+    const reasons = {
+      "is not what was written": "its bytes are not those that were written",
+      "is of a later format": "it is of format 9, and this version reads 1",
+      "is cut": "it ends too early"
+    }
+    it.scopedLive.each(["is not what was written", "is of a later format", "is cut"] as const)(
+      "a row that %s: the last good state is served, and nothing is overwritten",
+      (what) =>
+        Effect.gen(function* () {
+          const open = yield* place
+          const database = yield* open
+          const store = yield* SqlStore.make(database)
+          const replica = yield* SqlStore.make(
+            { ...(yield* open), listen: () => Effect.void },
+            { interval: "20 millis" }
+          )
+          yield* store.set("g", clusters("a"))
+          yield* follow(store, replica)
+          const { sql } = database
+          const [first] = yield* Log.after(database, 0)
+          const entry = { ...first, group: "g", kind: "put", revision: 2, at: 0, epoch: 1 } as const
+          const row = { author: "", note: "", token: "", upserts: 1, removals: 0, ...entry }
+          const written = Log.digestOf(row, Buffer.from([1]))
+          const isFormat = bodies[what].byteLength > 0
+          const digest = isFormat ? Log.digestOf(row, bodies[what]) : written
+          const chain = Log.chainOf(first?.chain ?? "", digest)
+          yield* sql.withTransaction(Log.append(database, [{ row: { ...row, digest, chain }, body: bodies[what] }]))
+          yield* until(() => Effect.runSync(replica.status).trouble !== undefined, "it is told")
+          expect(namesOf(replica, "g")).toEqual(["a"])
+          const error = yield* Effect.flip(replica.set("g", clusters("b")))
+          expect(error._tag).toBe("StoreUnavailable")
+          const rows = yield* sql<{ n: unknown }>`SELECT COUNT(*) AS n FROM xds_change`
+          expect(Number(rows[0]?.n)).toBe(2)
+          const fresh = yield* Effect.flip(opened(open))
+          expect(fresh.reason).toBe("Damaged")
+          expect(fresh.message).toContain(`the change of group "g" at revision 2 cannot be used: ${reasons[what]}; `)
+        })
+    )
+
+    it.scopedLive("tables of a later version are not touched", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const database = yield* open
+        yield* Effect.scoped(Effect.asVoid(opened(open)))
+        yield* database.sql`UPDATE xds_head SET schema_version = 9 WHERE id = 1`
+        const error = yield* Effect.flip(opened(open))
+        expect(error.reason).toBe("LaterSchema")
+        expect(error.detail).toBe(
+          "its tables are of version 9, and this program knows version 1; run the program's newer release"
+        )
+      })
+    )
+
+    it.scopedLive("a database that lost changes is not followed, and what is served stays", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const database = yield* open
+        const { sql } = database
+        const store = yield* SqlStore.make(database, { interval: "20 millis" })
+        yield* store.set("g", clusters("a"))
+        const [head] = yield* sql<Record<string, unknown>>`SELECT revision, chain FROM xds_head`
+        yield* store.set("g", clusters("b"))
+        // As after a failover to a standby that did not have the last change.
+        yield* sql`DELETE FROM xds_change WHERE revision = 2`
+        yield* sql`UPDATE xds_head SET revision = 1, chain = ${String(head?.["chain"])} WHERE id = 1`
+        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it is told")
+        expect(namesOf(store, "g")).toEqual(["b"])
+        // Another process goes on from there.
+        const fresh = yield* opened(open)
+        expect(namesOf(fresh, "g")).toEqual(["a"])
+        yield* fresh.set("g", clusters("c"))
+        yield* fresh.set("g", clusters("d"))
+        const error = yield* Effect.flip(store.update("g", { upsert: clusters("e") }))
+        expect(error.message).toContain("does not follow the one that this process has: the database lost changes")
+        expect(namesOf(store, "g")).toEqual(["b"])
+      })
+    )
+
+    it.scopedLive("calls that wait when the store is closed fail", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const store = yield* Effect.scoped(opened(open))
+        const exit = yield* Effect.exit(store.set("g", clusters("a")))
+        expect(Exit.isFailure(exit) && Cause.pretty(exit.cause)).toContain("it was closed; open it again")
+      })
+    )
+  })
+}
