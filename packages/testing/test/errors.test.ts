@@ -35,6 +35,7 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   MixedApis: () => ({ v2: "type.googleapis.com/envoy.api.v2.Cluster", v3: CDS }),
   RestoreError: () => ({ ...resource, reason: "it is of another version" }),
   ResolveError: () => ({ name: "a.test", family: "V4", code: "ETIMEOUT", message: "no answer" }),
+  TargetError: () => ({ target: "dns:///shop", reason: "write it as xds:///service" }),
   Conflict: () => ({ group: "edge", expected: 1, actual: 2 }),
   Fenced: () => ({ group: "edge", detail: "another replica writes" }),
   GroupNotSet: () => ({ group: "edge" }),

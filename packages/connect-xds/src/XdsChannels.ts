@@ -1,0 +1,126 @@
+/**
+ * Channels: each resolves a target through an xDS client, balances calls over connections to its endpoints, and follows
+ * what the control plane says. Transports and HTTP clients are made of them.
+ *
+ * @since 0.1.0
+ */
+import type { Bootstrap } from "@effect-xds/client/Bootstrap"
+import { XdsClient } from "@effect-xds/client/XdsClient"
+import * as Resolvers from "@effect-xds/discovery-node/Resolver"
+import { RingStore } from "@effect-xds/routing/RingStore"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
+import { ChannelCounters } from "./internal/ChannelCounters.js"
+import { ChannelDriver } from "./internal/ChannelDriver.js"
+import * as Environments from "./internal/Environment.js"
+import type { Environment } from "./internal/Environment.js"
+import { Http2Connection } from "./internal/Http2Connection.js"
+import * as Resources from "./internal/Resources.js"
+import * as Target from "./Target.js"
+
+/**
+ * How channels are made.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * The bootstrap of the client: templates of listeners' names and authorities for targets, and whether its servers are
+   * trusted. Default: a target is the name of its listener.
+   */
+  readonly bootstrap?: Bootstrap | undefined
+  /** How long a connection to an endpoint may take, with its handshake. Default: 20 seconds. */
+  readonly connectTimeout?: Duration.DurationInput | undefined
+}
+
+/**
+ * A channel, as transports use it.
+ *
+ * @since 0.1.0
+ */
+export interface XdsChannel {
+  readonly target: Target.Target
+  readonly driver: ChannelDriver<Http2Connection>
+  readonly environment: Environment
+  /** Where resources come from, for people. */
+  readonly servers: () => string
+}
+
+/**
+ * The service.
+ *
+ * @since 0.1.0
+ */
+export interface Service {
+  /** Opens a channel to a target, `xds:///service`, until the scope closes; then all its calls end. */
+  readonly open: (target: string) => Effect.Effect<XdsChannel, Target.TargetError, Scope.Scope>
+}
+
+/**
+ * The service tag.
+ *
+ * @since 0.1.0
+ */
+export class XdsChannels extends Context.Tag("@effect-xds/connect-xds/XdsChannels")<XdsChannels, Service>() {}
+
+/**
+ * Makes channels of a client. ★ A client has one decoder for each type: make this once for a client.
+ *
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Effect.Effect<Service, never, XdsClient | Scope.Scope> =>
+  Effect.gen(function* () {
+    const client = yield* XdsClient
+    const resolver = yield* Resolvers.make()
+    const resources = Resources.make(client, resolver)
+    const rings = new RingStore()
+    const connectTimeout = Duration.toMillis(options.connectTimeout ?? "20 seconds")
+    const addresses = options.bootstrap?.servers.map(({ address }) => address).join(", ") ?? "the control plane"
+    return {
+      open: (name) =>
+        Effect.gen(function* () {
+          const target = yield* Either.match(Target.make(name, options.bootstrap), {
+            onLeft: Effect.fail,
+            onRight: Effect.succeed
+          })
+          const environment = yield* Environments.make
+          const runFork = Runtime.runFork(yield* Effect.runtime())
+          const again = Effect.unsafeMakeLatch(false)
+          const driver: ChannelDriver<Http2Connection> = yield* Effect.acquireRelease(
+            Effect.sync(
+              () =>
+                new ChannelDriver<Http2Connection>({
+                  name: target.listener,
+                  authority: target.authority,
+                  counters: new ChannelCounters(),
+                  rings,
+                  environment,
+                  connect: (address, events) =>
+                    new Http2Connection(address, { security: undefined, connectTimeout }, events),
+                  watch: (kind, of) => {
+                    const fiber = runFork(resources.watch(kind, of, again, (news) => driver.news(news)))
+                    return () => fiber.unsafeInterruptAsFork(fiber.id())
+                  },
+                  resolveAgain: () => again.unsafeOpen()
+                })
+            ),
+            (opened) => Effect.sync(() => opened.close())
+          )
+          driver.start()
+          return { target, driver, environment, servers: () => addresses }
+        })
+    }
+  })
+
+/**
+ * The service, for the life of the layer.
+ *
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<XdsChannels, never, XdsClient> =>
+  Layer.scoped(XdsChannels, make(options))

@@ -1,0 +1,128 @@
+/**
+ * A Connect transport whose calls go where xDS says: `xds:///service`.
+ *
+ * @since 0.1.0
+ */
+import type { ContextKey, ContextValues, Transport } from "@connectrpc/connect"
+import { createContextValues } from "@connectrpc/connect"
+import type { GrpcTransportOptions } from "@connectrpc/connect-node"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Calls from "./internal/Calls.js"
+import type { TargetError } from "./Target.js"
+import { XdsChannels } from "./XdsChannels.js"
+
+/**
+ * A protocol of RPC over HTTP/2.
+ *
+ * @since 0.1.0
+ */
+export type Protocol = "grpc" | "grpc-web" | "connect"
+
+/**
+ * What a transport is to be like. Beside these it has the options of the transports of `@connectrpc/connect-node`, but for
+ * those of connections.
+ *
+ * @since 0.1.0
+ */
+export interface Options extends Omit<
+  GrpcTransportOptions,
+  | "baseUrl"
+  | "sessionManager"
+  | "nodeOptions"
+  | "pingIntervalMs"
+  | "pingIdleConnection"
+  | "pingTimeoutMs"
+  | "idleConnectionTimeoutMs"
+> {
+  /** `xds:///service`. */
+  readonly target: string
+  /** Default: `grpc`. */
+  readonly protocol?: Protocol | undefined
+}
+
+/**
+ * Whether a call waits where others fail, but for its deadline: see {@link waiting}. Default: false.
+ *
+ * @since 0.1.0
+ */
+export const waitForReady: ContextKey<boolean> = Calls.waitForReady
+
+/**
+ * The context values of a call that waits for ready.
+ *
+ * @since 0.1.0
+ */
+export const waiting = (): ContextValues => createContextValues().set(waitForReady, true)
+
+/**
+ * A transport, until the scope closes; then all its calls end.
+ *
+ * @since 0.1.0
+ */
+export const make = ({
+  defaultTimeoutMs,
+  interceptors = [],
+  protocol = "grpc",
+  target,
+  ...rest
+}: Options): Effect.Effect<Transport, TargetError, XdsChannels | Scope.Scope> =>
+  Effect.gen(function* () {
+    const channels = yield* XdsChannels
+    const channel = yield* channels.open(target)
+    const calls = new Calls.Calls({
+      driver: channel.driver,
+      environment: channel.environment,
+      authority: channel.target.authority,
+      trusted: false,
+      servers: channel.servers,
+      timeoutHeader: protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout"
+    })
+    const options = {
+      ...rest,
+      baseUrl: Calls.origin,
+      sessionManager: calls.sessions,
+      // The first of the list is the outermost.
+      interceptors: [...interceptors, calls.interceptor]
+    }
+    return withDeadlines(transportOf(protocol, options), defaultTimeoutMs)
+  })
+
+const transportOf = (protocol: Protocol, options: GrpcTransportOptions): Transport => {
+  switch (protocol) {
+    case "grpc":
+      return createGrpcTransport(options)
+    case "grpc-web":
+      return createGrpcWebTransport({ ...options, httpVersion: "2" })
+    case "connect":
+      return createConnectTransport({ ...options, httpVersion: "2" })
+  }
+}
+
+/** Deadlines are kept by the calls, whose errors say what was waited for. */
+const withDeadlines = (codec: Transport, fallback: number | undefined): Transport => ({
+  unary: (method, signal, timeout, header, input, values) =>
+    codec.unary(method, signal, undefined, header, input, withTimeout(values, timeout ?? fallback)),
+  stream: (method, signal, timeout, header, input, values) =>
+    codec.stream(method, signal, undefined, header, input, withTimeout(values, timeout ?? fallback))
+})
+
+const withTimeout = (values: ContextValues | undefined, timeout: number | undefined): ContextValues => {
+  const own = createContextValues().set(Calls.timeout, timeout)
+  if (values === undefined) return own
+  const of = <A>({ id }: ContextKey<A>): ContextValues => (id === Calls.timeout.id ? own : values)
+  // ★ The caller's own stay as they are: they may be those of other calls, too.
+  const both: ContextValues = {
+    get: (key) => of(key).get(key),
+    set: (key, value) => {
+      of(key).set(key, value)
+      return both
+    },
+    delete: (key) => {
+      of(key).delete(key)
+      return both
+    }
+  }
+  return both
+}

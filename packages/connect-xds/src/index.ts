@@ -1,0 +1,2 @@
+export * as XdsChannels from "./XdsChannels.js"
+export * as XdsTransport from "./XdsTransport.js"

@@ -1,0 +1,94 @@
+/** One attempt of a call: where it goes, and what its HTTP/2 stream told. */
+import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader, OutgoingHttpHeaders } from "node:http2"
+import { constants } from "node:http2"
+import type { Outcome } from "./Call.js"
+import type { Http2Connection } from "./Http2Connection.js"
+
+export class Attempt {
+  private stream: ClientHttp2Stream | undefined
+  private isReserved = true
+  private isAnswered = false
+  private hasResponse = false
+  private hasHeaders = false
+  /** `grpc-status`; empty if there is none. */
+  private status = ""
+
+  /** @param authority `:authority` */
+  constructor(
+    readonly connection: Http2Connection,
+    private readonly authority: string
+  ) {
+    connection.reserve()
+  }
+
+  open(method: string, path: string, headers: OutgoingHttpHeaders): ClientHttp2Stream {
+    try {
+      const stream = this.connection.open({
+        ...headers,
+        ":method": method,
+        ":path": path,
+        ":authority": this.authority,
+        ":scheme": this.connection.scheme
+      })
+      this.stream = stream
+      stream.once("response", (answer: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number) => {
+        this.hasResponse = true
+        if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.isAnswered = true
+        else if (answer[":status"] === 200) this.hasHeaders = true
+      })
+      stream.once("trailers", (trailers: IncomingHttpHeaders) => {
+        this.isAnswered = true
+        this.status = String(trailers["grpc-status"] ?? "")
+      })
+      stream.once("end", () => {
+        this.isAnswered = true
+      })
+      stream.once("close", () => {
+        // ★ Closed without an answer and without an error: the codec would wait for ever.
+        if (!this.isAnswered && !this.hasResponse && stream.errored === null) {
+          stream.emit("error", new Error("the stream was closed without an answer"))
+        }
+      })
+      return stream
+    } finally {
+      this.release()
+    }
+  }
+
+  /** Calls when the stream is closed and what came on it was read, if it is read. */
+  onClose(listener: (outcome: Outcome) => void): void {
+    const closed = (): void => {
+      const isFailed = this.isLost || this.stream?.rstCode !== constants.NGHTTP2_NO_ERROR || !/^0?$/.test(this.status)
+      setImmediate(() => listener(isFailed ? "Failed" : "Succeeded"))
+    }
+    if (this.stream === undefined || this.stream.closed) closed()
+    else this.stream.once("close", closed)
+  }
+
+  /** It is over, or has its stream. */
+  release(): void {
+    if (!this.isReserved) return
+    this.isReserved = false
+    this.connection.release()
+  }
+
+  /** The server began to answer, so the call belongs to it. ★ A status alone is no such answer (A6). */
+  get isCommitted(): boolean {
+    return this.hasHeaders
+  }
+
+  /** Nothing of it was sent: it may be tried again as if it had not been. */
+  get isUnsent(): boolean {
+    return this.stream === undefined ? !this.isReserved : this.stream.id === undefined
+  }
+
+  /** The server says that it has not looked at it. */
+  get isRefused(): boolean {
+    return this.stream?.rstCode === constants.NGHTTP2_REFUSED_STREAM
+  }
+
+  /** The connection was lost before the answer was whole. */
+  get isLost(): boolean {
+    return !this.isAnswered && this.connection.isLost
+  }
+}

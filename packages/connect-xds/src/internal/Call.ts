@@ -1,0 +1,214 @@
+/**
+ * One call: it waits for a place, is sent, and perhaps sent again (A44). It is over once, whatever happens: when its
+ * answer is whole, it failed, was given up, or its deadline came.
+ */
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
+import type { CallStatus } from "@effect-xds/routing/CallStatus"
+import type { Selected } from "@effect-xds/routing/ConfigSelector"
+import * as RetryPolicy from "@effect-xds/routing/RetryPolicy"
+import type { Caller, ChannelDriver, Sent } from "./ChannelDriver.js"
+import type { Environment } from "./Environment.js"
+import type { Http2Connection } from "./Http2Connection.js"
+
+export type Outcome = "Succeeded" | "Failed"
+
+export interface Request {
+  /** `/package.Service/Method` */
+  readonly path: string
+  readonly headers: CallHeaders
+  readonly waitForReady: boolean
+  /** Milliseconds; `undefined`: the caller waits as long as it takes. */
+  readonly timeout: number | undefined
+  readonly signal: AbortSignal
+}
+
+/** What a failed attempt means for another one. */
+export interface Failure {
+  readonly code: Code
+  /** The server began to answer, or what was sent cannot be sent again. */
+  readonly isCommitted: boolean
+  /** It was not sent. */
+  readonly isUnsent: boolean
+  /** The server did not look at it. */
+  readonly isRefused: boolean
+  /** `grpc-retry-pushback-ms` */
+  readonly pushback: string | undefined
+}
+
+const retryCodes: ReadonlyMap<Code, RetryPolicy.RetryCode> = new Map([
+  [Code.Canceled, "CANCELLED"],
+  [Code.DeadlineExceeded, "DEADLINE_EXCEEDED"],
+  [Code.Internal, "INTERNAL"],
+  [Code.ResourceExhausted, "RESOURCE_EXHAUSTED"],
+  [Code.Unavailable, "UNAVAILABLE"]
+])
+
+/** Attempts that were not sent, after which it counts as a failure: so many connections end at once only where all do. */
+const maxUnsent = 10
+
+export class Call implements Caller<Http2Connection> {
+  /** Aborted when the caller gives up, and at the deadline. */
+  readonly signal: AbortSignal
+  /** Attempts that count, so far. */
+  attempts = 0
+  private readonly started: number
+  private readonly controller: AbortController | undefined
+  private readonly id: number
+  private readonly drawn: Array<number> = []
+  private deadline = Number.POSITIVE_INFINITY
+  private stopTimer = (): void => undefined
+  private sent: Sent<Http2Connection> | undefined
+  private failure: ConnectError | undefined
+  private waiter: { readonly resolve: () => void; readonly reject: (error: ConnectError) => void } | undefined
+  private isOver = false
+  private isStreaming = false
+  private wasRefused = false
+  private unsent = 0
+
+  constructor(
+    private readonly driver: ChannelDriver<Http2Connection>,
+    private readonly environment: Environment,
+    private readonly request: Request,
+    private readonly servers: () => string
+  ) {
+    this.started = environment.now()
+    const { headers, path, signal, timeout, waitForReady } = request
+    const draw = (n: number): number => (this.drawn[n] ??= environment.random())
+    this.id = driver.call({ path, headers, waitForReady, timeout, draw }, this)
+    // ★ The route's limit counts from the beginning, over waiting and all attempts (A31).
+    const limit = this.limit()
+    this.controller = limit === Number.POSITIVE_INFINITY && this.sent !== undefined ? undefined : new AbortController()
+    this.signal = this.controller?.signal ?? signal
+    if (signal.aborted) this.onAbort()
+    else signal.addEventListener("abort", this.onAbort, { once: true })
+    this.setDeadline(limit)
+  }
+
+  /** Where it goes. Rejects when the call is over instead. */
+  async place(): Promise<Sent<Http2Connection>> {
+    for (;;) {
+      if (this.failure !== undefined) throw this.failure
+      if (this.sent !== undefined) return this.sent
+      await this.waiting()
+    }
+  }
+
+  /** Why it ended, if that was not by the answer of a server. */
+  get ended(): ConnectError | undefined {
+    return this.failure
+  }
+
+  /** Milliseconds until the deadline; Infinity: there is none. */
+  get left(): number {
+    return this.deadline - this.environment.now()
+  }
+
+  /** Whether to make another attempt after this one, which is then to be placed; it waits for the time that is due. */
+  async again({ code, isCommitted, isRefused, isUnsent, pushback }: Failure): Promise<boolean> {
+    const selected = this.sent?.selected
+    if (this.isOver || isCommitted || this.signal.aborted || selected === undefined) return false
+    if ((isUnsent && this.unsent < maxUnsent) || (isRefused && !this.wasRefused)) {
+      // It does not count (A6).
+      if (isUnsent) this.unsent++
+      else this.wasRefused = true
+      this.retry(undefined)
+      return true
+    }
+    this.attempts++
+    const { retry } = selected
+    const name = retryCodes.get(code)
+    if (retry === undefined || name === undefined || !retry.codes.has(name)) return false
+    const said = RetryPolicy.pushback(pushback)
+    if (this.attempts >= retry.maxAttempts || said === "stop") return false
+    await this.pause(said ?? RetryPolicy.delay(retry, this.attempts, this.environment.random()))
+    if (this.failure !== undefined) return false
+    this.retry("Failed")
+    return true
+  }
+
+  /** Answers come: no other attempt will be made, and who gives up ends it at once. */
+  streams(): void {
+    this.isStreaming = true
+    if (!this.isOver) this.driver.commit(this.id)
+  }
+
+  over(outcome: Outcome | undefined): void {
+    if (this.isOver) return
+    this.isOver = true
+    this.stopTimer()
+    this.request.signal.removeEventListener("abort", this.onAbort)
+    this.driver.over(this.id, outcome)
+  }
+
+  onSelect({ timeout }: Selected): void {
+    this.setDeadline(timeout)
+  }
+
+  onSend(sent: Sent<Http2Connection>): void {
+    this.sent = sent
+    if (this.controller !== undefined) this.setDeadline(sent.selected.timeout)
+    this.waiter?.resolve()
+  }
+
+  onEnd({ code, message }: CallStatus): void {
+    this.failure = new ConnectError(message, code === "INTERNAL" ? Code.Internal : Code.Unavailable)
+    this.waiter?.reject(this.failure)
+  }
+
+  private retry(outcome: Outcome | undefined): void {
+    this.sent = undefined
+    this.driver.retry(this.id, outcome)
+  }
+
+  /** Milliseconds for the whole call, as far as is known. */
+  private limit(): number {
+    const { timeout = Number.POSITIVE_INFINITY } = this.request
+    return this.sent?.selected.timeout ?? this.driver.selected(this.id)?.timeout ?? timeout
+  }
+
+  private setDeadline(limit: number): void {
+    const deadline = this.started + limit
+    if (deadline === this.deadline || this.isOver) return
+    this.stopTimer()
+    this.deadline = deadline
+    if (deadline === Number.POSITIVE_INFINITY) return
+    this.stopTimer = this.environment.after(Math.max(0, this.left), () => {
+      const waits = this.sent === undefined ? `, waited for ${this.driver.waitsFor(this.id, this.servers())}` : ""
+      const where = this.sent === undefined ? "" : `, no answer from ${this.sent.address}`
+      this.give(new ConnectError(`the deadline of ${limit} ms came${waits}${where}`, Code.DeadlineExceeded))
+    })
+  }
+
+  private readonly onAbort = (): void => {
+    const reason: unknown = this.request.signal.reason
+    this.give(ConnectError.from(reason, Code.Canceled))
+  }
+
+  /** Ends it with this error. */
+  private give(error: ConnectError): void {
+    this.failure ??= error
+    this.controller?.abort(error)
+    this.waiter?.reject(error)
+    if (this.isStreaming) this.over(error.code === Code.DeadlineExceeded ? "Failed" : undefined)
+  }
+
+  /** Rejects when the call is over. */
+  private waiting(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiter = { resolve, reject }
+    })
+  }
+
+  private pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        stop()
+        this.signal.removeEventListener("abort", done)
+        resolve()
+      }
+      const stop = this.environment.after(milliseconds, done)
+      this.signal.addEventListener("abort", done, { once: true })
+    })
+  }
+}

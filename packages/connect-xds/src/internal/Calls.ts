@@ -1,0 +1,185 @@
+/**
+ * The calls of a transport. The codecs are those of `@connectrpc/connect-node`: an interceptor, the innermost, places each
+ * attempt and calls on with a URL that has the attempt's number in front of its path; what the codec then asks of the
+ * session manager is a stream for that path, and goes where the attempt goes.
+ */
+import type { Interceptor, StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect"
+import { Code, ConnectError, createContextKey } from "@connectrpc/connect"
+import type { GrpcTransportOptions } from "@connectrpc/connect-node"
+import * as StatefulSession from "@effect-xds/routing/StatefulSession"
+import { Attempt } from "./Attempt.js"
+import type { Failure } from "./Call.js"
+import { Call } from "./Call.js"
+import type { ChannelDriver, Sent } from "./ChannelDriver.js"
+import type { Environment } from "./Environment.js"
+import type { Http2Connection } from "./Http2Connection.js"
+import { Replay } from "./Replay.js"
+
+/** Milliseconds until the caller's deadline. */
+export const timeout = createContextKey<number | undefined>(undefined, {
+  description: "milliseconds until the deadline"
+})
+
+/** Whether a call waits where others fail. */
+export const waitForReady = createContextKey(false, { description: "wait for ready" })
+
+export interface Options {
+  readonly driver: ChannelDriver<Http2Connection>
+  readonly environment: Environment
+  /** `:authority`, where nothing rewrites it. */
+  readonly authority: string
+  /** Whether the control plane may choose `:authority` (A81). */
+  readonly trusted: boolean
+  readonly servers: () => string
+  /** How a limit of time is told to the server. */
+  readonly timeoutHeader: "grpc-timeout" | "connect-timeout-ms"
+}
+
+type Request = UnaryRequest | StreamRequest
+type Response = UnaryResponse | StreamResponse
+type Next = (request: Request) => Promise<Response>
+
+/** What the codecs think they are connected to. */
+export const origin = "http://xds"
+
+export class Calls {
+  private readonly attempts = new Map<number, Attempt>()
+  private ids = 0
+
+  constructor(private readonly options: Options) {}
+
+  /** Gives the codec the stream of the attempt whose number is in front of the path. */
+  readonly sessions: NonNullable<GrpcTransportOptions["sessionManager"]> = {
+    authority: origin,
+    request: (method, path, headers) =>
+      new Promise((resolve) => {
+        const slash = path.indexOf("/", 1)
+        const attempt = this.attempts.get(Number(path.slice(1, slash)))
+        if (attempt === undefined) throw new ConnectError("the call is over", Code.Canceled)
+        resolve(attempt.open(method, path.slice(slash), headers))
+      }),
+    notifyResponseByteRead: () => undefined
+  }
+
+  readonly interceptor: Interceptor = (next) => (request) => this.run(request, next)
+
+  private async run(request: Request, next: Next): Promise<Response> {
+    const { contextValues, header, method, service, signal } = request
+    const path = `/${service.typeName}/${method.name}`
+    const { driver, environment, servers } = this.options
+    const call = new Call(
+      driver,
+      environment,
+      {
+        path,
+        headers: header,
+        waitForReady: contextValues.get(waitForReady),
+        timeout: contextValues.get(timeout),
+        signal
+      },
+      servers
+    )
+    // Of what is sent in many messages only that is kept which cannot be much.
+    const replay = request.stream && method.methodKind === "server_streaming" ? new Replay(request.message) : undefined
+    for (;;) {
+      let sent: Sent<Http2Connection>
+      try {
+        sent = await call.place()
+      } catch (error) {
+        call.over(undefined)
+        throw error
+      }
+      const attempt = new Attempt(sent.connection, this.authorityOf(sent))
+      const id = ++this.ids
+      this.attempts.set(id, attempt)
+      this.setHeaders(header, call)
+      try {
+        const url = `${origin}/${id}${path}`
+        const response = request.stream
+          ? await next({ ...request, url, signal: call.signal, message: replay ?? request.message })
+          : await next({ ...request, url, signal: call.signal })
+        if (sent.selected.session !== undefined) {
+          const { address, endpoint, selected } = sent
+          const cookie = StatefulSession.setCookie(sent.selected.session, selected.cluster, endpoint, address)
+          if (cookie !== undefined) response.header.append("set-cookie", cookie)
+        }
+        if (response.stream) {
+          call.streams()
+          attempt.onClose((outcome) => call.over(outcome))
+          return { ...response, message: this.answers(response.message, call, attempt) }
+        }
+        call.over("Succeeded")
+        return response
+      } catch (cause) {
+        const error = this.errorOf(cause, call, attempt)
+        const isSentAgain = !request.stream || replay !== undefined
+        const failure: Failure = {
+          code: error.code,
+          isCommitted: attempt.isCommitted || (!isSentAgain && !attempt.isUnsent),
+          isUnsent: attempt.isUnsent,
+          isRefused: attempt.isRefused,
+          pushback: error.metadata.get("grpc-retry-pushback-ms") ?? undefined
+        }
+        if (!(await call.again(failure))) {
+          call.over(signal.aborted ? undefined : "Failed")
+          throw call.ended ?? error
+        }
+      } finally {
+        this.attempts.delete(id)
+        attempt.release()
+      }
+    }
+  }
+
+  private authorityOf({ endpoint, selected }: Sent<Http2Connection>): string {
+    const { authority, trusted } = this.options
+    return trusted && selected.autoHostRewrite ? (endpoint.hostname ?? authority) : authority
+  }
+
+  private setHeaders(header: Headers, call: Call): void {
+    if (call.attempts > 0) header.set("grpc-previous-rpc-attempts", String(call.attempts))
+    const { left } = call
+    if (left === Number.POSITIVE_INFINITY) return
+    const { timeoutHeader } = this.options
+    const milliseconds = Math.max(1, Math.floor(left))
+    // The text of a gRPC timeout has at most eight digits.
+    const unit = milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.floor(milliseconds / 1_000)}S`
+    header.set(timeoutHeader, timeoutHeader === "grpc-timeout" ? unit : String(Math.min(milliseconds, 9_999_999_999)))
+  }
+
+  /** ★ A lost connection is UNAVAILABLE, whatever the codec makes of it. */
+  private errorOf(cause: unknown, call: Call, attempt: Attempt): ConnectError {
+    const error = ConnectError.from(cause)
+    if (!attempt.isLost || call.signal.aborted) return error
+    const { address, why } = attempt.connection
+    return new ConnectError(
+      `the connection to ${address} was lost: ${why}`,
+      Code.Unavailable,
+      undefined,
+      undefined,
+      error
+    )
+  }
+
+  /** The answers of a stream, at whose end the call is over. */
+  private answers<A>(messages: AsyncIterable<A>, call: Call, attempt: Attempt): AsyncIterable<A> {
+    return {
+      [Symbol.asyncIterator]: () => {
+        const iterator = messages[Symbol.asyncIterator]()
+        return {
+          next: async () => {
+            try {
+              const result = await iterator.next()
+              if (result.done === true) call.over("Succeeded")
+              return result
+            } catch (cause) {
+              const error = this.errorOf(cause, call, attempt)
+              call.over("Failed")
+              throw error
+            }
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,329 @@
+/**
+ * Drives a channel: its inputs go in one after another, and its outputs are carried out at once. It holds the
+ * connections and the watches; what is decided, `Channel` decides.
+ */
+import type { CallStatus } from "@effect-xds/routing/CallStatus"
+import type { CallCounters } from "@effect-xds/routing/CallCounters"
+import * as Channel from "@effect-xds/routing/Channel"
+import type { Selected } from "@effect-xds/routing/ConfigSelector"
+import type { Endpoint } from "@effect-xds/routing/Endpoint"
+import type { RingStore } from "@effect-xds/routing/RingStore"
+import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+import type { Connect, Connection } from "./Connection.js"
+import type { Environment } from "./Environment.js"
+
+/** Where an attempt of a call goes. */
+export interface Sent<C> {
+  readonly connection: C
+  readonly address: string
+  readonly endpoint: Endpoint
+  readonly selected: Selected
+}
+
+/** Who made a call. It may be told within `call` and `retry`, and is told once for each. */
+export interface Caller<C> {
+  /** What was chosen for a call that waited for the configuration, and waits on. */
+  readonly onSelect: (selected: Selected) => void
+  readonly onSend: (sent: Sent<C>) => void
+  /** The call is over, and was not sent. */
+  readonly onEnd: (status: CallStatus) => void
+}
+
+export interface Options<C extends Connection> {
+  /** The name of the listener. */
+  readonly name: string
+  /** What the virtual host is chosen by. */
+  readonly authority: string
+  readonly counters: CallCounters
+  readonly rings: RingStore
+  readonly environment: Environment
+  readonly connect: Connect<C>
+  /** Begins to watch. The result ends it. */
+  readonly watch: (kind: XdsConfig.Kind, name: string) => () => void
+  /** Addresses of names may be old. */
+  readonly resolveAgain: () => void
+}
+
+interface Watch {
+  readonly end: () => void
+  /** Milliseconds. */
+  readonly since: number
+}
+
+interface Link<C> {
+  readonly connection: C
+  /** Milliseconds. */
+  readonly since: number
+  isReady: boolean
+}
+
+const never = Number.POSITIVE_INFINITY
+const kinds: ReadonlyArray<XdsConfig.Kind> = ["Listener", "RouteConfiguration", "Cluster", "Assignment", "Dns"]
+
+export class ChannelDriver<C extends Connection> {
+  private channel: Channel.Channel
+  private readonly inputs: Array<Channel.Input> = []
+  private isStepping = false
+  private isClosed = false
+  private readonly links = new Map<string, Link<C>>()
+  /** Connections that take no new calls; they end with their last one. */
+  private readonly draining = new Set<C>()
+  private readonly watches = new Map<string, Watch>()
+  private readonly callers = new Map<number, Caller<C>>()
+  /** Why the last attempt to connect failed, by address. */
+  private readonly failures = new Map<string, string>()
+  /** Calls that nothing is chosen for yet. */
+  private readonly unselected = new Set<number>()
+  private ids = 0
+  private due = never
+  private stopTimer = (): void => undefined
+
+  constructor(private readonly options: Options<C>) {
+    const { authority, environment, name } = options
+    const id = BigInt(Math.floor(environment.random() * 2 ** 32)) * 2n ** 32n
+    this.channel = Channel.make(name, authority, id + BigInt(Math.floor(environment.random() * 2 ** 32)))
+  }
+
+  start(): void {
+    this.give({ _tag: "Xds", input: { _tag: "Start" } })
+  }
+
+  /** Whether it was closed. */
+  get closed(): boolean {
+    return this.isClosed
+  }
+
+  /** Calls that are not over. */
+  get calls(): number {
+    return HashMap.size(this.channel.calls)
+  }
+
+  /** Connections that are there or being made, draining ones included. */
+  get connections(): number {
+    return this.links.size + this.draining.size
+  }
+
+  /** Begins a call. */
+  call(asked: Channel.Asked, caller: Caller<C>): number {
+    const id = ++this.ids
+    this.callers.set(id, caller)
+    this.give({ _tag: "Call", id, call: asked })
+    if (this.callers.has(id) && this.selected(id) === undefined) this.unselected.add(id)
+    return id
+  }
+
+  /** What was chosen for a call; `undefined`: nothing yet, or the call is over. */
+  selected(id: number): Selected | undefined {
+    return Option.getOrUndefined(HashMap.get(this.channel.calls, id))?.selected
+  }
+
+  /** Another attempt of a call that was sent. */
+  retry(id: number, outcome: "Succeeded" | "Failed" | undefined): void {
+    this.give({ _tag: "Retry", id, outcome })
+  }
+
+  commit(id: number): void {
+    this.give({ _tag: "Commit", id })
+  }
+
+  /** The call is over. Nothing comes of it if it was already. */
+  over(id: number, outcome: "Succeeded" | "Failed" | undefined): void {
+    if (this.callers.delete(id)) this.give({ _tag: "Over", id, outcome })
+  }
+
+  /** News of a resource. */
+  news(input: Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>): void {
+    if (this.watches.has(`${input._tag} ${input.name}`)) this.give({ _tag: "Xds", input })
+  }
+
+  /** What a call that was not sent waits for, for people. */
+  waitsFor(id: number, servers: string): string {
+    const now = this.options.environment.now()
+    const seconds = (since: number): string => `${(Math.max(0, now - since) / 1_000).toFixed(1)} s`
+    const going = Option.getOrUndefined(HashMap.get(this.channel.calls, id))
+    if (going?.selected === undefined) {
+      for (const kind of kinds) {
+        for (const [name, known] of this.channel.xds.resources[kind]) {
+          if (known !== undefined) continue
+          const since = this.watches.get(`${kind} ${name}`)?.since ?? now
+          return `${labels[kind]} ${JSON.stringify(name)} ${kind === "Dns" ? "" : `from ${servers} `}for ${seconds(since)}`
+        }
+      }
+      return this.channel.told?._tag === "Failed" ? this.channel.told.message : "the configuration"
+    }
+    const { cluster } = going.selected
+    const connecting: Array<string> = []
+    for (const address of this.addressesOf(cluster)) {
+      const link = this.links.get(address)
+      const failure = this.failures.get(address)
+      if (link?.isReady === true || (link === undefined && failure === undefined)) continue
+      const time = link === undefined ? "" : ` for ${seconds(link.since)}`
+      connecting.push(`${address}${time}${failure === undefined ? "" : `, last error: ${failure}`}`)
+      if (connecting.length === maxShown) break
+    }
+    const what = `an endpoint of cluster ${JSON.stringify(cluster)}`
+    return connecting.length === 0 ? what : `${what}: connecting to ${connecting.join("; ")}`
+  }
+
+  private *addressesOf(cluster: string): Iterable<string> {
+    const { told } = this.channel
+    const config = told?._tag === "Config" ? told.config.clusters.get(cluster) : undefined
+    if (config?._tag === "Aggregate") for (const leaf of config.leaves) yield* this.addressesOf(leaf)
+    if (config?._tag !== "Leaf") return
+    for (const localities of config.assignment?.priorities ?? [])
+      for (const { endpoints } of localities) for (const { addresses } of endpoints) yield* addresses
+  }
+
+  /** Ends all calls, watches and connections. */
+  close(): void {
+    if (this.isClosed) return
+    this.give({ _tag: "Close" })
+    this.isClosed = true
+    this.stopTimer()
+    for (const { end } of this.watches.values()) end()
+    this.watches.clear()
+    for (const { connection } of this.links.values()) connection.close("the channel was closed")
+    for (const connection of this.draining) connection.close("the channel was closed")
+    this.links.clear()
+    this.draining.clear()
+  }
+
+  private give(first: Channel.Input): void {
+    if (this.isClosed) return
+    this.inputs.push(first)
+    if (this.isStepping) return
+    this.isStepping = true
+    const { counters, environment, rings } = this.options
+    for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
+      const context = { now: environment.now(), draw: environment.random, rings }
+      const [next, outputs] = Channel.step(this.channel, input, context, counters)
+      this.channel = next
+      for (const output of outputs) this.handle(output)
+      if (input._tag === "Xds" && this.unselected.size > 0) this.tellSelected()
+    }
+    this.isStepping = false
+    this.setTimer()
+  }
+
+  private tellSelected(): void {
+    for (const id of this.unselected) {
+      const selected = this.selected(id)
+      const caller = this.callers.get(id)
+      if (selected === undefined && caller !== undefined) continue
+      this.unselected.delete(id)
+      if (selected !== undefined) caller?.onSelect(selected)
+    }
+  }
+
+  private setTimer(): void {
+    const due = Channel.deadline(this.channel)
+    if (due === this.due) return
+    this.stopTimer()
+    this.due = due
+    if (due === never) return
+    const { after, now } = this.options.environment
+    this.stopTimer = after(Math.max(0, due - now()), () => {
+      this.due = never
+      this.give({ _tag: "Deadline" })
+    })
+  }
+
+  private handle(output: Channel.Output): void {
+    switch (output._tag) {
+      case "Watch": {
+        const { kind, name } = output
+        this.watches.set(`${kind} ${name}`, {
+          end: this.options.watch(kind, name),
+          since: this.options.environment.now()
+        })
+        return
+      }
+      case "Unwatch": {
+        const key = `${output.kind} ${output.name}`
+        const watch = this.watches.get(key)
+        this.watches.delete(key)
+        return watch?.end()
+      }
+      case "Connect":
+        return this.connect(output.address)
+      case "Disconnect":
+        return this.disconnect(output.address)
+      case "ReResolve":
+        return this.options.resolveAgain()
+      case "Send": {
+        const { address, endpoint, id, selected } = output
+        const link = this.links.get(address)
+        const caller = this.callers.get(id)
+        if (link === undefined || caller === undefined) return
+        return caller.onSend({ connection: link.connection, address, endpoint, selected })
+      }
+      case "End": {
+        const caller = this.callers.get(output.id)
+        this.callers.delete(output.id)
+        return caller?.onEnd(output.status)
+      }
+    }
+  }
+
+  private connect(address: string): void {
+    const before = this.links.get(address)
+    if (before !== undefined) this.drain(address, before)
+    const tell = (state: "READY" | "IDLE" | "TRANSIENT_FAILURE", message: string): void =>
+      this.give({ _tag: "Connection", address, state, message })
+    const isCurrent = (): boolean => this.links.get(address) === link
+    const link: Link<C> = {
+      isReady: false,
+      since: this.options.environment.now(),
+      connection: this.options.connect(address, {
+        ready: () => {
+          if (!isCurrent()) return
+          link.isReady = true
+          this.failures.delete(address)
+          tell("READY", "")
+        },
+        gone: (reason) => {
+          if (!isCurrent()) return
+          // ★ Its calls go on where the server let it end in order (GOAWAY).
+          this.drain(address, link)
+          if (!link.isReady) this.failed(address, reason)
+          tell(link.isReady ? "IDLE" : "TRANSIENT_FAILURE", reason)
+        },
+        ended: () => this.draining.delete(link.connection)
+      })
+    }
+    this.links.set(address, link)
+  }
+
+  private failed(address: string, reason: string): void {
+    this.failures.delete(address)
+    this.failures.set(address, reason)
+    // Of addresses that come and go only the last ones are of interest.
+    const [oldest] = this.failures.keys()
+    if (this.failures.size > maxFailures && oldest !== undefined) this.failures.delete(oldest)
+  }
+
+  private disconnect(address: string): void {
+    const link = this.links.get(address)
+    if (link !== undefined) this.drain(address, link)
+  }
+
+  private drain(address: string, { connection }: Link<C>): void {
+    this.links.delete(address)
+    this.draining.add(connection)
+    connection.drain()
+  }
+}
+
+const maxFailures = 100
+/** Addresses in a message. */
+const maxShown = 3
+
+const labels: Readonly<Record<XdsConfig.Kind, string>> = {
+  Listener: "LDS",
+  RouteConfiguration: "RDS",
+  Cluster: "CDS",
+  Assignment: "EDS",
+  Dns: "DNS"
+}

@@ -1,0 +1,319 @@
+/** A control plane and servers on loopback, and what a client is told of them. */
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import type { CallOptions, ConnectRouter } from "@connectrpc/connect"
+import { ConnectError, createClient } from "@connectrpc/connect"
+import { connectNodeAdapter } from "@connectrpc/connect-node"
+import { Bootstrap, XdsClient } from "@effect-xds/client"
+import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
+import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterSchema, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import type { RouteSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
+import type { HttpConnectionManager } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import { Health, HealthCheckResponse_ServingStatus } from "@effect-xds/proto/grpc/health/v1/health"
+import type { Resources } from "@effect-xds/server/Snapshot"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { Waiting } from "@effect-xds/testing"
+import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Http from "node:http"
+import * as Http2 from "node:http2"
+import type { Socket } from "node:net"
+import * as Net from "node:net"
+
+export type RouteInit = MessageInitShape<typeof RouteSchema>
+
+const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
+
+/** @param http further fields of the connection manager */
+export const listener = (
+  name: string,
+  routes = name,
+  http: Omit<
+    Exclude<MessageInitShape<typeof HttpConnectionManagerSchema>, HttpConnectionManager>,
+    "$typeName" | "$unknown"
+  > = {}
+) =>
+  create(ListenerSchema, {
+    name,
+    apiListener: {
+      apiListener: anyPack(
+        HttpConnectionManagerSchema,
+        create(HttpConnectionManagerSchema, {
+          statPrefix: name,
+          routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName: routes } },
+          httpFilters: [
+            { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
+          ],
+          ...http
+        })
+      )
+    }
+  })
+
+export const to = (
+  cluster: string,
+  match: RouteInit["match"] = { pathSpecifier: { case: "prefix", value: "" } }
+): RouteInit => ({
+  match,
+  action: { case: "route", value: { clusterSpecifier: { case: "cluster", value: cluster } } }
+})
+
+export const routes = (name: string, domains: ReadonlyArray<string>, ...of: ReadonlyArray<RouteInit>) =>
+  create(RouteConfigurationSchema, { name, virtualHosts: [{ name, domains: [...domains], routes: [...of] }] })
+
+export const cluster = (
+  name: string,
+  more: Omit<Exclude<MessageInitShape<typeof ClusterSchema>, Cluster>, "$typeName" | "$unknown"> = {}
+) =>
+  create(ClusterSchema, {
+    name,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
+    edsClusterConfig: { edsConfig: ads },
+    ...more
+  })
+
+export interface LocalityInit {
+  readonly zone?: string
+  readonly priority?: number
+  readonly weight?: number
+  readonly ports: ReadonlyArray<number>
+  readonly hostname?: string
+}
+
+export const localities = (name: string, ...of: ReadonlyArray<LocalityInit>) =>
+  create(ClusterLoadAssignmentSchema, {
+    clusterName: name,
+    endpoints: of.map(({ hostname = "", ports, priority = 0, weight = 1, zone = `zone-${priority}` }) => ({
+      priority,
+      locality: { zone },
+      loadBalancingWeight: weight,
+      lbEndpoints: ports.map((port) => ({
+        hostIdentifier: {
+          case: "endpoint" as const,
+          value: {
+            hostname,
+            address: {
+              address: {
+                case: "socketAddress" as const,
+                value: { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } }
+              }
+            }
+          }
+        }
+      }))
+    }))
+  })
+
+export const endpoints = (name: string, ...ports: ReadonlyArray<number>) => localities(name, { ports })
+
+/** A service with one cluster, of the same name, at these ports. */
+export const service = (name: string, ...ports: ReadonlyArray<number>): Resources => ({
+  listeners: [listener(name)],
+  routes: [routes(name, [name], to(name))],
+  clusters: [cluster(name)],
+  endpoints: [endpoints(name, ...ports)]
+})
+
+/** What a server saw of a call. */
+export interface Seen {
+  readonly service: string
+  readonly headers: Headers
+  readonly timeout: number | undefined
+}
+
+export interface Backend {
+  readonly port: number
+  readonly seen: Array<Seen>
+  /** Connections that are open. */
+  readonly connections: () => number
+  /** Cuts all connections and listens no longer. */
+  readonly kill: Effect.Effect<void>
+  /** Says GOAWAY on all connections. */
+  readonly goAway: () => void
+}
+
+export interface BackendOptions {
+  readonly port?: number
+  /** What it does at a call, before it answers. */
+  readonly onCheck?: (service: string, signal: AbortSignal, headers: Headers) => Promise<void> | void
+  /** HTTP/1.1 alone. */
+  readonly http1?: boolean
+}
+
+/**
+ * A server of the health service: `Check` answers SERVING, and `Watch` as often as the name of the service says, all but
+ * the first when `more` is called.
+ */
+export const backend = (options: BackendOptions = {}) =>
+  Effect.acquireRelease(
+    Effect.promise(async (): Promise<Backend> => {
+      const seen: Array<Seen> = []
+      const status = HealthCheckResponse_ServingStatus.SERVING
+      const routesOf = (router: ConnectRouter) =>
+        router.service(Health, {
+          check: async ({ service }, { requestHeader, responseHeader, signal, timeoutMs }) => {
+            seen.push({ service, headers: requestHeader, timeout: timeoutMs() })
+            responseHeader.set("port", String(port))
+            await options.onCheck?.(service, signal, requestHeader)
+            return { status }
+          },
+          async *watch({ service }, { requestHeader, responseHeader, signal, timeoutMs }) {
+            seen.push({ service, headers: requestHeader, timeout: timeoutMs() })
+            responseHeader.set("port", String(port))
+            await options.onCheck?.(service, signal, requestHeader)
+            for (let index = 0; index < Number(service); index++) {
+              yield { status }
+              await new Promise((resolve) => setTimeout(resolve, 1))
+            }
+          }
+        })
+      const handler = connectNodeAdapter({ routes: routesOf })
+      const sessions = new Set<Http2.ServerHttp2Session>()
+      const sockets = new Set<Socket>()
+      const server = options.http1 === true ? Http.createServer(handler) : Http2.createServer(handler)
+      server.on("connection", (socket: Socket) => {
+        sockets.add(socket)
+        socket.once("close", () => sockets.delete(socket))
+      })
+      server.on("session", (session: Http2.ServerHttp2Session) => {
+        sessions.add(session)
+        session.on("error", () => undefined)
+        session.once("close", () => sessions.delete(session))
+      })
+      await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve))
+      const listening = server.address()
+      const port = typeof listening === "object" && listening !== null ? listening.port : 0
+      return {
+        port,
+        seen,
+        connections: () => sockets.size,
+        kill: Effect.promise(
+          () =>
+            new Promise<void>((resolve) => {
+              server.close(() => resolve())
+              for (const socket of sockets) socket.resetAndDestroy()
+            })
+        ),
+        goAway: () => {
+          for (const session of sessions) session.goaway(0)
+        }
+      }
+    }),
+    ({ kill }) => kill
+  )
+
+/** A server that takes connections and says nothing. */
+export const silent = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const sockets = new Set<Socket>()
+    const server = Net.createServer((socket) => {
+      sockets.add(socket)
+      socket.on("error", () => undefined)
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const listening = server.address()
+    const port = typeof listening === "object" && listening !== null ? listening.port : 0
+    return { server, sockets, port }
+  }),
+  ({ server, sockets }) =>
+    Effect.promise(
+      () =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve())
+          for (const socket of sockets) socket.destroy()
+        })
+    )
+)
+
+/** Where the control plane listens. */
+export class ControlPlane extends Context.Tag("ControlPlane")<
+  ControlPlane,
+  { readonly address: string; readonly set: (resources: Resources) => Effect.Effect<void> }
+>() {}
+
+export const controlPlane = (port = 0) =>
+  Layer.effect(
+    ControlPlane,
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const { address } = yield* XdsServer.XdsServer
+      return { address, set: (resources) => Effect.orDie(Effect.asVoid(store.set("edge", resources))) }
+    })
+  ).pipe(
+    Layer.provide(XdsServer.layer({ group: () => "edge" })),
+    Layer.provide(ConnectServer.layer({ port, shutdownGrace: 0 })),
+    Layer.provideMerge(SnapshotStore.layerMemory())
+  )
+
+/** Channels of a client of a control plane at an address. */
+export const channelsOf = (address: string, options: XdsChannels.Options = {}) => {
+  const bootstrap = Bootstrap.make({ servers: [address], node: { id: "app-1", cluster: "edge" } })
+  return XdsChannels.layer({ bootstrap, ...options }).pipe(
+    Layer.provide(XdsClient.layer({ bootstrap, protocol: "Incremental" })),
+    Layer.provide(ConnectClient.layer())
+  )
+}
+
+/** A client of the health service through xDS. */
+export const checker = (target = "xds:///shop", options: Partial<XdsTransport.Options> = {}) =>
+  Effect.map(XdsTransport.make({ target, ...options }), (transport) => createClient(Health, transport))
+
+type Checker = Effect.Effect.Success<ReturnType<typeof checker>>
+
+/** The error of a call that fails. */
+export const failure = (call: () => Promise<unknown>) =>
+  Effect.flip(Effect.tryPromise({ try: call, catch: (cause) => ConnectError.from(cause) }))
+
+/** The port that answers a call. */
+export const portOf = (client: Checker, service = "", options: CallOptions = {}) =>
+  Effect.promise(async () => {
+    let port = 0
+    await client.check({ service }, { ...options, onHeader: (header) => (port = Number(header.get("port"))) })
+    return port
+  })
+
+/** All that comes of a stream. */
+export const all = async <A>(stream: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
+  const found: Array<A> = []
+  for await (const each of stream) found.push(each)
+  return found
+}
+
+/** How many of so many calls each port answers. */
+export const counts = (client: Checker, calls: number, options: CallOptions = {}) =>
+  Effect.map(
+    Effect.all(
+      Array.from({ length: calls }, () => portOf(client, "", options)),
+      { concurrency: 20 }
+    ),
+    (ports) => {
+      const found = new Map<number, number>()
+      for (const port of ports) found.set(port, (found.get(port) ?? 0) + 1)
+      return found
+    }
+  )
+
+/** Waits until calls are answered by these ports, all of them and no others. */
+export const answeredBy = (client: Checker, ...ports: ReadonlyArray<number>) =>
+  Waiting.until(
+    `answers of ${ports.join(", ")} alone`,
+    Effect.map(counts(client, 2 * ports.length), (found) => Array.from(found.keys()).sort((a, b) => a - b)),
+    (found) => found.join() === [...ports].sort((a, b) => a - b).join()
+  )
+
+/** A control plane and channels of a client of it. */
+export const mesh = Layer.unwrapEffect(Effect.map(ControlPlane, ({ address }) => channelsOf(address))).pipe(
+  Layer.provideMerge(controlPlane()),
+  Layer.provide(Logger.minimumLogLevel(LogLevel.Error))
+)

@@ -1,0 +1,305 @@
+import { Code, createClient } from "@connectrpc/connect"
+import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
+import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
+import { Waiting } from "@effect-xds/testing"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { RouteInit } from "./Mesh.js"
+import * as Mesh from "./Mesh.js"
+
+const { checker, failure, portOf } = Mesh
+
+const exact = (path: string): RouteInit["match"] => ({ pathSpecifier: { case: "path", value: path } })
+
+async function* requests() {
+  yield await Promise.resolve({})
+}
+
+describe("a Connect transport", () => {
+  for (const protocol of ["grpc", "grpc-web", "connect"] as const) {
+    it.scopedLive(`speaks ${protocol}, unary and streaming, in turn among the endpoints`, () =>
+      Effect.gen(function* () {
+        const servers = yield* Effect.all([Mesh.backend(), Mesh.backend(), Mesh.backend()])
+        const ports = servers.map(({ port }) => port)
+        const plane = yield* Mesh.ControlPlane
+        yield* plane.set(Mesh.service("shop", ...ports))
+        const client = yield* checker("xds:///shop", { protocol })
+        yield* Mesh.answeredBy(client, ...ports)
+        expect(Array.from((yield* Mesh.counts(client, 9)).values())).toEqual([3, 3, 3])
+        expect(yield* Effect.promise(() => Mesh.all(client.watch({ service: "5" })))).toHaveLength(5)
+        expect(servers.map(({ connections }) => connections())).toEqual([1, 1, 1])
+      }).pipe(Effect.provide(Mesh.mesh))
+    )
+  }
+
+  it.scopedLive("takes routes by method, header and weight, of the virtual host of the target", () =>
+    Effect.gen(function* () {
+      const [a, b, c] = yield* Effect.all([Mesh.backend(), Mesh.backend(), Mesh.backend()])
+      const plane = yield* Mesh.ControlPlane
+      const beta = {
+        pathSpecifier: { case: "path" as const, value: "/grpc.health.v1.Health/Check" },
+        headers: [{ name: "beta", headerMatchSpecifier: { case: "presentMatch" as const, value: true } }]
+      }
+      yield* plane.set({
+        listeners: [Mesh.listener("shop")],
+        routes: [
+          Mesh.routes("shop", ["shop"], Mesh.to("b", beta), Mesh.to("a", exact("/grpc.health.v1.Health/Watch")), {
+            match: { pathSpecifier: { case: "prefix", value: "" } },
+            action: {
+              case: "route",
+              value: {
+                clusterSpecifier: {
+                  case: "weightedClusters",
+                  value: {
+                    clusters: [
+                      { name: "a", weight: 1 },
+                      { name: "c", weight: 3 }
+                    ]
+                  }
+                }
+              }
+            }
+          })
+        ],
+        clusters: [Mesh.cluster("a"), Mesh.cluster("b"), Mesh.cluster("c")],
+        endpoints: [Mesh.endpoints("a", a.port), Mesh.endpoints("b", b.port), Mesh.endpoints("c", c.port)]
+      })
+      const client = yield* checker()
+      expect(yield* portOf(client, "", { headers: { beta: "yes" } })).toBe(b.port)
+      expect(yield* Effect.promise(() => Mesh.all(client.watch({ service: "1" })))).toHaveLength(1)
+      expect(a.seen).toHaveLength(1)
+      const found = yield* Mesh.counts(client, 120)
+      expect(found.has(b.port)).toBe(false)
+      // 90 expected, σ = 4.7.
+      expect(Math.abs((found.get(c.port) ?? 0) - 90)).toBeLessThan(25)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive(":authority is the target, and headers and timeouts get there", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend()
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const client = yield* checker("xds:///shop", {
+        interceptors: [(next) => (request) => (request.header.set("from", "test"), next(request))]
+      })
+      yield* Effect.promise(() => client.check({}, { timeoutMs: 5_000, headers: { trace: "7" } }))
+      const [seen] = server.seen
+      expect(seen?.headers.get("from")).toBe("test")
+      expect(seen?.headers.get("trace")).toBe("7")
+      expect(seen?.timeout).toBeGreaterThan(3_000)
+      expect(seen?.timeout).toBeLessThanOrEqual(5_000)
+      yield* Effect.promise(() => client.check({}))
+      expect(server.seen[1]?.timeout).toBeUndefined()
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("a route's max_stream_duration ends calls, also those that wait", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({
+        onCheck: (_, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve()))
+      })
+      const plane = yield* Mesh.ControlPlane
+      const limited = (cluster: string, path: string): RouteInit => ({
+        match: exact(path),
+        action: {
+          case: "route",
+          value: {
+            clusterSpecifier: { case: "cluster", value: cluster },
+            maxStreamDuration: { maxStreamDuration: { nanos: 400_000_000 } }
+          }
+        }
+      })
+      const silent = yield* Mesh.silent
+      yield* plane.set({
+        listeners: [Mesh.listener("shop")],
+        routes: [
+          Mesh.routes(
+            "shop",
+            ["shop"],
+            limited("there", "/grpc.health.v1.Health/Check"),
+            limited("silent", "/grpc.health.v1.Health/Watch")
+          )
+        ],
+        clusters: [Mesh.cluster("there"), Mesh.cluster("silent")],
+        endpoints: [Mesh.endpoints("there", server.port), Mesh.endpoints("silent", silent.port)]
+      })
+      const client = yield* checker()
+      // Who is connected to is connected.
+      yield* failure(() => client.check({}))
+      const late = yield* failure(() => client.check({}))
+      expect(late.code).toBe(Code.DeadlineExceeded)
+      expect(late.rawMessage).toBe(`the deadline of 400 ms came, no answer from 127.0.0.1:${server.port}`)
+      expect(server.seen.at(-1)?.timeout).toBeLessThanOrEqual(400)
+      const waited = yield* failure(() => client.watch({})[Symbol.asyncIterator]().next())
+      expect(waited.code).toBe(Code.DeadlineExceeded)
+      expect(waited.rawMessage).toMatch(
+        new RegExp(
+          `^the deadline of 400 ms came, waited for an endpoint of cluster "silent": connecting to 127.0.0.1:${silent.port} for \\d.\\d s$`
+        )
+      )
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive(
+    "UNAVAILABLE with words where there is no listener, no virtual host, no route, no cluster, no endpoint",
+    () =>
+      Effect.gen(function* () {
+        const plane = yield* Mesh.ControlPlane
+        yield* plane.set({
+          listeners: [Mesh.listener("shop"), Mesh.listener("other", "shop"), Mesh.listener("bad", "none")],
+          routes: [
+            Mesh.routes(
+              "shop",
+              ["shop"],
+              Mesh.to("empty", exact("/grpc.health.v1.Health/Check")),
+              Mesh.to("gone", exact("/grpc.health.v1.Health/Watch"))
+            )
+          ],
+          clusters: [Mesh.cluster("empty")],
+          endpoints: [Mesh.localities("empty")]
+        })
+        const wordsOf = (
+          target: string,
+          call: (client: Effect.Effect.Success<ReturnType<typeof checker>>) => Promise<unknown>
+        ) =>
+          Effect.gen(function* () {
+            const client = yield* checker(target)
+            const error = yield* failure(() => call(client))
+            expect(error.code).toBe(Code.Unavailable)
+            return error.rawMessage
+          })
+        const check = (client: Effect.Effect.Success<ReturnType<typeof checker>>) => client.check({})
+        expect(yield* wordsOf("xds:///none", check)).toContain('Listener "none"')
+        expect(yield* wordsOf("xds:///other", check)).toBe(
+          'no virtual host of RouteConfiguration "shop" is for "other"'
+        )
+        expect(yield* wordsOf("xds:///bad", check)).toContain('RouteConfiguration "none"')
+        expect(yield* wordsOf("xds:///shop", check)).toBe('cluster "empty" has no endpoints')
+        expect(yield* wordsOf("xds:///shop", (client) => client.watch({})[Symbol.asyncIterator]().next())).toContain(
+          'Cluster "gone"'
+        )
+        const reflection = createClient(ServerReflection, yield* XdsTransport.make({ target: "xds:///shop" }))
+        const noRoute = yield* failure(() => reflection.serverReflectionInfo(requests())[Symbol.asyncIterator]().next())
+        expect(noRoute.rawMessage).toBe(
+          'no route of virtual host "shop" matches /grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
+        )
+      }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("says what was waited for", () =>
+    Effect.gen(function* () {
+      const client = yield* checker("xds:///nowhere")
+      const error = yield* failure(() => client.check({}, { timeoutMs: 100 }))
+      expect(error.code).toBe(Code.DeadlineExceeded)
+      expect(error.message).toMatch(/waited for LDS "nowhere" from 127\.0\.0\.1:\d+.* for 0\.\d s$/)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("a target that is none is an error", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(checker("dns:///shop"))
+      expect(error.message).toBe('target "dns:///shop": write it as xds:///service')
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("updates fail no call: streams finish, connections drain, new calls go to the new place", () =>
+    Effect.gen(function* () {
+      let release = (): void => undefined
+      const held = new Promise<void>((resolve) => (release = resolve))
+      const old = yield* Mesh.backend({ onCheck: (service) => (service === "3" ? held : undefined) })
+      const young = yield* Mesh.backend()
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", old.port))
+      const client = yield* checker()
+      yield* Mesh.answeredBy(client, old.port)
+      const streaming = client.watch({ service: "3" })[Symbol.asyncIterator]()
+      const first = streaming.next()
+      const unary = client.check({ service: "3" })
+      yield* Waiting.eventually(() => expect(old.seen.filter(({ service }) => service === "3")).toHaveLength(2))
+      yield* plane.set(Mesh.service("shop", young.port))
+      yield* Mesh.answeredBy(client, young.port)
+      expect(old.connections()).toBe(1)
+      release()
+      yield* Effect.promise(async () => {
+        await unary
+        expect((await first).done).toBe(false)
+        expect((await streaming.next()).done).toBe(false)
+        expect((await streaming.next()).done).toBe(false)
+        expect((await streaming.next()).done).toBe(true)
+      })
+      yield* Waiting.eventually(() => expect(old.connections()).toBe(0))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("GOAWAY fails no call, and a connection that was cut is UNAVAILABLE", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({
+        onCheck: (service) => (service === "hold" ? new Promise(() => undefined) : undefined)
+      })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const client = yield* checker()
+      for (let round = 0; round < 20; round++) {
+        const calls = Array.from({ length: 5 }, () => client.check({}))
+        if (round % 2 === 0) server.goAway()
+        yield* Effect.promise(() => Promise.all(calls))
+      }
+      const lost = failure(() => client.check({ service: "hold" }))
+      const [error] = yield* Effect.all(
+        [
+          lost,
+          Effect.zipRight(
+            Waiting.eventually(() => expect(server.seen.at(-1)?.service).toBe("hold")),
+            server.kill
+          )
+        ],
+        { concurrency: 2 }
+      )
+      expect(error.code).toBe(Code.Unavailable)
+      expect(error.rawMessage).toMatch(`the connection to 127.0.0.1:${server.port} was lost: `)
+      const refused = yield* failure(() => client.check({}))
+      expect(refused.code).toBe(Code.Unavailable)
+      expect(refused.rawMessage).toMatch("ECONNREFUSED")
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("a call that waits for ready waits, and a signal ends it", () =>
+    Effect.gen(function* () {
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop"))
+      const client = yield* checker()
+      const contextValues = XdsTransport.waiting()
+      const controller = new AbortController()
+      const given = failure(() => client.check({}, { contextValues, signal: controller.signal }))
+      const fiber = yield* Effect.fork(given)
+      const answered = client.check({}, { contextValues, timeoutMs: 20_000 })
+      yield* Effect.yieldNow()
+      controller.abort()
+      expect((yield* fiber).code).toBe(Code.Canceled)
+      const server = yield* Mesh.backend()
+      yield* plane.set(Mesh.service("shop", server.port))
+      yield* Effect.promise(() => answered)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("nothing is left when a channel is closed, and its calls end", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({ onCheck: () => new Promise(() => undefined) })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const channels = yield* XdsChannels.XdsChannels
+      const scope = yield* Scope.make()
+      const channel = yield* Scope.extend(channels.open("xds:///shop"), scope)
+      const client = yield* Scope.extend(checker(), scope)
+      const call = yield* Effect.fork(failure(() => client.check({})))
+      yield* Waiting.eventually(() => expect(server.seen).toHaveLength(1))
+      yield* Scope.close(scope, Exit.void)
+      expect((yield* call).code).toBe(Code.Unavailable)
+      expect(channel.driver.connections).toBe(0)
+      yield* Waiting.eventually(() => expect(server.connections()).toBe(0))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+})
