@@ -98,8 +98,8 @@ const server = [
   {
     fault: "unsubscribing `*` ends a wildcard that was never named",
     file: "server/IncrementalNames.ts",
-    line: 'if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)',
-    becomes: "yield* RequestedNames.dropWildcard(next)"
+    line: 'if (next.wildcard !== "explicit") continue',
+    becomes: ""
   },
   {
     fault: "a name given up under the wildcard is not answered",
@@ -4309,6 +4309,114 @@ const virtualHosts = [
   }
 ]
 
+const collections = [
+  {
+    fault: "collections: `*` covers deeper paths, too",
+    file: "protocol/Collection.ts",
+    line: 'return parameters === "" ? `${path}*` : normalize(`${path}*${parameters}`)',
+    becomes: 'return `${path.replace(/^(xdstp:\\/\\/[^/]*\\/[^/]*\\/[^/]*\\/).*/, "$1")}*${parameters}`'
+  },
+  {
+    fault: "collections: context parameters do not matter",
+    file: "protocol/Collection.ts",
+    line: 'return parameters === "" ? `${path}*` : normalize(`${path}*${parameters}`)',
+    becomes: 'return parameters === "" ? `${path}*` : `${path}*`'
+  },
+  {
+    fault: "collections: the order of context parameters matters",
+    file: "protocol/Collection.ts",
+    line: 'return parameters === "" ? `${path}*` : normalize(`${path}*${parameters}`)',
+    becomes: "return `${path}*${parameters}`"
+  },
+  {
+    fault: "collections: one with members is reported missing",
+    file: "server/IncrementalAnswers.ts",
+    line: "if (yield* Collections.isAnsweredByMembers(self, set, name)) continue",
+    becomes: ""
+  },
+  {
+    fault: "collections: an empty one is not reported missing",
+    file: "server/Collections.ts",
+    line: "return HashSet.size(yield* CollectionIndex.membersOf(set, name)) > 0",
+    becomes: "return true"
+  },
+  {
+    fault: "collections: new members are not sent",
+    file: "server/Collections.ts",
+    line: "else members.push(name)\n",
+    becomes: "else gone++\n"
+  },
+  {
+    fault: "collections: members of a collection that is asked for again are not sent again",
+    file: "server/Collections.ts",
+    line: "if (HashSet.has(requested, glob)) asked.push(name)",
+    becomes: "if (HashSet.has(requested, glob) && self.cursor === undefined) asked.push(name)"
+  },
+  {
+    fault: "collections: a name given up that the collection covers gets no answer",
+    file: "server/IncrementalNames.ts",
+    line: "      RequestedNames.resendHeld(next, [name])\n      next.requested = HashSet.add(next.requested, name)\n    } else {",
+    becomes: "    } else {"
+  },
+  {
+    fault: "collections: a member listed by name goes with the collection",
+    file: "server/Collections.ts",
+    line: "!HashMap.has(collections.asked, name) && Collection.of(name) === glob",
+    becomes: "Collection.of(name) === glob"
+  },
+  {
+    fault: "collections: what the wildcard sent of them is never removed",
+    file: "server/IncrementalNames.ts",
+    line: "yield* Collections.keepMembers(next)",
+    becomes: ""
+  },
+  {
+    fault: "collections: under a wildcard, members of one that is given up get no answer",
+    file: "server/IncrementalNames.ts",
+    line: 'if (next.wildcard !== "none") next.requested = yield* RequestedNames.withNames(next.requested, members)',
+    becomes: ""
+  },
+  {
+    fault: "collections: after a move the members of the other group are not looked up",
+    file: "server/ServerStream.ts",
+    line: "next.subscriptions = yield* Collections.follow(left, undefined, input.group)",
+    becomes: "next.subscriptions = left"
+  },
+  {
+    fault: "collections: in the order in which a client wrote the parameters",
+    file: "server/StreamRequest.ts",
+    line: "const request = Collections.canonical(given)",
+    becomes: "const request = given"
+  },
+  {
+    fault: "collections: removed members are remembered without end",
+    file: "server/Collections.ts",
+    by: "packages/core/test/Collection.test.ts",
+    line: "if (gone > fewGone && 2 * gone > HashMap.size(next.names)) yield* free(next, set)",
+    becomes: ""
+  },
+  {
+    fault: "collections: a change of a member does not concern their streams",
+    file: "server/InterestIndex.ts",
+    by: "packages/core/test/InterestIndex.test.ts",
+    line: "if (glob !== undefined) named.get(glob)?.forEach(see)",
+    becomes: ""
+  },
+  {
+    fault: "collections: the index of a set loses what a change brings",
+    file: "resource/CollectionIndex.ts",
+    by: "packages/core/test/Collection.test.ts",
+    line: "const left = is ? HashSet.add(members, name) : HashSet.remove(members, name)",
+    becomes: "const left = is ? members : HashSet.remove(members, name)"
+  },
+  {
+    fault: "collections: on demand, an empty one is answered at once",
+    file: "server/AwaitedNames.ts",
+    line: "(Collection.isGlob(name) && CollectionIndex.isAny(set, name))",
+    becomes: "Collection.isGlob(name)"
+  }
+]
+
 export const mutations = [
   {
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
@@ -4476,7 +4584,7 @@ export const mutations = [
   {
     fault: "what follows from many names is done in the step of the last of them",
     file: "server/StreamRequest.ts",
-    line: "    if (names.at < StateOfTheWorldNames.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorldNames.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, names.request, known, yield* StateOfTheWorldNames.finish(names), [], now)",
+    line: "    if (names.at < StateOfTheWorldNames.sizeOf(names)) {\n      next.partialRequest = { names: yield* StateOfTheWorldNames.advance(names, count), known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    const finished = Collections.renewed(yield* StateOfTheWorldNames.finish(names))\n    return yield* onSubscription(next, names.request, known, finished, [], now)",
     becomes:
       "    const taken = yield* StateOfTheWorldNames.advance(names, count)\n    if (taken.at < StateOfTheWorldNames.sizeOf(taken)) {\n      next.partialRequest = { names: taken, known }\n      return [next, none]\n    }\n    next.partialRequest = undefined\n    return yield* onSubscription(next, taken.request, known, yield* StateOfTheWorldNames.finish(taken), [], now)",
     by: "packages/core/test/LargeRequest.test.ts"
@@ -6104,6 +6212,7 @@ export const mutations = [
     line: "first.push(name.slice(0, longestNamed))",
     becomes: "first.push(name)"
   },
+  ...collections,
   ...validation,
   ...validating,
   ...onDemand,

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as Authority from "./protocol/Authority.js"
+export * as Collection from "./protocol/Collection.js"
 export * as Backoff from "./client/Backoff.js"
 export * as Client from "./client/Client.js"
 export * as CachedType from "./client/CachedType.js"

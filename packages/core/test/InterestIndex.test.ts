@@ -40,6 +40,21 @@ const concerned = (interests: InterestIndex<string>, next: ResourceGroup.Resourc
 }
 
 describe("InterestIndex", () => {
+  it("a change of a member concerns those who ask for its collection, until they do no more", () => {
+    const interests = new InterestIndex<string>(7)
+    interests.set("one", [by(EDS, "xdstp://a/T/x/*")])
+    interests.set("two", [by(EDS, "xdstp://a/T/*", "a")])
+    interests.set("three", [by(CDS, "xdstp://a/T/x/*")])
+    expect(concerned(interests, after(resource(EDS, "xdstp://a/T/x/1", "1")))).toEqual(["one"])
+    expect(concerned(interests, after(resource(EDS, "xdstp://a/T/1", "1")))).toEqual(["two"])
+    expect(concerned(interests, after(resource(EDS, "xdstp://a/T/1?k=v", "1")))).toEqual([])
+    interests.set("two", [by(EDS, "a")])
+    expect(concerned(interests, after(resource(EDS, "xdstp://a/T/1", "1")))).toEqual([])
+    expect(concerned(interests, after(resource(EDS, "xdstp://a/T/x/1", "1")))).toEqual(["one"])
+    interests.delete("one")
+    expect(concerned(interests, after(resource(EDS, "xdstp://a/T/x/1", "1")))).toEqual([])
+  })
+
   it("a change concerns those who ask for it by name, by alias or for everything, and nobody else", () => {
     const interests = new InterestIndex<string>(7)
     interests.set("one", [all(CDS), by(EDS, "a", "b")])

@@ -312,7 +312,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
       else if (word.startsWith("initial=")) {
         initial = new Map(
           listOf(word).map((each) => {
-            const at = each.indexOf(":")
+            const at = each.startsWith("xdstp:") ? -1 : each.indexOf(":")
             const spec = at < each.length - 1 ? parseResource(typeUrl, each.slice(at + 1)) : undefined
             return [at < 0 ? (spec?.name ?? "") : each.slice(0, at), spec === undefined ? "" : toResource(spec).version]
           })

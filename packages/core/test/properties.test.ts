@@ -182,6 +182,47 @@ describe("a stream and its client, whatever happens", () => {
             Simulation.run({ protocol, typeUrl: undefined, namesPerStep }, script, { lockstep: false, except }).problems
         ))
     }
+    const ofCollections: ReadonlyArray<{
+      readonly kind: string
+      readonly options: Omit<Simulation.Options, "protocol">
+      readonly lockstep: boolean
+    }> = [
+      { kind: "separate", options: { typeUrl: Cluster.typeUrl }, lockstep: true },
+      { kind: "separate, by name", options: { typeUrl: RouteConfiguration.typeUrl }, lockstep: true },
+      {
+        kind: "separate, with the wildcard switched off",
+        options: { typeUrl: Cluster.typeUrl, wildcardOff: new Set([Cluster.typeUrl]) },
+        lockstep: true
+      },
+      { kind: "aggregated", options: { typeUrl: undefined }, lockstep: false },
+      {
+        kind: "one name at a time",
+        options: { typeUrl: Cluster.typeUrl, namesPerStep: 1, namesPerResponse: 1 },
+        lockstep: false
+      },
+      {
+        kind: "what is missing may be made",
+        options: { typeUrl: Cluster.typeUrl, missingWait: 700 },
+        lockstep: false
+      }
+    ]
+    for (const { kind, lockstep, options } of ofCollections) {
+      it(`${protocol}, glob collections, ${kind}: ${lockstep ? "every response is the reference server's" : "the client ends with what the store holds"}`, () =>
+        checkScripts(
+          Arbitraries.script({
+            typeUrls: options.typeUrl === undefined ? typeUrls.slice(0, 4) : [options.typeUrl],
+            naming: Arbitraries.collections
+          }),
+          Math.ceil(scripts / 2),
+          (script) =>
+            Simulation.run({ protocol, ...options }, script, {
+              lockstep,
+              moving: true,
+              restored: options.missingWait !== undefined,
+              except: lockstep ? [] : [...except, Invariants.nothingStarves, Invariants.nothingWithoutReason]
+            }).problems
+        ))
+    }
     it(`${protocol}, separate, with the wildcard switched off: every response is the reference server's`, () =>
       checkScripts(Arbitraries.script({ typeUrls: [Cluster.typeUrl] }), 20, (script) => {
         const wildcardOff = new Set([Cluster.typeUrl])

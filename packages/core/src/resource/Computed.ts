@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { Once } from "../Steps.js"
+import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
 import type { Responses } from "./Crossing.js"
 import { type Cursor, isAlike } from "./Cursor.js"
@@ -30,6 +31,8 @@ export class Computed {
   heartbeatPeriods: ReadonlyArray<number> | undefined
   /** For route configurations with VHDS: their opener names. */
   openers: ReadonlyArray<string> | undefined
+  /** The members of glob collections, if any stream subscribes to one. */
+  collections: Once<CollectionIndex> | undefined
   #full: Responses | undefined
   /** Oldest first. */
   #crossings: Array<Crossing> = []

@@ -15,6 +15,7 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Steps from "../Steps.js"
 import * as ChangeLog from "./ChangeLog.js"
+import * as CollectionIndex from "./CollectionIndex.js"
 import { Computed } from "./Computed.js"
 import type { Cursor } from "./Cursor.js"
 import { elsewhere, isSame, leadsTo } from "./Cursor.js"
@@ -354,7 +355,9 @@ const changed = (
   const revision = self.cursor.revision + 1
   const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
   const logs = ChangeLog.withChange(self, { from, before })
-  return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, ...logs })
+  const made = new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, ...logs })
+  CollectionIndex.follow(self, made, before)
+  return made
 }
 
 /**

@@ -18,6 +18,8 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
+import * as Collection from "../protocol/Collection.js"
+import * as CollectionIndex from "../resource/CollectionIndex.js"
 import * as Cursor from "../resource/Cursor.js"
 import * as ResourceGroup from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -33,7 +35,8 @@ import * as Subscriptions from "./Subscription.js"
 const mostAwaited = 1_000
 
 const isIn = (protocol: Protocol, set: ResourceSet.ResourceSet, name: string): boolean =>
-  (protocol === "Incremental" ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined
+  (protocol === "Incremental" ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined ||
+  (Collection.isGlob(name) && CollectionIndex.isAny(set, name))
 
 /**
  * The names whose resources could be made on demand: those that the group lacks, without duplicates.
@@ -52,6 +55,8 @@ export const missing = function* (
   for (const name of names) {
     if (++count % Steps.atOnce === 0) yield
     if (set !== undefined && ResourceSet.find(set, name) !== undefined) continue
+    if (set !== undefined && Collection.isGlob(name) && HashSet.size(yield* CollectionIndex.membersOf(set, name)) > 0)
+      continue
     // An opener is the name of no host.
     if (!isHost || !VirtualHostDiscovery.isOpener(name)) found.add(name)
   }
@@ -172,7 +177,7 @@ export const elsewhere = function* (self: Draft, now: number): Steps.Steps<Reado
   const outputs: Array<Output> = []
   if (missingWait === undefined) return outputs
   for (const each of self.subscriptions) {
-    const names = yield* missing(self, each.typeUrl, HashMap.keys(each.names))
+    const names = yield* missing(self, each.typeUrl, HashMap.keys(Subscriptions.askedNames(each)))
     const left = withAwaited(each, Subscriptions.noneAwaited)
     self.subscriptions = put(self.subscriptions, wait(left, names, now + missingWait))
     if (names.length > 0) outputs.push({ _tag: "Missing", typeUrl: each.typeUrl, names })

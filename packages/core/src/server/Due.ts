@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as HashSet from "effect/HashSet"
+import * as CollectionIndex from "../resource/CollectionIndex.js"
 import { isSame } from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
@@ -273,7 +274,7 @@ const manyNames = 1_000
 
 /** The requested names that lack a resource in this state but have one in the newest. They must not be reported as missing. */
 const deferredOf = (
-  { requested }: Subscription,
+  { collections, requested }: Subscription,
   set: ResourceSet.ResourceSet,
   newest: ResourceSet.ResourceSet
 ): HashSet.HashSet<string> => {
@@ -281,7 +282,13 @@ const deferredOf = (
     return Subscriptions.noNameSet
   return HashSet.filter(
     requested,
-    (name) => ResourceSet.find(set, name) === undefined && ResourceSet.find(newest, name) !== undefined
+    (name) =>
+      ResourceSet.find(set, name) === undefined &&
+      (ResourceSet.find(newest, name) !== undefined ||
+        (collections !== undefined &&
+          HashSet.has(collections.globs, name) &&
+          CollectionIndex.isAny(newest, name) &&
+          !CollectionIndex.isAny(set, name)))
   )
 }
 

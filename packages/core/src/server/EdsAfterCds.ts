@@ -6,7 +6,10 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashSet from "effect/HashSet"
 import type { Resource } from "../resource/Resource.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
+import * as Collections from "./Collections.js"
 import * as RequestedNames from "./RequestedNames.js"
 import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
@@ -53,7 +56,10 @@ const warm = function* (
 /** Sends the subscribed ones of these assignments again. */
 const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyArray<string>): Steps.Steps<void> {
   const wild = Subscriptions.isWild(endpoints)
-  const isAsked = (name: string) => wild || Subscriptions.hasName(endpoints, name)
+  const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, endpoints.typeUrl)
+  // A member that was removed from its collection is nothing that the client asks for.
+  const isThere = (name: string) => Collections.isAsked(endpoints, name) || ResourceSet.get(set, name) !== undefined
+  const isAsked = (name: string) => wild || (Subscriptions.hasName(endpoints, name) && isThere(name))
   const names = yield* Steps.filter(of, isAsked)
   if (names.length === 0) return
   const next = Subscriptions.draft(endpoints)

@@ -12,6 +12,7 @@ import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import * as AskedAliases from "./AskedAliases.js"
+import * as Collections from "./Collections.js"
 import { mayNotKnow, holds } from "./QuotedVersions.js"
 import type { Subscription } from "./Subscription.js"
 
@@ -77,6 +78,7 @@ export const answers = function* (
     const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
     const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
     if (resource === undefined) {
+      if (yield* Collections.isAnsweredByMembers(self, set, name)) continue
       missing.push(name)
       if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
     }

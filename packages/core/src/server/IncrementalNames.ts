@@ -5,8 +5,10 @@
  * @since 0.1.0
  */
 import * as HashSet from "effect/HashSet"
+import * as Collection from "../protocol/Collection.js"
 import type * as Steps from "../Steps.js"
 import type { IncrementalRequest } from "../wire/Request.js"
+import * as Collections from "./Collections.js"
 import * as PendingRemovals from "./PendingRemovals.js"
 import * as RequestedNames from "./RequestedNames.js"
 import * as Subscriptions from "./Subscription.js"
@@ -63,6 +65,7 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
   // ★ A held name is sent again: the client may have forgotten it.
   RequestedNames.addNames(next, added)
   if (!first) RequestedNames.resendHeld(next, added)
+  Collections.note(next, added)
   // ★ The first subscribed name turns a legacy wildcard into `*`.
   if (at >= subscribed && subscribed > 0 && next.wildcard === "legacy") next.wildcard = "explicit"
   for (; at < all && left > 0; at++) {
@@ -70,8 +73,20 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
     left -= RequestedNames.effort(name)
     if (name === "*") {
       // An unsubscription from `*` does not end a legacy wildcard, and means nothing without a `*`.
-      if (next.wildcard === "explicit") yield* RequestedNames.dropWildcard(next)
-    } else if (Subscriptions.hasName(next, name)) {
+      if (next.wildcard !== "explicit") continue
+      yield* Collections.keepMembers(next)
+      yield* RequestedNames.dropWildcard(next)
+    } else if (!Collections.isAsked(next, name)) {
+      continue
+    } else if (Collection.isGlob(name)) {
+      const members = yield* Collections.leave(next, name)
+      RequestedNames.resendHeld(next, members)
+      if (next.wildcard !== "none") next.requested = yield* RequestedNames.withNames(next.requested, members)
+    } else if (Collections.giveUp(next, name)) {
+      // ★ The client cannot know whether the collection covers the resource, so it gets an answer.
+      RequestedNames.resendHeld(next, [name])
+      next.requested = HashSet.add(next.requested, name)
+    } else {
       // ★ Envoy requests a resource that it got by an alias again by its own name. It has the resource already.
       RequestedNames.keepAlias(next, name)
       RequestedNames.removeNames(next, [name])

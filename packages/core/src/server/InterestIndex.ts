@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import * as Collection from "../protocol/Collection.js"
 import { isSame } from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
@@ -19,6 +20,8 @@ interface Subscribers<A> {
   /** Streams that subscribe to the whole type. */
   readonly all: Set<A>
   readonly named: NameMap<Set<A>>
+  /** Number of glob collections among the names. */
+  globs: number
 }
 
 /** With each change, one in this many unconcerned streams gets a turn. */
@@ -136,9 +139,15 @@ export class InterestIndex<A> {
       seen.add(item)
       visit(item)
     }
-    for (const [{ all, named }, difference] of changes) {
+    for (const [{ all, globs, named }, difference] of changes) {
       all.forEach(see)
       for (const name of difference.touched.keys()) named.get(name)?.forEach(see)
+      if (globs > 0) {
+        for (const name of difference.touched.keys()) {
+          const glob = Collection.of(name)
+          if (glob !== undefined) named.get(glob)?.forEach(see)
+        }
+      }
       // A wildcard domain like `*.example.com` changed: it concerns subscriptions to the hosts that it matches.
       if (difference.domains.length === 0) continue
       for (const [name, those] of named) if (Difference.concerns(difference, name)) those.forEach(see)
@@ -207,7 +216,7 @@ export class InterestIndex<A> {
   #subscribersOf(typeUrl: string): Subscribers<A> {
     const known = this.#types.get(typeUrl)
     if (known !== undefined) return known
-    const made = { all: new Set<A>(), named: new NameMap<Set<A>>(this.#seed) }
+    const made = { all: new Set<A>(), named: new NameMap<Set<A>>(this.#seed), globs: 0 }
     this.#types.set(typeUrl, made)
     return made
   }
@@ -227,15 +236,17 @@ export class InterestIndex<A> {
       const subscribers = this.#subscribersOf(typeUrl)
       const { all, named } = subscribers
       for (const name of HashMap.keys(from?.names ?? noNames)) {
-        if (to === undefined || !HashMap.has(to.names, name)) drop(named, name, item)
+        if (to === undefined || !HashMap.has(to.names, name)) drop(subscribers, name, item)
         if (--left > 0) continue
         left = most
         yield
       }
       for (const name of HashMap.keys(to?.names ?? noNames)) {
         const those = named.get(name)
-        if (those === undefined) named.set(name, new Set([item]))
-        else those.add(item)
+        if (those === undefined) {
+          named.set(name, new Set([item]))
+          if (Collection.isGlob(name)) subscribers.globs++
+        } else those.add(item)
         if (--left > 0) continue
         left = most
         yield
@@ -249,7 +260,9 @@ export class InterestIndex<A> {
   }
 }
 
-const drop = <A>(named: NameMap<Set<A>>, name: string, item: A): void => {
-  const those = named.get(name)
-  if (those?.delete(item) === true && those.size === 0) named.delete(name)
+const drop = <A>(self: Subscribers<A>, name: string, item: A): void => {
+  const those = self.named.get(name)
+  if (those?.delete(item) !== true || those.size > 0) return
+  self.named.delete(name)
+  if (Collection.isGlob(name)) self.globs--
 }

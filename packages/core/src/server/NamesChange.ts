@@ -6,7 +6,7 @@
  */
 import * as HashMap from "effect/HashMap"
 import type { Request } from "../wire/Request.js"
-import type { Subscription } from "./Subscription.js"
+import { askedNames, type Subscription } from "./Subscription.js"
 
 /**
  * A request that lists names, and the names of the type before and after it.
@@ -33,12 +33,10 @@ const noList: ReadonlyArray<string> = []
  *
  * @since 0.1.0
  */
-export const of = (
-  request: Request,
-  known: Subscription | undefined,
-  { names: after, typeUrl }: Subscription
-): NamesChange | undefined => {
-  const before = known?.names ?? noNames
+export const of = (request: Request, known: Subscription | undefined, asked: Subscription): NamesChange | undefined => {
+  const { typeUrl } = asked
+  const after = askedNames(asked)
+  const before = known === undefined ? noNames : askedNames(known)
   if (request._tag === "Incremental") {
     const { resourceNamesSubscribe: listed, resourceNamesUnsubscribe: dropped } = request
     if (listed.length === 0 && dropped.length === 0) return undefined

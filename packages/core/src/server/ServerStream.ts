@@ -20,6 +20,7 @@ import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as ApiVersion from "./ApiVersion.js"
 import * as AwaitedNames from "./AwaitedNames.js"
+import * as Collections from "./Collections.js"
 import * as Round from "./Round.js"
 import { flush, isIdle, tell } from "./Sending.js"
 import { goOn, hear, isHeard, isRepeated, onRequest, violate } from "./StreamRequest.js"
@@ -177,8 +178,8 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
   self.subscriptions.map((subscription) => ({
     typeUrl: subscription.typeUrl,
     wildcard: subscription.wildcard,
-    names: HashMap.size(subscription.names),
-    named: firstOf(subscription.names),
+    names: HashMap.size(Subscriptions.askedNames(subscription)),
+    named: firstOf(Subscriptions.askedNames(subscription)),
     sent: subscription.sent,
     acked: subscription.acked,
     nacked: subscription.nacked,
@@ -202,7 +203,7 @@ export interface Interest {
   readonly typeUrl: string
   /** Whether every change of the type concerns the stream. */
   readonly everything: boolean
-  /** Otherwise only changes of these names do. The same map as long as they are the same. */
+  /** Otherwise only changes of these names and of members of these collections do. The same map as long as they are the same. */
   readonly names: HashMap.HashMap<string, unknown>
 }
 
@@ -213,8 +214,9 @@ export interface Interest {
  */
 export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
   const found: Array<Interest> = []
-  for (const { wildcardEnabled, names, typeUrl, wildcard } of self.subscriptions) {
-    found.push({ typeUrl, everything: wildcard !== "none", names })
+  for (const subscription of self.subscriptions) {
+    const { wildcardEnabled, typeUrl, wildcard } = subscription
+    found.push({ typeUrl, everything: wildcard !== "none", names: Subscriptions.askedNames(subscription) })
     // Without a VHDS wildcard the stream sends openers for route configurations.
     if (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) && wildcard !== "none" && !wildcardEnabled) {
       const routes = ResourceType.besides(typeUrl, ResourceType.RouteConfiguration)
@@ -263,6 +265,7 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   if (input._tag === "Changed" || input._tag === "Advance") {
     if (self.group === input.group) return [self, none]
     next.group = input.group
+    next.subscriptions = yield* Collections.follow(self.subscriptions, self.group, input.group)
     if (input.group === undefined) {
       next.round = Round.idle
       // ★ The client keeps what it has. What the group lacks when it is set again is deleted last, as after a move.
@@ -271,7 +274,8 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   } else if (input._tag === "Moved") {
     next.group = input.group
     next.options = { ...self.options, ...input.phases }
-    next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
+    const left = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
+    next.subscriptions = yield* Collections.follow(left, undefined, input.group)
     next.round = input.group === undefined ? Round.idle : Round.departed(self.round)
     missing = yield* AwaitedNames.elsewhere(next, now)
   } else if (input._tag === "MissingDone") {
@@ -328,6 +332,7 @@ export const short = (self: ServerStream, input: Input, now: number): Step | und
     case "Changed":
       if (input.group === undefined || self.group === input.group) return undefined
       if (ApiVersion.conflict(self, input.group) !== undefined) return undefined
+      if (Collections.isAny(self.subscriptions)) return undefined
       next.group = input.group
       break
     case "Writable":

@@ -4,8 +4,11 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "How the client specifies what resources to return"
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
+import * as Collection from "../protocol/Collection.js"
 import * as Steps from "../Steps.js"
 import type { StateOfTheWorldRequest } from "../wire/Request.js"
+import * as Collections from "./Collections.js"
 import * as PendingRemovals from "./PendingRemovals.js"
 import * as RequestedNames from "./RequestedNames.js"
 import * as Subscriptions from "./Subscription.js"
@@ -102,13 +105,16 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
       if (!isIn(wanted, name)) dropped.push(name)
       continue
     }
-    if (!Subscriptions.hasName(before, name)) added.push(name)
+    if (!Collections.isAsked(before, name)) added.push(name)
     kept.push(name)
   }
   RequestedNames.addNames(next, added)
+  Collections.note(next, added)
   // New names also keep what the wildcard sent under them: its removal must be sent.
   if (heldByWildcard !== undefined) yield* RequestedNames.keepHeld(next, heldByWildcard, kept)
-  RequestedNames.removeNames(next, dropped)
+  const unlisted = next.collections === undefined ? dropped : dropped.filter((name) => !Collections.giveUp(next, name))
+  RequestedNames.removeNames(next, unlisted)
+  for (const name of unlisted) if (Collection.isGlob(name)) yield* Collections.leave(next, name)
   return { ...self, wanted, next, at }
 }
 
@@ -117,26 +123,27 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
  *
  * @since 0.1.0
  */
-export const finish = function* ({
-  before,
-  next: taken,
-  request,
-  star,
-  wanted
-}: PartialNames): Steps.Steps<Subscription> {
+export const finish = function* ({ before, next: taken, request, star }: PartialNames): Steps.Steps<Subscription> {
   const next = Subscriptions.draft(taken)
-  const isDropped = (name: string) => Subscriptions.hasName(before, name) && !isIn(wanted, name)
+  const isDropped = (name: string) => Subscriptions.hasName(before, name) && !Subscriptions.hasName(taken, name)
   if (!star) {
     next.pendingRemovals = yield* PendingRemovals.withoutMany(
       next.pendingRemovals,
       yield* Steps.filter(next.pendingRemovals.keys(), isDropped)
     )
+    if (next.collections !== undefined && Subscriptions.isWild(next) && next.cursor !== undefined) {
+      yield* Collections.keepMembers(next)
+      const isMember = (name: string) => !Collections.isAsked(next, name)
+      const members = yield* Steps.filter(HashMap.keys(next.names), isMember)
+      yield* RequestedNames.keepHeld(next, next.cursor, members)
+    }
     yield* RequestedNames.endWildcard(next)
   }
   // ★ A request without a nonce crossed the first response, and is not stale. The client may still hold a resource of that
   // response whose name it dropped in between. So it gets the state, even if that is empty.
   const isCrossing = before.sent !== undefined && request.responseNonce === ""
-  const isOther = next.names !== before.names || next.wildcard !== before.wildcard
+  const isOther =
+    Subscriptions.askedNames(next) !== Subscriptions.askedNames(before) || next.wildcard !== before.wildcard
   if (isCrossing && isOther && !deletionsAreSilent(before)) next.mustReply = true
   return next
 }

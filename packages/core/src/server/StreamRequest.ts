@@ -10,6 +10,7 @@ import type { Request } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
 import * as ApiVersion from "./ApiVersion.js"
 import * as AwaitedNames from "./AwaitedNames.js"
+import * as Collections from "./Collections.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
 import * as NamesChange from "./NamesChange.js"
@@ -117,8 +118,9 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
  *
  * @since 0.1.0
  */
-export const onRequest = function* (self: ServerStream, request: Request, now: number): Steps.Steps<Step> {
+export const onRequest = function* (self: ServerStream, given: Request, now: number): Steps.Steps<Step> {
   const { options } = self
+  const request = Collections.canonical(given)
   const heard = hear(self, request, now)
   if (!isHeard(heard)) return heard
   const { known, outputs, replied, round, typeUrl } = heard
@@ -181,14 +183,15 @@ export const goOn = function* (
       return [next, none]
     }
     next.partialRequest = undefined
-    return yield* onSubscription(next, names.request, known, yield* StateOfTheWorldNames.finish(names), [], now)
+    const finished = Collections.renewed(yield* StateOfTheWorldNames.finish(names))
+    return yield* onSubscription(next, names.request, known, finished, [], now)
   }
   if (names.at < IncrementalNames.sizeOf(names)) {
     next.partialRequest = { names: yield* IncrementalNames.advance(names, count), known }
     return [next, none]
   }
   next.partialRequest = undefined
-  return yield* onSubscription(next, names.request, known, names.next, [], now)
+  return yield* onSubscription(next, names.request, known, Collections.renewed(names.next), [], now)
 }
 
 /** Handles the rest of a request when all its names are processed. */
@@ -204,13 +207,14 @@ const onSubscription = function* (
   const { typeUrl } = asked
   const outputs = Array.from(heard)
   const first = known === undefined
-  const names = HashMap.size(asked.names)
+  const listed = Subscriptions.askedNames(asked)
+  const names = HashMap.size(listed)
   if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
   // In state of the world all names come from this request, and are checked.
   const isMore = names - asked.namesChecked > Math.max(NameCollisions.few, names / namesPerNew)
   const isCounted = isMore && options.protocol === "Incremental"
-  if (isCounted && (yield* NameCollisions.areMany(HashMap.keys(asked.names)))) return collide(self, typeUrl)
-  if (first || asked.wildcard !== known.wildcard || asked.names !== known.names) {
+  if (isCounted && (yield* NameCollisions.areMany(HashMap.keys(listed)))) return collide(self, typeUrl)
+  if (first || asked.wildcard !== known.wildcard || listed !== Subscriptions.askedNames(known)) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
   const change = NamesChange.of(request, known, asked)
@@ -220,10 +224,10 @@ const onSubscription = function* (
   }
 
   const next = draft(self)
-  let after = asked
+  let after = yield* Collections.expand(asked, self.group)
   if (options.missingWait !== undefined && change !== undefined) {
-    const listed = yield* Steps.filter(change.listed, (name) => NamesChange.isAsked(change, name))
-    const missing = yield* AwaitedNames.missing(self, typeUrl, listed)
+    const waiting = yield* Steps.filter(change.listed, (name) => NamesChange.isAsked(change, name))
+    const missing = yield* AwaitedNames.missing(self, typeUrl, waiting)
     if (missing.length > 0) {
       outputs.push({ _tag: "Missing", typeUrl, names: missing })
       after = AwaitedNames.wait(after, missing, now + options.missingWait)

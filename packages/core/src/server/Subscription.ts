@@ -80,6 +80,23 @@ export interface BeforeRejection {
 }
 
 /**
+ * The glob collections of a subscription. Its `names` have each collection and all its members, so that everything else treats a
+ * member like a name that the client listed.
+ *
+ * @since 0.1.0
+ */
+export interface Collections {
+  /** Subscribed glob collections, in canonical form. */
+  readonly globs: HashSet.HashSet<string>
+  /** The names of the subscription that the client listed, with collections and without their members. */
+  readonly asked: HashMap.HashMap<string, unknown>
+  /** Collections whose members were not looked up since they were subscribed to. */
+  readonly fresh: ReadonlyArray<string>
+  /** Number of members removed from the group since the names were last freed of such. */
+  readonly gone: number
+}
+
+/**
  * The state of one type on one stream.
  *
  * @since 0.1.0
@@ -100,6 +117,8 @@ export interface Subscription {
   readonly names: HashMap.HashMap<string, string>
   /** Incremental: number of names at the last check for hash collisions. */
   readonly namesChecked: number
+  /** `undefined`: no glob collection is subscribed. */
+  readonly collections: Collections | undefined
   /** State of the world: the last list of names, to recognise an ACK quickly. */
   readonly lastNames: ReadonlyArray<string>
   /** The state of the set that the client was last brought up to; `undefined` before the first response. */
@@ -224,6 +243,7 @@ export const make = (typeUrl: string, wildcardEnabled: boolean): Subscription =>
     wildcard: "none",
     names: noNames,
     namesChecked: 0,
+    collections: undefined,
     lastNames: noList,
     cursor: undefined,
     mustReply: true,
@@ -268,6 +288,7 @@ export const draft = (self: Subscription): Draft => ({
   wildcard: self.wildcard,
   names: self.names,
   namesChecked: self.namesChecked,
+  collections: self.collections,
   lastNames: self.lastNames,
   cursor: self.cursor,
   mustReply: self.mustReply,
@@ -315,6 +336,14 @@ export const isWild = (self: Subscription): boolean => self.wildcardEnabled && s
  * @since 0.1.0
  */
 export const hasName = (self: Subscription, name: string): boolean => HashMap.has(self.names, name)
+
+/**
+ * The names that the client listed. Those of the members of its glob collections are not among them.
+ *
+ * @since 0.1.0
+ */
+export const askedNames = ({ collections, names }: Subscription): HashMap.HashMap<string, unknown> =>
+  collections === undefined ? names : collections.asked
 
 /**
  * Whether a request is not answered yet.

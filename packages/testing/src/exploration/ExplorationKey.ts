@@ -109,8 +109,12 @@ const ofSubscription = (
     wildcardEnabled: self.wildcardEnabled,
     wildcard: self.wildcard,
     names: pairs(self.names),
-    // So few names are not counted.
+    // So few names are not counted, and neither are removed members.
     namesChecked: left,
+    collections:
+      self.collections === undefined
+        ? ""
+        : `${sorted(self.collections.globs)} ${sorted(HashMap.keys(self.collections.asked))} ${self.collections.fresh.join(",")}`,
     lastNames: self.lastNames.join(","),
     cursor: ofCursor(self.cursor, set),
     mustReply: self.mustReply,

@@ -41,6 +41,8 @@ export interface Options {
   readonly typeUrls: ReadonlyArray<string>
   /** The names of each type. The first one has two contents, the others one. */
   readonly names: ReadonlyArray<string>
+  /** The names that the client requests, if several may lead to one resource: with glob collections. Default: {@link names}. */
+  readonly asked?: ReadonlyArray<string>
   /** Whether the stream is aggregated. The reference server does not know phases. */
   readonly isAggregated?: boolean
   /**
@@ -229,7 +231,7 @@ class Run {
     const request =
       this.options.protocol === "Incremental"
         ? Request.incremental(stale)
-        : Request.stateOfTheWorld({ ...stale, resourceNames: this.options.names.slice(-1) })
+        : Request.stateOfTheWorld({ ...stale, resourceNames: (this.options.asked ?? this.options.names).slice(-1) })
     this.request(request)
   }
 
@@ -363,6 +365,7 @@ const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
  */
 export const make = (options: Options): World<State> => {
   const {
+    asked,
     isAggregated = false,
     isMoved = false,
     isWarm = false,
@@ -410,10 +413,11 @@ export const make = (options: Options): World<State> => {
       if (interest === undefined) move(`${type}: the client asks without names`, (run) => run.ask(typeUrl, [], []))
       // A client does not request again what it just quoted, before it gets an answer.
       const isQuoted = (name: string) => interest?.nonce === "" && (interest.names.has(name) || name === "*")
-      for (const name of [...names, "*"]) {
+      for (const name of [...(asked ?? names), "*"]) {
         // A client cannot know that a response on its way is older than a `*` that it requested again, or older than a request
         // by another name.
-        if (isIncremental && (name === "*" || stores !== undefined) && wire.length > 0) continue
+        const isAnother = name === "*" || stores !== undefined || asked !== undefined
+        if (isIncremental && isAnother && wire.length > 0) continue
         if (!isQuoted(name)) move(`${type}: the client subscribes to ${name}`, (run) => run.ask(typeUrl, [name], []))
         const isAsked = name === "*" ? interest?.wildcard !== "none" : interest?.names.has(name) === true
         // If every request with a name crossed a response, the server takes an empty list for the legacy wildcard.
@@ -483,7 +487,7 @@ export const make = (options: Options): World<State> => {
   const warm = (): State => {
     const run = new Run(options, opened(options))
     run.set(holding(resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)))
-    for (const typeUrl of typeUrls) run.ask(typeUrl, [], [])
+    for (const typeUrl of typeUrls) run.ask(typeUrl, asked ?? [], [])
     run.settle()
     return run.end()
   }
@@ -494,6 +498,7 @@ export const make = (options: Options): World<State> => {
       protocol === "Incremental" ? "incremental" : "state of the world",
       `${isAggregated ? "aggregated " : ""}${typeUrls.map(shortNameOf).join(" and ")}`,
       ...(stores === undefined ? [] : ["names that move"]),
+      ...(asked === undefined ? [] : ["collections"]),
       ...(namesPerStep === undefined ? [] : [`${namesPerStep} at a time`]),
       ...(ttl ? ["TTLs"] : []),
       ...(maxBehind > 0 ? [`${maxBehind} changes behind`] : []),

@@ -61,6 +61,24 @@ const hosts = ExplorationServer.make({
   ]
 })
 
+/** A collection, one of its two members, and the wildcard. Members come and go, and the client is moved to other groups. */
+const collections = protocols.flatMap((protocol) => [
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [types[protocol][0]],
+    names: ["xdstp://x/t/1", "xdstp://x/t/2"],
+    asked: ["xdstp://x/t/*", "xdstp://x/t/1"]
+  }),
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [types[protocol][0]],
+    names: ["xdstp://x/t/1", "xdstp://x/t/2"],
+    asked: ["xdstp://x/t/*"],
+    isWarm: true,
+    isMoved: true
+  })
+])
+
 const expiring = (content: number, ttl: number | undefined) => ({
   typeUrl: ClusterLoadAssignment.typeUrl,
   name: "a",
@@ -150,6 +168,7 @@ export const all: ReadonlyArray<Variant> = [
   variant(hosts, 5),
   ...renewals.map((world) => variant(world, 6)),
   variant(slices, 4),
+  ...collections.map((world, index) => variant(world, index % 2 === 0 ? 5 : 4)),
   ...behind.map((world) => variant(world, 5)),
   ...moved.map((world, index) => variant(world, index % 2 === 0 ? 5 : 3))
 ]

@@ -10,6 +10,7 @@ import { incremental, stateOfTheWorld } from "@effect-xds/core/wire/Request"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import type { Response } from "@effect-xds/core/wire/Response"
 import { byTypeUrl, Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+import * as ReferenceModels from "./ReferenceModel.js"
 
 /**
  * The subscription of one type, and the resources that the client has.
@@ -64,7 +65,7 @@ export const make = (protocol: Protocol, keys: ReferenceClient["keys"] = "names"
 })
 
 const isNamed = (names: ReadonlySet<string>, { aliases, name }: Pick<Resource, "name" | "aliases">): boolean =>
-  names.has(name) || aliases.some((alias) => names.has(alias))
+  ReferenceModels.isNamed(names, name) || aliases.some((alias) => names.has(alias))
 
 const nothing: Interest = {
   wildcard: "legacy",
@@ -133,7 +134,8 @@ export const ask = (
   const now = was === "legacy" && subscribe.length > 0 ? (before === undefined ? "none" : "explicit") : was
   const wildcard = isNew("*") ? "explicit" : now === "explicit" && unsubscribe.includes("*") ? "none" : now
   const forgotten = (resource: Resource): boolean => {
-    const known = [resource.name, ...resource.aliases].filter((name) => names.has(name))
+    const { aliases, name } = resource
+    const known = [name, ReferenceModels.collectionOf(name), ...aliases].filter((each) => names.has(each))
     // A name that was just quoted is not forgotten.
     if (nonce === "") return false
     return known.length > 0 ? known.every(isNew) : isNew("*") && was === "explicit"
@@ -204,7 +206,8 @@ export const receive = (
     if (typeUrl === ClusterLoadAssignment.typeUrl) warming.delete(resource.name)
     if (self.keys === "aliases") release(held, [resource.name, ...resource.aliases], before.names)
     held.set(resource.name, resource)
-    for (const name of [resource.name, ...resource.aliases]) missing.delete(name)
+    const collection = ReferenceModels.collectionOf(resource.name)
+    for (const name of [resource.name, collection, ...resource.aliases]) missing.delete(name)
   }
   for (const name of [...response.removed, ...response.absent]) {
     const aliases = held.get(name)?.aliases ?? []
@@ -218,6 +221,11 @@ export const receive = (
       const others = other.aliases.filter((alias) => alias !== name)
       if (others.length < other.aliases.length) held.set(other.name, { ...other, aliases: others })
     }
+  }
+  // A collection without members.
+  for (const name of before.names) {
+    const isOf = (each: string) => ReferenceModels.collectionOf(each) === name
+    if (response.removed.some(isOf) && !Array.from(held.keys()).some(isOf)) missing.add(name)
   }
   const version = errorDetail === undefined ? response.version : before.version
   const empty = new Set([...before.empty, ...response.absent])

@@ -125,6 +125,33 @@ const rank = (domain: string, asked: string): number => {
 }
 
 /**
+ * The glob collection that has a resource of this name directly below its path, with the same context parameters in any order.
+ * Empty for old names.
+ *
+ * @since 0.1.0
+ */
+export const collectionOf = (name: string): string => {
+  const [path = "", query = ""] = name.split("?")
+  if (!path.startsWith("xdstp://") || path.endsWith("/*")) return ""
+  return `${path.slice(0, path.lastIndexOf("/") + 1)}*${query === "" ? "" : `?${query.split("&").sort().join("&")}`}`
+}
+
+/**
+ * Whether a name is a glob collection.
+ *
+ * @since 0.1.0
+ */
+export const isCollection = (name: string): boolean => /^xdstp:.*\/\*(\?|$)/.test(name)
+
+/**
+ * Whether names have this name, or the collection of which it is a member.
+ *
+ * @since 0.1.0
+ */
+export const isNamed = (names: ReadonlySet<string>, name: string): boolean =>
+  names.has(name) || names.has(collectionOf(name))
+
+/**
  * A resource with the names and aliases that lead to it.
  *
  * @since 0.1.0
@@ -154,7 +181,7 @@ export const ledTo = <A extends Named>(resources: ReadonlyArray<A>, typeUrl: str
  */
 export const isAskedFor = ({ resources, subscriptions }: ReferenceModel, typeUrl: string, name: string): boolean => {
   const owed = subscriptions.get(typeUrl)?.owed ?? new Set()
-  return Array.from(owed).some((each) => each === name || ledTo(resources ?? [], typeUrl, each)?.name === name)
+  return isNamed(owed, name) || Array.from(owed).some((each) => ledTo(resources ?? [], typeUrl, each)?.name === name)
 }
 
 /**
@@ -168,19 +195,31 @@ export const step = (
 ): readonly [next: ReferenceModel, answer: Answer | undefined] => {
   switch (input._tag) {
     case "Changed":
-      return flush({ ...self, resources: input.resources })
+      return flush(withListed({ ...self, resources: input.resources }))
     case "Writable":
       return flush({ ...self, credit: true })
     case "Request": {
       const { request } = input
       const before = self.subscriptions.get(request.typeUrl)
+      const isWildcardOff = self.wildcardOff.has(request.typeUrl)
       const after =
         request._tag === "StateOfTheWorld"
-          ? replaced(before, request, self.wildcardOff.has(request.typeUrl))
-          : edited(before, request, self.wildcardOff.has(request.typeUrl))
-      return flush({ ...self, subscriptions: new Map(self.subscriptions).set(request.typeUrl, after) })
+          ? replaced(before, request, isWildcardOff)
+          : edited(before, request, isWildcardOff)
+      return flush(withListed({ ...self, subscriptions: new Map(self.subscriptions).set(request.typeUrl, after) }))
     }
   }
+}
+
+/** A collection that is owed is owed by the names of its members, as far as they are listed: also when it is given up. */
+const withListed = (self: ReferenceModel): ReferenceModel => {
+  const subscriptions = new Map(self.subscriptions)
+  for (const { name, typeUrl } of self.resources ?? []) {
+    const subscription = subscriptions.get(typeUrl)
+    if (subscription?.names.has(name) !== true || !subscription.owed.has(collectionOf(name))) continue
+    subscriptions.set(typeUrl, { ...subscription, owed: new Set([...subscription.owed, name]) })
+  }
+  return { ...self, subscriptions }
 }
 
 /** State of the world: a request replaces the list of names, unless its nonce is stale. */
@@ -199,9 +238,9 @@ const replaced = (
   for (const name of names) if (!self.names.has(name)) owed.add(name)
   // Under a wildcard it may be due for another reason: its cluster was sent.
   const isCovered = wildcard !== "none" && !isWildcardOff
-  for (const name of owed) if (name !== "*" && !names.has(name) && !isCovered) owed.delete(name)
+  for (const name of owed) if (name !== "*" && !isNamed(names, name) && !isCovered) owed.delete(name)
   const sent = new Map(self.sent)
-  if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!names.has(name)) sent.delete(name)
+  if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!isNamed(names, name)) sent.delete(name)
   const isWidened = wildcard !== "none" && self.wildcard === "none"
   if (isWidened) owed.add("*")
   // The request crossed the first response. The client may still hold a resource that it dropped in between, so it gets the
@@ -239,15 +278,25 @@ const edited = (
     if (name === "*") continue
     names.add(name)
     owed.add(name)
-    doubt(sent, name)
+    for (const each of sent.keys()) if (each === name || collectionOf(each) === name) doubt(sent, each)
   }
   for (const name of request.resourceNamesUnsubscribe) {
     if (name === "*" && wildcard === "explicit") {
       wildcard = "none"
-      for (const each of owed) if (!names.has(each)) owed.delete(each)
+      for (const each of owed) if (!isNamed(names, each)) owed.delete(each)
+    } else if (isCollection(name) && names.delete(name)) {
+      // Its members that were not listed are given up with it, or answered, like names.
+      owed.delete(name)
+      for (const each of [...owed, ...sent.keys()]) {
+        if (collectionOf(each) !== name || names.has(each)) continue
+        if (wildcard === "none") owed.delete(each)
+        else if (sent.has(each)) owed.add(each)
+        doubt(sent, each)
+      }
     } else if (names.delete(name)) {
       // Under a wildcard the client cannot know whether to keep the resource, so it gets an answer.
-      if (wildcard === "none") owed.delete(name)
+      // So it does under a collection.
+      if (wildcard === "none" && !isNamed(names, name)) owed.delete(name)
       else owed.add(name)
       if (sent.get(name) === untold) sent.delete(name)
       doubt(sent, name)
@@ -260,14 +309,14 @@ const edited = (
   const isOther = subscribe.size > (subscribe.has("*") ? 1 : 0) || names.size < self.names.size
   const isGiven = request.resourceNamesUnsubscribe.some((name) => self.names.has(name))
   if (before !== undefined && (wildcard === "none" || isWildcardOff) && (isOther || isGiven)) {
-    for (const name of sent.keys()) if (!names.has(name)) doubt(sent, name)
+    for (const name of sent.keys()) if (!isNamed(names, name)) doubt(sent, name)
   }
   // Unsubscribed resources are forgotten on both sides.
   if (wildcard === "none" || isWildcardOff) {
     const given = new Set(request.resourceNamesUnsubscribe)
     const isEnded = self.wildcard !== "none" && wildcard === "none"
     for (const [name, { identity }] of sent) {
-      const all = [name, ...(self.sent.get(name)?.asked ?? [])]
+      const all = [name, collectionOf(name), ...(self.sent.get(name)?.asked ?? [])]
       const isGivenUp = isEnded || all.some((each) => given.has(each))
       if (isGivenUp && !all.some((each) => names.has(each)) && !isQuoted(identity)) sent.delete(name)
     }
@@ -398,7 +447,7 @@ const hasWildcard = (self: ReferenceModel, typeUrl: string, { wildcard }: Subscr
  */
 export const isCovered = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
   hasWildcard(self, resource.typeUrl, subscription) ||
-  subscription.names.has(resource.name) ||
+  isNamed(subscription.names, resource.name) ||
   aliasesAsked(self, subscription, resource).length > 0
 
 /** The names other than its own by which a resource is requested. */
@@ -414,10 +463,14 @@ const aliasesAsked = (
       )
 
 const isAsked = (self: ReferenceModel, subscription: Subscription, name: string): boolean =>
-  hasWildcard(self, ClusterLoadAssignment.typeUrl, subscription) || subscription.names.has(name)
+  hasWildcard(self, ClusterLoadAssignment.typeUrl, subscription) ||
+  subscription.names.has(name) ||
+  // A collection asks for what exists.
+  (subscription.names.has(collectionOf(name)) &&
+    self.resources?.some((each) => each.typeUrl === ClusterLoadAssignment.typeUrl && each.name === name) === true)
 
 const isOwed = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
-  subscription.owed.has(resource.name) ||
+  isNamed(subscription.owed, resource.name) ||
   aliasesAsked(self, { names: subscription.owed }, resource).length > 0 ||
   (subscription.owed.has("*") && hasWildcard(self, resource.typeUrl, subscription))
 
@@ -436,7 +489,7 @@ const state = (
   const isGone = Array.from(subscription.sent).some(
     ([name]) =>
       !target.some((resource) => resource.name === name) &&
-      (hasWildcard(self, typeUrl, subscription) || subscription.names.has(name))
+      (hasWildcard(self, typeUrl, subscription) || isNamed(subscription.names, name))
   )
   return {
     worthSending: subscription.unanswered || news.length > 0 || (isFullState && isGone),
@@ -503,6 +556,8 @@ const changes = (
   }
   for (const name of owed) {
     if (name === "*" || removed.has(name)) continue
+    // The members are the answer for a collection.
+    if (target.some((each) => collectionOf(each.name) === name)) continue
     const resource = ledTo(resources, typeUrl, name)
     if (resource !== undefined && target.includes(resource)) continue
     if (resource !== undefined) removed.add(resource.name)
@@ -609,7 +664,7 @@ export const observe = (
   // stream, even if `*` is requested later.
   if (!hasWildcard(self, response.typeUrl, before)) {
     for (const [name, { identity }] of sent) {
-      if (isQuoted(identity) && !before.names.has(name)) sent.delete(name)
+      if (isQuoted(identity) && !isNamed(before.names, name)) sent.delete(name)
     }
   }
   for (const resource of [...response.resources, ...response.heartbeats]) {
@@ -624,7 +679,7 @@ export const observe = (
       (name) => before.names.has(name) && ledTo(self.resources ?? [], response.typeUrl, name) === undefined
     )
     sent.set(resource.name, sentOf(resource, [...asked, ...lost.filter((name) => !asked.includes(name))]))
-    for (const each of [resource.name, ...asked]) owed.delete(each)
+    for (const each of [resource.name, collectionOf(resource.name), ...asked]) owed.delete(each)
   }
   const gone = [...response.removed, ...response.absent]
   const told = new Set([

@@ -148,6 +148,26 @@ export const hosts: Naming = {
   asked: ["r/a", "r/b", "r/c", "r/a.com", "r/b.com", "r/b.org"]
 }
 
+/**
+ * Names in glob collections: two members of one, one of a deeper path, and the same with context parameters. An old name beside
+ * them.
+ *
+ * @since 0.1.0
+ */
+export const collections: Naming = {
+  names: ["xdstp://x/t/a/1", "xdstp://x/t/a/2", "xdstp://x/t/a/b/1", "xdstp://x/t/a/1?k=v&l=w", "old"],
+  aliases: [],
+  asked: [
+    "xdstp://x/t/a/*",
+    "xdstp://x/t/a/*",
+    "xdstp://x/t/a/b/*",
+    "xdstp://x/t/a/*?k=v&l=w",
+    "xdstp://x/t/a/1",
+    "xdstp://x/t/a/2",
+    "old"
+  ]
+}
+
 /** Route configurations of {@link hosts}. */
 const routeConfigurations = ["r"]
 
@@ -207,7 +227,7 @@ export const resourceSpec = (
     .record({
       name: fc.constantFrom(...namesOf(typeUrl, options.naming)),
       aliases:
-        options.naming === undefined
+        options.naming === undefined || options.naming.aliases.length === 0
           ? fc.constant([])
           : fc.uniqueArray(fc.constantFrom(...options.naming.aliases), { maxLength: 2 }),
       content: fc.integer({ min: 1, max: 4 }),

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import { isNamed } from "../../reference/ReferenceModel.js"
 import type { Invariant } from "./StreamInvariant.js"
 import { following } from "./Walk.js"
 
@@ -24,6 +25,7 @@ export const onlyWhatWasAskedFor: Invariant = following({
           !isWildcard &&
           // Under a `*` that is switched off, a name just unsubscribed is answered with the existing resource.
           !subscription.owed.has(resource.name) &&
+          !isNamed(subscription.names, resource.name) &&
           ![resource.name, ...(send.response.aliases.get(resource.name) ?? [])].some((name) =>
             subscription.names.has(name)
           )

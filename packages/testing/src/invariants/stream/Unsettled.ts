@@ -29,12 +29,12 @@ export const unsettled = (
     const isIncremental = client.protocol === "Incremental"
     const led = (name: string) => (isIncremental ? ReferenceModel.ledTo(existing, typeUrl, name) : undefined)
     const asked = new Set(Array.from(interest.names, (name) => led(name)?.name ?? name))
-    const expected = existing.filter(({ name }) => served.wildcard !== "none" || asked.has(name))
+    const expected = existing.filter(({ name }) => served.wildcard !== "none" || ReferenceModel.isNamed(asked, name))
     for (const resource of expected) {
       const held = interest.held.get(resource.name)
       if (held === undefined) problems.push(`${type} ${resource.name} was not delivered`)
       else if (held.fingerprint !== resource.fingerprint) problems.push(`${type} ${resource.name} is stale`)
-      const isAsked = served.wildcard !== "none" || interest.names.has(resource.name)
+      const isAsked = served.wildcard !== "none" || ReferenceModel.isNamed(interest.names, resource.name)
       if (typeUrl === ClusterLoadAssignment.typeUrl && isAsked && client.warming.has(resource.name)) {
         problems.push(`${type} ${resource.name} was not sent after its cluster`)
       }
@@ -50,7 +50,7 @@ export const unsettled = (
     }
     if (client.protocol === "StateOfTheWorld") continue
     for (const name of interest.names) {
-      const exists = led(name) !== undefined
+      const exists = led(name) !== undefined || existing.some((each) => ReferenceModel.collectionOf(each.name) === name)
       if (!exists && !interest.missing.has(name)) problems.push(`${type} ${name}: the client still waits for it`)
       if (exists && interest.missing.has(name)) problems.push(`${type} ${name} is taken for missing`)
     }

@@ -1,0 +1,154 @@
+import * as Collection from "@effect-xds/core/protocol/Collection"
+import * as CollectionIndex from "@effect-xds/core/resource/CollectionIndex"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
+import * as Steps from "@effect-xds/core/Steps"
+import * as Request from "@effect-xds/core/wire/Request"
+import { ResourceType } from "@effect-xds/proto"
+import { assert, describe, it } from "@effect/vitest"
+import { Either, HashMap, HashSet } from "effect"
+
+const { typeUrl } = ResourceType.ClusterLoadAssignment
+
+const resource = (name: string, content = 1) =>
+  Either.getOrThrow(Resource.make({ typeUrl, name, value: new TextEncoder().encode(`${name} ${content}`) }))
+
+const changed = (
+  group: ResourceGroup.ResourceGroup,
+  put: ReadonlyArray<string>,
+  remove: ReadonlyArray<string> = []
+): ResourceGroup.ResourceGroup =>
+  Either.getOrThrow(
+    ResourceGroup.update(group, {
+      upsert: Array.from(new Set(put), (name) => resource(name)),
+      remove: remove.map((name) => ({ typeUrl, name }))
+    })
+  )
+
+describe("names of collections", () => {
+  const members: ReadonlyArray<readonly [name: string, collection: string | undefined]> = [
+    ["xdstp://a/T/foo/bar", "xdstp://a/T/foo/*"],
+    ["xdstp://a/T/foo/bar/baz", "xdstp://a/T/foo/bar/*"],
+    ["xdstp://a/T/bar", "xdstp://a/T/*"],
+    ["xdstp:///T/bar", "xdstp:///T/*"],
+    ["xdstp://a/T/foo/bar?some=thing", "xdstp://a/T/foo/*?some=thing"],
+    ["xdstp://a/T/foo/bar?y=2&x=1", "xdstp://a/T/foo/*?x=1&y=2"],
+    ["xdstp://a/T/foo/bar?x=1&x=2", "xdstp://a/T/foo/*?x=2"],
+    ["xdstp://a/T/foo/bar?u=a/b", "xdstp://a/T/foo/*?u=a/b"],
+    ["xdstp://a/T/foo/*bar", "xdstp://a/T/foo/*"],
+    ["xdstp://a/T/foo/", "xdstp://a/T/foo/*"],
+    ["xdstp://a/T/foo/*", undefined],
+    ["xdstp://a/T/foo/*?x=1", undefined],
+    ["xdstp://a/T/foo/bar#alt=xdstp://b/T/foo", undefined],
+    ["xdstp://a/T", undefined],
+    ["xdstp://a", undefined],
+    ["xdstp:foo/bar", undefined],
+    ["foo/bar", undefined],
+    ["*", undefined],
+    ["", undefined]
+  ]
+  for (const [name, collection] of members) {
+    it(`${name} is a member of ${collection ?? "none"}`, () => assert.strictEqual(Collection.of(name), collection))
+  }
+
+  it("a collection ends with /*, before its context parameters, and has no processing directives", () => {
+    const globs = ["xdstp://a/T/*", "xdstp:///T/foo/*", "xdstp://a/T/foo/*?x=1"]
+    const others = [
+      "*",
+      "foo/*",
+      "xdstp://a/*",
+      "xdstp://a/T*",
+      "xdstp://a/T/*/b",
+      "xdstp://a/T/b?x=/*",
+      "xdstp://a/T/*#alt=b"
+    ]
+    assert.deepStrictEqual([...globs, ...others].filter(Collection.isGlob), globs)
+    assert.deepStrictEqual(["xdstp://a/T/*?y&x", "xdstp://a/T/b?y&x", "*"].map(Collection.canonical), [
+      "xdstp://a/T/*?x&y",
+      "xdstp://a/T/b?y&x",
+      "*"
+    ])
+  })
+})
+
+describe("CollectionIndex", () => {
+  it("is kept up from set to set as it would be made anew", () => {
+    const name = (n: number) => `xdstp://a/T/${n % 3}/${n % 7}`
+    let group = changed(ResourceGroup.empty, ["old", name(1), name(2)])
+    const plain = (of: ResourceGroup.ResourceGroup) => {
+      const set = ResourceGroup.set(of, typeUrl)
+      const index = Steps.toEnd(CollectionIndex.of(set))
+      return Array.from(index, ([glob, names]) => [glob, Array.from(names).sort()] as const).sort()
+    }
+    plain(group)
+    for (let n = 0; n < 100; n++) {
+      group = changed(group, n % 4 === 0 ? [] : [name(n), name(5 * n)], [name(3 * n), name(n + 1)])
+      const anew = changed(
+        ResourceGroup.empty,
+        ResourceGroup.all(group).map((each) => each.name)
+      )
+      assert.isDefined(ResourceGroup.set(group, typeUrl).computed.collections?.value)
+      assert.deepStrictEqual(plain(group), plain(anew))
+    }
+  })
+
+  it("is not made where nobody asks for it", () => {
+    const group = changed(changed(ResourceGroup.empty, ["xdstp://a/T/1"]), ["xdstp://a/T/2"])
+    assert.isUndefined(ResourceGroup.set(group, typeUrl).computed.collections)
+  })
+})
+
+describe("a stream with a collection", () => {
+  const glob = "xdstp://a/T/*"
+  const open = (group: ResourceGroup.ResourceGroup): ServerStream.ServerStream => {
+    const made = ServerStream.make({ protocol: "Incremental", typeUrl })
+    const [set] = ServerStream.step(made, { _tag: "Changed", group }, 0)
+    const [asked] = ServerStream.step(
+      set,
+      { _tag: "Request", request: Request.incremental({ typeUrl, resourceNamesSubscribe: [glob] }) },
+      0
+    )
+    return ServerStream.step(asked, { _tag: "Writable" }, 0)[0]
+  }
+
+  it("is bounded, however many members come and go", () => {
+    let group = changed(ResourceGroup.empty, ["xdstp://a/T/stays"])
+    let stream = open(group)
+    for (let n = 0; n < 2_000; n++) {
+      const before = n % 2 === 0 ? [] : [`xdstp://a/T/${n - 1}`]
+      group = changed(group, n % 2 === 0 ? [`xdstp://a/T/${n}`] : [], before)
+      ;[stream] = ServerStream.step(stream, { _tag: "Changed", group }, n)
+      ;[stream] = ServerStream.step(stream, { _tag: "Writable" }, n)
+    }
+    const [subscription] = stream.subscriptions
+    assert(subscription !== undefined)
+    assert(HashMap.size(subscription.names) < 200, `${HashMap.size(subscription.names)} names`)
+    assert.isTrue(HashMap.has(subscription.names, "xdstp://a/T/stays"))
+  })
+
+  it("counts and shows as names what the client listed, and is found in the index by that", () => {
+    const stream = open(changed(ResourceGroup.empty, ["xdstp://a/T/1", "xdstp://a/T/2"]))
+    const [status] = ServerStream.status(stream)
+    assert.strictEqual(status?.names, 1)
+    assert.deepStrictEqual(status?.named, [glob])
+    const [interest] = ServerStream.interests(stream)
+    assert.deepStrictEqual(Array.from(HashMap.keys(interest?.names ?? HashMap.empty())), [glob])
+  })
+
+  it("members do not count for the bound of names", () => {
+    const names = Array.from({ length: 20 }, (_, n) => `xdstp://a/T/${n}`)
+    const made = ServerStream.make({ protocol: "Incremental", typeUrl, maxNames: 2 })
+    const [set] = ServerStream.step(made, { _tag: "Changed", group: changed(ResourceGroup.empty, names) }, 0)
+    const request = (subscribe: ReadonlyArray<string>) =>
+      ({ _tag: "Request", request: Request.incremental({ typeUrl, resourceNamesSubscribe: subscribe }) }) as const
+    const [asked, outputs] = ServerStream.step(set, request([glob]), 0)
+    assert.deepStrictEqual(outputs, [
+      { _tag: "Subscribed", typeUrl, wildcard: false, names: 1 },
+      ...outputs.filter(({ _tag }) => _tag === "Named")
+    ])
+    const [, more] = ServerStream.step(asked, request(["b"]), 0)
+    assert.isFalse(more.some(({ _tag }) => _tag === "Violation"))
+    assert.strictEqual(HashSet.size(asked.subscriptions[0]?.collections?.globs ?? HashSet.empty()), 1)
+  })
+})
