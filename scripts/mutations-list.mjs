@@ -242,8 +242,8 @@ const server = [
   {
     fault: "heartbeats wait for changes that never stop",
     file: "server/Sending.ts",
-    line: "if (renews) next.renewedAt = now",
-    becomes: "if (renews && overdue.length < 0) next.renewedAt = now"
+    line: "if (renews || (ttl && subscription.cursor?.hasTtls !== true)) {",
+    becomes: "if (ttl && subscription.cursor?.hasTtls !== true) {"
   },
   {
     fault: "what the stream names is deleted with the ACK of its routes",
@@ -626,7 +626,7 @@ const server = [
   {
     fault: "a renewal has no body after the NACK of a heartbeat",
     file: "server/Acknowledgement.ts",
-    line: "for (const name of sent.heartbeats) next.rejectedHeartbeats = HashSet.add(next.rejectedHeartbeats, name)",
+    line: "for (const name of sent.heartbeats) next.mayBeLost = HashSet.add(next.mayBeLost, name)",
     becomes: ""
   },
   {
@@ -638,7 +638,7 @@ const server = [
   {
     fault: "a heartbeat names what was never sent",
     file: "server/Heartbeat.ts",
-    line: "if (isBack || isHeld(name) || others.some(isHeld)) found.push(resource)",
+    line: "if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)",
     becomes: "found.push(resource)"
   },
   {
@@ -4422,8 +4422,36 @@ export const mutations = [
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
     file: "server/Heartbeat.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (isBack || isHeld(name) || others.some(isHeld)) found.push(resource)",
-    becomes: "if (isHeld(name) || others.some(isHeld)) found.push(resource)"
+    line: "if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)",
+    becomes: "if ([name, ...others].some(isHeld)) found.push(resource)"
+  },
+  {
+    fault: "a resource that was removed when the others were renewed, and comes back, is renewed without its body",
+    file: "server/Heartbeat.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "    if (ResourceSet.get(set, own) === undefined) found.add(own)\n",
+    becomes: ""
+  },
+  {
+    fault: "a resource that the client may have lost waits for its renewal when it comes back",
+    file: "server/SubscriptionChanges.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: " && !HashSet.has(mayBeLost, resource.name)",
+    becomes: ""
+  },
+  {
+    fault: "a resource without a TTL that comes back before its removal is sent again",
+    file: "server/Heartbeat.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "    if (resource !== undefined && resource.ttl === undefined) return\n",
+    becomes: ""
+  },
+  {
+    fault: "a wait that is over does not end with a short step",
+    file: "server/Sending.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "  if (parts !== undefined || options.ttl) return undefined\n  if (options.missingWait !== undefined) AwaitedNames.expire(self, now)\n",
+    becomes: "  if (parts !== undefined || options.ttl) return undefined\n"
   },
   ...v2,
   ...server,

@@ -65,6 +65,8 @@ export const run = (
     readonly restored?: boolean
     /** Is given the record of the stream after each step. */
     readonly onRecord?: (record: string) => void
+    /** Is given the stream after each step, and the time. */
+    readonly onState?: (stream: ServerStream.ServerStream, now: number) => void
     /** Whether the client is moved to other groups. Default: true. */
     readonly moves?: boolean
     /** Default: `names`. */
@@ -101,6 +103,7 @@ export const run = (
     const outputs = stream.apply([next, stepped])
     const server = stream.state
     how.onRecord?.(JSON.stringify(StreamRecord.toJSON(server)))
+    how.onState?.(server, now)
     steps.push({ now, input, outputs, status: ServerStream.status(server), deadline: ServerStream.deadline(server) })
     const sends = outputs.filter((output) => output._tag === "Send")
     const violation = outputs.find((output) => output._tag === "Violation")

@@ -280,3 +280,23 @@ describe("a short step", () => {
     )
   })
 })
+
+describe("a wait for a resource that may be made", () => {
+  it("that is over ends with a short step, too", () => {
+    const client = new Client({ missingWait: 700 })
+    const group = put(begin(2), resources(1, 0, endpoints))
+    client.take({ _tag: "Changed", group })
+    client.ask({ typeUrl, resourceNamesSubscribe: ["name-0"] })
+    client.take({ _tag: "Writable" })
+    client.ask({ typeUrl: endpoints, resourceNamesSubscribe: ["missing"] })
+    client.take({ _tag: "Writable" })
+    client.now += 800
+    client.take({ _tag: "Changed", group: put(group, resources(1, 1)) })
+    assert.deepStrictEqual(
+      client.sent.map(({ response }) => response.typeUrl),
+      [typeUrl, typeUrl]
+    )
+    client.take({ _tag: "Writable" })
+    assert.deepStrictEqual(client.sent.at(-1)?.response.removed, ["missing"])
+  })
+})

@@ -4,8 +4,10 @@ import * as Digest from "@effect-xds/core/resource/Digest"
 import * as EdsCluster from "@effect-xds/core/resource/EdsCluster"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as Difference from "@effect-xds/core/resource/Difference"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Response from "@effect-xds/core/wire/Response"
+import type * as ServerStream from "@effect-xds/core/server/ServerStream"
 import { Slab } from "@effect-xds/core/wire/Wire"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -63,6 +65,23 @@ const checkScripts = (
   }
   const lines = short.map(Simulation.describeOperation).join("\n  ")
   assert.fail(`XDS_SEED=${seed}\n  ${lines}\n${problemsOf(short).slice(0, 5).join("\n")}`)
+}
+
+/** Whether a resource with a TTL is back before its removal was sent: within its TTL, or later. */
+const returned = function* (
+  { group, subscriptions }: ServerStream.ServerStream,
+  now: number
+): Generator<"back" | "too late"> {
+  if (group === undefined) return
+  for (const { pendingRemovals, renewedAt, typeUrl } of subscriptions) {
+    for (const [name, { resource }] of pendingRemovals) {
+      if (resource?.ttl === undefined) continue
+      const back = ResourceGroup.get(group, { typeUrl, name })
+      if (back?.fingerprint !== resource.fingerprint) continue
+      yield "back"
+      if (now > renewedAt + resource.ttl) yield "too late"
+    }
+  }
 }
 
 /** Of each kind; XDS_RUNS=<number> for more. */
@@ -247,6 +266,24 @@ describe("a stream and its client, whatever happens", () => {
         (script) =>
           Simulation.run({ protocol, typeUrl: undefined, ttl: true }, script, { lockstep: false, except }).problems
       ))
+    it(`${protocol}, aggregated, removed and back while there is no credit, with TTLs: heartbeats change nothing`, () => {
+      let met = 0
+      let tooLate = 0
+      checkScripts(Arbitraries.script({ typeUrls, ttl: true, returns: true }), scripts, (script) => {
+        const seen = new Set<"back" | "too late">()
+        const onState = (stream: ServerStream.ServerStream, now: number) => {
+          if (!stream.credit) for (const each of returned(stream, now)) seen.add(each)
+        }
+        const how = { lockstep: false, except, onState }
+        const { problems } = Simulation.run({ protocol, typeUrl: undefined, ttl: true }, script, how)
+        if (seen.has("back")) met++
+        if (seen.has("too late")) tooLate++
+        return problems
+      })
+      console.log(`properties: of ${scripts} scripts ${met} had such a resource, ${tooLate} one later than its TTL`)
+      assert.isAbove(met, scripts / 5)
+      assert.isAbove(tooLate, 0)
+    })
   }
   // Names that lead from one resource to another, come and go. A client holds what it is sent by the resource's name, as Envoy
   // does, or by the names that it asked for: what it must not hold any more, it must be told.

@@ -6,6 +6,7 @@ import * as Simulation from "./Simulation.js"
 
 const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
+const LDS = ResourceType.Listener.typeUrl
 const RDS = ResourceType.RouteConfiguration.typeUrl
 
 type Operation = Arbitraries.Operation
@@ -18,7 +19,10 @@ const ask = (typeUrl: string, ...subscribe: ReadonlyArray<string>): Operation =>
   unsubscribe: []
 })
 const spec = (typeUrl: string, name: string, more: Partial<Spec> = {}): Spec => ({ typeUrl, name, content: 1, ...more })
-const change = (upsert: ReadonlyArray<Spec>, remove: ReadonlyArray<Pick<Spec, "typeUrl" | "name">> = []): Operation => ({
+const change = (
+  upsert: ReadonlyArray<Spec>,
+  remove: ReadonlyArray<Pick<Spec, "typeUrl" | "name">> = []
+): Operation => ({
   _tag: "Change",
   change: { upsert, remove, versions: {} }
 })
@@ -43,6 +47,25 @@ const scripts: ReadonlyArray<{
       credit(true),
       ask(EDS),
       change([spec(EDS, "c")], [{ typeUrl: RDS, name: "b" }])
+    ]
+  },
+  {
+    // The rule forgot all states of a group that was cleared.
+    title: "a removal that is due when the group is cleared goes out when it is set again",
+    options: { protocol: "Incremental", typeUrl: undefined },
+    script: [
+      change([spec(LDS, "e", { content: 4 })]),
+      ask(CDS, "a-alias"),
+      ask(LDS, "e"),
+      ask(CDS, "d", "unknown"),
+      change([spec(CDS, "d")]),
+      { _tag: "Clear" },
+      change([spec(CDS, "c")]),
+      credit(false),
+      ask(RDS, "a-alias", "e"),
+      { _tag: "Clear" },
+      change([spec(LDS, "e", { content: 3 })]),
+      change([spec(CDS, "a", { aliases: ["a-alias"] })])
     ]
   }
 ]

@@ -57,7 +57,7 @@ export const reply = (
   const { nonce: answered, version } = sent
   if (error !== undefined) {
     next.nacked = { nonce: answered, version, at: now, error }
-    for (const name of sent.heartbeats) next.rejectedHeartbeats = HashSet.add(next.rejectedHeartbeats, name)
+    for (const name of sent.heartbeats) next.mayBeLost = HashSet.add(next.mayBeLost, name)
     const { before, beforeRejection } = self
     // For an older response it is unknown what the client had before.
     const isLast = self.sent?.nonce === answered
@@ -154,8 +154,8 @@ export const send = (
     at: sent.at,
     heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name)
   }
-  if (HashSet.size(self.rejectedHeartbeats) > 0) {
-    for (const { name } of resources) self.rejectedHeartbeats = HashSet.remove(self.rejectedHeartbeats, name)
+  if (HashSet.size(self.mayBeLost) > 0) {
+    for (const { name } of resources) self.mayBeLost = HashSet.remove(self.mayBeLost, name)
   }
   if (before?.cursor !== undefined) self.before = isWild(before) ? before.cursor.fingerprints : before.names
   self.sent = sent

@@ -12,6 +12,7 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
 import * as AskedAliases from "./AskedAliases.js"
 import type { Subscription } from "./Subscription.js"
@@ -80,18 +81,50 @@ export const due = (
     // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
     const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
     // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
-    const isBack = pendingRemovals.get(name)?.resource?.fingerprint === resource.fingerprint
-    if (isBack || isHeld(name) || others.some(isHeld)) found.push(resource)
+    const isBack = (by: string) => pendingRemovals.get(by)?.resource?.fingerprint === resource.fingerprint
+    if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)
   }
   return found
 }
 
 /**
- * Whether a renewal must carry the body. The client may have lost the resource: it was not renewed for a whole TTL, or the
- * client rejected the last heartbeat.
+ * The names in `mayBeLost` after a renewal. ★ Resources that were removed have no part in it; if they come back before their
+ * removal is sent, nothing else tells how long ago they were renewed.
+ *
+ * @param gone removed resources, besides those whose removal is pending
+ * @since 0.1.0
+ */
+export const unrenewed = function* (
+  { mayBeLost, pendingRemovals }: Subscription,
+  set: ResourceSet.ResourceSet,
+  gone: ReadonlyMap<string, Resource | undefined>
+): Steps.Steps<HashSet.HashSet<string>> {
+  if (pendingRemovals.size + gone.size + HashSet.size(mayBeLost) === 0) return mayBeLost
+  // Names without a resource are dropped.
+  const found = new Set(yield* Steps.filter(mayBeLost, (name) => ResourceSet.get(set, name) !== undefined))
+  let count = 0
+  const see = (name: string, resource: Resource | undefined) => {
+    const own = resource?.name ?? name
+    if (resource !== undefined && resource.ttl === undefined) return
+    if (ResourceSet.get(set, own) === undefined) found.add(own)
+  }
+  for (const [name, { resource }] of pendingRemovals) {
+    see(name, resource)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  for (const [name, resource] of gone) {
+    see(name, resource)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return HashSet.fromIterable(found)
+}
+
+/**
+ * Whether a renewal must carry the body. The client may have lost the resource: it was not renewed for a whole TTL, or had no
+ * part in the last renewal, or the client rejected the last heartbeat.
  *
  * @since 0.1.0
  */
 export const isWhole = (self: Subscription, { name, ttl = 0 }: Resource, now: number): boolean =>
   // The period of the last renewal started at this multiple, not later than the renewal itself.
-  HashSet.has(self.rejectedHeartbeats, name) || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl
+  HashSet.has(self.mayBeLost, name) || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl

@@ -114,6 +114,7 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
 export const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefined => {
   const { options, parts } = self
   if (parts !== undefined || options.ttl) return undefined
+  if (options.missingWait !== undefined) AwaitedNames.expire(self, now)
   if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
   const dues = Steps.toEnd(planRound(self, Due.nothingFound, group, now))
   // Removals may take longer.
@@ -203,15 +204,17 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
   }
   for (const name of openers) next.openedRoutes = HashSet.add(next.openedRoutes, name)
+  // After a response in parts, the renewal is a response of its own.
+  const renews = isRenewal && made !== undefined && made.next === undefined
   // TTLs that start with this response are not due at once.
-  if (ttl && subscription.cursor?.hasTtls !== true) next.renewedAt = now
+  if (renews || (ttl && subscription.cursor?.hasTtls !== true)) {
+    next.renewedAt = now
+    next.mayBeLost = yield* Heartbeat.unrenewed(subscription, set, changes.gone)
+  }
   if (made === undefined) {
     self.subscriptions = put(self.subscriptions, next)
     return undefined
   }
-  // After a response in parts, the renewal is a response of its own.
-  const renews = isRenewal && made.next === undefined
-  if (renews) next.renewedAt = now
   const response =
     overdue.length === 0 || !renews
       ? made
@@ -277,6 +280,7 @@ const renew = function* (
   const { bodylessHeartbeats, maxResponseBytes, protocol } = self.options
   const renewed = Subscriptions.draft(subscription)
   renewed.renewedAt = now
+  renewed.mayBeLost = yield* Heartbeat.unrenewed(subscription, due.set, due.changes.gone)
   if (overdue.length === 0) {
     self.subscriptions = put(self.subscriptions, renewed)
     return undefined

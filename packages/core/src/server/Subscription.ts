@@ -142,8 +142,11 @@ export interface Subscription {
   readonly openedRoutesCursor: Cursor.Cursor | undefined
   /** Time of the last TTL renewal, in milliseconds. */
   readonly renewedAt: number
-  /** Names of resources whose heartbeat was NACKed: the client may have lost them. */
-  readonly rejectedHeartbeats: HashSet.HashSet<string>
+  /**
+   * Names of resources that the client may have lost: their heartbeat was NACKed, or they were removed when the others were
+   * renewed, and the removal was not sent. If they are renewed again, then with their bodies.
+   */
+  readonly mayBeLost: HashSet.HashSet<string>
   readonly sent: Sent | undefined
   /** Responses that are neither ACKed nor NACKed, oldest first. Bounded. */
   readonly outstanding: ReadonlyArray<Outstanding>
@@ -256,7 +259,7 @@ export const make = (typeUrl: string, wildcardEnabled: boolean): Subscription =>
     openedRoutes: noNameSet,
     openedRoutesCursor: undefined,
     renewedAt: Number.NEGATIVE_INFINITY,
-    rejectedHeartbeats: noNameSet,
+    mayBeLost: noNameSet,
     sent: undefined,
     outstanding: noneOutstanding,
     acked: undefined,
@@ -301,7 +304,7 @@ export const draft = (self: Subscription): Draft => ({
   openedRoutes: self.openedRoutes,
   openedRoutesCursor: self.openedRoutesCursor,
   renewedAt: self.renewedAt,
-  rejectedHeartbeats: self.rejectedHeartbeats,
+  mayBeLost: self.mayBeLost,
   sent: self.sent,
   outstanding: self.outstanding,
   acked: self.acked,

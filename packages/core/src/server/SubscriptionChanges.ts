@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
@@ -89,9 +90,9 @@ class ChangesByName {
   }
 }
 
-/** Whether a resource with a pending removal under this name is back unchanged. */
-const isBack = ({ pendingRemovals }: Subscription, name: string, { fingerprint }: Resource): boolean =>
-  pendingRemovals.get(name)?.resource?.fingerprint === fingerprint
+/** Whether a resource with a pending removal under this name is back unchanged, and the client still has it. */
+const isBack = ({ mayBeLost, pendingRemovals }: Subscription, name: string, resource: Resource): boolean =>
+  pendingRemovals.get(name)?.resource?.fingerprint === resource.fingerprint && !HashSet.has(mayBeLost, resource.name)
 
 /**
  * The changes of a set since the subscription's cursor: for a wildcard the whole shared difference, for names the part that

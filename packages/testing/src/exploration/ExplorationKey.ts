@@ -132,7 +132,7 @@ const ofSubscription = (
     openedRoutes: sorted(self.openedRoutes),
     openedRoutesCursor: self.openedRoutesCursor === undefined,
     renewedAt: ofRenewal(self, set, now),
-    rejectedHeartbeats: sorted(self.rejectedHeartbeats),
+    mayBeLost: sorted(self.mayBeLost),
     sent: age(self.sent?.nonce ?? "", last),
     outstanding: self.outstanding.map(({ heartbeats, nonce }) => [age(nonce, last), ...heartbeats].join(" ")).join(","),
     acked: left,

@@ -14,6 +14,8 @@ interface State {
   readonly byType: ReadonlyMap<string, ReadonlyArray<Resource>>
   /** By type: the number of responses when the client reached this state. */
   readonly reached: Map<string, number>
+  /** Whether the group was cleared since. */
+  isCleared: boolean
 }
 
 /**
@@ -26,7 +28,7 @@ export class States {
 
   /** Adds a new state of the group; `undefined`: the group was cleared. */
   changed(resources: ReadonlyArray<Resource> | undefined): void {
-    if (resources === undefined) this.#states = []
+    if (resources === undefined) for (const state of this.#states) state.isCleared = true
     else {
       const byType = new Map<string, Array<Resource>>()
       for (const resource of resources) {
@@ -34,7 +36,7 @@ export class States {
         if (known === undefined) byType.set(resource.typeUrl, [resource])
         else known.push(resource)
       }
-      this.#states = [...this.#states.slice(1 - maxStates), { resources, byType, reached: new Map() }]
+      this.#states = [...this.#states.slice(1 - maxStates), { resources, byType, reached: new Map(), isCleared: false }]
     }
   }
 
@@ -66,13 +68,16 @@ export class States {
   /**
    * For each state that satisfies a predicate: the number of responses when the client had reached it in all types of `before`;
    * `undefined` if it has not.
+   *
+   * @param kind what was of a state when the group was cleared is not updated any more; its deletions may still be due
    */
   reached(
     before: ReadonlyArray<string>,
-    isOf: (resources: ReadonlyArray<Resource>) => boolean
+    isOf: (resources: ReadonlyArray<Resource>) => boolean,
+    kind: "updates" | "deletions"
   ): ReadonlyArray<number | undefined> {
     return this.#states
-      .filter(({ resources }) => isOf(resources))
+      .filter(({ isCleared, resources }) => (kind === "deletions" || !isCleared) && isOf(resources))
       .map(({ reached }) => {
         const counts = before.map((typeUrl) => reached.get(typeUrl))
         return counts.some((count) => count === undefined)

@@ -325,6 +325,73 @@ export type Operation =
   | { readonly _tag: "Reconnect"; readonly remembers: boolean }
 
 /**
+ * A resource with a TTL that a client is sent. It is removed together with a change of another type, so that its removal waits;
+ * often while there is no credit, and often longer than its TTL. It comes back as it was, changed, without its TTL, or not. Any
+ * of the operations may be missing.
+ */
+const returning = (
+  typeUrls: ReadonlyArray<string>,
+  change: fc.Arbitrary<StoreChange>
+): fc.Arbitrary<ReadonlyArray<Operation>> => {
+  const wait = fc
+    .constantFrom(10, 1_250, 2_500, 5_000, 11_000)
+    .map((milliseconds): Operation => ({ _tag: "Wait", milliseconds }))
+  const receives = fc
+    .nat(4)
+    .map((length) => Array.from({ length }, (): Operation => ({ _tag: "Receive", nack: false })))
+  const credit = (given: boolean): Operation => ({ _tag: "Credit", given })
+  const ask = ({ name, typeUrl }: ResourceSpec): Operation => ({
+    _tag: "Ask",
+    typeUrl,
+    subscribe: [name],
+    unsubscribe: []
+  })
+  return fc
+    .record({
+      typeUrl: fc.constantFrom(...typeUrls),
+      otherTypeUrl: fc.constantFrom(...typeUrls),
+      name: fc.constantFrom(...names),
+      content: fc.integer({ min: 1, max: 4 }),
+      ttl: fc.constantFrom(2_500, 10_000),
+      comesBack: fc.constantFrom("asItWas" as const, "asItWas" as const, "changed" as const, "withoutTtl" as const),
+      isBack: fc.nat(4).map((n) => n > 0),
+      changes: fc.tuple(change, change),
+      waits: fc.tuple(wait, wait, wait),
+      received: fc.tuple(receives, receives, receives)
+    })
+    .chain(({ changes, comesBack, content, isBack, name, otherTypeUrl, received, ttl, typeUrl, waits }) => {
+      const alias = aliasOf(name)
+      const spec = { typeUrl, name, content, ttl, aliases: alias === undefined ? [] : [alias] }
+      const other = { ...spec, typeUrl: otherTypeUrl, ttl: undefined }
+      const changed = { ...spec, content: content + 1 }
+      const back = { asItWas: spec, changed, withoutTtl: { ...spec, ttl: undefined } }[comesBack]
+      const put = (upsert: ReadonlyArray<ResourceSpec>, remove: StoreChange["remove"] = []): Operation => ({
+        _tag: "Change",
+        change: { upsert, remove, versions: {} }
+      })
+      const operations: Array<ReadonlyArray<Operation>> = [
+        [credit(true)],
+        [ask(spec), ask(other)],
+        [put(otherTypeUrl === typeUrl ? [spec] : [spec, other])],
+        received[0],
+        [credit(false)],
+        [put(otherTypeUrl === typeUrl ? [] : [{ ...other, content: content + 1 }], [{ typeUrl, name }])],
+        [credit(true), credit(false)],
+        [waits[0]],
+        [{ _tag: "Change", change: changes[0] }],
+        received[1],
+        isBack ? [put([back])] : [],
+        [waits[1]],
+        [{ _tag: "Change", change: changes[1] }],
+        received[2],
+        [credit(true)],
+        [waits[2]]
+      ]
+      return fc.subarray(operations, { minLength: operations.length - 3 }).map((parts) => parts.flat())
+    })
+}
+
+/**
  * Scripts of operations on these types.
  *
  * @since 0.1.0
@@ -347,6 +414,8 @@ export const script = (options: {
   readonly credit?: boolean
   /** Whether the store is also cleared, or continued from an earlier state. Default: true. */
   readonly unrelated?: boolean
+  /** Whether there are many {@link returning} resources, one for eight operations. Default: false. */
+  readonly returns?: boolean
 }): fc.Arbitrary<ReadonlyArray<Operation>> => {
   const {
     credit = true,
@@ -428,7 +497,12 @@ export const script = (options: {
     },
     { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Reconnect" as const), remembers: fc.boolean() }) }
   )
-  return fc.array(operation, { minLength, maxLength, size: "max" })
+  if (options.returns !== true) return fc.array(operation, { minLength, maxLength, size: "max" })
+  const one = operation.map((each): ReadonlyArray<Operation> => [each])
+  const part = fc.oneof({ weight: 8, arbitrary: one }, { weight: 1, arbitrary: returning(typeUrls, change) })
+  return fc
+    .array(part, { minLength: minLength >> 1, maxLength: maxLength >> 1, size: "max" })
+    .map((parts) => parts.flat())
 }
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 })

@@ -26,7 +26,7 @@ export const nothingWithoutReason: Invariant = following({
         subscription.owed.size > 0 ||
         pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
         // It is of an older state: what is new to the client may have changed again or be gone.
-        (fresh.length > 0 && states.reached([], (state) => areIn(fresh, typeUrl, state)).length > 0) ||
+        (fresh.length > 0 && states.reached([], (state) => areIn(fresh, typeUrl, state), "updates").length > 0) ||
         (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
         response.heartbeats.length > 0 ||
         // A host that is removed first is reported missing then.

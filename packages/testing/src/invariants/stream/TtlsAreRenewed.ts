@@ -20,6 +20,8 @@ export const ttlsAreRenewed: Invariant = {
     let model = ReferenceModel.make(options.protocol, options.wildcardOff)
     const last = new Map<string, number>()
     let credit = false
+    const isThere = (key: string): boolean =>
+      model.resources?.some(({ name, ttl, typeUrl }) => ttl !== undefined && key === `${typeUrl} ${name}`) === true
     return eachStep({ options, steps }, ({ deadline, input, now, outputs }) => {
       if (input._tag === "Writable") credit = true
       if (input._tag === "Request") [model] = ReferenceModel.step(model, input)
@@ -27,17 +29,18 @@ export const ttlsAreRenewed: Invariant = {
         const resources = input.group === undefined ? undefined : ResourceGroups.all(input.group)
         ;[model] = ReferenceModel.step(model, { _tag: "Changed", resources })
         // A resource that did not exist for a time needed no renewal.
-        for (const key of last.keys()) {
-          const isThere = resources?.some(({ name, ttl, typeUrl }) => ttl !== undefined && key === `${typeUrl} ${name}`)
-          if (isThere !== true) last.set(key, Number.POSITIVE_INFINITY)
-        }
+        for (const key of last.keys()) if (!isThere(key)) last.set(key, Number.POSITIVE_INFINITY)
       }
       for (const output of outputs) {
         if (output._tag !== "Send") continue
         credit = false
         const { nonce, response, typeUrl } = output
         model = ReferenceModel.observe(model, response, nonce)
-        for (const { name } of [...response.resources, ...response.heartbeats]) last.set(`${typeUrl} ${name}`, now)
+        // A response of an older state may have resources that do not exist any more.
+        for (const { name } of [...response.resources, ...response.heartbeats]) {
+          const key = `${typeUrl} ${name}`
+          last.set(key, isThere(key) ? now : Number.POSITIVE_INFINITY)
+        }
       }
       if (!credit || model.resources === undefined) return undefined
       for (const [typeUrl, subscription] of model.subscriptions) {

@@ -32,19 +32,24 @@ export const typesInOrder: Invariant = following({
               // A type that was just requested gets an answer, too.
               .filter(([typeUrl, each]) => typeUrl !== send.typeUrl && !each.unanswered)
               .map(([typeUrl]) => typeUrl)
-            const isSome = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) => {
-              const counts = states.reached(before, isOf)
+            const isSome = (...of: Parameters<States["reached"]>) => {
+              const counts = states.reached(...of)
               return counts.length === 0 || counts.some((count) => count !== undefined)
             }
             /** The first type that has not reached any state that the response can be of. */
-            const behind = (before: ReadonlyArray<string>, isOf: Parameters<States["reached"]>[1]) =>
-              isSome(before, isOf) ? undefined : (before.find((typeUrl) => !isSome([typeUrl], isOf)) ?? before[0])
+            const behind = (...[before, isOf, kind]: Parameters<States["reached"]>) =>
+              isSome(before, isOf, kind)
+                ? undefined
+                : (before.find((typeUrl) => !isSome([typeUrl], isOf, kind)) ?? before[0])
             const first = others.filter((typeUrl) => order(typeUrl) < order(send.typeUrl))
             const one = shortNameOf(send.typeUrl)
-            const early = updates.length > 0 ? behind(first, (state) => areIn(updates, send.typeUrl, state)) : undefined
+            const early =
+              updates.length > 0 ? behind(first, (state) => areIn(updates, send.typeUrl, state), "updates") : undefined
             if (early !== undefined) return `${one} before ${shortNameOf(early)}`
             const late =
-              removes.length > 0 ? behind(others, (state) => areGone(removes, send.typeUrl, state)) : undefined
+              removes.length > 0
+                ? behind(others, (state) => areGone(removes, send.typeUrl, state), "deletions")
+                : undefined
             if (late !== undefined) return `${one} deletes before ${shortNameOf(late)} is up to date`
             return undefined
           }

@@ -43,14 +43,11 @@ export const phasesWait: TraceInvariant = ofStreams({
       )?.[1].typeUrl
     /** The type that must come first, whatever state the response is of. */
     const missing = (
-      before: ReadonlyArray<string>,
-      isOf: Parameters<States["reached"]>[1],
+      of: Parameters<States["reached"]>,
       now: number,
       isGate: (typeUrl: string) => boolean
     ): string | undefined => {
-      const gates = states
-        .reached(before, isOf)
-        .flatMap((place) => (place === undefined ? [] : [gateOf(place, now, isGate)]))
+      const gates = states.reached(...of).flatMap((place) => (place === undefined ? [] : [gateOf(place, now, isGate)]))
       return gates.length > 0 && gates.every((gate) => gate !== undefined) ? gates[0] : undefined
     }
     /** The problem of a response, before the model counts it. */
@@ -67,12 +64,7 @@ export const phasesWait: TraceInvariant = ofStreams({
       const early = others.filter((other) => !isLate(other))
       const first =
         isLate(typeUrl) && updates.length > 0
-          ? missing(
-              early,
-              (state) => areIn(updates, typeUrl, state),
-              now,
-              (other) => !isLate(other)
-            )
+          ? missing([early, (state) => areIn(updates, typeUrl, state), "updates"], now, (other) => !isLate(other))
           : undefined
       if (first !== undefined) return `${shortNameOf(typeUrl)} is changed before ${shortNameOf(first)} is acknowledged`
       const removes = ReferenceModel.pending(model, typeUrl).removals.filter((name) =>
@@ -83,12 +75,7 @@ export const phasesWait: TraceInvariant = ofStreams({
       )
       const other =
         removes.length > 0
-          ? missing(
-              others,
-              (state) => areGone(removes, typeUrl, state),
-              now,
-              (each) => each !== typeUrl
-            )
+          ? missing([others, (state) => areGone(removes, typeUrl, state), "deletions"], now, (each) => each !== typeUrl)
           : undefined
       if (other !== undefined) return `${shortNameOf(typeUrl)} deletes before ${shortNameOf(other)} is acknowledged`
       return undefined
