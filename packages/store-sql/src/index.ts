@@ -5,6 +5,7 @@
  */
 export * as Database from "./Database.js"
 export * as OpenError from "./OpenError.js"
+export * as Postgres from "./Postgres.js"
 export * as Sqlite from "./Sqlite.js"
 export * as SqliteDriver from "./SqliteDriver.js"
 export * as SqlStore from "./SqlStore.js"

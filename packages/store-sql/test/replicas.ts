@@ -12,12 +12,13 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { Buffer } from "node:buffer"
 import * as Log from "../src/internal/Log.js"
 
-export const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
+const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
 export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 export const many = (count: number, altStatName = "") => ({
   clusters: Array.from({ length: count }, (_, index) => cluster(`many-${index}`, altStatName))
@@ -91,9 +92,16 @@ export type Place = Effect.Effect<Effect.Effect<Database, OpenError, Scope.Scope
 export const opened = (open: Effect.Effect<Database, OpenError, Scope.Scope>, options?: SqlStore.Options) =>
   Effect.flatMap(open, (database) => SqlStore.make(database, options))
 
+/** The stores of a test log what it does to them. */
+const silent = Logger.replace(Logger.defaultLogger, Logger.none)
+
+/** A test in real time, with a scope, and without the log. */
+export const live = <E>(title: string, body: () => Effect.Effect<void, E, Scope.Scope>): void =>
+  it.scopedLive(title, () => Effect.provide(body(), silent))
+
 export const describeReplicas = (name: string, place: Place): void => {
   describe(name, () => {
-    it.scopedLive("what was written is there when it is opened again, byte for byte", () =>
+    live("what was written is there when it is opened again, byte for byte", () =>
       Effect.gen(function* () {
         const open = yield* place
         const assignment = create(ClusterLoadAssignmentSchema, { clusterName: "a" })
@@ -125,7 +133,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("★ reload and increment agree byte for byte, after any changes", () =>
+    live("★ reload and increment agree byte for byte, after any changes", () =>
       Effect.gen(function* () {
         const open = yield* place
         const writer = yield* opened(open)
@@ -152,7 +160,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("the changes of one process are seen by another, in their order", () =>
+    live("the changes of one process are seen by another, in their order", () =>
       Effect.gen(function* () {
         const open = yield* place
         const [one, other] = [yield* opened(open), yield* opened(open)]
@@ -170,7 +178,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("★ two writers race: no acknowledged change is lost, and of two at one revision one wins", () =>
+    live("★ two writers race: no acknowledged change is lost, and of two at one revision one wins", () =>
       Effect.gen(function* () {
         const open = yield* place
         const stores = [yield* opened(open), yield* opened(open)] as const
@@ -200,7 +208,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("a layer cycle that two processes would make together is refused", () =>
+    live("a layer cycle that two processes would make together is refused", () =>
       Effect.gen(function* () {
         const open = yield* place
         const [one, other] = [yield* opened(open), yield* opened(open)]
@@ -211,7 +219,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("history has every change with its author and note, and a rollback is one more", () =>
+    live("history has every change with its author and note, and a rollback is one more", () =>
       Effect.gen(function* () {
         const open = yield* place
         const store = yield* opened(open, { process: "cp-1" })
@@ -262,7 +270,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("a process that takes the right to write fences the others", () =>
+    live("a process that takes the right to write fences the others", () =>
       Effect.gen(function* () {
         const open = yield* place
         const shared = yield* opened(open)
@@ -291,7 +299,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive(
+    live(
       "the log is compacted: history keeps what it should, and a replica that is far behind reads the groups anew",
       () =>
         Effect.gen(function* () {
@@ -343,9 +351,8 @@ export const describeReplicas = (name: string, place: Place): void => {
       "is of a later format": "it is of format 9, and this version reads 1",
       "is cut": "it ends too early"
     }
-    it.scopedLive.each(["is not what was written", "is of a later format", "is cut"] as const)(
-      "a row that %s: the last good state is served, and nothing is overwritten",
-      (what) =>
+    for (const what of ["is not what was written", "is of a later format", "is cut"] as const) {
+      live(`a row that ${what}: the last good state is served, and nothing is overwritten`, () =>
         Effect.gen(function* () {
           const open = yield* place
           const database = yield* open
@@ -375,9 +382,10 @@ export const describeReplicas = (name: string, place: Place): void => {
           expect(fresh.reason).toBe("Damaged")
           expect(fresh.message).toContain(`the change of group "g" at revision 2 cannot be used: ${reasons[what]}; `)
         })
-    )
+      )
+    }
 
-    it.scopedLive("tables of a later version are not touched", () =>
+    live("tables of a later version are not touched", () =>
       Effect.gen(function* () {
         const open = yield* place
         const database = yield* open
@@ -391,7 +399,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("a database that lost changes is not followed, and what is served stays", () =>
+    live("a database that lost changes is not followed, and what is served stays", () =>
       Effect.gen(function* () {
         const open = yield* place
         const database = yield* open
@@ -416,7 +424,7 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    it.scopedLive("calls that wait when the store is closed fail", () =>
+    live("calls that wait when the store is closed fail", () =>
       Effect.gen(function* () {
         const open = yield* place
         const store = yield* Effect.scoped(opened(open))

@@ -47,6 +47,7 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   OpenError: () => ({ reason: "Unreachable", database: "postgres://db:5432/xds", detail: "no answer" }),
   RevisionNotFound: () => ({ group: "edge", revision: 3, latest: 9, oldest: 5 }),
   BrokenPromise: () => ({ promise: "a group that is set can be had", detail: "1, not 2" }),
+  PostgresServerError: () => ({ detail: "initdb: no space is left" }),
   SimulationAborted: () => ({ reason: "Stuck", at: 1_000, limit: 10 }),
   SimulationError: () => ({ reason: "Stuck", seed: 7, detail: "nobody has anything to do", lastEvents: [] }),
   SimulationFailure: () => ({ seed: 7, plan: { servers: [], clients: [] }, report: "the body fails" }),

@@ -22,7 +22,7 @@ export interface Head {
   readonly writer: string | undefined
 }
 
-export type Kind = "put" | "clear"
+type Kind = "put" | "clear"
 
 /** A change, without its body. */
 export interface Entry {
@@ -53,13 +53,13 @@ export interface Row extends Entry {
 }
 
 /** The most bytes of a body in one row: a larger one would take the event loop for too long. */
-export const partSize = 131_072
+const partSize = 131_072
 
 /** The most rows that are read at once. */
-export const pageSize = 64
+const pageSize = 64
 
 /** What a column is called by the database is a name here; JSON, since a name may hold what a text of SQL may not. */
-export const groupColumn = (group: string): string => JSON.stringify(group)
+const groupColumn = (group: string): string => JSON.stringify(group)
 
 const groupOf = (column: unknown): string => {
   try {
@@ -130,7 +130,7 @@ export const head = ({ dialect, sql }: Database, lock: boolean): Effect.Effect<H
           })
   )
 
-/** The next changes after a revision, at most {@link pageSize}. */
+/** The next changes after a revision, a page of them. */
 export const after = ({ sql }: Database, revision: number): Effect.Effect<ReadonlyArray<Row>, SqlError> =>
   Effect.map(
     sql<Columns>`SELECT * FROM xds_change WHERE revision > ${revision} ORDER BY revision LIMIT ${pageSize}`,

@@ -14,7 +14,7 @@ import * as Transaction from "./Transaction.js"
 import * as Trouble from "./Trouble.js"
 
 /** The version of the tables that this version of the package reads and writes. */
-export const version = 1
+const version = 1
 
 const tables = (bytes: "BLOB" | "BYTEA"): ReadonlyArray<string> => [
   `CREATE TABLE IF NOT EXISTS xds_head (

@@ -44,7 +44,9 @@ export const run = <A, E>(
       Effect.flatMap(restore(database.sql.reserve), (connection) => {
         const tell = (sql: string) => connection.executeUnprepared(sql, [], undefined)
         const undo = Effect.catchAll(tell("ROLLBACK"), () => Effect.sync(database.hangUp))
-        return Effect.flatMap(tell(begins[database.dialect][kind]), () =>
+        // The answer to BEGIN may be lost, too.
+        const begin = Effect.tapError(tell(begins[database.dialect][kind]), () => undo)
+        return Effect.flatMap(begin, () =>
           restore(body).pipe(
             Effect.provideService(SqlClient.TransactionConnection, [connection, 0] as const),
             Effect.exit,

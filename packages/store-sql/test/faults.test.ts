@@ -1,0 +1,198 @@
+import * as Sqlite from "@effect-xds/store-sql/Sqlite"
+import * as SqliteDriver from "@effect-xds/store-sql/SqliteDriver"
+import * as SqlStore from "@effect-xds/store-sql/SqlStore"
+import * as SqliteFaults from "@effect-xds/testing/store/SqliteFaults"
+import { describe, expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { spawn } from "node:child_process"
+import { openSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { folder } from "./folder.js"
+import { clusters, contentOf, follow, live, many, namesOf, opened, tagOf, until } from "./replicas.js"
+
+const driver = Effect.promise(async () => {
+  const found = (await SqliteDriver.node()) ?? (await SqliteDriver.libsql())
+  if (found === undefined) throw new Error("there is no driver")
+  return found
+})
+
+/** A store whose statements fail as the test says, and a place to open it without faults. */
+const faulty = Effect.gen(function* () {
+  const file = join(yield* folder, "store.db")
+  const plan: { fault: (sql: string) => SqliteFaults.Fault | undefined } = { fault: () => undefined }
+  const open = Sqlite.make({ file, driver: SqliteFaults.make(yield* driver, (sql) => plan.fault(sql)) })
+  return { file, plan, open, sound: Sqlite.make({ file }) }
+})
+
+describe("a database that fails in the middle", () => {
+  live("★ an error at each statement of a transaction: the change is there as a whole or not at all", () =>
+    Effect.gen(function* () {
+      const { open, plan, sound } = yield* faulty
+      const store = yield* opened(open)
+      yield* store.set("g", many(20))
+      let acknowledged = 0
+      for (const when of ["before", "after"] as const) {
+        for (let place = 0; place < 8; place++) {
+          let count = 0
+          let isIn = false
+          plan.fault = (sql) => {
+            if (sql.startsWith("BEGIN IMMEDIATE")) isIn = true
+            return isIn && count++ === place ? { code: "SQLITE_IOERR", when } : undefined
+          }
+          yield* store.update("g", { upsert: clusters(`${when}-${place}`), remove: { clusters: [`many-${place}`] } })
+          acknowledged++
+        }
+      }
+      plan.fault = () => undefined
+      // Each took place once, whether its answer was lost or not.
+      const fresh = yield* opened(sound)
+      const entries = yield* fresh.history("g")
+      expect(entries).toHaveLength(1 + acknowledged)
+      expect(yield* contentOf(store)).toEqual(yield* contentOf(fresh))
+      expect(namesOf(fresh, "g")).toHaveLength(12 + acknowledged)
+    })
+  )
+
+  live("a full disk: the write fails with words after its time, serving goes on, and the next write is fine", () =>
+    Effect.gen(function* () {
+      const { open, plan } = yield* faulty
+      const store = yield* opened(open, { writeTimeout: "100 millis" })
+      yield* store.set("g", clusters("a"))
+      plan.fault = (sql) => (sql.startsWith("INSERT") ? { code: "SQLITE_FULL", when: "before" } : undefined)
+      const error = yield* Effect.flip(store.update("g", { upsert: clusters("b") }))
+      expect(error.message).toContain("SQLITE_FULL on purpose; make room on the disk")
+      expect(namesOf(store, "g")).toEqual(["a"])
+      const { trouble } = yield* store.status
+      expect(trouble?.detail).toContain("SQLITE_FULL")
+      plan.fault = () => undefined
+      yield* store.update("g", { upsert: clusters("c") })
+      expect(namesOf(store, "g")).toEqual(["a", "c"])
+      expect((yield* store.status).trouble).toBeUndefined()
+    })
+  )
+
+  live("an answer that was lost and no way to ask: the error says that it is not known", () =>
+    Effect.gen(function* () {
+      const { open, plan, sound } = yield* faulty
+      const store = yield* opened(open, { writeTimeout: "100 millis" })
+      yield* store.set("g", clusters("a"))
+      let isLost = false
+      plan.fault = (sql) => {
+        if (isLost) return { code: "SQLITE_IOERR", when: "before" }
+        if (!sql.startsWith("COMMIT")) return undefined
+        isLost = true
+        return { code: "SQLITE_IOERR", when: "after" }
+      }
+      const error = yield* Effect.flip(store.update("g", { upsert: clusters("b") }))
+      expect(error.message).toContain("(its answer was lost: see the group's history whether the change is there)")
+      plan.fault = () => undefined
+      yield* until(() => namesOf(store, "g")?.length === 2, "what was written is applied")
+      expect(namesOf(yield* opened(sound), "g")).toEqual(["a", "b"])
+    })
+  )
+
+  live("another process that holds the file: a write waits, and nobody else", () =>
+    Effect.gen(function* () {
+      const { open, sound } = yield* faulty
+      const store = yield* opened(open, { writeTimeout: "200 millis" })
+      yield* store.set("g", clusters("a"))
+      const { sql } = yield* sound
+      const error = yield* sql.withTransaction(
+        Effect.zipRight(
+          sql`UPDATE xds_head SET epoch = epoch WHERE id = 1`,
+          Effect.flip(store.update("g", { upsert: clusters("b") }))
+        )
+      )
+      expect(error._tag).toBe("StoreUnavailable")
+      expect(error.message).toContain("database is locked")
+      yield* store.update("g", { upsert: clusters("c") })
+      expect(namesOf(store, "g")).toEqual(["a", "c"])
+    })
+  )
+})
+
+describe("files that are no store", () => {
+  live("a file that is no database is not touched", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "store.db")
+      const text = "resources:\n".repeat(1_000)
+      writeFileSync(file, text)
+      const error = yield* Effect.flip(opened(Sqlite.make({ file })))
+      expect([error.reason, error.detail]).toEqual([
+        "Damaged",
+        "file is not a database; restore the file from a backup, or move it away"
+      ])
+      expect(readFileSync(file, "utf8")).toBe(text)
+    })
+  )
+
+  live("★ a file that is damaged in the middle is not opened, and not overwritten", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "store.db")
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const database = yield* Sqlite.make({ file })
+          const store = yield* SqlStore.make(database)
+          yield* store.set("g", many(2_000, "x".repeat(200)))
+          yield* database.sql`PRAGMA wal_checkpoint(TRUNCATE)`
+        })
+      )
+      const { size } = statSync(file)
+      const at = openSync(file, "r+")
+      for (let place = 8_192; place < size; place += 8_192) writeSync(at, Buffer.alloc(512, 0x5a), 0, 512, place)
+      const before = readFileSync(file)
+      const error = yield* Effect.flip(opened(Sqlite.make({ file })))
+      expect(error.reason).toBe("Damaged")
+      expect(error.message).toMatch(/restore the (file|database) from a backup/)
+      expect(readFileSync(file).equals(before)).toBe(true)
+    })
+  )
+
+  live("a folder that is not there", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "no", "store.db")
+      const error = yield* Effect.flip(opened(Sqlite.make({ file })))
+      expect(error.reason).toBe("Unreachable")
+      expect(error.message).toContain(`the store sqlite:${file} cannot be opened: `)
+    })
+  )
+})
+
+describe("a writer that is killed", () => {
+  live("★ kill -9 at any moment: what was acknowledged is there, nothing is torn, and the next one goes on", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "store.db")
+      const reader = yield* opened(Sqlite.make({ file }))
+      yield* reader.set("g", {})
+      const acknowledged = new Set<string>()
+      for (let round = 0; round < 3; round++) {
+        yield* Effect.async<void>((resume) => {
+          const program = fileURLToPath(new URL("writer.mjs", import.meta.url))
+          const child = spawn(process.execPath, [program, `sqlite:${file}`, `w${round}`], {
+            stdio: ["ignore", "pipe", "inherit"]
+          })
+          let rest = ""
+          let said = 0
+          child.stdout.on("data", (chunk: Buffer) => {
+            const lines = `${rest}${chunk.toString()}`.split("\n")
+            rest = lines.pop() ?? ""
+            for (const line of lines) if (line !== "open") acknowledged.add(line)
+            said += lines.length
+            if (said > 5 + 7 * round) child.kill("SIGKILL")
+          })
+          child.on("exit", () => resume(Effect.void))
+        })
+      }
+      expect(acknowledged.size).toBeGreaterThan(30)
+      const fresh = yield* opened(Sqlite.make({ file }))
+      yield* follow(fresh, reader)
+      expect(yield* contentOf(reader)).toEqual(yield* contentOf(fresh))
+      const names = new Set(namesOf(fresh, "g"))
+      expect([...acknowledged].filter((name) => !names.has(name))).toEqual([])
+      for (const name of names)
+        expect(names.has(name.replace(/x$/, "y")) && names.has(name.replace(/y$/, "x"))).toBe(true)
+      expect(yield* tagOf(fresh.update("g", { upsert: clusters("next") }))).toBe("none")
+    })
+  )
+})

@@ -1,0 +1,119 @@
+import * as Postgres from "@effect-xds/store-sql/Postgres"
+import * as SqlStore from "@effect-xds/store-sql/SqlStore"
+import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PostgresServer from "@effect-xds/testing/PostgresServer"
+import { describeStore } from "@effect-xds/testing/vitest"
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { clusters, contentOf, describeReplicas, follow, live, namesOf, opened, tagOf, until } from "./replicas.js"
+
+const peer = Peer.forTest("postgres")
+
+const scope = Effect.runSync(Scope.make())
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+/** One server for all tests, from the first that needs it. */
+const server = Effect.runSync(
+  Effect.cached(Scope.extend(PostgresServer.make(peer._tag === "Present" ? peer.path : ""), scope).pipe(Effect.orDie))
+)
+
+let schemas = 0
+
+/** A schema of its own on a server. */
+const schemaOn = ({ url }: PostgresServer.PostgresServer) =>
+  Effect.gen(function* () {
+    const schema = `s${++schemas}`
+    const { sql } = yield* Postgres.make({ url: Redacted.make(url()) })
+    yield* sql`CREATE SCHEMA ${sql(schema)}`
+    return Postgres.make({ url: Redacted.make(url(schema)) })
+  }).pipe(Effect.scoped, Effect.orDie)
+
+const place = Effect.flatMap(server, schemaOn)
+
+if (peer._tag === "Missing") {
+  it.skip(Peer.title("a store in PostgreSQL", peer), () => undefined)
+} else {
+  describeStore(
+    "a store in PostgreSQL",
+    Effect.flatMap(Effect.flatten(place), (each) => SqlStore.make(each))
+  )
+
+  describeReplicas("replicas on PostgreSQL", place)
+
+  describe("PostgreSQL that goes away", () => {
+    live("★ serving goes on, writes fail with words, and what was missed is applied when it is back", () =>
+      Effect.gen(function* () {
+        const own = yield* PostgresServer.make(peer.path)
+        const open = yield* schemaOn(own)
+        const one = yield* opened(open, { writeTimeout: "300 millis" })
+        const other = yield* opened(open)
+        yield* one.set("g", clusters("a"))
+        yield* follow(one, other)
+        yield* own.kill
+        const error = yield* Effect.flip(one.update("g", { upsert: clusters("b") }))
+        expect(error._tag).toBe("StoreUnavailable")
+        expect(error.message).toContain(`the store is not available: postgres://127.0.0.1:${own.port}/postgres: `)
+        yield* until(() => Effect.runSync(other.status).trouble !== undefined, "the other is told")
+        expect([namesOf(one, "g"), namesOf(other, "g")]).toEqual([["a"], ["a"]])
+        const patient = yield* Effect.fork(other.update("g", { upsert: clusters("c") }))
+        yield* own.start
+        yield* Fiber.join(patient)
+        const told: Array<string> = []
+        yield* one.listen((group) => void told.push(group))
+        yield* one.update("g", { upsert: clusters("d") })
+        yield* follow(one, other)
+        yield* follow(other, one)
+        expect(yield* contentOf(one)).toEqual(yield* contentOf(other))
+        expect(namesOf(one, "g")).toEqual(["a", "c", "d"])
+        yield* until(() => Effect.runSync(one.status).trouble === undefined, "it is followed again")
+      })
+    )
+
+    live("★ killed again and again under two writers: no acknowledged change is lost, none is torn, both agree", () =>
+      Effect.gen(function* () {
+        const own = yield* PostgresServer.make(peer.path)
+        const open = yield* schemaOn(own)
+        const stores = [yield* opened(open), yield* opened(open)] as const
+        yield* stores[0].set("g", {})
+        yield* follow(stores[0], stores[1])
+        const acknowledged = new Set<string>()
+        const tried = new Set<string>()
+        let isOver = false
+        const writing = (at: number) =>
+          Effect.gen(function* () {
+            const store = stores[at === 0 ? 0 : 1]
+            for (let count = 0; !isOver; count++) {
+              // Two resources in one change: both are there or neither is.
+              const names = [`${at}-${count}-x`, `${at}-${count}-y`]
+              for (const name of names) tried.add(name)
+              if ((yield* tagOf(store.update("g", { upsert: clusters(...names) }))) === "none")
+                for (const name of names) acknowledged.add(name)
+            }
+          })
+        const writers = yield* Effect.fork(Effect.all([writing(0), writing(1)], { concurrency: 2 }))
+        for (let round = 0; round < 4; round++) {
+          const before = acknowledged.size
+          yield* until(() => acknowledged.size > before + 10, "writes go on")
+          yield* own.kill
+          yield* own.start
+        }
+        isOver = true
+        yield* Fiber.join(writers)
+        yield* follow(stores[0], stores[1])
+        yield* follow(stores[1], stores[0])
+        const content = yield* contentOf(stores[0])
+        expect(yield* contentOf(stores[1])).toEqual(content)
+        expect(yield* contentOf(yield* opened(open))).toEqual(content)
+        const names = new Set(namesOf(stores[0], "g"))
+        expect([...acknowledged].filter((name) => !names.has(name))).toEqual([])
+        expect([...names].filter((name) => !tried.has(name))).toEqual([])
+        for (const name of names) expect(names.has(name.replace(/x$/, "y"))).toBe(true)
+        for (const name of names) expect(names.has(name.replace(/y$/, "x"))).toBe(true)
+      })
+    )
+  })
+}

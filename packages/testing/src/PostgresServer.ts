@@ -1,0 +1,185 @@
+/**
+ * A PostgreSQL of its own for tests, from the peer `postgres`. It can be killed and started again. It must not run as root: as
+ * root it is started as another user.
+ *
+ * @since 0.1.0
+ */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { spawn, spawnSync } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { accessSync, chownSync, constants, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+
+/**
+ * Error: PostgreSQL does not start.
+ *
+ * @since 0.1.0
+ */
+export class PostgresServerError extends Data.TaggedError("PostgresServerError")<{ readonly detail: string }> {
+  override get message(): string {
+    return `PostgreSQL does not start: ${this.detail}`
+  }
+}
+
+/**
+ * A server.
+ *
+ * @since 0.1.0
+ */
+export interface PostgresServer {
+  readonly port: number
+  /** The URL of a schema of its database; every test may have its own. Create it first. */
+  readonly url: (schema?: string) => string
+  /** Kills it as `kill -9` does, and waits until it is gone. */
+  readonly kill: Effect.Effect<void>
+  /** Starts it, if it does not run, and waits until it answers. */
+  readonly start: Effect.Effect<void, PostgresServerError>
+  /** Makes a standby of this server, which follows it. The server is stopped for a moment. */
+  readonly standby: Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope>
+}
+
+/** The user `nobody`, where this process is root. */
+const nobody = process.getuid?.() === 0 ? 65_534 : undefined
+
+const asUser = nobody === undefined ? {} : { uid: nobody, gid: nobody }
+
+const environment = { LC_ALL: "C", PATH: process.env["PATH"] ?? "", TZ: "UTC" }
+
+const freePort = Effect.async<number>((resume) => {
+  const server = createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
+  })
+})
+
+/** A new folder, which goes with the scope. In memory where there is such a place: nothing here is kept. */
+const folder = Effect.acquireRelease(
+  Effect.sync(() => {
+    let place = tmpdir()
+    try {
+      accessSync("/dev/shm", constants.W_OK)
+      place = "/dev/shm"
+    } catch {
+      // There is none.
+    }
+    const path = mkdtempSync(join(place, "effect-xds-postgres-"))
+    if (nobody !== undefined) chownSync(path, nobody, nobody)
+    return path
+  }),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+)
+
+/** The program, where the other user may run it: a clone may be in a folder that only its owner may read. */
+const runnable = (program: string): Effect.Effect<string, never, Scope.Scope> => {
+  const { status } = spawnSync(program, ["--version"], asUser)
+  if (status === 0) return Effect.succeed(program)
+  return Effect.map(folder, (path) => {
+    cpSync(join(dirname(program), ".."), path, { recursive: true, verbatimSymlinks: true })
+    return join(path, "bin", "postgres")
+  })
+}
+
+const settings = (port: number): ReadonlyArray<string> =>
+  [
+    "listen_addresses=127.0.0.1",
+    `port=${port}`,
+    "unix_socket_directories=",
+    "fsync=off",
+    "shared_buffers=32MB",
+    "max_connections=300",
+    "log_min_messages=fatal"
+  ].flatMap((each) => ["-c", each])
+
+const ready = (child: ChildProcess): Effect.Effect<void, PostgresServerError> =>
+  Effect.async((resume) => {
+    let said = ""
+    child.stderr?.on("data", (chunk: Buffer) => {
+      said = `${said}${chunk.toString()}`.slice(-2_000)
+      if (/ready to accept (read-only )?connections/.test(said)) resume(Effect.void)
+    })
+    child.on("error", (error) => resume(Effect.fail(new PostgresServerError({ detail: error.message }))))
+    child.on("exit", () =>
+      resume(Effect.fail(new PostgresServerError({ detail: said.trim().split("\n").at(-1) ?? "" })))
+    )
+  })
+
+const gone = (child: ChildProcess): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) resume(Effect.void)
+    else child.once("exit", () => resume(Effect.void))
+  })
+
+const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const port = yield* freePort
+    let child: ChildProcess | undefined
+    const end = (signal: "SIGKILL" | "SIGINT"): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const running = child
+        child = undefined
+        if (running === undefined) return Effect.void
+        running.kill(signal)
+        return gone(running)
+      })
+    const start = Effect.suspend(() => {
+      if (child !== undefined) return Effect.void
+      const stdio = ["ignore", "ignore", "pipe"] as const
+      // It says that it is ready only in its log.
+      child = spawn(program, ["-D", data, ...settings(port), "-c", "log_min_messages=log"], {
+        ...asUser,
+        env: environment,
+        stdio: [...stdio],
+        cwd: data
+      })
+      return ready(child)
+    })
+    yield* Effect.addFinalizer(() => end("SIGKILL"))
+    yield* start
+    return {
+      port,
+      url: (schema) => {
+        const options = schema === undefined ? "" : `?options=${encodeURIComponent(`-c search_path=${schema}`)}`
+        return `postgres://postgres@127.0.0.1:${port}/postgres${options}`
+      },
+      kill: end("SIGKILL"),
+      start,
+      standby: Effect.gen(function* () {
+        const copy = join(yield* folder, "data")
+        yield* end("SIGINT")
+        cpSync(data, copy, { recursive: true })
+        writeFileSync(join(copy, "standby.signal"), "")
+        writeFileSync(
+          join(copy, "postgresql.auto.conf"),
+          `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres'\n`
+        )
+        if (nobody !== undefined) spawnSync("chown", ["-R", `${nobody}:${nobody}`, copy])
+        spawnSync("chmod", ["-R", "go-rwx", copy])
+        yield* start
+        return yield* serverAt(program, copy)
+      })
+    }
+  })
+
+/**
+ * Starts a new, empty server; it goes with the scope.
+ *
+ * @param program the path of the peer `postgres`
+ * @since 0.1.0
+ */
+export const make = (program: string): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const postgres = yield* runnable(program)
+    const data = join(yield* folder, "data")
+    const args = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    const made = spawnSync(join(dirname(postgres), "initdb"), args, { ...asUser, env: environment, cwd: dirname(data) })
+    if (made.status !== 0) {
+      const detail = made.error?.message ?? made.stderr.toString().trim().split("\n").at(-1) ?? ""
+      return yield* Effect.fail(new PostgresServerError({ detail: `initdb: ${detail}` }))
+    }
+    return yield* serverAt(postgres, data)
+  })
