@@ -14,6 +14,7 @@ import type { Server as CoreServer } from "@effect-xds/core/client/Client"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
@@ -35,6 +36,7 @@ import { Driver } from "./internal/Driver.js"
 import type { ServerLink } from "./internal/Environment.js"
 import * as Environment from "./internal/Environment.js"
 import type { ResourceEvent } from "./ResourceEvent.js"
+import type * as VirtualHosts from "./VirtualHosts.js"
 import { WatchableType } from "./WatchableType.js"
 import * as WatchableTypes from "./WatchableType.js"
 
@@ -185,6 +187,20 @@ export interface Service {
       options?: GetOptions
     ): Effect.Effect<MessageShape<Desc>, GetError>
     <A>(type: WatchableType<A>, name: string, options?: GetOptions): Effect.Effect<A, GetError>
+  }
+  /**
+   * Virtual hosts on demand (VHDS) of a route configuration, which is watched until the scope closes. The client must speak the
+   * incremental protocol. Fails with {@link DecoderConflict} if one of the types is already watched with another decoder.
+   */
+  readonly virtualHosts: {
+    (
+      routeConfiguration: string,
+      options?: VirtualHosts.Options
+    ): Effect.Effect<VirtualHosts.VirtualHosts<VirtualHost>, DecoderConflict, Scope.Scope>
+    <R, A>(
+      routeConfiguration: string,
+      options: VirtualHosts.Options & { readonly types: VirtualHosts.Types<R, A> }
+    ): Effect.Effect<VirtualHosts.VirtualHosts<A>, DecoderConflict, Scope.Scope>
   }
   /**
    * The state of every watched resource, as CSDS shows it: requested, ACKed, NACKed or missing, with version, time and
@@ -340,10 +356,41 @@ export const make = <E = never, R = never>(
       })
     }
 
+    const hostClient = { driver, protocol: options.protocol ?? "StateOfTheWorld", now }
+    function virtualHosts(
+      routeConfiguration: string,
+      options?: VirtualHosts.Options
+    ): Effect.Effect<VirtualHosts.VirtualHosts<VirtualHost>, DecoderConflict, Scope.Scope>
+    function virtualHosts<R, A>(
+      routeConfiguration: string,
+      options: VirtualHosts.Options & { readonly types: VirtualHosts.Types<R, A> }
+    ): Effect.Effect<VirtualHosts.VirtualHosts<A>, DecoderConflict, Scope.Scope>
+    function virtualHosts<R, A>(
+      routeConfiguration: string,
+      options: VirtualHosts.Options & { readonly types?: VirtualHosts.Types<R, A> } = {}
+    ): Effect.Effect<VirtualHosts.VirtualHosts<A | VirtualHost>, DecoderConflict, Scope.Scope> {
+      const { types } = options
+      return Effect.gen(function* () {
+        // A client that only watches does not need them.
+        const Hosts = yield* Effect.promise(() => import("./internal/Hosts.js"))
+        if (types !== undefined) return yield* Hosts.make(hostClient, routeConfiguration, types, options)
+        const { isVirtualHost, make } = yield* Effect.promise(() => import("./internal/HostTypes.js"))
+        const hosts = yield* Hosts.make(hostClient, routeConfiguration, make(typeOf), options)
+        return {
+          ...hosts,
+          find: (host, options) =>
+            Effect.flatMap(hosts.find(host, options), (value) =>
+              isVirtualHost(value) ? Effect.succeed(value) : Effect.dieMessage("not a VirtualHost")
+            )
+        }
+      })
+    }
+
     return {
       watch,
       watchAll,
       get,
+      virtualHosts,
       dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump()))
     }
   })

@@ -56,6 +56,26 @@ export const resourceUpdatesInvalid = Metric.counter("grpc.xds_client.resource_u
 export const resources = Metric.gauge("grpc.xds_client.resources", { description: "Resources in each cache state" })
 
 /**
+ * Updates that changed the virtual hosts of a route configuration, tagged with `route_configuration`.
+ *
+ * @since 0.1.0
+ */
+export const vhdsConfigReload = Metric.counter("xds_client_vhds_config_reload_total", {
+  description: "Updates that changed virtual hosts that are fetched on demand",
+  incremental: true
+})
+
+/**
+ * Answers that a host has no virtual host, tagged with `route_configuration`.
+ *
+ * @since 0.1.0
+ */
+export const vhdsEmptyUpdate = Metric.counter("xds_client_vhds_empty_update_total", {
+  description: "Answers without a virtual host for a host that was asked for",
+  incremental: true
+})
+
+/**
  * Watchers that did not finish their events within `watcherTimeout`, so that the client read on without them; tagged
  * with `grpc.xds.resource_type`.
  *

@@ -19,6 +19,8 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   BootstrapError: () => ({ source: "the given text", mistakes: [{ field: "node.id", reason: "is missing" }] }),
   CertificateError: () => ({ path: "/tls.crt", reason: "there is no such file" }),
   ResourceDoesNotExist: () => ({ ...resource, reason: "the server does not have it" }),
+  VirtualHostNotFound: () => ({ routeConfiguration: "main", host: "a.example" }),
+  VirtualHostUnavailable: () => ({ routeConfiguration: "main", host: "a.example", reason: "no server answers" }),
   ResourceUnavailable: () => ({ ...resource, reason: "no server answers" }),
   AliasConflict: () => ({ typeUrl: CDS, alias: "a", name: "web", other: "api" }),
   DecoderConflict: () => ({ typeUrl: CDS }),

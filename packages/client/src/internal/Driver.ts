@@ -79,8 +79,7 @@ export class Driver {
 
   /** Begins a watch; `*` is a wildcard. */
   watch<A>(type: WatchableType<A>, name: string): Either.Either<Watcher<ResourceEvent<A>>, DecoderConflict> {
-    return Either.map(FlowControl.withDecoder(this.state, type.decoder), (state) => {
-      this.state = state
+    return Either.map(this.withType(type), () => {
       const id = ++this.lastWatcher
       const watcher = new Watcher<ResourceEvent<A>>(id, () => this.run({ _tag: "Taken", watcher: id }))
       this.watchers.set(id, ({ name: at, result }) => {
@@ -90,6 +89,40 @@ export class Driver {
       this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
       return watcher
     })
+  }
+
+  /** Adds a type. */
+  withType(type: WatchableType<unknown>): Either.Either<void, DecoderConflict> {
+    return Either.map(FlowControl.withDecoder(this.state, type.decoder), (state) => {
+      this.state = state
+    })
+  }
+
+  /**
+   * Begins a watch whose events are processed at once, by a function that must not throw.
+   *
+   * @param onEvent with the name in the resource itself, which is another than the watched one if that is an alias
+   */
+  listen<A>(
+    type: WatchableType<A>,
+    name: string,
+    onEvent: (event: ResourceEvent<A>, ownName: string) => void
+  ): Either.Either<number, DecoderConflict> {
+    return Either.map(this.withType(type), () => {
+      const id = ++this.lastWatcher
+      this.watchers.set(id, ({ name: at, result }) => {
+        const [, event] = eventOf(type, at, result)
+        if (event !== undefined) onEvent(event, result._tag === "Updated" ? result.ownName : at)
+        this.run({ _tag: "Taken", watcher: id })
+      })
+      this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
+      return id
+    })
+  }
+
+  /** Passes an input to the core. */
+  pass(input: FlowControl.Input & { readonly _tag: "Refresh" | "Own" }): void {
+    this.run(input)
   }
 
   unwatch(id: number): void {

@@ -20,7 +20,13 @@ import type { Placed } from "./Validation.js"
  */
 export type Result =
   /** The resource is new or changed. */
-  | { readonly _tag: "Updated"; readonly value: unknown; readonly version: string }
+  | {
+      readonly _tag: "Updated"
+      readonly value: unknown
+      readonly version: string
+      /** The name in the resource itself, if it was requested by an alias. */
+      readonly ownName: string
+    }
   /** The resource does not exist, or no longer does. Do not use it. */
   | { readonly _tag: "DoesNotExist"; readonly error: ErrorDetail }
   /** The resource is not available. Do not use the last one either. */
@@ -240,7 +246,7 @@ export const resultOf = (entry: Entry, error: ErrorDetail): Result => {
  *
  * @since 0.1.0
  */
-export const updatedOf = (held: Held): Result => ({ _tag: "Updated", value: held.value, version: held.version })
+export const updatedOf = ({ ownName, value, version }: Held): Result => ({ _tag: "Updated", value, version, ownName })
 
 /**
  * Whether the server said that the resource does not exist.

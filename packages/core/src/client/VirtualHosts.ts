@@ -57,10 +57,14 @@ export const defaults: Options = {
  * @since 0.1.0
  */
 export type Input<A> =
-  /** The route configuration came or changed. `vhds`: identity of its source of virtual hosts, `undefined` if it has none. */
+  /**
+   * The route configuration came or changed. `vhds`: identity of its source of virtual hosts, `undefined` if it has none.
+   * `unusable`: why that source cannot be used; then what it would be asked for is unavailable.
+   */
   | {
       readonly _tag: "RouteConfiguration"
       readonly vhds: string | undefined
+      readonly unusable?: string | undefined
       readonly virtualHosts: ReadonlyArray<VirtualHost<A>>
     }
   /** A request needs the virtual host of a host. Request ids are never used twice. `until`: a shorter wait, in milliseconds. */
@@ -141,11 +145,11 @@ export interface VirtualHosts<out A> {
   readonly options: Options
   readonly routeConfiguration: string
   /** Identity of the source; `undefined`: none; `waiting`: the route configuration has not come. */
-  readonly source: { readonly vhds: string | undefined } | "waiting"
+  readonly source: { readonly vhds: string | undefined; readonly unusable: string | undefined } | "waiting"
   readonly table: VirtualHostTable<A>
   readonly entries: HashMap.HashMap<string, Entry>
   readonly waiting: HashMap.HashMap<number, Waiter>
-  /** Not later than the first {@link Waiter.until}, in milliseconds. */
+  /** Not later than the end of the first wait, in milliseconds. */
   readonly dueAt: number
   /** When unused entries are next looked for, in milliseconds. */
   readonly idleAt: number
@@ -177,12 +181,16 @@ export const make = <A>(routeConfiguration: string, options: Partial<Options> = 
   statistics: { configReload: 0, emptyUpdate: 0 }
 })
 
+/** Most characters of a host: a domain name of 253, and a port. Longer ones can have no virtual host. */
+const longestHost = 259
+
 /**
- * The resource name of a host; `undefined` if it can have no virtual host, because it is empty or has a slash.
+ * The resource name of a host; `undefined` if it can have no virtual host, because it is empty, too long or has a slash.
  *
  * @since 0.1.0
  */
 export const nameOf = (self: VirtualHosts<unknown>, host: string): string | undefined => {
+  if (host.length > longestHost) return undefined
   const plain = (self.options.withPort ? host : host.replace(/:\d*$/, "")).toLowerCase()
   return plain === "" || plain.includes("/") ? undefined : VirtualHostDiscovery.nameOf(self.routeConfiguration, plain)
 }
@@ -221,7 +229,7 @@ export const step = <A>(
   const draft = new Draft(self, now)
   switch (input._tag) {
     case "RouteConfiguration":
-      draft.configure(input.vhds, input.virtualHosts)
+      draft.configure(input.vhds, input.unusable, input.virtualHosts)
       break
     case "Request":
       draft.request(input.request, input.host, Math.min(input.until ?? never, now + self.options.timeout))
@@ -284,9 +292,9 @@ class Draft<A> {
     return { ...self, source, table, entries, waiting, dueAt, idleAt, statistics }
   }
 
-  configure(vhds: string | undefined, virtualHosts: ReadonlyArray<VirtualHost<A>>): void {
+  configure(vhds: string | undefined, unusable: string | undefined, virtualHosts: ReadonlyArray<VirtualHost<A>>): void {
     const before = this.source
-    this.source = { vhds }
+    this.source = { vhds, unusable }
     this.table = Table.withGiven(this.table, virtualHosts)
     const was = before === "waiting" ? undefined : before.vhds
     if (vhds !== undefined || was !== undefined) {
@@ -376,7 +384,9 @@ class Draft<A> {
       if (!found.isGiven) this.table = Table.withUse(this.table, found.virtualHost, this.now)
       return this.answer(request, name, { _tag: "Found", virtualHost: found.virtualHost })
     }
-    if (this.source.vhds === undefined) return this.answer(request, name, { _tag: "NotFound" })
+    const { unusable, vhds } = this.source
+    if (vhds === undefined) return this.answer(request, name, { _tag: "NotFound" })
+    if (unusable !== undefined) return this.answer(request, name, { _tag: "Unavailable", reason: unusable })
     const entry = this.entry(name)
     if (entry === undefined) return this.ask(request, name, until)
     switch (entry.status) {

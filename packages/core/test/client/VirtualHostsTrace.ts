@@ -3,7 +3,8 @@
  * lines of a section:
  *
  *     vhds r timeout=5s max=2 waiting=9 idle=60s unknown=60s noPort     the start: the route configuration, options
- *     rds source=ads [rds=a.x,*.y]       the route configuration came: source of VHDS (`none`), virtual hosts with domains
+ *     rds source=ads [rds=a.x,*.y]       the route configuration came: source of VHDS (`none`), virtual hosts with domains;
+ *                                        `unusable=words`: why its source cannot be used
  *     request 1 a.x until=3s             a request for a host; `until` is a time
  *     requests 1-20 a.x
  *     cancel 1
@@ -114,6 +115,7 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
         step({
           _tag: "RouteConfiguration",
           vhds: source === "none" ? undefined : source,
+          unusable: value("unusable"),
           virtualHosts: words(hosts.slice(1, -1)).map((word) => hostOf(word))
         })
         break

@@ -1,0 +1,182 @@
+/** Drives virtual hosts on demand of one route configuration: watches what the core asks for, and answers requests. */
+import { toBinary } from "@bufbuild/protobuf"
+import * as CoreVirtualHosts from "@effect-xds/core/client/VirtualHosts"
+import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
+import type { Protocol } from "@effect-xds/core/wire/Request"
+import type { ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import * as Reason from "@effect-xds/proto/Reason"
+import * as Either from "effect/Either"
+import * as MetricLabel from "effect/MetricLabel"
+import type { ResourceEvent } from "../ResourceEvent.js"
+import type { Types } from "../VirtualHosts.js"
+import * as XdsClientMetrics from "../XdsClientMetrics.js"
+import type { Driver } from "./Driver.js"
+
+const { FAILED_PRECONDITION, INVALID_ARGUMENT } = StatusCode.codes
+
+/** Why virtual hosts cannot be fetched from a source; `undefined` if they can. */
+const problemOf = ({ configSourceSpecifier: { case: kind } }: ConfigSource, protocol: Protocol): string | undefined => {
+  if (kind !== "ads" && kind !== "self") {
+    return `vhds.config_source is ${kind ?? "empty"}; use ads: virtual hosts are fetched from the servers of this client`
+  }
+  return protocol === "Incremental" ? undefined : "VHDS is incremental only; make the client with protocol Incremental"
+}
+
+export class HostDriver<R, A> {
+  private state: CoreVirtualHosts.VirtualHosts<A>
+  private readonly inputs: Array<CoreVirtualHosts.Input<A>> = []
+  private stepping = false
+  private closed = false
+  private lastRequest = 0
+  private readonly requests = new Map<number, (outcome: CoreVirtualHosts.Outcome<A>) => void>()
+  /** Watcher ids by name. */
+  private readonly watchers = new Map<string, number>()
+  private readonly labels: ReadonlyArray<MetricLabel.MetricLabel>
+
+  constructor(
+    private readonly driver: Driver,
+    private readonly types: Types<R, A>,
+    private readonly environment: {
+      readonly protocol: Protocol
+      readonly now: () => number
+      readonly alarm: (at: number) => void
+    },
+    readonly routeConfiguration: string,
+    options: Partial<CoreVirtualHosts.Options>
+  ) {
+    this.state = CoreVirtualHosts.make(routeConfiguration, options)
+    this.labels = [MetricLabel.make("route_configuration", routeConfiguration)]
+  }
+
+  /** Begins to watch the route configuration. */
+  start(): ReturnType<Driver["listen"]> {
+    const { routeConfiguration, types } = this
+    return Either.flatMap(this.driver.withType(types.virtualHost), () =>
+      this.driver.listen(types.routeConfiguration, routeConfiguration, (event) => this.onRoutes(event))
+    )
+  }
+
+  /** Asks for the virtual host of a host. Returns the request, to cancel it. */
+  request(host: string, timeout: number, onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void): number {
+    const request = ++this.lastRequest
+    this.requests.set(request, onOutcome)
+    const until = timeout === Number.POSITIVE_INFINITY ? undefined : this.environment.now() + timeout
+    this.run({ _tag: "Request", request, host, until })
+    return request
+  }
+
+  cancel(request: number): void {
+    if (this.requests.delete(request)) this.run({ _tag: "Cancel", request })
+  }
+
+  statistics(prefix: string): Readonly<Record<string, number>> {
+    return CoreVirtualHosts.statistics(this.state, prefix)
+  }
+
+  onDeadline(): void {
+    this.run({ _tag: "Deadline" })
+  }
+
+  /** Gives up all watches and what the route configuration owns. Requests that wait get no answer. */
+  close(): void {
+    this.requests.clear()
+    this.run({ _tag: "RouteConfiguration", vhds: undefined, virtualHosts: [] })
+    this.closed = true
+    this.environment.alarm(Number.POSITIVE_INFINITY)
+  }
+
+  private run(first: CoreVirtualHosts.Input<A>): void {
+    this.inputs.push(first)
+    if (this.stepping || this.closed) return
+    this.stepping = true
+    for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
+      const before = this.state.statistics
+      const [state, outputs] = CoreVirtualHosts.step(this.state, input, this.environment.now())
+      this.state = state
+      this.count(before)
+      for (const output of outputs) this.handle(output)
+    }
+    this.stepping = false
+    this.environment.alarm(CoreVirtualHosts.deadline(this.state))
+  }
+
+  private count(before: CoreVirtualHosts.Statistics): void {
+    const { configReload, emptyUpdate } = this.state.statistics
+    const reloads = configReload - before.configReload
+    const empties = emptyUpdate - before.emptyUpdate
+    if (reloads > 0) XdsClientMetrics.vhdsConfigReload.unsafeUpdate(reloads, this.labels)
+    if (empties > 0) XdsClientMetrics.vhdsEmptyUpdate.unsafeUpdate(empties, this.labels)
+  }
+
+  private handle(output: CoreVirtualHosts.Output<A>): void {
+    switch (output._tag) {
+      case "Watch": {
+        const { name } = output
+        const begun = this.driver.listen(this.types.virtualHost, name, (event, ownName) =>
+          this.onVirtualHost(name, event, ownName)
+        )
+        if (Either.isRight(begun)) this.watchers.set(name, begun.right)
+        else this.run({ _tag: "Rejected", name, reason: begun.left.message })
+        return
+      }
+      case "Unwatch": {
+        const id = this.watchers.get(output.name)
+        this.watchers.delete(output.name)
+        if (id !== undefined) this.driver.unwatch(id)
+        return
+      }
+      case "Refresh":
+        return this.driver.pass({ _tag: "Refresh", typeUrl: output.typeUrl, names: [output.name] })
+      case "Own":
+        return this.driver.pass(output)
+      case "Answer": {
+        const answer = this.requests.get(output.request)
+        this.requests.delete(output.request)
+        return answer?.(output.outcome)
+      }
+    }
+  }
+
+  private onRoutes(event: ResourceEvent<R>): void {
+    if (event._tag === "DoesNotExist") {
+      return this.run({ _tag: "RouteConfiguration", vhds: undefined, virtualHosts: [] })
+    }
+    if (event._tag !== "Updated") return
+    try {
+      const { vhds, virtualHosts } = this.types.routesOf(event.value)
+      this.run({
+        _tag: "RouteConfiguration",
+        vhds: vhds && Buffer.from(toBinary(ConfigSourceSchema, vhds)).toString("hex"),
+        unusable: vhds && problemOf(vhds, this.environment.protocol),
+        virtualHosts
+      })
+    } catch (cause) {
+      const unusable = `routesOf failed: ${Reason.of(cause)}`
+      this.run({ _tag: "RouteConfiguration", vhds: unusable, unusable, virtualHosts: [] })
+    }
+  }
+
+  private onVirtualHost(name: string, event: ResourceEvent<A>, ownName: string): void {
+    switch (event._tag) {
+      case "Updated": {
+        const { value } = event
+        try {
+          const domains = this.types.domainsOf(value)
+          return this.run({ _tag: "Arrived", name, virtualHost: { name: ownName, domains, value } })
+        } catch (cause) {
+          return this.run({ _tag: "Rejected", name, reason: `domainsOf failed: ${Reason.of(cause)}` })
+        }
+      }
+      case "DoesNotExist":
+        return this.run({ _tag: "Missing", name })
+      case "Error": {
+        const { code, message: reason } = event.error
+        const isFinal = code === INVALID_ARGUMENT || code === FAILED_PRECONDITION
+        return this.run({ _tag: isFinal ? "Rejected" : "Unreachable", name, reason })
+      }
+      case "AmbientError":
+      case "Recovered":
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/** Virtual hosts on demand as Effects. */
+import * as CoreVirtualHosts from "@effect-xds/core/client/VirtualHosts"
+import type { Protocol } from "@effect-xds/core/wire/Request"
+import * as Alarm from "@effect-xds/transport-node/Alarm"
+import type { DecoderConflict } from "@effect-xds/core/client/ResourceDecoder"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Options, Types, VirtualHosts } from "../VirtualHosts.js"
+import { VirtualHostNotFound, VirtualHostUnavailable } from "../VirtualHosts.js"
+import type { Driver } from "./Driver.js"
+import { HostDriver } from "./HostDriver.js"
+
+/** What virtual hosts use of their client. */
+interface Client {
+  readonly driver: Driver
+  readonly protocol: Protocol
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+}
+
+const optionsOf = (given: Options): CoreVirtualHosts.Options => {
+  const { defaults } = CoreVirtualHosts
+  const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
+    duration === undefined ? otherwise : Duration.toMillis(duration)
+  return {
+    timeout: millis(given.timeout, defaults.timeout),
+    idleTimeout: millis(given.idleTimeout, defaults.idleTimeout),
+    unknownIdleTimeout: millis(given.unknownIdleTimeout, defaults.unknownIdleTimeout),
+    maxHosts: given.maxHosts ?? defaults.maxHosts,
+    maxWaiting: given.maxWaiting ?? defaults.maxWaiting,
+    withPort: given.withPort ?? defaults.withPort
+  }
+}
+
+export const make = <R, A>(
+  { driver, now, protocol }: Client,
+  routeConfiguration: string,
+  types: Types<R, A>,
+  options: Options
+): Effect.Effect<VirtualHosts<A>, DecoderConflict, Scope.Scope> =>
+  Effect.gen(function* () {
+    const hosts: HostDriver<R, A> = new HostDriver(
+      driver,
+      types,
+      { protocol, now, alarm: (at) => alarm.set(at) },
+      routeConfiguration,
+      optionsOf(options)
+    )
+    const alarm = yield* Alarm.make(now, () => hosts.onDeadline())
+    yield* Effect.acquireRelease(
+      Effect.suspend(() => hosts.start()),
+      (watcher) =>
+        Effect.sync(() => {
+          hosts.close()
+          driver.unwatch(watcher)
+        })
+    )
+    return {
+      routeConfiguration,
+      find: (host, { timeout } = {}) =>
+        Effect.async<A, VirtualHostNotFound | VirtualHostUnavailable>((resume) => {
+          const limit = timeout === undefined ? Number.POSITIVE_INFINITY : Duration.toMillis(timeout)
+          const request = hosts.request(host, limit, (outcome) => {
+            switch (outcome._tag) {
+              case "Found":
+                return resume(Effect.succeed(outcome.virtualHost.value))
+              case "NotFound":
+                return resume(new VirtualHostNotFound({ routeConfiguration, host }))
+              case "Unavailable":
+                return resume(new VirtualHostUnavailable({ routeConfiguration, host, reason: outcome.reason }))
+            }
+          })
+          return Effect.sync(() => hosts.cancel(request))
+        }),
+      statistics: (prefix) => Effect.sync(() => hosts.statistics(prefix))
+    }
+  })

@@ -1,0 +1,234 @@
+/** Virtual hosts on demand (VHDS), against a real server over gRPC. */
+import { create } from "@bufbuild/protobuf"
+import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type VirtualHosts } from "@effect-xds/client"
+import { ResourceType } from "@effect-xds/proto"
+import { type RouteConfiguration, RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { type VirtualHost, VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { eventually } from "@effect-xds/testing/Waiting"
+import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
+import { describe, expect, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Logger, Metric, Scope } from "effect"
+
+const silent = Logger.replace(Logger.defaultLogger, Logger.none)
+const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
+const self = { configSourceSpecifier: { case: "self" as const, value: {} } }
+const path = { configSourceSpecifier: { case: "path" as const, value: "/hosts" } }
+
+/** A route configuration with VHDS, and with virtual hosts of its own: name → domain. */
+const routes = (source: typeof ads | typeof self | typeof path, hosts: Readonly<Record<string, string>> = {}) =>
+  create(RouteConfigurationSchema, {
+    name: "main",
+    vhds: { configSource: source },
+    virtualHosts: Object.entries(hosts).map(([name, domain]) => ({ name, domains: [domain] }))
+  })
+
+const virtualHosts = (name: string, ...domains: ReadonlyArray<string>) => ({
+  virtualHosts: [Snapshot.virtualHost("main", create(VirtualHostSchema, { name, domains: [...domains] }))]
+})
+
+type Make = (host: string, store: SnapshotStore.Store) => Effect.Effect<unknown, unknown>
+
+/** A server with what `make` makes, and a client of it. */
+const setup = (snapshot: Snapshot.Snapshot, make?: Make, options: Partial<XdsClient.Options> = {}) =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.makeMemory({ validate: "off" })
+    yield* store.set("edge", snapshot)
+    const asked: Array<string> = []
+    const onMissing = (_group: string, typeUrl: string, name: string) => {
+      if (typeUrl !== ResourceType.VirtualHost.typeUrl) return Effect.void
+      asked.push(name)
+      return make?.(name.slice(name.lastIndexOf("/") + 1), store) ?? Effect.void
+    }
+    const server = Context.get(
+      yield* Layer.build(
+        XdsServer.layer({ group: (node) => node.cluster, onMissing }).pipe(
+          Layer.provide(SnapshotStore.layerOf(store)),
+          Layer.provide(ConnectServer.layer({ port: 0, shutdownGrace: 10 })),
+          Layer.provide(silent)
+        )
+      ),
+      XdsServer.XdsServer
+    )
+    const bootstrap = Bootstrap.make({ servers: [server.address], node: { id: "c1", cluster: "edge" } })
+    const context = yield* Layer.build(
+      XdsClient.layer({ bootstrap, protocol: "Incremental", ...options }).pipe(
+        Layer.provide(ConnectClient.layer()),
+        Layer.provide(silent)
+      )
+    )
+    /** The number of hosts that are subscribed to. */
+    const subscribed = Effect.map(
+      server.status,
+      (streams) =>
+        streams.flatMap(({ types }) => types).find(({ typeUrl }) => typeUrl === ResourceType.VirtualHost.typeUrl)
+          ?.names ?? 0
+    )
+    const nacks = Effect.map(server.status, (streams) =>
+      streams.flatMap(({ types }) => types.map(({ nacked }) => nacked?.error.message ?? "")).join("\n")
+    )
+    return { asked, client: Context.get(context, XdsClient.XdsClient), nacks, store, subscribed }
+  })
+
+/** What becomes of a request, in a word. */
+const outcome = (hosts: VirtualHosts.VirtualHosts<VirtualHost>, host: string, options?: VirtualHosts.FindOptions) =>
+  Effect.match(hosts.find(host, options), { onSuccess: ({ name }) => name, onFailure: ({ _tag }) => _tag })
+
+describe("virtual hosts on demand", () => {
+  it.scopedLive(
+    "vector 51: twenty requests for a host that is made on demand are one question; its other domains are none",
+    () =>
+      Effect.gen(function* () {
+        const { asked, client, subscribed } = yield* setup(
+          { routes: [routes(ads, { given: "given.x" })] },
+          (host, store) =>
+            host.endsWith(".x") ? store.update("edge", { upsert: virtualHosts("wide", "*.x") }) : Effect.void
+        )
+        const hosts = yield* client.virtualHosts("main")
+        const twenty = yield* Effect.all(
+          Array.from({ length: 20 }, () => outcome(hosts, "A.x")),
+          {
+            concurrency: "unbounded"
+          }
+        )
+        expect(new Set(twenty)).toEqual(new Set(["main/wide"]))
+        expect(yield* outcome(hosts, "b.x")).toBe("main/wide")
+        expect(yield* outcome(hosts, "given.x")).toBe("given")
+        expect(asked).toEqual(["main/a.x"])
+        expect(yield* subscribed).toBe(1)
+        expect(yield* hosts.statistics("ingress")).toEqual({
+          "http.ingress.vhds.main.config_reload": 1,
+          "http.ingress.vhds.main.empty_update": 0
+        })
+      })
+  )
+
+  it.scopedLive("vector 52: an unknown host is not found at once, later unasked; when it is made it is served", () =>
+    Effect.gen(function* () {
+      const { asked, client, store } = yield* setup({ routes: [routes(ads)] })
+      const hosts = yield* client.virtualHosts("main")
+      const reloads = Metric.value(Metric.tagged(XdsClientMetrics.vhdsEmptyUpdate, "route_configuration", "main"))
+      const before = (yield* reloads).count
+      const error = yield* Effect.flip(hosts.find("a.x"))
+      expect(error.message).toBe('RouteConfiguration "main" has no virtual host for "a.x"')
+      expect(yield* outcome(hosts, "a.x")).toBe("VirtualHostNotFound")
+      expect(asked).toEqual(["main/a.x"])
+      expect((yield* reloads).count - before).toBe(1)
+      yield* store.update("edge", { upsert: virtualHosts("a", "a.x") })
+      yield* eventually(Effect.map(outcome(hosts, "a.x"), (name) => expect(name).toBe("main/a")))
+      yield* store.update("edge", { remove: { virtualHosts: ["main/a"] } })
+      yield* eventually(Effect.map(outcome(hosts, "a.x"), (name) => expect(name).toBe("VirtualHostNotFound")))
+    })
+  )
+
+  it.scopedLive(
+    "vector 54: silence is unavailable and not a 404, with what was waited for; the next request asks again",
+    () =>
+      Effect.gen(function* () {
+        let isSilent = true
+        const { client } = yield* setup({ routes: [routes(ads)] }, (_host, store) =>
+          isSilent ? Effect.never : store.update("edge", { upsert: virtualHosts("a", "a.x") })
+        )
+        const hosts = yield* client.virtualHosts("main", { timeout: "200 millis" })
+        const error = yield* Effect.flip(hosts.find("a.x"))
+        expect(error.message).toBe(
+          'the virtual host for "a.x" cannot be had: VirtualHost "main/a.x" has not come in time'
+        )
+        isSilent = false
+        // The server answers after its own `missingWait`, too.
+        yield* eventually(Effect.map(outcome(hosts, "b.x"), (name) => expect(name).toBe("VirtualHostNotFound")))
+        yield* eventually(Effect.map(outcome(hosts, "a.x"), (name) => expect(name).toBe("main/a")))
+      })
+  )
+
+  it.scopedLive("vector 55: another source: all is asked for again; a request that is interrupted waits no more", () =>
+    Effect.gen(function* () {
+      const { asked, client, store, subscribed } = yield* setup({ routes: [routes(ads)] }, (host, store) =>
+        store.update("edge", { upsert: virtualHosts(host, host) })
+      )
+      const hosts = yield* client.virtualHosts("main")
+      expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
+      yield* store.update("edge", { upsert: { routes: [routes(self)] } })
+      yield* eventually(Effect.map(subscribed, (names) => expect(names).toBe(0)))
+      expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
+      expect(asked).toEqual(["main/a.x"])
+      expect(yield* subscribed).toBe(1)
+      expect(yield* Effect.timeoutOption(hosts.find("b.x"), "1 millis")).toMatchObject({ _tag: "None" })
+    })
+  )
+
+  it.scopedLive(
+    "vector 57: ★ a virtual host with a domain of the route configuration is NACKed, and RDS serves it",
+    () =>
+      Effect.gen(function* () {
+        const { client, nacks } = yield* setup({ routes: [routes(ads, { given: "rds.x" })] }, (host, store) =>
+          store.update("edge", { upsert: virtualHosts(host, host, "rds.x") })
+        )
+        const hosts = yield* client.virtualHosts("main")
+        expect((yield* Effect.flip(hosts.find("a.x"))).message).toBe(
+          'the virtual host for "a.x" cannot be had: has "main/rds.x", which belongs to "main"'
+        )
+        expect(yield* outcome(hosts, "rds.x")).toBe("given")
+        yield* eventually(Effect.map(nacks, (words) => expect(words).toContain('has "main/rds.x"')))
+      })
+  )
+
+  it.scopedLive(
+    "a client in state of the world, and a source that is no server of the client: unavailable, with the reason",
+    () =>
+      Effect.gen(function* () {
+        const world = yield* setup({ routes: [routes(ads, { given: "g" })] }, undefined, {
+          protocol: "StateOfTheWorld"
+        })
+        const hosts = yield* world.client.virtualHosts("main")
+        expect((yield* Effect.flip(hosts.find("a.x"))).message).toContain("VHDS is incremental only")
+        expect(yield* outcome(hosts, "g")).toBe("given")
+        const file = yield* setup({ routes: [routes(path)] })
+        const others = yield* file.client.virtualHosts("main")
+        expect((yield* Effect.flip(others.find("a.x"))).message).toContain("vhds.config_source is path; use ads")
+      })
+  )
+
+  it.scopedLive(
+    "when the scope ends nothing is subscribed to; a route configuration that the server removes stays in use (A88)",
+    () =>
+      Effect.gen(function* () {
+        const { client, store, subscribed } = yield* setup({ routes: [routes(ads)] }, (host, store) =>
+          store.update("edge", { upsert: virtualHosts(host, host) })
+        )
+        const scope = yield* Scope.make()
+        const hosts = yield* Scope.extend(client.virtualHosts("main"), scope)
+        expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
+        expect(yield* subscribed).toBe(1)
+        yield* Scope.close(scope, Exit.void)
+        yield* eventually(Effect.map(subscribed, (names) => expect(names).toBe(0)))
+        expect((yield* client.dump).genericXdsConfigs).toEqual([])
+        const again = yield* client.virtualHosts("main")
+        expect(yield* outcome(again, "a.x")).toBe("main/a.x")
+        yield* store.update("edge", { remove: { routes: ["main"] } })
+        expect(yield* outcome(again, "b.x")).toBe("main/b.x")
+      })
+  )
+
+  it.scopedLive("decoders of one's own; one that throws is a host that is unavailable", () =>
+    Effect.gen(function* () {
+      const { client } = yield* setup({ routes: [routes(ads)] }, (host, store) =>
+        store.update("edge", { upsert: virtualHosts(host, host) })
+      )
+      const types: VirtualHosts.Types<RouteConfiguration, VirtualHost> = {
+        routeConfiguration: WatchableType.fromSchema(RouteConfigurationSchema, { rules: false }),
+        routesOf: ({ vhds }) => ({ vhds: vhds?.configSource, virtualHosts: [] }),
+        virtualHost: WatchableType.fromSchema(VirtualHostSchema, { rules: false }),
+        domainsOf: ({ domains }) => {
+          if (domains.includes("bad.x")) throw new Error("not mine")
+          return domains
+        }
+      }
+      const hosts = yield* client.virtualHosts("main", { types })
+      expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
+      expect((yield* Effect.flip(hosts.find("bad.x"))).message).toContain("domainsOf failed: not mine")
+      expect(yield* outcome(hosts, "b.x")).toBe("main/b.x")
+      expect((yield* Effect.flip(client.virtualHosts("main")))._tag).toBe("DecoderConflict")
+    })
+  )
+})
