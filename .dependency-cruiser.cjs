@@ -30,14 +30,14 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/[^/]+/src/",
-        pathNot: "^packages/(testing/|transport-rest/src/RestApp[.]ts|admin/src/AdminApp[.]ts)"
+        pathNot: "^packages/(testing/|transport-rest/src/RestApp[.]ts|connect-xds/src/XdsHttpClient[.]ts|admin/src/AdminApp[.]ts)"
       },
       to: {
         path: [
           "/effect/dist/.*/(index|Schema|Arbitrary|FastCheck)[.](d[.]ts|js)$",
           "/@effect/(platform|platform-node|vitest)/",
           "/(fast-check|vitest)/",
-          "^packages/(transport-rest/src/RestApp|admin/src/AdminApp)[.]ts"
+          "^packages/(transport-rest/src/RestApp|admin/src/AdminApp|connect-xds/src/XdsHttpClient)[.]ts"
         ],
         dependencyTypesNot: ["type-only"]
       }

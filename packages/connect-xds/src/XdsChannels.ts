@@ -4,23 +4,30 @@
  *
  * @since 0.1.0
  */
-import type { Bootstrap } from "@effect-xds/client/Bootstrap"
+import type { Bootstrap, FileWatcher } from "@effect-xds/client/Bootstrap"
 import { XdsClient } from "@effect-xds/client/XdsClient"
 import * as Resolvers from "@effect-xds/discovery-node/Resolver"
+import type { Cluster } from "@effect-xds/routing/Cluster"
+import type { Selected } from "@effect-xds/routing/ConfigSelector"
+import type { Endpoint } from "@effect-xds/routing/Endpoint"
 import { RingStore } from "@effect-xds/routing/RingStore"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { ChannelCounters } from "./internal/ChannelCounters.js"
 import { ChannelDriver } from "./internal/ChannelDriver.js"
 import * as Environments from "./internal/Environment.js"
 import type { Environment } from "./internal/Environment.js"
+import type { Security } from "./internal/Http2Connection.js"
 import { Http2Connection } from "./internal/Http2Connection.js"
 import * as Resources from "./internal/Resources.js"
+import * as Secrets from "./internal/Secrets.js"
+import * as UpstreamTls from "./internal/UpstreamTls.js"
 import * as Target from "./Target.js"
 
 /**
@@ -34,6 +41,10 @@ export interface Options {
    * trusted. Default: a target is the name of its listener.
    */
   readonly bootstrap?: Bootstrap | undefined
+  /**
+   * Whether the control plane may choose `:authority` by `auto_host_rewrite` (`trusted_xds_server`, A81). Default: false.
+   */
+  readonly trusted?: boolean | undefined
   /** How long a connection to an endpoint may take, with its handshake. Default: 20 seconds. */
   readonly connectTimeout?: Duration.DurationInput | undefined
 }
@@ -47,6 +58,8 @@ export interface XdsChannel {
   readonly target: Target.Target
   readonly driver: ChannelDriver<Http2Connection>
   readonly environment: Environment
+  /** `:authority` of a call: that of the target, or the endpoint's where the control plane may say so (A81). */
+  readonly authorityOf: (endpoint: Endpoint, selected: Selected) => string
   /** Where resources come from, for people. */
   readonly servers: () => string
 }
@@ -77,7 +90,21 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
   Effect.gen(function* () {
     const client = yield* XdsClient
     const resolver = yield* Resolvers.make()
-    const resources = Resources.make(client, resolver)
+    const isTrusted = options.trusted ?? false
+    const providers = options.bootstrap?.certificateProviders ?? new Map<string, FileWatcher>()
+    const names = new Set(providers.keys())
+    const resources = Resources.make(client, resolver, names)
+    const secrets = yield* Secrets.make(client, providers)
+    // Clusters are the same values until they change.
+    const secured = new WeakMap<Cluster, UpstreamTls.UpstreamTls | null>()
+    const securityOf = (cluster: Cluster): UpstreamTls.UpstreamTls | null => {
+      const known = secured.get(cluster)
+      if (known !== undefined) return known
+      // One with a mistake was rejected before.
+      const made = Option.getOrUndefined(Either.getRight(UpstreamTls.make(cluster, names))) ?? null
+      secured.set(cluster, made)
+      return made
+    }
     const rings = new RingStore()
     const connectTimeout = Duration.toMillis(options.connectTimeout ?? "20 seconds")
     const addresses = options.bootstrap?.servers.map(({ address }) => address).join(", ") ?? "the control plane"
@@ -100,8 +127,29 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
                   counters: new ChannelCounters(),
                   rings,
                   environment,
-                  connect: (address, events) =>
-                    new Http2Connection(address, { security: undefined, connectTimeout }, events),
+                  securityOf: (cluster) => securityOf(cluster)?.key ?? "",
+                  connect: (address, events, cluster) => {
+                    const tls = securityOf(cluster)
+                    const security: Security | undefined =
+                      tls === null
+                        ? undefined
+                        : (use, fail) => {
+                            const fiber = runFork(
+                              secrets.options(tls, target.authority).pipe(
+                                Effect.flatMap((found) =>
+                                  Effect.zipRight(
+                                    Effect.sync(() => use(found)),
+                                    Effect.never
+                                  )
+                                ),
+                                Effect.catchAll((reason) => Effect.sync(() => fail(reason))),
+                                Effect.scoped
+                              )
+                            )
+                            return () => fiber.unsafeInterruptAsFork(fiber.id())
+                          }
+                    return new Http2Connection(address, { security, connectTimeout }, events)
+                  },
                   watch: (kind, of) => {
                     const fiber = runFork(resources.watch(kind, of, again, (news) => driver.news(news)))
                     return () => fiber.unsafeInterruptAsFork(fiber.id())
@@ -112,7 +160,14 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
             (opened) => Effect.sync(() => opened.close())
           )
           driver.start()
-          return { target, driver, environment, servers: () => addresses }
+          return {
+            target,
+            driver,
+            environment,
+            authorityOf: ({ hostname }, { autoHostRewrite }) =>
+              isTrusted && autoHostRewrite ? (hostname ?? target.authority) : target.authority,
+            servers: () => addresses
+          }
         })
     }
   })

@@ -72,11 +72,7 @@ export const make = ({
     const channels = yield* XdsChannels
     const channel = yield* channels.open(target)
     const calls = new Calls.Calls({
-      driver: channel.driver,
-      environment: channel.environment,
-      authority: channel.target.authority,
-      trusted: false,
-      servers: channel.servers,
+      channel,
       timeoutHeader: protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout"
     })
     const options = {

@@ -9,7 +9,10 @@ import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterSchema, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import {
+  ClusterLoadAssignment_PolicySchema,
+  ClusterLoadAssignmentSchema
+} from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type { RouteSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
@@ -30,6 +33,7 @@ import * as Http from "node:http"
 import * as Http2 from "node:http2"
 import type { Socket } from "node:net"
 import * as Net from "node:net"
+import { TLSSocket } from "node:tls"
 
 export type RouteInit = MessageInitShape<typeof RouteSchema>
 
@@ -117,6 +121,25 @@ export const localities = (name: string, ...of: ReadonlyArray<LocalityInit>) =>
 
 export const endpoints = (name: string, ...ports: ReadonlyArray<number>) => localities(name, { ports })
 
+/** To a cluster, and again where that is unavailable: three times, soon. */
+export const retried = (
+  cluster: string,
+  match: RouteInit["match"] = { pathSpecifier: { case: "prefix", value: "" } }
+): RouteInit => ({
+  match,
+  action: {
+    case: "route",
+    value: {
+      clusterSpecifier: { case: "cluster", value: cluster },
+      retryPolicy: { retryOn: "unavailable", numRetries: 3, retryBackOff: { baseInterval: { nanos: 1_000_000 } } }
+    }
+  }
+})
+
+/** A policy that drops so many of a hundred calls. */
+export const dropping = (category: string, numerator: number) =>
+  create(ClusterLoadAssignment_PolicySchema, { dropOverloads: [{ category, dropPercentage: { numerator } }] })
+
 /** A service with one cluster, of the same name, at these ports. */
 export const service = (name: string, ...ports: ReadonlyArray<number>): Resources => ({
   listeners: [listener(name)],
@@ -130,6 +153,9 @@ export interface Seen {
   readonly service: string
   readonly headers: Headers
   readonly timeout: number | undefined
+  readonly authority: string
+  /** The common name of the client's certificate; empty if there is none. */
+  readonly peer: string
 }
 
 export interface Backend {
@@ -149,6 +175,8 @@ export interface BackendOptions {
   readonly onCheck?: (service: string, signal: AbortSignal, headers: Headers) => Promise<void> | void
   /** HTTP/1.1 alone. */
   readonly http1?: boolean
+  /** It asks for a certificate, and wants one of this authority. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string }
 }
 
 /**
@@ -163,13 +191,13 @@ export const backend = (options: BackendOptions = {}) =>
       const routesOf = (router: ConnectRouter) =>
         router.service(Health, {
           check: async ({ service }, { requestHeader, responseHeader, signal, timeoutMs }) => {
-            seen.push({ service, headers: requestHeader, timeout: timeoutMs() })
+            seen.push({ service, headers: requestHeader, timeout: timeoutMs(), ...last })
             responseHeader.set("port", String(port))
             await options.onCheck?.(service, signal, requestHeader)
             return { status }
           },
           async *watch({ service }, { requestHeader, responseHeader, signal, timeoutMs }) {
-            seen.push({ service, headers: requestHeader, timeout: timeoutMs() })
+            seen.push({ service, headers: requestHeader, timeout: timeoutMs(), ...last })
             responseHeader.set("port", String(port))
             await options.onCheck?.(service, signal, requestHeader)
             for (let index = 0; index < Number(service); index++) {
@@ -178,10 +206,23 @@ export const backend = (options: BackendOptions = {}) =>
             }
           }
         })
-      const handler = connectNodeAdapter({ routes: routesOf })
+      const adapter = connectNodeAdapter({ routes: routesOf })
+      // The codec does not tell them; the handler of a call is called within that of its request.
+      let last = { authority: "", peer: "" }
+      const handler = (request: Http2.Http2ServerRequest, response: Http2.Http2ServerResponse) => {
+        const { socket } = request.stream.session ?? {}
+        const peer = socket instanceof TLSSocket ? socket.getPeerCertificate().subject.CN : ""
+        last = { authority: request.authority, peer: String(peer) }
+        adapter(request, response)
+      }
       const sessions = new Set<Http2.ServerHttp2Session>()
       const sockets = new Set<Socket>()
-      const server = options.http1 === true ? Http.createServer(handler) : Http2.createServer(handler)
+      const server =
+        options.http1 === true
+          ? Http.createServer(adapter)
+          : options.tls === undefined
+            ? Http2.createServer(handler)
+            : Http2.createSecureServer({ ...options.tls, requestCert: true, rejectUnauthorized: true }, handler)
       server.on("connection", (socket: Socket) => {
         sockets.add(socket)
         socket.once("close", () => sockets.delete(socket))
@@ -312,8 +353,10 @@ export const answeredBy = (client: Checker, ...ports: ReadonlyArray<number>) =>
     (found) => found.join() === [...ports].sort((a, b) => a - b).join()
   )
 
+export const quiet = Logger.minimumLogLevel(LogLevel.Error)
+
 /** A control plane and channels of a client of it. */
 export const mesh = Layer.unwrapEffect(Effect.map(ControlPlane, ({ address }) => channelsOf(address))).pipe(
   Layer.provideMerge(controlPlane()),
-  Layer.provide(Logger.minimumLogLevel(LogLevel.Error))
+  Layer.provide(quiet)
 )

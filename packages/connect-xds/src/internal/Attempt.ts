@@ -1,5 +1,5 @@
 /** One attempt of a call: where it goes, and what its HTTP/2 stream told. */
-import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader, OutgoingHttpHeaders } from "node:http2"
+import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2"
 import { constants } from "node:http2"
 import type { Outcome } from "./Call.js"
 import type { Http2Connection } from "./Http2Connection.js"
@@ -9,7 +9,6 @@ export class Attempt {
   private isReserved = true
   private isAnswered = false
   private hasResponse = false
-  private hasHeaders = false
   /** `grpc-status`; empty if there is none. */
   private status = ""
 
@@ -31,10 +30,9 @@ export class Attempt {
         ":scheme": this.connection.scheme
       })
       this.stream = stream
-      stream.once("response", (answer: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number) => {
+      stream.once("response", (_: IncomingHttpHeaders, flags: number) => {
         this.hasResponse = true
         if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.isAnswered = true
-        else if (answer[":status"] === 200) this.hasHeaders = true
       })
       stream.once("trailers", (trailers: IncomingHttpHeaders) => {
         this.isAnswered = true
@@ -70,11 +68,6 @@ export class Attempt {
     if (!this.isReserved) return
     this.isReserved = false
     this.connection.release()
-  }
-
-  /** The server began to answer, so the call belongs to it. ★ A status alone is no such answer (A6). */
-  get isCommitted(): boolean {
-    return this.hasHeaders
   }
 
   /** Nothing of it was sent: it may be tried again as if it had not been. */

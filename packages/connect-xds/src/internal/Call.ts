@@ -26,7 +26,7 @@ export interface Request {
 /** What a failed attempt means for another one. */
 export interface Failure {
   readonly code: Code
-  /** The server began to answer, or what was sent cannot be sent again. */
+  /** What was sent cannot be sent again. */
   readonly isCommitted: boolean
   /** It was not sent. */
   readonly isUnsent: boolean

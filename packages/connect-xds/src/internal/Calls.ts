@@ -7,12 +7,13 @@ import type { Interceptor, StreamRequest, StreamResponse, UnaryRequest, UnaryRes
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect"
 import type { GrpcTransportOptions } from "@connectrpc/connect-node"
 import * as StatefulSession from "@effect-xds/routing/StatefulSession"
+import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
 import type { Failure } from "./Call.js"
 import { Call } from "./Call.js"
-import type { ChannelDriver, Sent } from "./ChannelDriver.js"
-import type { Environment } from "./Environment.js"
+import type { Sent } from "./ChannelDriver.js"
 import type { Http2Connection } from "./Http2Connection.js"
+import * as Errors from "./Errors.js"
 import { Replay } from "./Replay.js"
 
 /** Milliseconds until the caller's deadline. */
@@ -24,13 +25,7 @@ export const timeout = createContextKey<number | undefined>(undefined, {
 export const waitForReady = createContextKey(false, { description: "wait for ready" })
 
 export interface Options {
-  readonly driver: ChannelDriver<Http2Connection>
-  readonly environment: Environment
-  /** `:authority`, where nothing rewrites it. */
-  readonly authority: string
-  /** Whether the control plane may choose `:authority` (A81). */
-  readonly trusted: boolean
-  readonly servers: () => string
+  readonly channel: XdsChannel
   /** How a limit of time is told to the server. */
   readonly timeoutHeader: "grpc-timeout" | "connect-timeout-ms"
 }
@@ -66,7 +61,7 @@ export class Calls {
   private async run(request: Request, next: Next): Promise<Response> {
     const { contextValues, header, method, service, signal } = request
     const path = `/${service.typeName}/${method.name}`
-    const { driver, environment, servers } = this.options
+    const { authorityOf, driver, environment, servers } = this.options.channel
     const call = new Call(
       driver,
       environment,
@@ -89,7 +84,7 @@ export class Calls {
         call.over(undefined)
         throw error
       }
-      const attempt = new Attempt(sent.connection, this.authorityOf(sent))
+      const attempt = new Attempt(sent.connection, authorityOf(sent.endpoint, sent.selected))
       const id = ++this.ids
       this.attempts.set(id, attempt)
       this.setHeaders(header, call)
@@ -111,11 +106,13 @@ export class Calls {
         call.over("Succeeded")
         return response
       } catch (cause) {
-        const error = this.errorOf(cause, call, attempt)
+        const error = Errors.of(cause, call, attempt)
         const isSentAgain = !request.stream || replay !== undefined
         const failure: Failure = {
           code: error.code,
-          isCommitted: attempt.isCommitted || (!isSentAgain && !attempt.isUnsent),
+          // ★ The headers of a unary answer commit to nothing: connect-node sends its errors behind headers, and the caller
+          // has seen none of it. Who has a stream has its headers, and does not come here any more.
+          isCommitted: !isSentAgain && !attempt.isUnsent,
           isUnsent: attempt.isUnsent,
           isRefused: attempt.isRefused,
           pushback: error.metadata.get("grpc-retry-pushback-ms") ?? undefined
@@ -131,11 +128,6 @@ export class Calls {
     }
   }
 
-  private authorityOf({ endpoint, selected }: Sent<Http2Connection>): string {
-    const { authority, trusted } = this.options
-    return trusted && selected.autoHostRewrite ? (endpoint.hostname ?? authority) : authority
-  }
-
   private setHeaders(header: Headers, call: Call): void {
     if (call.attempts > 0) header.set("grpc-previous-rpc-attempts", String(call.attempts))
     const { left } = call
@@ -145,20 +137,6 @@ export class Calls {
     // The text of a gRPC timeout has at most eight digits.
     const unit = milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.floor(milliseconds / 1_000)}S`
     header.set(timeoutHeader, timeoutHeader === "grpc-timeout" ? unit : String(Math.min(milliseconds, 9_999_999_999)))
-  }
-
-  /** ★ A lost connection is UNAVAILABLE, whatever the codec makes of it. */
-  private errorOf(cause: unknown, call: Call, attempt: Attempt): ConnectError {
-    const error = ConnectError.from(cause)
-    if (!attempt.isLost || call.signal.aborted) return error
-    const { address, why } = attempt.connection
-    return new ConnectError(
-      `the connection to ${address} was lost: ${why}`,
-      Code.Unavailable,
-      undefined,
-      undefined,
-      error
-    )
   }
 
   /** The answers of a stream, at whose end the call is over. */
@@ -173,7 +151,7 @@ export class Calls {
               if (result.done === true) call.over("Succeeded")
               return result
             } catch (cause) {
-              const error = this.errorOf(cause, call, attempt)
+              const error = Errors.of(cause, call, attempt)
               call.over("Failed")
               throw error
             }

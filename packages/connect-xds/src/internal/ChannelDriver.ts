@@ -2,6 +2,7 @@
  * Drives a channel: its inputs go in one after another, and its outputs are carried out at once. It holds the
  * connections and the watches; what is decided, `Channel` decides.
  */
+import type { Cluster } from "@effect-xds/routing/Cluster"
 import type { CallStatus } from "@effect-xds/routing/CallStatus"
 import type { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as Channel from "@effect-xds/routing/Channel"
@@ -40,6 +41,8 @@ export interface Options<C extends Connection> {
   readonly rings: RingStore
   readonly environment: Environment
   readonly connect: Connect<C>
+  /** What tells apart how connections to clusters are secured. */
+  readonly securityOf: (cluster: Cluster) => string
   /** Begins to watch. The result ends it. */
   readonly watch: (kind: XdsConfig.Kind, name: string) => () => void
   /** Addresses of names may be old. */
@@ -54,6 +57,7 @@ interface Watch {
 
 interface Link<C> {
   readonly connection: C
+  readonly security: string
   /** Milliseconds. */
   readonly since: number
   isReady: boolean
@@ -76,6 +80,7 @@ export class ChannelDriver<C extends Connection> {
   private readonly failures = new Map<string, string>()
   /** Calls that nothing is chosen for yet. */
   private readonly unselected = new Set<number>()
+  private secured: ReadonlyMap<string, Cluster | undefined> = new Map()
   private ids = 0
   private due = never
   private stopTimer = (): void => undefined
@@ -171,9 +176,49 @@ export class ChannelDriver<C extends Connection> {
     const { told } = this.channel
     const config = told?._tag === "Config" ? told.config.clusters.get(cluster) : undefined
     if (config?._tag === "Aggregate") for (const leaf of config.leaves) yield* this.addressesOf(leaf)
-    if (config?._tag !== "Leaf") return
-    for (const localities of config.assignment?.priorities ?? [])
-      for (const { endpoints } of localities) for (const { addresses } of endpoints) yield* addresses
+    if (config?._tag === "Leaf") yield* addressesIn(config)
+  }
+
+  /**
+   * By address, the cluster that says how a connection to it is secured; `undefined` if those that have the address
+   * do not agree.
+   */
+  private owners(): ReadonlyMap<string, Cluster | undefined> {
+    const owners = new Map<string, Cluster | undefined>()
+    const { told } = this.channel
+    if (told?._tag !== "Config") return owners
+    for (const config of told.config.clusters.values()) {
+      if (config._tag !== "Leaf") continue
+      const { cluster } = config
+      const key = this.options.securityOf(cluster)
+      for (const address of addressesIn(config)) {
+        const before = owners.get(address)
+        const isShared = owners.has(address) && (before === undefined || this.options.securityOf(before) !== key)
+        owners.set(address, isShared ? undefined : cluster)
+      }
+    }
+    return owners
+  }
+
+  /** ★ A connection that is no longer secured as its cluster says takes no new calls. */
+  private onConfig(): void {
+    const owners = new Map(this.owners())
+    for (const address of this.links.keys()) {
+      // Of an address that no cluster has any more it is known how it was secured, for as long as there is a connection.
+      if (!owners.has(address) && this.secured.has(address)) owners.set(address, this.secured.get(address))
+    }
+    this.secured = owners
+    for (const [address, link] of this.links) {
+      const owner = owners.get(address)
+      if (owner !== undefined && this.options.securityOf(owner) === link.security) continue
+      this.drain(address, link)
+      this.give({
+        _tag: "Connection",
+        address,
+        state: link.isReady ? "IDLE" : "TRANSIENT_FAILURE",
+        message: "it is secured in another way now"
+      })
+    }
   }
 
   /** Ends all calls, watches and connections. */
@@ -199,7 +244,10 @@ export class ChannelDriver<C extends Connection> {
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
       const context = { now: environment.now(), draw: environment.random, rings }
       const [next, outputs] = Channel.step(this.channel, input, context, counters)
+      const isNews = next.told !== this.channel.told
       this.channel = next
+      // Before anything is connected or sent by the new configuration.
+      if (isNews) this.onConfig()
       for (const output of outputs) this.handle(output)
       if (input._tag === "Xds" && this.unselected.size > 0) this.tellSelected()
     }
@@ -270,28 +318,42 @@ export class ChannelDriver<C extends Connection> {
   private connect(address: string): void {
     const before = this.links.get(address)
     if (before !== undefined) this.drain(address, before)
+    const owner = this.secured.get(address)
+    if (owner === undefined) {
+      // ★ Never in the way of one of them: a call of the other would go out as it must not.
+      const message = this.secured.has(address)
+        ? "clusters that have this address secure it in different ways"
+        : "no cluster has this address"
+      this.failed(address, message)
+      return this.give({ _tag: "Connection", address, state: "TRANSIENT_FAILURE", message })
+    }
     const tell = (state: "READY" | "IDLE" | "TRANSIENT_FAILURE", message: string): void =>
       this.give({ _tag: "Connection", address, state, message })
     const isCurrent = (): boolean => this.links.get(address) === link
     const link: Link<C> = {
       isReady: false,
       since: this.options.environment.now(),
-      connection: this.options.connect(address, {
-        ready: () => {
-          if (!isCurrent()) return
-          link.isReady = true
-          this.failures.delete(address)
-          tell("READY", "")
+      security: this.options.securityOf(owner),
+      connection: this.options.connect(
+        address,
+        {
+          ready: () => {
+            if (!isCurrent()) return
+            link.isReady = true
+            this.failures.delete(address)
+            tell("READY", "")
+          },
+          gone: (reason) => {
+            if (!isCurrent()) return
+            // ★ Its calls go on where the server let it end in order (GOAWAY).
+            this.drain(address, link)
+            if (!link.isReady) this.failed(address, reason)
+            tell(link.isReady ? "IDLE" : "TRANSIENT_FAILURE", reason)
+          },
+          ended: () => this.draining.delete(link.connection)
         },
-        gone: (reason) => {
-          if (!isCurrent()) return
-          // ★ Its calls go on where the server let it end in order (GOAWAY).
-          this.drain(address, link)
-          if (!link.isReady) this.failed(address, reason)
-          tell(link.isReady ? "IDLE" : "TRANSIENT_FAILURE", reason)
-        },
-        ended: () => this.draining.delete(link.connection)
-      })
+        owner
+      )
     }
     this.links.set(address, link)
   }
@@ -313,6 +375,15 @@ export class ChannelDriver<C extends Connection> {
     this.links.delete(address)
     this.draining.add(connection)
     connection.drain()
+  }
+}
+
+function* addressesIn({ assignment }: XdsConfig.ClusterConfig & { readonly _tag: "Leaf" }): Iterable<string> {
+  for (const localities of assignment?.priorities ?? []) {
+    for (const { draining = [], endpoints } of localities) {
+      for (const { addresses } of endpoints) yield* addresses
+      for (const { addresses } of draining) yield* addresses
+    }
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Cluster } from "@effect-xds/routing/Cluster"
+
 /** A connection to an address: what a channel knows of it. */
 export interface Connection {
   /** No new calls: it ends when the last call has ended. */
@@ -16,5 +18,5 @@ export interface Events {
   readonly ended: () => void
 }
 
-/** Begins to connect. It tells nothing before it returns. */
-export type Connect<C extends Connection> = (address: string, events: Events) => C
+/** Begins to connect, secured as a cluster says. It tells nothing before it returns. */
+export type Connect<C extends Connection> = (address: string, events: Events, cluster: Cluster) => C

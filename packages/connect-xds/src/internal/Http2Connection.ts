@@ -10,12 +10,11 @@ import * as Net from "node:net"
 import * as Tls from "node:tls"
 import type { Connection, Events } from "./Connection.js"
 
-/** How a connection is secured. */
-export interface Security {
-  readonly options: Tls.ConnectionOptions
-}
+/** Gives what TLS needs when that is there, or says why it is not. The result takes it back. */
+export type Security = (use: (options: Tls.ConnectionOptions) => void, fail: (reason: string) => void) => () => void
 
 export interface Options {
+  /** `undefined`: there is no TLS. */
   readonly security: Security | undefined
   /** Milliseconds for the connection, its handshake and the server's SETTINGS. */
   readonly connectTimeout: number
@@ -23,8 +22,10 @@ export interface Options {
 
 export class Http2Connection implements Connection {
   readonly scheme: "http" | "https"
-  private readonly socket: Net.Socket
+  private readonly to: { readonly host: string; readonly port: number }
   private readonly timer: NodeJS.Timeout
+  private readonly letGo: () => void
+  private socket: Net.Socket | undefined
   private session: ClientHttp2Session | undefined
   /** Calls that were sent here and have no stream yet. */
   private reserved = 0
@@ -36,33 +37,38 @@ export class Http2Connection implements Connection {
 
   constructor(
     readonly address: string,
-    options: Options,
+    { connectTimeout, security }: Options,
     private readonly events: Events
   ) {
     const colon = address.lastIndexOf(":")
     const host = address.slice(0, colon).replace(/^\[(.*)\]$/, "$1")
-    const to = { host, port: Number(address.slice(colon + 1)) }
-    const { security } = options
+    this.to = { host, port: Number(address.slice(colon + 1)) }
     this.scheme = security === undefined ? "http" : "https"
-    this.socket =
-      security === undefined
-        ? Net.connect({ ...to, noDelay: true })
-        : Tls.connect({ ...to, ...security.options, ALPNProtocols: ["h2"] })
-    this.socket.setNoDelay(true)
-    this.timer = setTimeout(
-      () => this.fail(`no connection within ${options.connectTimeout} ms`),
-      options.connectTimeout
-    )
-    this.socket.on("error", (error) => {
+    this.timer = setTimeout(() => this.fail(`no connection within ${connectTimeout} ms`), connectTimeout)
+    this.letGo =
+      security?.(
+        (options) => this.dial(options),
+        (reason) => this.fail(reason)
+      ) ?? (() => undefined)
+    if (security === undefined) this.dial(undefined)
+  }
+
+  private dial(options: Tls.ConnectionOptions | undefined): void {
+    if (this.isGone) return
+    const { to } = this
+    const socket = options === undefined ? Net.connect(to) : Tls.connect({ ...to, ...options, ALPNProtocols: ["h2"] })
+    this.socket = socket
+    socket.setNoDelay(true)
+    socket.on("error", (error) => {
       this.reason = wordsOf(error)
     })
-    this.socket.once("close", () => this.end())
-    this.socket.once(security === undefined ? "connect" : "secureConnect", () => this.begin())
+    socket.once("close", () => this.end())
+    socket.once(options === undefined ? "connect" : "secureConnect", () => this.begin(socket))
   }
 
   /** Whether what it carried is lost. */
   get isLost(): boolean {
-    return this.isEnded || this.socket.destroyed || this.session?.destroyed === true
+    return this.isEnded || this.socket?.destroyed === true || this.session?.destroyed === true
   }
 
   /** Why it is gone. */
@@ -100,13 +106,13 @@ export class Http2Connection implements Connection {
     else if (!this.session.closed) this.session.close()
   }
 
-  private begin(): void {
+  private begin(socket: Net.Socket): void {
     if (this.isGone) return
-    if (this.socket instanceof Tls.TLSSocket && this.socket.alpnProtocol !== "h2") {
+    if (socket instanceof Tls.TLSSocket && socket.alpnProtocol !== "h2") {
       return this.fail("the server does not speak HTTP/2 (ALPN h2)")
     }
     const session = Http2.connect(`http://${this.address}`, {
-      createConnection: () => this.socket,
+      createConnection: () => socket,
       settings: { enablePush: false }
     })
     this.session = session
@@ -127,7 +133,7 @@ export class Http2Connection implements Connection {
     setImmediate(() => {
       // ★ With an error: without one its streams are closed, and who waits for an answer waits for ever.
       this.session?.destroy(new Error(reason), Http2.constants.NGHTTP2_CANCEL)
-      this.socket.destroy()
+      this.end()
     })
   }
 
@@ -143,7 +149,8 @@ export class Http2Connection implements Connection {
     if (this.isEnded) return
     this.isEnded = true
     this.gone(this.reason)
-    this.socket.destroy()
+    this.letGo()
+    this.socket?.destroy()
     this.events.ended()
   }
 }

@@ -4,9 +4,11 @@ import type * as XdsClient from "@effect-xds/client/XdsClient"
 import type { Resolver } from "@effect-xds/discovery-node/Resolver"
 import * as Decoder from "@effect-xds/routing/Decoder"
 import * as XdsConfig from "@effect-xds/routing/XdsConfig"
+import * as Either from "effect/Either"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Addresses from "./Addresses.js"
+import * as UpstreamTls from "./UpstreamTls.js"
 
 export type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>
 
@@ -20,10 +22,18 @@ export interface Resources {
   ) => Effect.Effect<void>
 }
 
-export const make = (client: XdsClient.Service, resolver: Resolver): Resources => {
+/** @param providers names of certificate providers of the bootstrap */
+export const make = (client: XdsClient.Service, resolver: Resolver, providers: ReadonlySet<string>): Resources => {
   const listeners = WatchableType.make(Decoder.listener())
   const routes = WatchableType.make(Decoder.routeConfiguration())
-  const clusters = WatchableType.make(Decoder.cluster())
+  const decoder = Decoder.cluster()
+  const clusters = WatchableType.make({
+    ...decoder,
+    decode: (bytes) =>
+      Either.flatMap(decoder.decode(bytes), (cluster) =>
+        Either.map(UpstreamTls.make(cluster, providers), () => cluster)
+      )
+  })
   const assignments = WatchableType.make(Decoder.assignment)
   const follow = <A>(
     type: WatchableType.WatchableType<A>,
