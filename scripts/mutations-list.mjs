@@ -4180,17 +4180,17 @@ const groupRules = [
   },
   {
     fault: "rules of gRPC count for everyone",
-    file: "packages/validate/src/GroupRules.ts",
+    file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: 'if (!rule.peers.includes("Envoy") && !ofGrpc.has(key)) return',
-    becomes: "if (rule.peers.length === 0) return"
+    line: "if (ofGrpcAlone.has(ruleName) && !this.#reached.has(key)) return",
+    becomes: "if (ofGrpcAlone.size === 0) return"
   },
   {
     fault: "an array of bytes is read again",
-    file: "packages/validate/src/GroupRules.ts",
+    file: "packages/validate/src/internal/group/FactsReader.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "let facts = known?.get(resource.value)",
-    becomes: "let facts = known?.get(new Uint8Array(resource.value))"
+    line: "return this.facts.get(value)",
+    becomes: "return this.facts.get(value) && undefined"
   },
   {
     fault: "a group is checked in one turn of the event loop",
@@ -4203,8 +4203,50 @@ const groupRules = [
     fault: "what the peer was started with is not there",
     file: "packages/validate/src/GroupRules.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "new Set(Array.from(options?.present ?? [], keyOf))",
-    becomes: "new Set<string>()"
+    line: "=> present.has(`${typeUrl} ${name}`)",
+    becomes: "=> present.has(name)"
+  },
+  {
+    fault: "index: who refers to what is removed is not asked again",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "if (before === undefined || next === undefined)",
+    becomes: "if (before === undefined)"
+  },
+  {
+    fault: "index: a change that is tried stays",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "this.#place(key, entry)",
+    becomes: "this.touch(entry?.resource ?? { typeUrl: key, name: key })"
+  },
+  {
+    fault: "index: a fault whose place in a list is another is new",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: 'path.replace(/\\[\\d+\\]/g, "[]")',
+    becomes: "path"
+  },
+  {
+    fault: "index: every fault is told after every change",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "if (now.length === 0 || before.length === 0) return now",
+    becomes: "if (now.length > 0) return now"
+  },
+  {
+    fault: "index: of those that claim the same the last one that came may have it",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "claimed.sort((one, other) => one.entry.order - other.entry.order)",
+    becomes: "claimed.reverse()"
+  },
+  {
+    fault: "index: what leads to gRPC is found once",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "if (this.#forGrpc.size > 0 && this.#touched.size > 0) {",
+    becomes: "if (this.#forGrpc.size > 0 && this.#reached.size === 0) {"
   }
 ]
 

@@ -7,5 +7,7 @@
 export * as Fault from "./Fault.js"
 export * as InvalidMessage from "./InvalidMessage.js"
 export * as Rules from "./Rules.js"
+export * as GroupFault from "./GroupFault.js"
+export * as GroupIndex from "./GroupIndex.js"
 export * as GroupRule from "./GroupRule.js"
 export * as GroupRules from "./GroupRules.js"

@@ -1,0 +1,93 @@
+/** Reads what encoded resources say, once for each array of bytes. */
+import { fromBinary, type DescMessage, type Registry } from "@bufbuild/protobuf"
+import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as Effect from "effect/Effect"
+import type { TypeOf } from "../Report.js"
+import * as Addresses from "./Addresses.js"
+import * as Clusters from "./Clusters.js"
+import * as Durations from "./Durations.js"
+import * as Endpoints from "./Endpoints.js"
+import * as Extensions from "./Extensions.js"
+import { type Facts, Site } from "./Facts.js"
+import * as HttpManagers from "./HttpManagers.js"
+import * as Listeners from "./Listeners.js"
+import { Reader } from "./Reading.js"
+import * as RegularExpressions from "./RegularExpressions.js"
+import * as Routes from "./Routes.js"
+import * as Tls from "./Tls.js"
+
+/** What is read of a resource. */
+export interface Content {
+  readonly typeUrl: string
+  readonly value: Uint8Array
+}
+
+const reader = new Reader([
+  ...Listeners.readings,
+  ...Extensions.readings,
+  ...HttpManagers.readings,
+  ...Routes.readings,
+  ...Clusters.readings,
+  ...Endpoints.readings,
+  ...Addresses.readings,
+  ...Tls.readings,
+  ...Durations.readings,
+  ...RegularExpressions.readings
+])
+
+// Only generated types get in here: there are as many as Envoy's API has. `undefined`: it is no message, but an enum or a service.
+const loaded = new Map<string, DescMessage | undefined>()
+
+/** Most resources say nothing; they share this. */
+const none: Facts = { faults: [], references: [], claims: [], isForGrpc: false, messages: 0 }
+
+/** Bytes that are none of the type say nothing: the rules of fields tell it. */
+const read = (type: DescMessage, value: Uint8Array, typeOf: TypeOf): Facts => {
+  const site = new Site()
+  try {
+    reader.read(type, fromBinary(type, value), site, typeOf)
+  } catch {
+    return none
+  }
+  return site.facts()
+}
+
+const isNothing = ({ claims, faults, isForGrpc, references }: Facts): boolean =>
+  !isForGrpc && faults.length === 0 && references.length === 0 && claims.length === 0
+
+/** What was read of resources, by the array of their bytes. It holds nothing that is not held elsewhere. */
+export class FactsCache {
+  private readonly facts = new WeakMap<Uint8Array, Facts>()
+
+  get({ value }: Content): Facts | undefined {
+    return this.facts.get(value)
+  }
+
+  /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
+  read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
+    const missing = new Set<string>()
+    const typeOf: TypeOf = (typeUrl) => {
+      const name = TypeRegistry.typeName(typeUrl)
+      const type = registry?.getMessage(name) ?? loaded.get(name)
+      if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
+      return type
+    }
+    const type = typeOf(resource.typeUrl)
+    const facts = type === undefined ? none : read(type, resource.value, typeOf)
+    if (missing.size > 0) return missing
+    this.facts.set(resource.value, isNothing(facts) ? none : facts)
+    return facts
+  }
+}
+
+/** Loads types: once for each in a process. */
+export const load = (names: Iterable<string>): Effect.Effect<void> =>
+  Effect.forEach(
+    names,
+    (name) =>
+      Effect.map(
+        Effect.promise(() => TypeRegistry.load(name)),
+        (type) => void loaded.set(name, type)
+      ),
+    { discard: true }
+  )

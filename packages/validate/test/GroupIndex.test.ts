@@ -1,0 +1,222 @@
+import { ResourceType } from "@effect-xds/proto"
+import { GroupFault, GroupIndex, GroupRules } from "@effect-xds/validate"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Config from "./Config.js"
+import { resources } from "./ConfigResources.js"
+
+type Resource = GroupIndex.Resource
+
+const keyOf = ({ name, typeUrl }: GroupIndex.Key): string => `${typeUrl} ${name}`
+
+const encoded = (config: Config.Config) => Effect.promise(() => resources(config))
+
+const read = (index: GroupIndex.GroupIndex, all: Iterable<Resource>) =>
+  Effect.forEach(
+    all,
+    (resource) =>
+      Effect.gen(function* () {
+        for (let read = index.read(resource); typeof read !== "number"; read = index.read(resource)) {
+          yield* GroupIndex.loadTypes(read)
+        }
+      }),
+    { discard: true }
+  )
+
+const put = (index: GroupIndex.GroupIndex, all: ReadonlyArray<Resource>) =>
+  Effect.map(read(index, all), () => all.forEach((each) => index.put(each)))
+
+/** The result, and how often others could run. */
+const toEnd = <A>(work: Generator<undefined, A>): { readonly value: A; readonly yields: number } => {
+  for (let yields = 0; ; yields++) {
+    const next = work.next()
+    if (next.done === true) return { value: next.value, yields }
+  }
+}
+
+const textsOf = ({ faults }: Pick<GroupIndex.Faults, "faults">) =>
+  faults.map((fault) => `${fault.rule} ${GroupFault.toText(fault)}`)
+
+const placeless = (text: string): string => text.replace(/\[\d+\]/g, "[]")
+
+const toClusters = (name: string, ...clusters: ReadonlyArray<string>): Config.Json =>
+  Config.routes({
+    name,
+    virtual_hosts: clusters.map((cluster, index) =>
+      Config.virtualHost({ name: `v${index}`, domains: [`d${index}`], routes: [Config.route({ route: { cluster } })] })
+    )
+  })
+
+const locality = (zone: string): Config.Json => ({
+  locality: { zone },
+  load_balancing_weight: 1,
+  lb_endpoints: [Config.endpoint()]
+})
+
+/** Every resource in the forms that it takes: broken alone, together with others, or not. */
+const forms = Effect.map(
+  Effect.forEach(
+    [
+      ...["a", "b"].map((name) => [
+        { clusters: [Config.cluster(name)] },
+        { clusters: [Config.edsCluster(name)] },
+        { clusters: [Config.edsCluster(name, { eds_cluster_config: undefined })] }
+      ]),
+      ...["a", "b"].map((name) => [
+        { endpoints: [Config.assignment(name)] },
+        { endpoints: [{ cluster_name: name, endpoints: [locality("x"), locality("x")] }] }
+      ]),
+      ...["main", "other"].map((name) => [
+        { routes: [toClusters(name, "a")] },
+        { routes: [toClusters(name, "b", "a", "nope")] }
+      ]),
+      ...["l", "m", "n"].map((name, port) => [
+        { listeners: [Config.listener({ name, filter_chains: [Config.chain(Config.rdsManager())] })] },
+        { listeners: [Config.listener({ name, address: Config.address(80 + port) })] },
+        { listeners: [Config.listener({ name, address: Config.address(80) })] },
+        { listeners: [{ name, api_listener: { api_listener: Config.rdsManager("other")["typed_config"] } }] }
+      ])
+    ],
+    (each) => Effect.map(Effect.forEach(each, encoded), (found) => found.flat())
+  ),
+  (all) => all.filter((each) => each.length > 0)
+)
+
+/** The same numbers every time. */
+const numbers = (seed: number) => {
+  let state = seed
+  return (most: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return (state >>> 8) % most
+  }
+}
+
+describe("An index", () => {
+  it.effect("★ after any changes says what a check of all resources says, and tells what is new once", () =>
+    Effect.gen(function* () {
+      const kinds = yield* forms
+      const next = numbers(7)
+      const seen = new Set<string>()
+      for (let run = 0; run < 20; run++) {
+        const index = new GroupIndex.GroupIndex()
+        const group = new Map<string, Resource>()
+        /** What was told and is in force. */
+        let told: ReadonlyArray<string> = []
+        for (let step = 0; step < 30; step++) {
+          const change: { readonly put: Array<Resource>; readonly remove: Array<Resource> } = { put: [], remove: [] }
+          for (let count = 1 + next(3); count > 0; count--) {
+            const kind = kinds[next(kinds.length)] ?? []
+            const form = kind[next(kind.length)]
+            if (form === undefined || [...change.put, ...change.remove].some((each) => keyOf(each) === keyOf(form)))
+              continue
+            if (next(3) === 0) change.remove.push(form)
+            else change.put.push(form)
+          }
+          yield* read(index, change.put)
+          const before = toEnd(index.listing(1_000)).value
+          const tried = textsOf(toEnd(index.trying(change, 1_000)).value)
+          // It was only tried.
+          expect(textsOf(toEnd(index.listing(1_000)).value)).toEqual(textsOf(before))
+          for (const each of change.remove) {
+            group.delete(keyOf(each))
+            index.remove(each)
+          }
+          for (const each of change.put) {
+            group.set(keyOf(each), each)
+            index.put(each)
+          }
+          const fresh = textsOf(toEnd(index.settling(1_000)).value)
+          expect(fresh.toSorted()).toEqual(tried.toSorted())
+          const now = textsOf(toEnd(index.listing(1_000)).value)
+          const { faults } = yield* GroupRules.check(group.values(), { maxFaults: 1_000 })
+          expect(now).toEqual(textsOf({ faults }))
+          // Nothing is told twice while it is in force, and all that is in force was told.
+          const [inForce, news] = [now.map(placeless), fresh.map(placeless)]
+          expect(news.filter((text) => told.includes(text))).toEqual([])
+          told = [...told.filter((text) => inForce.includes(text)), ...news]
+          expect(told.toSorted()).toEqual(inForce.toSorted())
+          for (const { rule } of faults) seen.add(rule)
+          expect(index.size).toBe(group.size)
+        }
+      }
+      // Otherwise nothing was shown.
+      expect(Array.from(seen).sort()).toEqual([
+        "cluster-reference",
+        "eds-config",
+        "endpoint-unique",
+        "endpoints-reference",
+        "listener-address-unique",
+        "locality-unique",
+        "route-cluster-reference",
+        "route-reference"
+      ])
+    })
+  )
+
+  it.effect("★ a change of one resource of 10 000 costs what it changes", () =>
+    Effect.gen(function* () {
+      const [model] = yield* encoded({ clusters: [Config.edsCluster("model")] })
+      if (model === undefined) return expect.unreachable()
+      const many = Array.from({ length: 10_000 }, (_, at) => ({ ...model, name: `c${at}`, value: model.value.slice() }))
+      const index = new GroupIndex.GroupIndex()
+      yield* put(index, many)
+      expect(toEnd(index.settling()).yields).toBeGreaterThan(100)
+      const one = { ...model, name: "c7", value: model.value.slice() }
+      yield* put(index, [one])
+      expect(toEnd(index.settling()).yields).toBe(0)
+      const other = { ...model, name: "c8", value: model.value.slice() }
+      expect(index.read(other)).toBeGreaterThan(0)
+      expect(toEnd(index.trying({ put: [other], remove: [one] })).yields).toBe(0)
+      // Of bytes that it knows it reads nothing.
+      expect(index.read(one)).toBe(0)
+    })
+  )
+
+  it.effect("a fault whose place in a list is another now is not new", () =>
+    Effect.gen(function* () {
+      const index = new GroupIndex.GroupIndex()
+      yield* put(index, yield* encoded({ clusters: [Config.cluster("a")], routes: [toClusters("main", "nope")] }))
+      expect(toEnd(index.settling()).value.faults).toHaveLength(1)
+      yield* put(index, yield* encoded({ routes: [toClusters("main", "a", "nope")] }))
+      expect(toEnd(index.settling()).value).toEqual({ faults: [], omitted: 0 })
+      yield* put(index, yield* encoded({ routes: [toClusters("main", "a", "nope", "nowhere")] }))
+      expect(textsOf(toEnd(index.settling()).value)).toEqual([expect.stringContaining('names cluster "nowhere"')])
+    })
+  )
+
+  it.effect("knows of what is elsewhere, and is told when that comes or goes", () =>
+    Effect.gen(function* () {
+      const elsewhere = new Set<string>()
+      const index = new GroupIndex.GroupIndex({ isElsewhere: (key) => elsewhere.has(keyOf(key)) })
+      const a = { typeUrl: ResourceType.Cluster.typeUrl, name: "a" }
+      elsewhere.add(keyOf(a))
+      yield* put(index, yield* encoded({ routes: [toClusters("main", "a")] }))
+      expect(toEnd(index.settling()).value.faults).toEqual([])
+      elsewhere.clear()
+      index.touch(a)
+      expect(toEnd(index.settling()).value.faults).toMatchObject([{ rule: "cluster-reference", name: "main" }])
+      elsewhere.add(keyOf(a))
+      index.touch(a)
+      toEnd(index.settling())
+      expect(toEnd(index.listing()).value.faults).toEqual([])
+    })
+  )
+
+  it.effect("tells no more than it is asked for, and how many there are beside", () =>
+    Effect.gen(function* () {
+      const index = new GroupIndex.GroupIndex({ off: ["endpoints-reference"] })
+      const names = ["a", "b", "c", "d"]
+      yield* put(
+        index,
+        yield* encoded({
+          routes: [toClusters("main", ...names)],
+          clusters: names.map((each) => Config.edsCluster(each))
+        })
+      )
+      expect(toEnd(index.settling()).value.faults).toEqual([])
+      for (const name of names) index.remove({ typeUrl: ResourceType.Cluster.typeUrl, name })
+      expect(toEnd(index.settling(1)).value).toMatchObject({ faults: [{ rule: "cluster-reference" }], omitted: 3 })
+      expect(toEnd(index.listing(3)).value).toMatchObject({ faults: [{}, {}, {}], omitted: 1 })
+    })
+  )
+})
