@@ -3469,7 +3469,7 @@ const validating = [
     fault: "validation: a call cannot switch it off",
     file: "packages/server/src/SnapshotStore.ts",
     by: "packages/server/test/validate.test.ts",
-    line: "validator.encode(group, resources, held.stored(group)?.own, validate)",
+    line: "validator.encode(group, resources, held.stored(group)?.own, validate, places)",
     becomes: "validator.encode(group, resources, held.stored(group)?.own)"
   },
   {
@@ -4182,7 +4182,7 @@ const groupRules = [
     fault: "rules of gRPC count for everyone",
     file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "if (ofGrpcAlone.has(ruleName) && !this.#reached.has(key)) return",
+    line: "if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return",
     becomes: "if (ofGrpcAlone.size === 0) return"
   },
   {
@@ -4210,15 +4210,15 @@ const groupRules = [
     fault: "index: who refers to what is removed is not asked again",
     file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupIndex.test.ts",
-    line: "if (before === undefined || next === undefined)",
-    becomes: "if (before === undefined)"
+    line: "if (before === undefined || next === undefined) this.touch(key)",
+    becomes: "if (before === undefined) this.touch(key)"
   },
   {
     fault: "index: a change that is tried stays",
     file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupIndex.test.ts",
-    line: "this.#place(key, entry)",
-    becomes: "this.touch(entry?.resource ?? { typeUrl: key, name: key })"
+    line: "this.#place(resource, held)",
+    becomes: "if (held === undefined) this.touch(resource)"
   },
   {
     fault: "index: a fault whose place in a list is another is new",
@@ -4245,8 +4245,8 @@ const groupRules = [
     fault: "index: what leads to gRPC is found once",
     file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupIndex.test.ts",
-    line: "if (this.#forGrpc.size > 0 && this.#touched.size > 0) {",
-    becomes: "if (this.#forGrpc.size > 0 && this.#reached.size === 0) {"
+    line: "if (this.#forGrpc !== undefined && this.#isMoved) {",
+    becomes: "if (this.#forGrpc !== undefined && this.#reached === undefined) {"
   }
 ]
 

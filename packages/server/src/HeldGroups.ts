@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
+import type { Broken } from "./GroupReport.js"
 import type * as GroupSource from "./GroupSource.js"
 import { type InvalidResource, LayerCycle } from "./StoreError.js"
 
@@ -38,6 +39,11 @@ export interface Stored {
   readonly seen: ResourceGroup.ResourceGroup | undefined
   /** Resources of `own` that break rules of Envoy's API and are served all the same; absent: none, or not checked. */
   readonly invalid?: ReadonlyArray<InvalidResource> | undefined
+  /**
+   * The group rules that its own resources broke when it was last checked, soon after its last change; absent: none, or not
+   * checked.
+   */
+  readonly broken?: Broken | undefined
 }
 
 /**
@@ -63,6 +69,8 @@ export interface HeldGroups extends GroupSource.Service {
   readonly size: () => number
   /** The names of groups that are set. */
   readonly names: () => ReadonlyArray<string>
+  /** Whether other groups are over a group. */
+  readonly isBelow: (group: string) => boolean
   /** Why a group cannot be layered over another one. */
   readonly cycleOf: (group: string, over: string | undefined) => LayerCycle | undefined
   /**
@@ -263,6 +271,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     changes,
     stored: (group) => nodes.get(group)?.stored,
     size: () => size,
+    isBelow: (group) => (nodes.get(group)?.above.size ?? 0) > 0,
     names: () => Array.from(nodes.values()).flatMap(({ group, own }) => (own === undefined ? [] : [group])),
     cycleOf: (group, over) => {
       const path: Array<string> = []

@@ -549,7 +549,9 @@ const encodeSource = (
 export const encode = (
   self: Resources,
   held: ResourceGroup.ResourceGroup = ResourceGroup.empty,
-  inspector?: Inspector
+  inspector?: Inspector,
+  /** Gets the places of resources that have one. */
+  places?: WeakMap<Resource.Resource, string>
 ): Effect.Effect<ReadonlyArray<Resource.Resource>, SnapshotError> =>
   Effect.flatMap(EventLoop.guarded, (loop) => {
     const entries = entriesOf(self)
@@ -559,6 +561,8 @@ export const encode = (
       for (let entry = entries[resources.length]; entry !== undefined; entry = entries[resources.length]) {
         const resource = encodeEntry(entry, held, inspector)
         if (resource instanceof SnapshotError) return Exit.fail(resource)
+        const { place } = entry.options
+        if (place !== undefined) places?.set(resource, place)
         resources.push(resource)
         const rest = inspector?.rest()
         if (rest !== undefined) return Effect.flatMap(rest, go)

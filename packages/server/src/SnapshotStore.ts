@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
@@ -14,10 +15,14 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Stream from "effect/Stream"
+import * as PubSub from "effect/PubSub"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Broken, GroupReport } from "./GroupReport.js"
 import { GroupSource } from "./GroupSource.js"
 import type * as GroupSources from "./GroupSource.js"
 import * as HeldGroups from "./HeldGroups.js"
+import { GroupChecks } from "./internal/GroupChecks.js"
 import { InvalidInForce } from "./internal/InvalidInForce.js"
 import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
@@ -59,6 +64,11 @@ export interface WriteOptions {
   readonly author?: string | undefined
   /** The reason for the change, for the same history. Default: none. */
   readonly note?: string | undefined
+  /**
+   * Whether this call is refused if it breaks group rules that were not broken before: see `Validator.GroupMode`. Which rules are
+   * off, and what is reported of what is served, is up to the store. Default: that of the store.
+   */
+  readonly groupRules?: Exclude<Validator.GroupMode, "off"> | undefined
 }
 
 /**
@@ -97,6 +107,16 @@ export interface Service {
    * states, and holds one element per group, not a queue.
    */
   readonly changes: Stream.Stream<HeldGroups.GroupChange>
+  /**
+   * The group rules that the resources of a group break, after a check of what has changed; none where they are off. Absent: the
+   * store does not check groups.
+   */
+  readonly broken?: ((group: string) => Effect.Effect<Broken>) | undefined
+  /**
+   * What is broken in a group, whenever that changes from now on. A subscriber that is 256 reports behind misses the oldest.
+   * Absent: the store does not check groups.
+   */
+  readonly reports?: Stream.Stream<GroupReport> | undefined
 }
 
 /**
@@ -104,7 +124,10 @@ export interface Service {
  *
  * @since 0.1.0
  */
-export interface Store extends Service, GroupSources.Service {}
+export interface Store extends Service, GroupSources.Service {
+  readonly broken: NonNullable<Service["broken"]>
+  readonly reports: NonNullable<Service["reports"]>
+}
 
 /**
  * The service tag of a store.
@@ -124,8 +147,8 @@ export interface Options {
   /** The most resources of a group's own, of all types together. Default: 1 000 000. */
   readonly maxResourcesPerGroup?: number | undefined
   /**
-   * The handling of resources that break rules of Envoy's API. Default: they are refused, by the rules of the `.proto`
-   * files.
+   * The handling of resources that break rules. Default: by the rules of the `.proto` files they are refused; of those of a group
+   * together, which are checked soon after a change, the store warns.
    *
    * @see {@link Validator.make}
    */
@@ -174,16 +197,44 @@ const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () =>
   return false
 }
 
+/** Reports that a subscriber may be behind. */
+const maxReports = 256
+
 /**
- * Makes a store in memory: the side for programs, and the port for servers.
+ * Makes a store in memory: the side for programs, and the port for servers. It checks groups by themselves; a scope that is there
+ * ends that when it closes.
  *
  * @since 0.1.0
  */
 export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
-  Effect.map(HeldGroups.make, (held) => {
+  Effect.gen(function* () {
+    const held = yield* HeldGroups.make
+    const validation = Validator.optionsOf(options.validate)
+    const places = new WeakMap<Resource, string>()
+    const published = yield* PubSub.sliding<GroupReport>(maxReports)
+    const groupMode = validation.groupRules ?? "warn"
+    const checks = new GroupChecks(held, {
+      ...validation,
+      mode: groupMode,
+      loop: yield* EventLoop.guarded,
+      runtime: yield* Effect.runtime(),
+      places,
+      onReport: (report) => void published.unsafeOffer(report)
+    })
+    const scope = Option.getOrUndefined(yield* Effect.serviceOption(Scope.Scope))
+    if (scope !== undefined)
+      yield* Scope.addFinalizer(
+        scope,
+        Effect.sync(() => checks.stop())
+      )
+    yield* Effect.provideService(
+      held.listen((group) => checks.changed(group)),
+      Scope.Scope,
+      yield* Scope.make()
+    )
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
-    const validator = Validator.make(options.validate)
+    const validator = Validator.make(validation)
     const invalidInForce = new InvalidInForce()
     const turns = new Map<string, Array<Turn>>()
     let revision = 0
@@ -220,6 +271,10 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       }
       const stored = { group, revision: ++revision, own, over, seen: undefined }
       const rest = held.put(stored)
+      if (before?.over !== over) {
+        checks.changed(before?.over)
+        checks.changed(over)
+      }
       invalidInForce.changed(group, own, invalid)
       return Either.right({ result: () => held.stored(group) ?? stored, rest })
     }
@@ -259,14 +314,17 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       { ifRevision }: WriteOptions,
       prepare: Effect.Effect<P, E>,
       apply: (prepared: P) => Either.Either<N, E> | Steps.Steps<Either.Either<N, E>>,
-      commit: (next: N) => Applied<A, E>
+      commit: (next: N) => Applied<A, E>,
+      check?: (next: N) => Effect.Effect<void, E>
     ): Effect.Effect<A, E | StoreError.Conflict> =>
       Effect.flatMap(EventLoop.guarded, (loop) => {
         const turn: Turn = { isApplied: false, begin: undefined }
         const queue = turns.get(group)
         if (queue === undefined) turns.set(group, [turn])
         else queue.push(turn)
-        const end = (next: Either.Either<N, E>): Effect.Effect<A, E> => {
+        const end = (next: Either.Either<N, E>): Effect.Effect<A, E> =>
+          check === undefined || Either.isLeft(next) ? put(next) : Effect.flatMap(check(next.right), () => put(next))
+        const put = (next: Either.Either<N, E>): Effect.Effect<A, E> => {
           const applied = Either.flatMap(next, commit)
           if (Either.isLeft(applied)) {
             leave(group, turn)
@@ -309,7 +367,15 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
 
     /** Encodes and checks the resources of a call. */
     const encode = (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
-      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate))
+      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate, places))
+
+    /** Of a call that may be refused for what it breaks in its group. */
+    const checking = (group: string, { groupRules }: WriteOptions) => {
+      const mode: Validator.GroupMode = groupRules ?? groupMode
+      return mode === "refuse" || mode === "refuse-errors"
+        ? (next: Next): Effect.Effect<void, StoreError.BrokenRules> => checks.refuse(group, next, mode)
+        : undefined
+    }
 
     return {
       set: (group, snapshot, write = noOptions) =>
@@ -323,7 +389,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
             const work = ResourceGroup.replacing(before, resources, versions)
             return changing(group, { before, over: snapshot.over, invalid }, work)
           },
-          (next) => commit(group, next)
+          (next) => commit(group, next),
+          checking(group, write)
         ),
       update: (group, { remove, upsert, versions }, write = noOptions) =>
         inTurn<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
@@ -340,7 +407,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
               ? Either.map(ResourceGroup.update(own, change), (next) => ({ own: next, over, invalid }))
               : changing(group, { before: own, over, invalid }, ResourceGroup.updating(own, change))
           },
-          (next) => commit(group, next)
+          (next) => commit(group, next),
+          checking(group, write)
         ),
       clear: (group, write = noOptions) =>
         inTurn<void, void, void, never>(
@@ -350,6 +418,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
           () => Either.void,
           () => {
             invalidInForce.changed(group, ResourceGroup.empty, [])
+            checks.changed(held.stored(group)?.over)
             return Either.right({ result: () => undefined, rest: held.clear(group) })
           }
         ),
@@ -357,10 +426,15 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
         Effect.sync(() => {
           const stored = held.stored(group)
           const invalid = stored && invalidInForce.of(group)
-          return Option.fromNullable(invalid === undefined ? stored : stored && { ...stored, invalid })
+          const broken = stored && checks.of(group)
+          if (stored === undefined || (invalid === undefined && broken === undefined))
+            return Option.fromNullable(stored)
+          return Option.some({ ...stored, ...(invalid && { invalid }), ...(broken && { broken }) })
         }),
       groups: Effect.sync(held.names),
       changes: held.changes,
+      broken: (group) => checks.now(group),
+      reports: Stream.fromPubSub(published),
       unsafeGet: held.unsafeGet,
       listen: held.listen
     } satisfies Store
@@ -380,4 +454,4 @@ export const layerOf = (store: Store): Layer.Layer<SnapshotStore | GroupSource> 
  * @since 0.1.0
  */
 export const layerMemory = (options: Options = {}): Layer.Layer<SnapshotStore | GroupSource> =>
-  Layer.unwrapEffect(Effect.map(makeMemory(options), layerOf))
+  Layer.unwrapScoped(Effect.map(makeMemory(options), layerOf))

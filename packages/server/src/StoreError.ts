@@ -1,7 +1,7 @@
 /**
  * The errors of a store. After each the group is as it was. The fields are plain data and can be encoded as JSON.
  *
- * A store in memory fails only with the first five. The others are for stores over something else, such as a database
+ * A store in memory fails only with the first six. The others are for stores over something else, such as a database
  * with several writers.
  *
  * @since 0.1.0
@@ -9,6 +9,7 @@
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type { Fault } from "@effect-xds/validate/Fault"
 import * as Data from "effect/Data"
+import type { Broken } from "./GroupReport.js"
 import type { SnapshotError } from "./Snapshot.js"
 
 const quote = (group: string): string => `group ${JSON.stringify(group)}`
@@ -77,6 +78,24 @@ export class InvalidResources extends Data.TaggedError("InvalidResources")<{
     return (
       `${quote(group)} was not changed: ${words.join("; ")} (clients would refuse this; mend it, or say \`validate: "warn"\` ` +
       `or \`"off"\` if yours have other rules)`
+    )
+  }
+}
+
+/**
+ * A change that breaks group rules, which were not broken before it.
+ *
+ * @since 0.1.0
+ */
+export class BrokenRules extends Data.TaggedError("BrokenRules")<{ readonly group: string } & Broken> {
+  override get message(): string {
+    const { group, omitted, rules } = this
+    const words = rules.slice(0, mostInWords).map(({ message }) => message)
+    const rest = rules.length - words.length + omitted
+    if (rest > 0) words.push(`and ${rest} more ${rest === 1 ? "rule" : "rules"}`)
+    return (
+      `${quote(group)} was not changed: ${words.join("; ")} (mend it, name the rule in \`off\`, or say ` +
+      `\`groupRules: "warn"\` to have it served)`
     )
   }
 }
@@ -176,7 +195,7 @@ export type ClearError = Conflict | Fenced | StoreUnavailable
  * @since 0.1.0
  */
 export type SetError =
-  SnapshotError | InvalidResources | ResourceGroup.ChangeError | LimitExceeded | LayerCycle | ClearError
+  SnapshotError | InvalidResources | BrokenRules | ResourceGroup.ChangeError | LimitExceeded | LayerCycle | ClearError
 
 /**
  * The errors of `update`.

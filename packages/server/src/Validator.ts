@@ -31,6 +31,19 @@ import * as XdsServerMetrics from "./XdsServerMetrics.js"
 export type Mode = "refuse" | "warn" | "off"
 
 /**
+ * The handling of a change after which a group breaks rules of `GroupRule` in `@effect-xds/validate` that it did not break before:
+ * a route to a cluster that is not there, an address twice, a filter in the wrong place.
+ *
+ * - `refuse`: the change fails with every such rule, and the group stays as it was
+ * - `refuse-errors`: the same, of rules with the severity `error`, for which a client refuses a resource; of others it warns
+ * - `warn`: the change is served; soon after it a log line, a metric, a report and the group's `broken` say what is broken
+ * - `off`: nothing is checked
+ *
+ * @since 0.1.0
+ */
+export type GroupMode = "refuse" | "refuse-errors" | "warn" | "off"
+
+/**
  * Which rules are checked, and the limits of a check.
  *
  * @since 0.1.0
@@ -38,7 +51,12 @@ export type Mode = "refuse" | "warn" | "off"
 export interface Options {
   /** The rules of fields in the `.proto` files (protoc-gen-validate). Default: `refuse`. */
   readonly rules?: Mode | undefined
-  /** Names of rules that are not checked: `duration.gt`. Default: none. */
+  /** The rules over the resources of a group together. Default: `warn`. */
+  readonly groupRules?: GroupMode | undefined
+  /**
+   * Names of rules that are not checked, of either kind: `duration.gt`, `cluster-reference`. `GroupRule.references` names those of
+   * resources that must be there, for groups whose resources come on demand or from elsewhere. Default: none.
+   */
   readonly off?: ReadonlyArray<string> | undefined
   /** The most broken rules reported for one change; after that the check stops. Default: 100. */
   readonly maxFaults?: number | undefined
@@ -49,7 +67,23 @@ export interface Options {
    * Default: 65 536.
    */
   readonly maxRemembered?: number | undefined
+  /** The most group rules reported for one group, or one refused change. Default: 100. */
+  readonly maxBroken?: number | undefined
+  /**
+   * The most resources, of all groups together, of which is remembered what they refer to (some 300 bytes each). Groups beyond it
+   * are not checked by group rules, and the log says so; where a change is to be refused, it is checked as a whole. Default:
+   * 262 144.
+   */
+  readonly maxIndexed?: number | undefined
 }
+
+/**
+ * Options in full: a mode alone is that of the rules of fields; `off` switches both kinds off.
+ *
+ * @since 0.1.0
+ */
+export const optionsOf = (given: Mode | Options = {}): Options =>
+  typeof given !== "string" ? given : given === "off" ? { rules: given, groupRules: given } : { rules: given }
 
 /**
  * Encoded resources, and those among them that break rules and are served all the same.
@@ -77,7 +111,9 @@ export interface Validator {
     resources: Snapshot.Resources,
     held: ResourceGroup.ResourceGroup | undefined,
     /** The mode of this call. Default: the validator's. */
-    mode?: Mode
+    mode?: Mode,
+    /** Gets the places of resources that have one. */
+    places?: WeakMap<Resource, string>
   ) => Effect.Effect<Validated, Snapshot.SnapshotError | InvalidResources>
 }
 
@@ -189,18 +225,21 @@ const warn = (group: string, { invalid, more }: Pass): Effect.Effect<void> => {
  * @since 0.1.0
  */
 export const make = (given: Mode | Options = {}): Validator => {
-  const options: Options = typeof given === "string" ? { rules: given } : given
+  const options = optionsOf(given)
   const usual = options.rules ?? "refuse"
   const good = new Remembered(options.maxRemembered ?? 65_536)
   const off = new Set(options.off)
   return {
-    encode: (group, resources, held, mode = usual) => {
+    encode: (group, resources, held, mode = usual, places) => {
       if (mode === "off") {
-        return Effect.map(Snapshot.encode(resources, held), (encoded) => ({ resources: encoded, invalid: [] }))
+        return Effect.map(Snapshot.encode(resources, held, undefined, places), (encoded) => ({
+          resources: encoded,
+          invalid: []
+        }))
       }
       return Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const pass = new Pass(good, off, now, options)
-        return Effect.flatMap(Snapshot.encode(resources, held, pass), (encoded) => {
+        return Effect.flatMap(Snapshot.encode(resources, held, pass, places), (encoded) => {
           const { invalid, more } = pass
           if (invalid.length === 0) return Effect.succeed({ resources: encoded, invalid })
           for (const { typeUrl } of invalid) {

@@ -173,6 +173,26 @@ export const invalidResources = Metric.counter("xds_server_invalid_resources_tot
 })
 
 /**
+ * Group rules that were broken by a change and were not before, tagged with the rule and the outcome: `outcome=refused` or
+ * `outcome=served`.
+ *
+ * @since 0.1.0
+ */
+export const brokenRules = Metric.counter("xds_server_broken_rules_total", {
+  description: "Rules over the resources of a group that a change broke",
+  incremental: true
+})
+
+/**
+ * Group rules that are broken now, tagged with the group as {@link waiting} is.
+ *
+ * @since 0.1.0
+ */
+export const brokenRulesInForce = Metric.gauge("xds_server_broken_rules", {
+  description: "Rules over the resources of a group that are broken"
+})
+
+/**
  * Events that a subscriber of `XdsServer.events` missed because it was too slow.
  *
  * @since 0.1.0

@@ -12,7 +12,7 @@ import type * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
 import type { Claim, Facts, Found } from "./internal/group/Facts.js"
-import { FactsCache, load } from "./internal/group/FactsReader.js"
+import { FactsCache, load, nothing } from "./internal/group/FactsReader.js"
 
 /**
  * An encoded resource.
@@ -90,7 +90,7 @@ export interface Change {
   readonly remove: ReadonlyArray<Key>
 }
 
-/** Of one resource. */
+/** A resource that says something. */
 interface Entry {
   readonly resource: Resource
   readonly facts: Facts
@@ -99,14 +99,47 @@ interface Entry {
   faults: ReadonlyArray<GroupFault>
 }
 
+/** In place of the entry of a resource that is there, and says nothing: most do. */
+const silent = Symbol("silent")
+
+type Held = Entry | typeof silent | undefined
+
 interface Claimed {
   readonly claim: Claim
   readonly entry: Entry
 }
 
-const keyOf = ({ name, typeUrl }: Key): string => `${typeUrl} ${name}`
+/** A map by keys, which takes no text of its own. */
+class ByKey<A> {
+  readonly #types = new Map<string, Map<string, A>>()
+  size = 0
+
+  get({ name, typeUrl }: Key): A | undefined {
+    return this.#types.get(typeUrl)?.get(name)
+  }
+
+  set({ name, typeUrl }: Key, value: A): void {
+    let named = this.#types.get(typeUrl)
+    if (named === undefined) this.#types.set(typeUrl, (named = new Map()))
+    if (!named.has(name)) this.size++
+    named.set(name, value)
+  }
+
+  delete({ name, typeUrl }: Key): void {
+    const named = this.#types.get(typeUrl)
+    if (named?.delete(name) !== true) return
+    this.size--
+    if (named.size === 0) this.#types.delete(typeUrl)
+  }
+
+  *values(): Generator<A> {
+    for (const named of this.#types.values()) yield* named.values()
+  }
+}
 
 const noFaults: ReadonlyArray<GroupFault> = []
+
+const always = (): boolean => true
 
 /** Resources that are settled between two yields: what they say is compared by name, some µs each. */
 const atOnce = 64
@@ -139,32 +172,43 @@ const freshOf = (before: ReadonlyArray<GroupFault>, now: ReadonlyArray<GroupFaul
  */
 export class GroupIndex {
   readonly #off: ReadonlySet<string>
-  readonly #options: Options
+  readonly #isElsewhere: ((key: Key) => boolean) | undefined
+  readonly #registry: Registry | undefined
   readonly #cache: FactsCache
-  readonly #entries = new Map<string, Entry>()
-  /** Key → keys of the resources that refer to it, whether it is there or not. */
-  readonly #referrers = new Map<string, Set<string>>()
-  readonly #claims = new Map<string, Array<Claimed>>()
-  /** Keys of resources with faults. */
-  readonly #broken = new Set<string>()
-  /** Keys of resources that gRPC begins with. */
-  readonly #roots = new Set<string>()
-  /** Keys of resources that break a rule of gRPC alone, if gRPC is led to them. */
-  readonly #forGrpc = new Set<string>()
-  /** Keys of resources whose faults may be others now. */
-  #touched = new Set<string>()
-  #reached: ReadonlySet<string> = new Set()
+  readonly #held = new ByKey<Entry | typeof silent>()
+  /** The resources that refer to one, whether it is there or not. */
+  #referrers: ByKey<Set<Entry>> | undefined
+  #claims: Map<string, Array<Claimed>> | undefined
+  /** Resources with faults. */
+  readonly #broken = new Set<Entry>()
+  /** Resources that gRPC begins with. */
+  #roots: Set<Entry> | undefined
+  /** Resources that break a rule of gRPC alone, if gRPC is led to them. */
+  #forGrpc: Set<Entry> | undefined
+  /** Resources whose faults may be others now. */
+  #touched: Set<Entry> | undefined
+  /** What gRPC is led to. */
+  #reached: ReadonlySet<Entry> | undefined
+  /** Whether something changed since that was found. */
+  #isMoved = false
   #order = 0
+  #faults = 0
 
-  constructor(options: Options = {}) {
-    this.#options = options
-    this.#off = new Set(options.off)
-    this.#cache = options.cache instanceof FactsCache ? options.cache : new FactsCache()
+  constructor({ cache, isElsewhere, off, registry }: Options = {}) {
+    this.#off = off instanceof Set ? off : new Set(off)
+    this.#isElsewhere = isElsewhere
+    this.#registry = registry
+    this.#cache = cache instanceof FactsCache ? cache : new FactsCache()
   }
 
   /** The number of resources. */
   get size(): number {
-    return this.#entries.size
+    return this.#held.size
+  }
+
+  /** The number of faults, as of the last `settling`. */
+  get faults(): number {
+    return this.#faults
   }
 
   /**
@@ -173,50 +217,62 @@ export class GroupIndex {
    */
   read(resource: Resource): number | ReadonlySet<string> {
     if (this.#cache.get(resource) !== undefined) return 0
-    const facts = this.#cache.read(resource, this.#options.registry)
+    const facts = this.#cache.read(resource, this.#registry)
     return "has" in facts ? facts : facts.messages
   }
 
   /** Adds or replaces a resource that was read; one that was not says nothing. */
   put(resource: Resource): void {
     const facts = this.#cache.get(resource)
-    const key = keyOf(resource)
-    const before = this.#entries.get(key)
-    if (facts === undefined || (before !== undefined && before.resource.value === resource.value)) return
-    this.#place(key, { resource, facts, order: before?.order ?? this.#order++, faults: before?.faults ?? noFaults })
+    const before = this.#held.get(resource)
+    if (facts === undefined || facts === nothing) return this.#place(resource, silent)
+    if (before === undefined || before === silent) {
+      return this.#place(resource, { resource, facts, order: this.#order++, faults: noFaults })
+    }
+    if (before.facts === facts) return
+    this.#place(resource, { resource, facts, order: before.order, faults: before.faults })
   }
 
   /** Removes a resource. */
   remove(resource: Key): void {
-    this.#place(keyOf(resource), undefined)
+    this.#place(resource, undefined)
   }
 
   /** A resource that is not in the index came or went. */
   touch(resource: Key): void {
-    for (const key of this.#referrers.get(keyOf(resource)) ?? []) this.#touched.add(key)
+    for (const entry of this.#referrers?.get(resource) ?? []) this.#touch(entry)
   }
 
-  /** Finds out what is broken after changes. The result: what is, and was not before. */
-  *settling(most = 100): Generator<undefined, Faults> {
+  /** What is elsewhere is other than before in ways that are not known. */
+  touchAll(): void {
+    for (const held of this.#held.values()) {
+      if (held !== silent && held.facts.references.length > 0) this.#touch(held)
+    }
+  }
+
+  /** Finds out what is broken after changes. The result: what is, and was not before, of that which is wanted. */
+  *settling(most = 100, isWanted: (fault: GroupFault) => boolean = always): Generator<undefined, Faults> {
     const faults: Array<GroupFault> = []
     let omitted = 0
     let looked = 0
-    if (this.#forGrpc.size > 0 && this.#touched.size > 0) {
+    if (this.#forGrpc !== undefined && this.#isMoved) {
+      this.#isMoved = false
       this.#reached = yield* this.#reaching()
-      for (const key of this.#forGrpc) this.#touched.add(key)
+      for (const entry of this.#forGrpc) this.#touch(entry)
     }
     // What is touched meanwhile is for the next time.
-    const touched = this.#touched
-    this.#touched = new Set()
-    for (const key of touched) {
+    const touched = this.#touched ?? []
+    this.#touched = undefined
+    for (const entry of touched) {
       if (++looked % atOnce === 0) yield
-      const entry = this.#entries.get(key)
-      if (entry === undefined) continue
+      if (this.#held.get(entry.resource) !== entry) continue
       const before = entry.faults
-      entry.faults = this.#faultsOf(key, entry)
-      if (entry.faults.length > 0) this.#broken.add(key)
-      else this.#broken.delete(key)
+      entry.faults = this.#faultsOf(entry)
+      this.#faults += entry.faults.length - before.length
+      if (entry.faults.length > 0) this.#broken.add(entry)
+      else this.#broken.delete(entry)
       for (const fault of freshOf(before, entry.faults)) {
+        if (!isWanted(fault)) continue
         if (faults.length < most) faults.push(fault)
         else omitted++
       }
@@ -228,27 +284,28 @@ export class GroupIndex {
    * What a change would break that is not broken now; nothing is changed. Whoever does not go to the end must drop the index. What
    * is put must have been read.
    */
-  *trying({ put, remove }: Change, most = 100): Generator<undefined, Faults> {
-    const before = new Map<string, Entry | undefined>()
-    const keep = (resource: Key): void => {
-      const key = keyOf(resource)
-      if (!before.has(key)) before.set(key, this.#entries.get(key))
-    }
+  *trying(
+    { put, remove }: Change,
+    most = 100,
+    isWanted: (fault: GroupFault) => boolean = always
+  ): Generator<undefined, Faults> {
+    const before = new Map<Key, Held>()
     let looked = 0
     for (const resource of remove) {
       if (++looked % atOnce === 0) yield
-      keep(resource)
+      before.set(resource, this.#held.get(resource))
       this.remove(resource)
     }
     for (const resource of put) {
       if (++looked % atOnce === 0) yield
-      keep(resource)
+      before.set(resource, this.#held.get(resource))
       this.put(resource)
     }
-    const found = yield* this.settling(most)
-    for (const [key, entry] of before) {
+    const found = yield* this.settling(most, isWanted)
+    // The last change first: a resource may have been removed and put.
+    for (const [resource, held] of Array.from(before).reverse()) {
       if (++looked % atOnce === 0) yield
-      this.#place(key, entry)
+      this.#place(resource, held)
     }
     yield* this.settling(0)
     return found
@@ -257,115 +314,116 @@ export class GroupIndex {
   /** What is broken, in the order in which the resources came. */
   *listing(most = 100): Generator<undefined, Faults> {
     const faults: Array<GroupFault> = []
-    let omitted = 0
     let looked = 0
-    const broken = Array.from(this.#broken, (key) => this.#entries.get(key)).filter((entry) => entry !== undefined)
-    broken.sort((one, other) => one.order - other.order)
+    const broken = Array.from(this.#broken).sort((one, other) => one.order - other.order)
     for (const entry of broken) {
+      if (faults.length >= most) break
       if (++looked % atOnce === 0) yield
-      for (const fault of entry.faults) {
-        if (faults.length < most) faults.push(fault)
-        else omitted++
-      }
+      for (const fault of entry.faults) if (faults.length < most) faults.push(fault)
     }
-    return { faults, omitted }
+    return { faults, omitted: this.#faults - faults.length }
   }
 
-  /** Puts an entry in the place of another. Those that it, or the other one, concerns are touched. */
-  #place(key: string, next: Entry | undefined): void {
-    const before = this.#entries.get(key)
+  #touch(entry: Entry): void {
+    this.#touched ??= new Set()
+    this.#touched.add(entry)
+  }
+
+  /** Puts what is held in the place of what was. Those that it, or the other one, concerns are touched. */
+  #place(key: Key, next: Held): void {
+    const before = this.#held.get(key)
     if (before === next) return
-    if (before !== undefined) this.#unlink(key, before)
-    if (next === undefined) {
-      this.#entries.delete(key)
-      this.#broken.delete(key)
-      this.#forGrpc.delete(key)
-      this.#roots.delete(key)
-    } else {
-      this.#entries.set(key, next)
-      this.#link(key, next)
-      this.#touched.add(key)
-    }
-    if (before === undefined || next === undefined)
-      for (const each of this.#referrers.get(key) ?? []) this.#touched.add(each)
+    this.#isMoved = true
+    if (before !== undefined && before !== silent) this.#unlink(before)
+    if (next === undefined) this.#held.delete(key)
+    else this.#held.set(key, next)
+    if (next !== undefined && next !== silent) this.#link(next)
+    if (before === undefined || next === undefined) this.touch(key)
   }
 
-  #link(key: string, entry: Entry): void {
+  #link(entry: Entry): void {
     const { claims, faults, isForGrpc, references } = entry.facts
     for (const reference of references) {
-      const to = keyOf(reference)
-      const known = this.#referrers.get(to)
-      if (known === undefined) this.#referrers.set(to, new Set([key]))
-      else known.add(key)
+      this.#referrers ??= new ByKey()
+      const known = this.#referrers.get(reference)
+      if (known === undefined) this.#referrers.set(reference, new Set([entry]))
+      else known.add(entry)
     }
     for (const claim of claims) {
+      this.#claims ??= new Map()
       const claimed = this.#claims.get(claim.key)
       if (claimed === undefined) this.#claims.set(claim.key, [{ claim, entry }])
       else {
         claimed.push({ claim, entry })
         claimed.sort((one, other) => one.entry.order - other.entry.order)
-        this.#touchClaimed(claimed)
+        for (const each of claimed) this.#touch(each.entry)
       }
     }
-    if (isForGrpc) this.#roots.add(key)
-    else this.#roots.delete(key)
-    if (faults.some(({ rule }) => ofGrpcAlone.has(rule))) this.#forGrpc.add(key)
-    else this.#forGrpc.delete(key)
+    if (isForGrpc) (this.#roots ??= new Set()).add(entry)
+    if (faults.some(({ rule }) => ofGrpcAlone.has(rule))) (this.#forGrpc ??= new Set()).add(entry)
+    this.#touch(entry)
+    // What is put back has been broken before.
+    if (entry.faults.length > 0) this.#broken.add(entry)
+    this.#faults += entry.faults.length
   }
 
-  #unlink(key: string, { facts }: Entry): void {
-    for (const reference of facts.references) {
-      const to = keyOf(reference)
-      const known = this.#referrers.get(to)
-      known?.delete(key)
-      if (known?.size === 0) this.#referrers.delete(to)
+  #unlink(entry: Entry): void {
+    for (const reference of entry.facts.references) {
+      const known = this.#referrers?.get(reference)
+      known?.delete(entry)
+      if (known?.size === 0) this.#referrers?.delete(reference)
     }
-    for (const claim of facts.claims) {
-      const claimed = this.#claims.get(claim.key)
-      const place = claimed?.findIndex((each) => each.claim === claim && keyOf(each.entry.resource) === key) ?? -1
+    for (const { key } of entry.facts.claims) {
+      const claimed = this.#claims?.get(key)
+      const place = claimed?.findIndex((each) => each.entry === entry) ?? -1
       if (claimed === undefined || place < 0) continue
       claimed.splice(place, 1)
-      if (claimed.length === 0) this.#claims.delete(claim.key)
-      else this.#touchClaimed(claimed)
+      if (claimed.length === 0) this.#claims?.delete(key)
+      else for (const each of claimed) this.#touch(each.entry)
     }
+    this.#roots?.delete(entry)
+    this.#forGrpc?.delete(entry)
+    if (this.#forGrpc?.size === 0) this.#forGrpc = undefined
+    this.#touched?.delete(entry)
+    this.#broken.delete(entry)
+    this.#faults -= entry.faults.length
   }
 
-  #touchClaimed(claimed: ReadonlyArray<Claimed>): void {
-    for (const { entry } of claimed) this.#touched.add(keyOf(entry.resource))
-  }
-
-  #faultsOf(key: string, entry: Entry): ReadonlyArray<GroupFault> {
+  #faultsOf(entry: Entry): ReadonlyArray<GroupFault> {
     const { facts, resource } = entry
     const { name, typeUrl } = resource
     let found: Array<GroupFault> | undefined
     const add = ({ path, problem, rule: ruleName }: Found): void => {
       const rule = GroupRule.find(ruleName)
       if (rule === undefined || this.#off.has(ruleName)) return
-      if (ofGrpcAlone.has(ruleName) && !this.#reached.has(key)) return
+      if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return
       found ??= []
       found.push({ rule: ruleName, severity: rule.severity, typeUrl, name, path, problem })
     }
     facts.faults.forEach(add)
     for (const reference of facts.references) if (!this.#isThere(reference)) add(reference)
     for (const claim of facts.claims) {
-      const first = this.#claims.get(claim.key)?.[0]
+      const first = this.#claims?.get(claim.key)?.[0]
       if (first !== undefined && first.claim !== claim) add(claim)
     }
     return found ?? noFaults
   }
 
   #isThere(key: Key): boolean {
-    return this.#entries.has(keyOf(key)) || this.#options.isElsewhere?.(key) === true
+    return this.#held.get(key) !== undefined || this.#isElsewhere?.(key) === true
   }
 
   /** What listeners for gRPC lead to, however often it leads back. */
-  *#reaching(): Generator<undefined, ReadonlySet<string>> {
+  *#reaching(): Generator<undefined, ReadonlySet<Entry>> {
     const reached = new Set(this.#roots)
     let looked = 0
     // A set may grow while it is gone through.
-    for (const key of reached) {
-      if (++looked % atOnce === 0) yield
-      for (const each of this.#entries.get(key)?.facts.references ?? []) reached.add(keyOf(each))
+    for (const entry of reached) {
+      for (const reference of entry.facts.references) {
+        if (++looked % atOnce === 0) yield
+        const held = this.#held.get(reference)
+        if (held !== undefined && held !== silent) reached.add(held)
+      }
     }
     return reached
   }

@@ -39,7 +39,7 @@ const reader = new Reader([
 const loaded = new Map<string, DescMessage | undefined>()
 
 /** Most resources say nothing; they share this. */
-const none: Facts = { faults: [], references: [], claims: [], isForGrpc: false, messages: 0 }
+export const nothing: Facts = { faults: [], references: [], claims: [], isForGrpc: false, messages: 0 }
 
 /** Bytes that are none of the type say nothing: the rules of fields tell it. */
 const read = (type: DescMessage, value: Uint8Array, typeOf: TypeOf): Facts => {
@@ -47,7 +47,7 @@ const read = (type: DescMessage, value: Uint8Array, typeOf: TypeOf): Facts => {
   try {
     reader.read(type, fromBinary(type, value), site, typeOf)
   } catch {
-    return none
+    return nothing
   }
   return site.facts()
 }
@@ -73,9 +73,9 @@ export class FactsCache {
       return type
     }
     const type = typeOf(resource.typeUrl)
-    const facts = type === undefined ? none : read(type, resource.value, typeOf)
+    const facts = type === undefined ? nothing : read(type, resource.value, typeOf)
     if (missing.size > 0) return missing
-    this.facts.set(resource.value, isNothing(facts) ? none : facts)
+    this.facts.set(resource.value, isNothing(facts) ? nothing : facts)
     return facts
   }
 }

@@ -1,0 +1,417 @@
+/**
+ * Checks groups by the rules over their resources together. Each group has an index of what its own resources define and refer
+ * to, so that a check costs what has changed since the last one.
+ *
+ * ★ A change does not wait for its warnings: groups that changed are checked later, one after the other, in slices. A group that
+ * changes again before its turn is checked once. Only a change that may be refused is checked before it is made.
+ */
+import * as Difference from "@effect-xds/core/resource/Difference"
+import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Steps from "@effect-xds/core/Steps"
+import * as Redaction from "@effect-xds/proto/Redaction"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import type { GroupFault } from "@effect-xds/validate/GroupFault"
+import type * as GroupFaults from "@effect-xds/validate/GroupFault"
+import type * as GroupIndex from "@effect-xds/validate/GroupIndex"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as MetricLabel from "effect/MetricLabel"
+import * as Runtime from "effect/Runtime"
+import type * as HeldGroups from "../HeldGroups.js"
+import type { Broken, BrokenRule, GroupReport } from "../GroupReport.js"
+import { BrokenRules } from "../StoreError.js"
+import type * as Validator from "../Validator.js"
+import * as XdsServerMetrics from "../XdsServerMetrics.js"
+import * as Slice from "./Slice.js"
+
+interface Options extends Pick<Validator.Options, "off" | "maxBroken" | "maxIndexed"> {
+  readonly mode: Validator.GroupMode
+  readonly loop: EventLoop.Service
+  readonly runtime: Runtime.Runtime<never>
+  readonly places: WeakMap<Resource, string>
+  /** Must not throw. */
+  readonly onReport: (report: GroupReport) => void
+}
+
+interface Loaded {
+  readonly GroupIndex: typeof GroupIndex
+  readonly GroupFault: typeof GroupFaults
+}
+
+/** Loaded with the first check: a program without checks does not need them. */
+let loading: Promise<Loaded> | undefined
+const load = Effect.promise(
+  () =>
+    (loading ??= Promise.all([
+      import("@effect-xds/validate/GroupIndex"),
+      import("@effect-xds/validate/GroupFault")
+    ]).then(([index, fault]) => ({ GroupIndex: index, GroupFault: fault })))
+)
+
+/** The next state of a group, as far as a check needs it. */
+interface Layers {
+  readonly own: ResourceGroup.ResourceGroup
+  readonly over: string | undefined
+}
+
+/** What is known of a group. */
+interface State {
+  readonly index: GroupIndex.GroupIndex
+  /** What the index holds. */
+  own: ResourceGroup.ResourceGroup
+  /** The visible resources of the group below. */
+  below: ResourceGroup.ResourceGroup
+  /**
+   * Whether what it refers to may be in a group that is not known here: one that is over it, or that it is over and that is not
+   * set.
+   */
+  isOpen: boolean
+  /** What the gauge has of it. */
+  counted: number
+}
+
+const numberOf = ({ omitted, rules }: Broken): number => rules.length + omitted
+
+const nothing: Broken = { rules: [], omitted: 0 }
+
+/** The most broken rules that are kept in words, over all groups; of others there is the number. */
+const maxKept = 10_000
+
+/** The most log lines of one check. */
+const maxLines = 20
+
+/** UTF-16 code units of a line: paths and names may be long. */
+const maxText = 2_000
+
+const cut = (text: string): string => (text.length <= maxText ? text : `${text.slice(0, maxText)}…`)
+
+/** In steps: what was put, and what was removed. */
+const differences = function* (
+  before: ResourceGroup.ResourceGroup,
+  now: ResourceGroup.ResourceGroup
+): Steps.Steps<{ readonly put: ReadonlyArray<Resource>; readonly remove: ReadonlyArray<GroupIndex.Key> }> {
+  const put: Array<Resource> = []
+  const remove: Array<GroupIndex.Key> = []
+  if (before !== now) {
+    for (const typeUrl of new Set([...before.sets.keys(), ...now.sets.keys()])) {
+      const { cursor } = ResourceGroup.set(before, typeUrl)
+      const { changed, removed } = yield* Difference.inSteps(ResourceGroup.set(now, typeUrl), cursor)
+      for (const resource of changed) put.push(resource)
+      for (const name of removed.keys()) remove.push({ typeUrl, name })
+    }
+  }
+  return { put, remove }
+}
+
+const applying = function* (
+  index: GroupIndex.GroupIndex,
+  put: ReadonlyArray<Resource>,
+  remove: ReadonlyArray<GroupIndex.Key>
+): Steps.Steps<object> {
+  let done = 0
+  for (const key of remove) {
+    index.remove(key)
+    if (++done % Steps.atOnce === 0) yield
+  }
+  for (const resource of put) {
+    index.put(resource)
+    if (++done % Steps.atOnce === 0) yield
+  }
+  return index
+}
+
+const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
+  let size = 0
+  for (const set of group.sets.values()) size += ResourceSet.size(set)
+  return size
+}
+
+export class GroupChecks {
+  readonly #states = new Map<string, State>()
+  /** What is broken, in words: of all groups together at most `maxKept` rules. */
+  readonly #broken = new Map<string, Broken>()
+  #kept = 0
+  /** Groups whose size was said to be over the limit. */
+  readonly #tooLarge = new Set<string>()
+  /** Groups to check, the longest waiting first. */
+  readonly #waiting = new Set<string>()
+  /** Of each group one check at a time. */
+  readonly #turns = new Map<string, { readonly semaphore: Effect.Semaphore; users: number }>()
+  readonly #maxBroken: number
+  readonly #maxIndexed: number
+  readonly #off: ReadonlySet<string>
+  /** Of all groups: many have the same resources. */
+  #cache: GroupIndex.Cache | undefined
+  #isWorking = false
+  #isStopped = false
+  #indexed = 0
+
+  constructor(
+    private readonly held: HeldGroups.HeldGroups,
+    private readonly options: Options
+  ) {
+    this.#maxBroken = Math.max(1, options.maxBroken ?? 100)
+    this.#off = new Set(options.off)
+    this.#maxIndexed = options.maxIndexed ?? 262_144
+  }
+
+  /** The group changed, or what is around it did. Returns at once. */
+  changed(group: string | undefined): void {
+    if (group === undefined || this.options.mode === "off" || this.#isStopped) return
+    this.#waiting.add(group)
+    if (this.#isWorking) return
+    this.#isWorking = true
+    this.options.loop.later(() => Runtime.runFork(this.options.runtime)(this.#work))
+  }
+
+  /** What was broken in the group when it was last checked. */
+  of(group: string): Broken | undefined {
+    return this.#broken.get(group)
+  }
+
+  /** Checks the group if it changed since the last check; what is broken in it. */
+  now(group: string): Effect.Effect<Broken> {
+    if (this.options.mode === "off") return Effect.succeed(nothing)
+    return Effect.map(this.#exclusive(group, this.#check(group)), () => this.of(group) ?? nothing)
+  }
+
+  /** Fails with what the change would break that is not broken now. */
+  refuse(group: string, next: Layers, mode: "refuse" | "refuse-errors"): Effect.Effect<void, BrokenRules> {
+    return this.#exclusive(group, this.#attempt(group, next, mode))
+  }
+
+  /** Drops everything. */
+  stop(): void {
+    this.#isStopped = true
+    this.#waiting.clear()
+    for (const group of Array.from(this.#states.keys())) this.#drop(group)
+    this.#broken.clear()
+    this.#kept = 0
+  }
+
+  readonly #work: Effect.Effect<void> = Effect.suspend(() => {
+    const [group] = this.#waiting
+    if (group === undefined || this.#isStopped) {
+      this.#isWorking = false
+      return Effect.void
+    }
+    this.#waiting.delete(group)
+    return this.#exclusive(group, this.#check(group)).pipe(
+      Effect.catchAllCause((cause) =>
+        Cause.isInterruptedOnly(cause)
+          ? Effect.void
+          : Effect.logError(
+              `${group}: its resources could not be checked together: ${Redaction.ofDefect(Cause.squash(cause))}`
+            )
+      ),
+      Effect.zipRight(Slice.breathe(this.options.loop)),
+      Effect.zipRight(this.#work)
+    )
+  })
+
+  /** One check at a time. One that does not come to its end leaves an index that is no longer right. */
+  #exclusive<A, E>(group: string, check: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.suspend(() => {
+      const turn = this.#turns.get(group) ?? { semaphore: Effect.unsafeMakeSemaphore(1), users: 0 }
+      this.#turns.set(group, turn)
+      turn.users++
+      const whole = Effect.onExit(check, (exit) =>
+        exit._tag === "Failure" && (Cause.isInterrupted(exit.cause) || Cause.isDie(exit.cause))
+          ? Effect.sync(() => this.#drop(group))
+          : Effect.void
+      )
+      const leave = Effect.sync(() => {
+        turn.users--
+        if (turn.users === 0) this.#turns.delete(group)
+      })
+      return Effect.ensuring(turn.semaphore.withPermits(1)(whole), leave)
+    })
+  }
+
+  #drop(group: string): void {
+    const state = this.#states.get(group)
+    if (state === undefined) return
+    this.#states.delete(group)
+    this.#indexed -= state.index.size
+    this.#count(group, state, 0)
+  }
+
+  #count(group: string, state: State, faults: number): void {
+    if (faults === state.counted) return
+    XdsServerMetrics.brokenRulesInForce.unsafeModify(faults - state.counted, XdsServerMetrics.groupTags(group))
+    state.counted = faults
+  }
+
+  #state({ GroupIndex: { cache, GroupIndex } }: Loaded): State {
+    const isElsewhere = (key: GroupIndex.Key): boolean =>
+      state.isOpen || ResourceGroup.get(state.below, key) !== undefined
+    const state: State = {
+      index: new GroupIndex({ off: this.#off, isElsewhere, cache: (this.#cache ??= cache()) }),
+      own: ResourceGroup.empty,
+      below: ResourceGroup.empty,
+      isOpen: false,
+      counted: 0
+    }
+    return state
+  }
+
+  /** What is around a group. */
+  #around(group: string, over: string | undefined): Pick<State, "below" | "isOpen"> {
+    const below = over === undefined ? ResourceGroup.empty : this.held.unsafeGet(over)
+    return { below: below ?? ResourceGroup.empty, isOpen: below === undefined || this.held.isBelow(group) }
+  }
+
+  /** Checks what has changed, and reports it. */
+  #check(group: string): Effect.Effect<void> {
+    return Effect.gen(this, function* () {
+      const stored = this.held.stored(group)
+      // Nobody is served it.
+      if (stored?.seen === undefined) {
+        this.#drop(group)
+        this.#tooLarge.delete(group)
+        return yield* this.#report(group, nothing, nothing)
+      }
+      const loaded = yield* load
+      const known = this.#states.get(group)
+      const size = sizeOf(stored.own)
+      const others = this.#indexed - (known?.index.size ?? 0)
+      if (others + size > this.#maxIndexed) {
+        this.#drop(group)
+        yield* this.#report(group, nothing, nothing)
+        if (this.#tooLarge.has(group)) return
+        this.#tooLarge.add(group)
+        return yield* Effect.logWarning(
+          `${group}: its ${size} resources are not checked together: with those of other groups they are more than ` +
+            `${this.#maxIndexed} (maxIndexed)`
+        )
+      }
+      this.#tooLarge.delete(group)
+      const state = known ?? this.#state(loaded)
+      this.#states.set(group, state)
+      const { faults, omitted } = yield* this.#catchUp(group, state, stored)
+      if (this.#isStopped) return this.#drop(group)
+      const { index } = state
+      const all = yield* Slice.steps(this.options.loop, index.listing(this.#maxBroken))
+      this.#count(group, state, index.faults)
+      const broken = this.#told(loaded, stored.own, all)
+      const fresh = this.#told(loaded, stored.own, { faults, omitted })
+      yield* this.#report(group, broken, fresh)
+    })
+  }
+
+  /** Brings an index to the present state of its group: what is broken now, and was not before. */
+  #catchUp(group: string, state: State, { over, own }: Layers): Effect.Effect<GroupIndex.Faults> {
+    const { loop } = this.options
+    return Effect.gen(this, function* () {
+      const { index } = state
+      const before = index.size
+      const { below, isOpen } = this.#around(group, over)
+      const { put, remove } = yield* Slice.steps(loop, differences(state.own, own))
+      yield* this.#read(index, put)
+      if (isOpen !== state.isOpen) index.touchAll()
+      else if (!isOpen && below !== state.below) {
+        const around = yield* Slice.steps(loop, differences(state.below, below))
+        for (const key of around.put) index.touch(key)
+        for (const key of around.remove) index.touch(key)
+      }
+      state.below = below
+      state.isOpen = isOpen
+      yield* Slice.steps(loop, applying(index, put, remove))
+      state.own = own
+      if (this.#states.get(group) === state) this.#indexed += index.size - before
+      return yield* Slice.steps(loop, index.settling(this.#maxBroken))
+    })
+  }
+
+  /** Reads resources, in slices. */
+  #read(index: GroupIndex.GroupIndex, resources: ReadonlyArray<Resource>): Effect.Effect<void> {
+    const { loop } = this.options
+    return Effect.gen(this, function* () {
+      let slice = Slice.slice(loop)
+      for (const resource of resources) {
+        let read = index.read(resource)
+        while (typeof read !== "number") {
+          yield* (yield* load).GroupIndex.loadTypes(read)
+          read = index.read(resource)
+        }
+        if (!slice.isOver()) continue
+        yield* Slice.breathe(loop)
+        slice = Slice.slice(loop)
+      }
+    })
+  }
+
+  #attempt(group: string, next: Layers, mode: "refuse" | "refuse-errors"): Effect.Effect<void, BrokenRules> {
+    const { loop } = this.options
+    return Effect.gen(this, function* () {
+      const loaded = yield* load
+      const stored = this.held.stored(group)
+      // A group that goes over another one is asked for as a whole.
+      const isSame = stored !== undefined && stored.over === next.over
+      // What is broken already is for the report.
+      if (isSame && this.options.mode !== "off") yield* this.#check(group)
+      let state = isSame ? this.#states.get(group) : undefined
+      if (state === undefined) {
+        state = this.#state(loaded)
+        if (isSame) yield* this.#catchUp(group, state, stored)
+        else Object.assign(state, this.#around(group, next.over))
+      }
+      const change = yield* Slice.steps(loop, differences(state.own, next.own))
+      yield* this.#read(state.index, change.put)
+      const isWanted = ({ severity }: GroupFault): boolean => mode === "refuse" || severity === "error"
+      const found = yield* Slice.steps(loop, state.index.trying(change, this.#maxBroken, isWanted))
+      if (found.faults.length === 0) return
+      this.#tell(found.faults, "refused")
+      return yield* new BrokenRules({ group, ...this.#told(loaded, next.own, found) })
+    })
+  }
+
+  #tell(faults: ReadonlyArray<GroupFault>, outcome: "refused" | "served"): void {
+    for (const { rule } of faults) {
+      XdsServerMetrics.brokenRules.unsafeUpdate(1, [MetricLabel.make("rule", rule), outcomes[outcome]])
+    }
+  }
+
+  /** Faults with their places and in words. */
+  #told({ GroupFault }: Loaded, own: ResourceGroup.ResourceGroup, { faults, omitted }: GroupIndex.Faults): Broken {
+    const rules = faults.map((fault): BrokenRule => {
+      const resource = ResourceGroup.get(own, fault)
+      const place = resource && this.options.places.get(resource)
+      const message = cut(`${place === undefined ? "" : `${place}: `}${GroupFault.toText(fault)}`)
+      return { ...fault, place, message: `${message} (${fault.rule})` }
+    })
+    return { rules, omitted }
+  }
+
+  #keep(group: string, { omitted, rules }: Broken): void {
+    this.#kept -= this.#broken.get(group)?.rules.length ?? 0
+    const kept = rules.slice(0, maxKept - this.#kept)
+    this.#kept += kept.length
+    if (rules.length === 0) this.#broken.delete(group)
+    else this.#broken.set(group, { rules: kept, omitted: omitted + rules.length - kept.length })
+  }
+
+  #report(group: string, broken: Broken, fresh: Broken): Effect.Effect<void> {
+    const before = this.#broken.get(group)
+    if (broken.rules.length === 0 && before === undefined) return Effect.void
+    this.#keep(group, broken)
+    if (fresh.rules.length === 0 && before !== undefined && numberOf(before) === numberOf(broken)) return Effect.void
+    this.#tell(fresh.rules, "served")
+    const lines = fresh.rules.slice(0, maxLines).map(({ message, severity }) => {
+      return severity === "error" ? `${message}; clients refuse it` : message
+    })
+    const rest = fresh.rules.length - lines.length + fresh.omitted
+    if (rest > 0) lines.push(`${rest} more rules are broken`)
+    return Effect.zipRight(
+      Effect.forEach(lines, (line) => Effect.logWarning(`${group}: ${line}`), { discard: true }),
+      Effect.sync(() => this.options.onReport({ group, broken, fresh }))
+    )
+  }
+}
+
+const outcomes = {
+  refused: MetricLabel.make("outcome", "refused"),
+  served: MetricLabel.make("outcome", "served")
+} as const
