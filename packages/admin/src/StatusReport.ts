@@ -93,6 +93,11 @@ export interface GroupStatus {
   readonly resources: Readonly<Record<string, number>>
   /** The broken rules of its resources that are served all the same, in words; absent: none, or not checked. */
   readonly invalid?: ReadonlyArray<string> | undefined
+  /**
+   * The rules over its resources together that are broken, in words; the last entry may be the number of further ones. Absent:
+   * none, or not checked.
+   */
+  readonly broken?: ReadonlyArray<string> | undefined
 }
 
 /**

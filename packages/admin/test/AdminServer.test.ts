@@ -2,7 +2,7 @@ import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { AdminServer } from "@effect-xds/admin"
 import { Request } from "@effect-xds/core"
 import { ResourceType, TypeRegistry } from "@effect-xds/proto"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
@@ -17,6 +17,13 @@ import * as Http from "node:http"
 const CDS = ResourceType.Cluster.typeUrl
 
 const cluster = (name: string) => create(ClusterSchema, { name })
+
+const edsCluster = (name: string) =>
+  create(ClusterSchema, {
+    name,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
+    edsClusterConfig: { edsConfig: { configSourceSpecifier: { case: "ads", value: {} } } }
+  })
 
 const hidden = { inline_string: "hidden-key" }
 const hiddenBytes = Buffer.from("hidden-key").toString("base64")
@@ -254,6 +261,28 @@ describe("AdminServer", () => {
         status: 400,
         body: "format=xml is not known; it is json or text\n"
       })
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("shows the rules that a group breaks, while it does", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const check = store.broken?.("edge") ?? Effect.void
+      yield* store.set("edge", { clusters: Array.from({ length: 101 }, (_, index) => edsCluster(`c${index}`)) })
+      yield* check
+      const { json } = yield* serve()
+      const words = (index: number) =>
+        `clusters "c${index}": name names endpoints "c${index}", which is not there (endpoints-reference)`
+      expect(yield* json("/status")).toHaveProperty("groups.0.broken", [
+        ...Array.from({ length: 100 }, () => expect.stringMatching(/^clusters "c\d+": .* \(endpoints-reference\)$/)),
+        "and 1 more"
+      ])
+      yield* store.set("edge", { clusters: [edsCluster("c7")] })
+      yield* check
+      expect(yield* json("/status")).toHaveProperty("groups.0.broken", [words(7)])
+      yield* store.set("edge", { clusters: [cluster("c7")] })
+      yield* check
+      expect(yield* json("/status")).not.toHaveProperty("groups.0.broken")
     }).pipe(Effect.provide(environment))
   )
 

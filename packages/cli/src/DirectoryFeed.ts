@@ -28,10 +28,7 @@ export interface DirectoryFeed {
   readonly notReady: Effect.Effect<ReadonlyArray<string>>
 }
 
-/** Above this many resources references are not looked after: that reads every resource. */
-const maxChecked = 5_000
-
-/** References that are told at a time. */
+/** Resources, or broken rules, that are told at a time. */
 const maxLines = 20
 
 /** Reasons that are told at a time. */
@@ -60,6 +57,12 @@ const invalidOf = ({ more, resources }: StoreError.InvalidResources): string => 
   return `${resources[0]?.message ?? "resources break rules"}${rest > 0 || more ? `; ${others}` : ""}; --validate warn serves it all the same`
 }
 
+const brokenOf = ({ omitted, rules }: StoreError.BrokenRules): string => {
+  const rest = rules.length - 1 + omitted
+  const others = rest === 0 ? "" : `; ${rest} more ${rest === 1 ? "rule is" : "rules are"} broken`
+  return `${rules[0]?.message ?? "rules are broken"}${others}; --group-rules warn serves it all the same`
+}
+
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
 /**
@@ -77,20 +80,6 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const loaded = yield* Deferred.make<void>()
     /** Why the store refused what a group holds. It has an older state, and the next change is to replace all of it. */
     const refused = new Map<string, string>()
-    const dangling = new Map<string, ReadonlySet<string>>()
-
-    const checkReferences = (group: string, resources: ReadonlyArray<ResourceFile.FileResource>) =>
-      Effect.gen(function* () {
-        if (resources.length > maxChecked) return
-        const before = dangling.get(group)
-        const now = new Set((yield* Snapshot.check(toSnapshot(resources))).map(({ message }) => message))
-        dangling.set(group, now)
-        const fresh = Array.from(now).filter((message) => before?.has(message) !== true)
-        for (const message of fresh.slice(0, maxLines)) yield* Effect.logWarning(`${group}: ${message}`)
-        if (fresh.length > maxLines) {
-          yield* Effect.logWarning(`${group}: ${fresh.length - maxLines} more references lead nowhere`)
-        }
-      })
 
     const refuse = (group: string, reason: string): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -101,6 +90,12 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     /** Each resource that breaks rules, with its place; the first is told where the group is said to be refused. */
     const tellInvalid = (group: string, { resources }: StoreError.InvalidResources): Effect.Effect<void> =>
       Effect.forEach(resources.slice(1, maxLines), ({ message }) => Effect.logError(`${group}: ${message}`), {
+        discard: true
+      })
+
+    /** The same of rules that the group would break. */
+    const tellBroken = (group: string, { rules }: StoreError.BrokenRules): Effect.Effect<void> =>
+      Effect.forEach(rules.slice(1, maxLines), ({ message }) => Effect.logError(`${group}: ${message}`), {
         discard: true
       })
 
@@ -117,10 +112,12 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
             ? `${group}: ${countOf(resources.length, "resource")} loaded`
             : `${group}: ${countOf(upserted.length, "resource")} new or changed, ${removed.length} removed`
         )
-        yield* checkReferences(group, resources)
       }).pipe(
         Effect.catchTag("InvalidResources", (error) =>
           Effect.zipRight(tellInvalid(group, error), refuse(group, invalidOf(error)))
+        ),
+        Effect.catchTag("BrokenRules", (error) =>
+          Effect.zipRight(tellBroken(group, error), refuse(group, brokenOf(error)))
         ),
         Effect.catchAll((error) => refuse(group, error.message)),
         // The other groups go on.

@@ -52,6 +52,10 @@ export interface Config {
   readonly noAdmin: boolean
   readonly filesOut: string | undefined
   readonly validate: Validator.Mode
+  readonly groupRules: Validator.GroupMode
+  /** Names of group rules that are left out. */
+  readonly off: ReadonlyArray<string>
+  readonly noReferences: boolean
   /** `undefined`: by cluster, or all alike if there are no subdirectories. */
   readonly groupBy: { readonly text: string; readonly by: GroupBy.GroupBy } | undefined
   /** PEM files. */
@@ -270,6 +274,15 @@ const filesOf = (feed: DirectoryFeed.DirectoryFeed): Effect.Effect<Readonly<Reco
     }
   }))
 
+/** Only who leaves rules out needs their names. */
+const leftOut = ({ noReferences, off }: Config): Effect.Effect<ReadonlyArray<string>, CommandFailure> =>
+  off.length === 0 && !noReferences
+    ? Effect.succeed(off)
+    : Effect.flatMap(
+        Effect.promise(() => import("./RuleNames.js")),
+        (RuleNames) => RuleNames.leftOut("serve", "effect-xds validate lists them", off, noReferences)
+      )
+
 const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
   Effect.gen(function* () {
     const { directory } = config
@@ -279,7 +292,10 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const tls = yield* tlsOf(config)
     const allowList = yield* allowListOf(config)
 
-    const store = yield* SnapshotStore.makeMemory({ validate: config.validate })
+    const off = yield* leftOut(config)
+    const store = yield* SnapshotStore.makeMemory({
+      validate: { rules: config.validate, groupRules: config.groupRules, off }
+    })
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
     const feed = yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
     const hasPort = config.listen === undefined || (config.restPort !== undefined && config.restListen === undefined)

@@ -15,7 +15,7 @@ import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as LocalResources from "./LocalResources.js"
 import * as ResourceText from "./ResourceText.js"
-import * as Spelling from "./Spelling.js"
+import * as RuleNames from "./RuleNames.js"
 
 /** A mistake, as the JSON has it; a place that is not known is null. */
 interface Mistake {
@@ -138,22 +138,6 @@ const listed = Effect.suspend(() => {
   return Console.log(ResourceText.table([["RULE", "SEVERITY", "FOR", "WHAT MUST BE"], ...rows]))
 })
 
-/** Which rules are left out; a name that no rule has is a mistake of who calls. */
-const leftOut = (names: ReadonlyArray<string>, noReferences: boolean) =>
-  Effect.gen(function* () {
-    for (const name of names) {
-      if (GroupRule.find(name) !== undefined) continue
-      const near = Spelling.nearest(
-        name,
-        GroupRule.all.map((rule) => rule.name)
-      )
-      const meant = near === undefined ? "" : `: did you mean ${near}?`
-      const message = `validate: --off: there is no rule of that name${meant} (effect-xds validate --list-rules lists them)`
-      return yield* new CommandFailure({ kind: "usage", message })
-    }
-    return noReferences ? [...names, ...GroupRule.references] : names
-  })
-
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
 
 interface Arguments {
@@ -183,7 +167,12 @@ export const run = ({
   Effect.gen(function* () {
     if (listRules) return yield* listed
     yield* ApiVersion.load(api)
-    const without = yield* leftOut(off, noReferences)
+    const without = yield* RuleNames.leftOut(
+      "validate",
+      "effect-xds validate --list-rules lists them",
+      off,
+      noReferences
+    )
     const { files, groups, mistakes } = yield* LocalResources.read(path)
     const all = Array.from(groups.values()).flat()
     const rules = (yield* Effect.forEach(all, broken)).flat()

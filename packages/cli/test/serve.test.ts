@@ -231,6 +231,69 @@ describe("serve", () => {
     expect(off.stderr()).not.toContain("connect_timeout")
   })
 
+  const routeTo = (name: string): string =>
+    `"@type": type.googleapis.com/envoy.config.route.v3.RouteConfiguration\nname: main\nvirtual_hosts:\n- name: all\n` +
+    `  domains: ["*"]\n  routes: [{ match: { prefix: / }, route: { cluster: ${name} } }]\n`
+
+  it(
+    "warns of rules over a group: at the start, and of a change; not twice, and not of those that are off",
+    { timeout: limit },
+    async () => {
+      const directory = directoryOf({ "edge/a.yaml": cluster("a"), "edge/routes.yaml": routeTo("kart") })
+      const server = await serve(directory)
+      const place = join(directory, "edge", "routes.yaml")
+      const words = (name: string): string =>
+        `edge: ${place}:1: routes "main": virtual_hosts[0].routes[0].route.cluster names cluster "${name}", which is not there ` +
+        "(cluster-reference)"
+      await eventually(() => expect(server.stderr()).toContain(words("kart")))
+      expect((await server.get("/readyz")).status).toBe(200)
+      expect(JSON.stringify(await server.json("/status"))).toContain("(cluster-reference)")
+      replaceFile(join(directory, "edge", "a.yaml"), cluster("b"))
+      await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["b"]))
+      replaceFile(place, routeTo("card"))
+      await eventually(() => expect(server.stderr()).toContain(words("card")))
+      expect(server.stderr().split(words("kart"))).toHaveLength(2)
+      replaceFile(place, routeTo("b"))
+      await eventually(async () =>
+        expect(JSON.stringify(await server.json("/status"))).not.toContain("(cluster-reference)")
+      )
+      const silent = await serve(directoryOf({ "edge/routes.yaml": routeTo("kart"), "edge/a.yaml": cluster("a") }), [
+        "--off",
+        "cluster-reference"
+      ])
+      expect(await fetchClusters(silent, one)).toEqual(["a"])
+      expect(silent.stderr()).not.toContain("which is not there")
+    }
+  )
+
+  it(
+    "keeps the last good state of a group that breaks rules, with --group-rules refuse",
+    { timeout: limit },
+    async () => {
+      const directory = directoryOf({
+        "edge/a.yaml": cluster("a"),
+        "large/b.yaml": cluster("b"),
+        "large/routes.yaml": routeTo("b")
+      })
+      const server = await serve(directory, ["--group-rules", "refuse"])
+      const place = join(directory, "large", "routes.yaml")
+      replaceFile(place, routeTo("kart"))
+      await eventually(() =>
+        expect(server.stderr()).toMatch(
+          /large: .*routes\.yaml:1: routes "main": .* names cluster "kart", which is not there \(cluster-reference\); --group-rules warn serves it all the same \(its last good state stays in force\)/
+        )
+      )
+      expect((await server.get("/readyz")).body).toContain('names cluster "kart"')
+      // The others go on.
+      replaceFile(join(directory, "edge", "a.yaml"), cluster("c"))
+      await eventually(async () => expect(await fetchClusters(server, one)).toEqual(["c"]))
+      expect((await server.get("/config_dump?group=large")).body).not.toContain("kart")
+      replaceFile(join(directory, "large", "b.yaml"), cluster("kart"))
+      await eventually(async () => expect((await server.get("/readyz")).status).toBe(200))
+      expect((await server.get("/config_dump?group=large")).body).toContain("kart")
+    }
+  )
+
   it("keeps everything while the directory is away, and goes on when it is back", { timeout: limit }, async () => {
     const directory = join(directoryOf({ "config/edge/a.yaml": cluster("a") }), "config")
     const server = await serve(directory)

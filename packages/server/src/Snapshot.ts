@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import type { DescMessage, Message } from "@bufbuild/protobuf"
-import { fromBinary, toBinary } from "@bufbuild/protobuf"
+import { toBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
@@ -25,6 +25,7 @@ import type { ScopedRouteConfiguration } from "@effect-xds/proto/envoy/config/ro
 import type { Secret } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import type { Runtime } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import type * as GroupRules from "@effect-xds/validate/GroupRules"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -34,7 +35,6 @@ import * as Option from "effect/Option"
 import { Buffer } from "node:buffer"
 import { hash } from "node:crypto"
 import * as Slice from "./internal/Slice.js"
-import * as References from "./internal/References.js"
 
 /**
  * An encoded resource. The name must equal the one in the bytes; for a VirtualHost it is `<route
@@ -582,15 +582,15 @@ export const encode = (
 export interface DanglingReference {
   readonly from: ResourceGroup.ResourceKey
   readonly to: ResourceGroup.ResourceKey
-  /** The reference in words: `listener "ingress" → route "r1" is not in the snapshot`. */
+  /** The reference in words: `routes "r1": virtual_hosts[0].routes[0].route.cluster names cluster "a", which is not there`. */
   readonly message: string
 }
 
 /**
- * The dangling references of a snapshot: listener or scoped route to route configuration, route to cluster, cluster to
- * load assignment. Inline content, and references to another server or a file, count as present. A store accepts such a
- * snapshot: clients subscribe and wait for the missing resource. Undecodable resources are skipped here; a store
- * refuses them.
+ * The dangling references of a snapshot: those of the rules `GroupRule.references` of `@effect-xds/validate`, such as listener to
+ * route configuration, route to cluster, cluster to load assignment. Inline content, and references to another server or a file,
+ * count as present. A store accepts such a snapshot and warns: clients subscribe and wait for the missing resource. Undecodable
+ * resources are skipped here; a store refuses them.
  *
  * @since 0.1.0
  */
@@ -598,33 +598,24 @@ export const check = (self: Resources): Effect.Effect<ReadonlyArray<DanglingRefe
   Effect.gen(function* () {
     const entries = entriesOf(self)
     yield* loadSchemas(entries) ?? Effect.void
-    const present = new Set<string>()
-    const messages: Array<References.Named> = []
-    for (const entry of entries) {
-      const typeUrl = typeUrlOf(entry.source)
-      const name = Either.getOrUndefined(resolveName(entry, typeUrl))
-      if (name === undefined) continue
-      present.add(`${typeUrl} ${name}`)
-      const message = References.isReader(typeUrl) ? decodeSource(entry.source, schemas.get(typeUrl)) : undefined
-      if (message !== undefined) messages.push({ name, message })
+    const resources: Array<GroupRules.Resource> = []
+    for (const { options, source } of entries) {
+      const typeUrl = typeUrlOf(source)
+      const name = Either.getOrUndefined(resolveName({ _tag: "Entry", options, source }, typeUrl))
+      const value = encodeSource(source, schemas.get(typeUrl))
+      if (name !== undefined && value instanceof Uint8Array) resources.push({ typeUrl, name, value })
     }
-    const found = yield* Effect.promise(() => References.of(messages))
-    const dangling = new Map<string, DanglingReference>()
-    for (const { from, path, to } of found) {
-      if (present.has(`${to.typeUrl} ${to.name}`)) continue
-      const message = `${path} is not in the snapshot`
-      dangling.set(message, { from, to, message })
-    }
-    return Array.from(dangling.values())
+    const [rules, { all, references }, { toText }] = yield* Effect.promise(() =>
+      Promise.all([
+        import("@effect-xds/validate/GroupRules"),
+        import("@effect-xds/validate/GroupRule"),
+        import("@effect-xds/validate/GroupFault")
+      ])
+    )
+    const off = all.flatMap(({ name }) => (references.includes(name) ? [] : [name]))
+    const { faults } = yield* rules.check(resources, { off, maxFaults: Number.POSITIVE_INFINITY })
+    return faults.flatMap((fault) => {
+      const { name, to, typeUrl } = fault
+      return to === undefined ? [] : [{ from: { typeUrl, name }, to, message: toText(fault) }]
+    })
   })
-
-const decodeSource = (source: Source, schema: DescMessage | undefined): Message | undefined => {
-  const bytes = bytesOf(source)
-  if (bytes === undefined) return "$typeName" in source ? source : undefined
-  if (schema === undefined) return undefined
-  try {
-    return fromBinary(schema, bytes)
-  } catch {
-    return undefined
-  }
-}

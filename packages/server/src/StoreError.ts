@@ -93,10 +93,7 @@ export class BrokenRules extends Data.TaggedError("BrokenRules")<{ readonly grou
     const words = rules.slice(0, mostInWords).map(({ message }) => message)
     const rest = rules.length - words.length + omitted
     if (rest > 0) words.push(`and ${rest} more ${rest === 1 ? "rule" : "rules"}`)
-    return (
-      `${quote(group)} was not changed: ${words.join("; ")} (mend it, name the rule in \`off\`, or say ` +
-      `\`groupRules: "warn"\` to have it served)`
-    )
+    return `${quote(group)} was not changed: ${words.join("; ")} (mend it, or switch the rule off by its name)`
   }
 }
 

@@ -221,6 +221,7 @@ describe("Snapshot.encode", () => {
 })
 
 describe("Snapshot.check", () => {
+  const inManager = "typed_config[envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager]"
   const manager = (routeSpecifier: NonNullable<Parameters<typeof create<typeof HttpConnectionManagerSchema>>[1]>) =>
     anyPack(HttpConnectionManagerSchema, create(HttpConnectionManagerSchema, routeSpecifier))
   const rds = (routeConfigName: string) =>
@@ -288,14 +289,14 @@ describe("Snapshot.check", () => {
         endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "a" })]
       }
       expect((yield* messages(input)).toSorted()).toEqual([
-        'cluster "svc" → endpoints "svc.v1" is not in the snapshot',
-        'listener "default" → route "r3" is not in the snapshot',
-        'listener "ingress" → route "r1" is not in the snapshot',
-        'route "r2" → virtual host "web" → cluster "gone" is not in the snapshot',
-        'route "r2" → virtual host "web" → cluster "nowhere" is not in the snapshot',
-        'route "r2" → virtual host "web" → mirror cluster "shadow" is not in the snapshot',
-        'scoped route "s" → route "r4" is not in the snapshot',
-        'virtual host "r2/v" → cluster "b" is not in the snapshot'
+        'clusters "svc": eds_cluster_config.service_name names endpoints "svc.v1", which is not there',
+        'envoy.config.route.v3.VirtualHost "r2/v": routes[0].route.cluster names cluster "b", which is not there',
+        `listeners "default": default_filter_chain.filters[0].${inManager}.rds.route_config_name names route "r3", which is not there`,
+        `listeners "ingress": filter_chains[0].filters[0].${inManager}.rds.route_config_name names route "r1", which is not there`,
+        'routes "r2": virtual_hosts[0].request_mirror_policies[0].cluster names cluster "shadow", which is not there',
+        'routes "r2": virtual_hosts[0].routes[1].route.cluster names cluster "nowhere", which is not there',
+        'routes "r2": virtual_hosts[0].routes[3].route.weighted_clusters.clusters[1].name names cluster "gone", which is not there',
+        'scoped-routes "s": route_configuration_name names route "r4", which is not there'
       ])
     })
   )
@@ -335,7 +336,7 @@ describe("Snapshot.check", () => {
         })
       ]
       expect(yield* messages({ listeners })).toEqual([
-        'listener "inline" → its own route → virtual host "web" → cluster "gone" is not in the snapshot'
+        `listeners "inline": filter_chains[0].filters[0].${inManager}.route_config.virtual_hosts[0].routes[0].route.cluster names cluster "gone", which is not there`
       ])
       const packed = listeners.map((listener) => anyPack(ListenerSchema, listener))
       expect(yield* messages({ listeners: packed, clusters: [create(ClusterSchema, { name: "gone" })] })).toEqual([])

@@ -194,7 +194,7 @@ describe("a store warns of group rules", () => {
       yield* small.update("other", { upsert: { clusters: [eds("c")] } })
       expect(yield* rulesOf(small, "other")).toEqual([])
       expect(lines.filter((line) => line.startsWith("other"))).toEqual([
-        "other: its 2 resources are not checked together: with those of other groups they are more than 301 (maxIndexed)"
+        "other: its 2 resources are not checked together: with those of other groups they are more than 301, the limit"
       ])
       // There is room again.
       yield* small.clear("edge")
@@ -284,8 +284,7 @@ describe("a store refuses what breaks group rules", () => {
       expect(first.message).toBe(
         'group "edge" was not changed: routes.yaml:7: routes "main": virtual_hosts[0].routes[0].route.cluster names cluster "a", ' +
           'which is not there (cluster-reference); routes.yaml:7: routes "main": virtual_hosts[1].routes[0].route.cluster names ' +
-          'cluster "b", which is not there (cluster-reference) (mend it, name the rule in `off`, or say `groupRules: "warn"` to ' +
-          "have it served)"
+          'cluster "b", which is not there (cluster-reference) (mend it, or switch the rule off by its name)'
       )
       expect((yield* Metric.value(refusals)).count).toBe(count + 2)
       expect(yield* store.groups).toEqual([])

@@ -31,6 +31,22 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
     resources: [{ ...resource, faults: [fault], more: false, message: 'clusters "web": name must not be empty' }],
     more: false
   }),
+  BrokenRules: () => ({
+    group: "edge",
+    rules: [
+      {
+        ...resource,
+        rule: "eds-config",
+        severity: "error",
+        path: "eds_cluster_config.eds_config",
+        problem: "must say where the endpoints come from",
+        place: "cds.yaml:3",
+        message:
+          'cds.yaml:3: clusters "web": eds_cluster_config.eds_config must say where the endpoints come from (eds-config)'
+      }
+    ],
+    omitted: 0
+  }),
   InvalidResource: () => ({ ...resource, reason: "the name is empty" }),
   MalformedRequest: () => malformed,
   MalformedResponse: () => malformed,

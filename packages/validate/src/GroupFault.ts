@@ -23,6 +23,8 @@ export interface GroupFault {
   readonly path: string
   /** What is wrong, with the value, as the rest of a sentence that begins with the path: `must be 1 to 9, is 12`. */
   readonly problem: string
+  /** Of a reference: the resource that is not there. */
+  readonly to?: { readonly typeUrl: string; readonly name: string } | undefined
 }
 
 /**

@@ -393,15 +393,16 @@ export class GroupIndex {
     const { facts, resource } = entry
     const { name, typeUrl } = resource
     let found: Array<GroupFault> | undefined
-    const add = ({ path, problem, rule: ruleName }: Found): void => {
+    const add = ({ path, problem, rule: ruleName }: Found, to?: Key): void => {
       const rule = GroupRule.find(ruleName)
       if (rule === undefined || this.#off.has(ruleName)) return
       if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return
       found ??= []
-      found.push({ rule: ruleName, severity: rule.severity, typeUrl, name, path, problem })
+      const fault = { rule: ruleName, severity: rule.severity, typeUrl, name, path, problem }
+      found.push(to === undefined ? fault : { ...fault, to: { typeUrl: to.typeUrl, name: to.name } })
     }
-    facts.faults.forEach(add)
-    for (const reference of facts.references) if (!this.#isThere(reference)) add(reference)
+    for (const each of facts.faults) add(each)
+    for (const reference of facts.references) if (!this.#isThere(reference)) add(reference, reference)
     for (const claim of facts.claims) {
       const first = this.#claims?.get(claim.key)?.[0]
       if (first !== undefined && first.claim !== claim) add(claim)

@@ -1,7 +1,7 @@
 /** The answers of the admin port, for any HTTP server. */
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import type { Client } from "@effect-xds/server"
+import type { Client, GroupReport } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import type { Answer } from "@effect-xds/transport-node/HttpListener"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
@@ -65,6 +65,11 @@ const json = (parts: AsyncIterable<string> | Iterable<string>): Answer => ({
   body: inPieces(parts)
 })
 
+const wordsOf = ({ omitted, rules }: GroupReport.Broken): ReadonlyArray<string> => {
+  const words = rules.map(({ message }) => message)
+  return omitted === 0 ? words : [...words, `and ${omitted} more`]
+}
+
 const groupsOf = (
   store: SnapshotStore.Service,
   names: ReadonlyArray<string>
@@ -80,7 +85,8 @@ const groupsOf = (
             ResourceSet.size(set)
           ])
         ),
-        ...(stored?.invalid !== undefined && { invalid: stored.invalid.map(({ message }) => message) })
+        ...(stored?.invalid !== undefined && { invalid: stored.invalid.map(({ message }) => message) }),
+        ...(stored?.broken !== undefined && { broken: wordsOf(stored.broken) })
       }
     })
   )

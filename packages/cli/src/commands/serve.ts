@@ -39,6 +39,7 @@ export const serve = CommandLine.command({
     "effect-xds serve ./config",
     "effect-xds serve ./config --host 0.0.0.0 --rest-port 18001 --group-by id",
     "effect-xds serve ./config --listen unix:/run/xds.sock",
+    "effect-xds serve ./config --group-rules refuse-errors --off endpoint-port",
     "effect-xds serve ./config --tls-cert cert.pem --tls-key key.pem \\\n" +
       "      --tls-client-ca clients-ca.pem --allow 'spiffe://corp/edge=edge'"
   ],
@@ -86,6 +87,15 @@ export const serve = CommandLine.command({
         "looked at. Default: refuse",
       "refuse"
     ),
+    groupRules: CommandLine.choice(
+      ["refuse", "refuse-errors", "warn", "off"],
+      "A change that breaks a rule over the resources of a group together, such as a reference that leads nowhere: leaves the " +
+        "group as it was, the same if clients would refuse it, is served with a warning, or is not looked at. " +
+        "`validate --list-rules` lists them. Default: warn",
+      "warn"
+    ),
+    off: CommandLine.texts("RULE", "Leaves one of those rules out, by its name; repeatable"),
+    noReferences: CommandLine.flag("Does not ask for the resources that are referred to: they come from elsewhere"),
     noAdmin: CommandLine.flag("No admin port"),
     filesOut: CommandLine.text("DIR", "Also writes each group as files for Envoy's path_config_source", undefined),
     groupBy: CommandLine.parsed(

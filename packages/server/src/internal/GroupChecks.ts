@@ -160,6 +160,8 @@ export class GroupChecks {
   /** The group changed, or what is around it did. Returns at once. */
   changed(group: string | undefined): void {
     if (group === undefined || this.options.mode === "off" || this.#isStopped) return
+    // It came and went before it was checked.
+    if (this.held.stored(group) === undefined && !this.#states.has(group)) return void this.#waiting.delete(group)
     this.#waiting.add(group)
     if (this.#isWorking) return
     this.#isWorking = true
@@ -284,7 +286,7 @@ export class GroupChecks {
         this.#tooLarge.add(group)
         return yield* Effect.logWarning(
           `${group}: its ${size} resources are not checked together: with those of other groups they are more than ` +
-            `${this.#maxIndexed} (maxIndexed)`
+            `${this.#maxIndexed}, the limit`
         )
       }
       this.#tooLarge.delete(group)
