@@ -4456,6 +4456,99 @@ const collections = [
     file: "server/AwaitedNames.ts",
     line: "(Collection.isGlob(name) && CollectionIndex.isAny(set, name))",
     becomes: "Collection.isGlob(name)"
+
+// The store and the server that ask group rules.
+const groupChecks = [
+  {
+    fault: "group checks: an index that a call left in the middle is used on",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "(Cause.isInterrupted(exit.cause) || Cause.isDie(exit.cause))",
+    becomes: "Cause.isDie(exit.cause)"
+  },
+  {
+    fault: "group checks: the limit of resources is that of one group",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "if (others + size > this.#maxIndexed)",
+    becomes: "if (size > this.#maxIndexed)"
+  },
+  {
+    fault: "group checks: what the groups over one have does not count",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "isOpen: below === undefined || this.held.isBelow(group)",
+    becomes: "isOpen: below === undefined"
+  },
+  {
+    fault: "group checks: a group that no other is over any more is not asked again",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "if (isOpen !== state.isOpen) index.touchAll()",
+    becomes: "if (isOpen && !state.isOpen) index.touchAll()"
+  },
+  {
+    fault: "group checks: what the group below loses is not asked for again",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "for (const key of around.remove) index.touch(key)",
+    becomes: ""
+  },
+  {
+    fault: "group checks: only errors are refused",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: 'mode === "refuse" || severity === "error"',
+    becomes: 'severity === "error"'
+  },
+  {
+    fault: "group checks: they go on when the store is gone",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "this.#isStopped = true",
+    becomes: "this.#isStopped = false"
+  },
+  {
+    fault: "group checks: every broken rule is a line",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "fresh.rules.slice(0, maxLines)",
+    becomes: "fresh.rules.slice(0)"
+  },
+  {
+    fault: "group checks: the gauge of what is broken stands still",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "this.#count(group, state, index.faults)",
+    becomes: "this.#count(group, state, state.counted)"
+  },
+  {
+    fault: "group checks: a call cannot ask to be refused",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "const mode: Validator.GroupMode = groupRules ?? groupMode",
+    becomes: "const mode: Validator.GroupMode = groupMode"
+  },
+  {
+    fault: "group checks: off is that of the rules of fields alone",
+    file: "packages/server/src/Validator.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "{ rules: given, groupRules: given }",
+    becomes: "{ rules: given }"
+  },
+  {
+    fault: "group checks: places are forgotten",
+    file: "packages/server/src/Snapshot.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "if (place !== undefined) places?.set(resource, place)",
+    becomes: ""
+  },
+  {
+    fault: "group checks: the status does not show them",
+    file: "packages/admin/src/internal/Answers.ts",
+    by: "packages/admin/test/AdminServer.test.ts",
+    line: "...(stored?.broken !== undefined && { broken: wordsOf(stored.broken) })",
+    becomes: "...(stored?.broken === undefined && {})"
   }
 ]
 
@@ -6288,5 +6381,6 @@ export const mutations = [
   ...onDemand,
   ...exploredFlowControl,
   ...groupRules,
-  ...virtualHosts
+  ...virtualHosts,
+  ...groupChecks
 ]

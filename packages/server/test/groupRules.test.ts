@@ -15,11 +15,11 @@ const ads = { configSourceSpecifier: { case: "ads", value: {} } } as const
 
 const cluster = (name: string) => create(ClusterSchema, { name })
 
-const eds = (name: string, edsConfig: typeof ads | undefined = ads) =>
+const eds = (name: string) =>
   create(ClusterSchema, {
     name,
     clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
-    edsClusterConfig: edsConfig === undefined ? undefined : { edsConfig }
+    edsClusterConfig: { edsConfig: ads }
   })
 
 /** An EDS cluster without a source, which Envoy refuses. */
@@ -114,6 +114,7 @@ describe("a store warns of group rules", () => {
               name: "main",
               path: "virtual_hosts[1].routes[0].route.cluster",
               problem: 'names cluster "kart", which is not there',
+              to: { typeUrl: ResourceType.Cluster.typeUrl, name: "kart" },
               place: "routes.yaml:3",
               message: words
             }

@@ -119,8 +119,8 @@ class ByKey<A> {
   }
 
   set({ name, typeUrl }: Key, value: A): void {
-    let named = this.#types.get(typeUrl)
-    if (named === undefined) this.#types.set(typeUrl, (named = new Map()))
+    const named = this.#types.get(typeUrl) ?? new Map<string, A>()
+    if (named.size === 0) this.#types.set(typeUrl, named)
     if (!named.has(name)) this.size++
     named.set(name, value)
   }
