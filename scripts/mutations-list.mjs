@@ -4456,6 +4456,8 @@ const collections = [
     file: "server/AwaitedNames.ts",
     line: "(Collection.isGlob(name) && CollectionIndex.isAny(set, name))",
     becomes: "Collection.isGlob(name)"
+  }
+]
 
 // The store and the server that ask group rules.
 const groupChecks = [

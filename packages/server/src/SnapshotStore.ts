@@ -124,7 +124,14 @@ export interface Service {
  *
  * @since 0.1.0
  */
-export interface Store extends Service, GroupSources.Service {
+export interface Store extends Service, GroupSources.Service {}
+
+/**
+ * A store in memory, which checks groups.
+ *
+ * @since 0.1.0
+ */
+export interface MemoryStore extends Store {
   readonly broken: NonNullable<Service["broken"]>
   readonly reports: NonNullable<Service["reports"]>
 }
@@ -206,7 +213,7 @@ const maxReports = 256
  *
  * @since 0.1.0
  */
-export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
+export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
   Effect.gen(function* () {
     const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)
@@ -437,7 +444,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<Store> =>
       reports: Stream.fromPubSub(published),
       unsafeGet: held.unsafeGet,
       listen: held.listen
-    } satisfies Store
+    } satisfies MemoryStore
   })
 
 /**

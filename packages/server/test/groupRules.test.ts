@@ -62,10 +62,10 @@ const collecting = () => {
   return { lines, layer }
 }
 
-const rulesOf = (store: SnapshotStore.Store, group = "edge") =>
+const rulesOf = (store: SnapshotStore.MemoryStore, group = "edge") =>
   Effect.map(store.broken(group), ({ rules }) => rules.map(({ name, rule }) => `${name} ${rule}`))
 
-const names = (store: SnapshotStore.Store, group = "edge") =>
+const names = (store: SnapshotStore.MemoryStore, group = "edge") =>
   Effect.map(store.get(group), (stored) =>
     ResourceGroup.all(Option.getOrThrow(stored).own)
       .map(({ name }) => name)
