@@ -4584,6 +4584,27 @@ export const mutations = [
     becomes: ""
   },
   {
+    fault: "what a group that is set again lacks is not told",
+    file: "server/ServerStream.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "} else if (self.group === undefined) missing = yield* AwaitedNames.ofGroup(next, false, now)",
+    becomes: "}"
+  },
+  {
+    fault: "a group that is set again calls for what waits already",
+    file: "server/AwaitedNames.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.awaited, name))",
+    becomes: "const names = lacking"
+  },
+  {
+    fault: "a client that returns with many hosts loses those that may be made again",
+    file: "server/Sending.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "!isOpener.has(name) && !HashSet.has(deferred, name)",
+    becomes: "!isOpener.has(name)"
+  },
+  {
     fault: "a wait that is over does not end with a short step",
     file: "server/Sending.ts",
     by: "packages/core/test/near.test.ts",
@@ -5185,8 +5206,8 @@ export const mutations = [
   {
     fault: "a group that is cleared forgets what its clients have",
     file: "server/ServerStream.ts",
-    line: "      next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)\n    }\n",
-    becomes: "    }\n"
+    line: "      next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)\n    } else if",
+    becomes: "    } else if"
   },
   {
     fault: "a client that is moved twice forgets what it has of the first group",

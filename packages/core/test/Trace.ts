@@ -389,8 +389,9 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
     const maxTypes = value("maxTypes")
     const maxResponseBytes = value("maxResponseBytes")
     const missing = value("missing")
+    const namesPerStep = value("namesPerStep")
     const known = ["ttl", "bodyless", "noPhases"]
-    const valued = /^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes|missing)=/
+    const valued = /^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes|missing|namesPerStep)=/
     const unknown = rest.find((word) => !known.includes(word) && !valued.test(word))
     if (unknown !== undefined) throw new Error(`not an option of a stream: ${unknown}`)
     options = {
@@ -413,6 +414,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
       ...(maxNames === undefined ? {} : { maxNames: Number(maxNames) }),
       ...(maxTypes === undefined ? {} : { maxTypes: Number(maxTypes) }),
       ...(missing === undefined ? {} : { missingWait: milliseconds(missing) }),
+      ...(namesPerStep === undefined ? {} : { namesPerStep: Number(namesPerStep) }),
       ...(maxResponseBytes === undefined ? {} : { maxResponseBytes: Number(maxResponseBytes) })
     }
     open()

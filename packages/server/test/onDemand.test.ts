@@ -192,6 +192,23 @@ describe("a name whose resource was taken away", () => {
       expect(asked).toEqual(["there"])
     }).pipe(Effect.provide(setup({ onMissing })))
   })
+
+  it.effect("★ is asked for when its group, which was cleared, is set again without it", () => {
+    const { asked, onMissing } = noting(() => Effect.void)
+    return Effect.gen(function* () {
+      yield* set()
+      const store = yield* SnapshotStore.SnapshotStore
+      const client = yield* MemoryClient.open()
+      client.send(subscribe("there"))
+      yield* settled
+      yield* store.clear("edge")
+      yield* settled
+      expect(asked).toEqual([])
+      yield* store.set("edge", clusters("other"))
+      yield* settled
+      expect(asked).toEqual(["there"])
+    }).pipe(Effect.provide(setup({ onMissing })))
+  })
 })
 
 describe("names of many groups", () => {

@@ -11,6 +11,7 @@
  * | the client holds a resource under the name | removal at once; no request waits for it |
  * | the client holds one from an earlier stream | its removal waits, too |
  * | the client moves to another group | `Missing` for names that this group lacks; unanswered names wait anew |
+ * | the group is set, or set again after it was cleared | `Missing` for names that it lacks, except those that wait already |
  *
  * @since 0.1.0
  */
@@ -168,17 +169,19 @@ export const expire = (self: Draft, now: number): void => {
 }
 
 /**
- * After a move to another group: reports the subscribed names that this group lacks, and lets them wait.
+ * After a move to another group, or after the group was set: reports the subscribed names that it lacks, and lets them wait.
  *
+ * @param isMoved whether names that wait already are reported, too, and wait anew
  * @since 0.1.0
  */
-export const elsewhere = function* (self: Draft, now: number): Steps.Steps<ReadonlyArray<Output>> {
+export const ofGroup = function* (self: Draft, isMoved: boolean, now: number): Steps.Steps<ReadonlyArray<Output>> {
   const { missingWait } = self.options
   const outputs: Array<Output> = []
   if (missingWait === undefined) return outputs
   for (const each of self.subscriptions) {
-    const names = yield* missing(self, each.typeUrl, HashMap.keys(Subscriptions.askedNames(each)))
-    const left = withAwaited(each, Subscriptions.noneAwaited)
+    const left = isMoved ? withAwaited(each, Subscriptions.noneAwaited) : each
+    const lacking = yield* missing(self, each.typeUrl, HashMap.keys(Subscriptions.askedNames(each)))
+    const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.awaited, name))
     self.subscriptions = put(self.subscriptions, wait(left, names, now + missingWait))
     if (names.length > 0) outputs.push({ _tag: "Missing", typeUrl: each.typeUrl, names })
   }

@@ -160,10 +160,14 @@ const mustBeWhole = ({ options }: ServerStream, { family }: Subscription): boole
 
 const noneDeparted: ReadonlyArray<string> = []
 
-const except = (names: ReadonlyArray<string>, others: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (others.length === 0) return names
-  const isOther = new Set(others)
-  return names.filter((name) => !isOther.has(name))
+const except = (
+  names: ReadonlyArray<string>,
+  openers: ReadonlyArray<string>,
+  deferred: HashSet.HashSet<string>
+): ReadonlyArray<string> => {
+  if (openers.length + HashSet.size(deferred) === 0) return names
+  const isOpener = new Set(openers)
+  return names.filter((name) => !isOpener.has(name) && !HashSet.has(deferred, name))
 }
 
 /** Takes a turn and makes its response; `undefined` if there is nothing to send after all. */
@@ -189,7 +193,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
   const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)
-  const departed = returned === undefined ? noneDeparted : except(returned.gone, openers)
+  const departed = returned === undefined ? noneDeparted : except(returned.gone, openers, deferred)
   // The first response is never `undefined`, so the removals of a returning client go with it.
   const made =
     answer === undefined || departed.length === 0

@@ -270,14 +270,14 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
       next.round = Round.idle
       // ★ The client keeps what it has. What the group lacks when it is set again is deleted last, as after a move.
       next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
-    }
+    } else if (self.group === undefined) missing = yield* AwaitedNames.ofGroup(next, false, now)
   } else if (input._tag === "Moved") {
     next.group = input.group
     next.options = { ...self.options, ...input.phases }
     const left = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
     next.subscriptions = yield* Collections.follow(left, undefined, input.group)
     next.round = input.group === undefined ? Round.idle : Round.departed(self.round)
-    missing = yield* AwaitedNames.elsewhere(next, now)
+    missing = yield* AwaitedNames.ofGroup(next, true, now)
   } else if (input._tag === "MissingDone") {
     const subscriptions = AwaitedNames.without(self.subscriptions, input.typeUrl, input.names)
     if (subscriptions === self.subscriptions) return [self, none]
@@ -331,6 +331,7 @@ export const short = (self: ServerStream, input: Input, now: number): Step | und
     }
     case "Changed":
       if (input.group === undefined || self.group === input.group) return undefined
+      if (self.group === undefined && self.options.missingWait !== undefined) return undefined
       if (ApiVersion.conflict(self, input.group) !== undefined) return undefined
       if (Collections.isAny(self.subscriptions)) return undefined
       next.group = input.group

@@ -139,7 +139,8 @@ export type Output =
   | { readonly _tag: "Named"; readonly change: NamesChange }
   /**
    * For resources made on demand: names that the client requested and its group lacks. Repeated for each request with such
-   * names, and when the client moves to another group. Answer with `MissingDone` when all that can be done is done.
+   * names, when the client's group is set, and when it moves to another group. Answer with `MissingDone` when all that can be
+   * done is done.
    */
   | { readonly _tag: "Missing"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   | { readonly _tag: "Acked"; readonly typeUrl: string; readonly nonce: string; readonly version: string }
