@@ -3751,7 +3751,7 @@ const onDemand = [
     fault: "on demand: after a move an answer waits as in the group before",
     file: "server/AwaitedNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "const left = withAwaited(each, Subscriptions.noneAwaited)",
+    line: "const left = isMoved ? withAwaited(each, Subscriptions.noneAwaited) : each",
     becomes: "const left = each"
   },
   {
