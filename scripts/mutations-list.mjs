@@ -4252,6 +4252,56 @@ const groupRules = [
 
 const virtualHosts = [
   {
+    fault: "VHDS channel: the virtual host for other domains is used",
+    file: "packages/routing/src/XdsConfig.ts",
+    by: "packages/routing/test/virtualHosts.test.ts",
+    line: "return fetched !== undefined && VirtualHosts.isFor(fetched, self.authority) ? fetched : undefined",
+    becomes: "return fetched"
+  },
+  {
+    fault: "VHDS channel: a fetched virtual host that changed is told as the same",
+    file: "packages/routing/src/XdsConfig.ts",
+    by: "packages/routing/test/virtualHosts.test.ts",
+    line: "if (a.listener !== b.listener || a.table !== b.table || a.virtualHost !== b.virtualHost) return false",
+    becomes: "if (a.listener !== b.listener || a.table !== b.table) return false"
+  },
+  {
+    fault: "VHDS client: a virtual host with a domain of the route configuration is used",
+    file: "client/Ownership.ts",
+    line: "for (const [owner, keys] of self.others) if (HashSet.has(keys, key)) return owner",
+    becomes: "for (const [owner, keys] of self.others) if (HashSet.has(keys, key) && owner === key) return owner"
+  },
+  {
+    fault: "VHDS client: a domain cannot move within a response",
+    file: "client/Ownership.ts",
+    line: "if (changed.has(holder)) return rejected.has(holder) ? holder : undefined",
+    becomes: "if (changed.has(holder)) return holder"
+  },
+  {
+    fault: "VHDS client: a virtual host that is rejected loses the domains that it keeps",
+    file: "client/Ownership.ts",
+    line: "if (claimant !== undefined) {",
+    becomes: "if (claimant === undefined) {"
+  },
+  {
+    fault: "VHDS client: a virtual host is removed only for who asked by its own name",
+    file: "client/Validation.ts",
+    line: "const aliases = Ownerships.aliasesOf(view.ownership, name).filter((alias) => !seen.has(alias))",
+    becomes: "const aliases = Ownerships.aliasesOf(view.ownership, name).filter(() => false)"
+  },
+  {
+    fault: "VHDS client: a virtual host that is removed stays in use",
+    file: "client/ReceivedResponse.ts",
+    line: "dropRemoved: failOnDataErrors || typeUrl === VirtualHost.typeUrl,",
+    becomes: "dropRemoved: failOnDataErrors,"
+  },
+  {
+    fault: "VHDS client: after 15 seconds of silence a host does not exist",
+    file: "client/ClientDraft.ts",
+    line: "(server.resourceTimerIsTransientError ?? false) || output.typeUrl === VirtualHost.typeUrl,",
+    becomes: "server.resourceTimerIsTransientError ?? false,"
+  },
+  {
     fault: "VHDS client: an equal `vhds` clears the table",
     file: "client/VirtualHosts.ts",
     line: "if (was !== vhds) {",

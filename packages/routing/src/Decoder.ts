@@ -14,6 +14,7 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { Assignment } from "./Assignment.js"
 import * as Assignments from "./Assignment.js"
 import type { Cluster } from "./Cluster.js"
@@ -23,6 +24,8 @@ import * as Listeners from "./Listener.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
 import type { RouteTable } from "./RouteTable.js"
 import * as RouteTables from "./RouteTable.js"
+import type { VirtualHost } from "./VirtualHost.js"
+import * as VirtualHosts from "./VirtualHost.js"
 
 export type {
   /**
@@ -40,6 +43,14 @@ export type {
  */
 export const routeConfiguration = (options?: RouteTables.Options): Decoder<RouteTable> =>
   make(RouteConfigurationSchema, (message) => RouteTables.make(message, options))
+
+/**
+ * Virtual hosts that are fetched one by one (VHDS), by `<route configuration>/<host>`.
+ *
+ * @since 0.1.0
+ */
+export const virtualHost = ({ filters = RouteTables.standard }: RouteTables.Options = {}): Decoder<VirtualHost> =>
+  make(VirtualHostSchema, (message) => VirtualHosts.fetched(message, filters))
 
 /**
  * Listeners of clients, with the routes that are in them. ★ One of sockets is for servers, and rejected.

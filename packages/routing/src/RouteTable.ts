@@ -5,6 +5,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A36-xds-for-servers.md
  * @since 0.1.0
  */
+import type { ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
 import * as Either from "effect/Either"
 import * as CalledHosts from "./CalledHosts.js"
@@ -43,6 +44,8 @@ export interface RouteTable {
   readonly virtualHosts: ReadonlyArray<VirtualHost.VirtualHost | undefined>
   readonly domains: Domains.Domains
   readonly called: CalledHosts.CalledHosts
+  /** Where virtual hosts that are not here are fetched from, one by one (VHDS); `undefined`: nowhere. */
+  readonly vhds: ConfigSource | undefined
   /** What is legal and probably a mistake: a domain that two virtual hosts have. */
   readonly warnings: ReadonlyArray<string>
 }
@@ -132,6 +135,7 @@ export const make = (
     virtualHosts,
     domains,
     called: new CalledHosts.CalledHosts(domains, virtualHosts),
+    vhds: message.vhds?.configSource,
     warnings
   })
 }

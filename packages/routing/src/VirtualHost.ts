@@ -4,6 +4,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
  * @since 0.1.0
  */
+import * as Domains from "./Domains.js"
 import * as HeaderMatcher from "./HeaderMatcher.js"
 import * as Matching from "./Matcher.js"
 import type { Call, Matcher } from "./Matcher.js"
@@ -11,7 +12,8 @@ import * as PathMatcher from "./PathMatcher.js"
 import * as RetryPolicy from "./RetryPolicy.js"
 import type { Match, Route } from "./Route.js"
 import * as RouteAction from "./RouteAction.js"
-import type { Collector } from "./RouteError.js"
+import type { RouteError } from "./RouteError.js"
+import { Collector } from "./RouteError.js"
 import * as RouteIndex from "./RouteIndex.js"
 import type { Rules } from "./Rules.js"
 import * as TypedFilter from "./TypedFilter.js"
@@ -22,6 +24,7 @@ import type {
   RouteMatch as RouteMatchMessage,
   VirtualHost as VirtualHostMessage
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import * as Either from "effect/Either"
 
 /**
  * A virtual host.
@@ -76,6 +79,30 @@ export const make = (
   )
   return { name, domains, routes, index, filters: overrides }
 }
+
+/**
+ * A virtual host that was fetched by itself (VHDS). Left: all its mistakes.
+ *
+ * @param filters type URLs of the HTTP filters that the client has
+ * @since 0.1.0
+ */
+export const fetched = (
+  message: VirtualHostMessage,
+  filters: ReadonlySet<string>
+): Either.Either<VirtualHost, ReadonlyArray<RouteError>> => {
+  const errors = new Collector()
+  Domains.make([message.domains], errors, [])
+  const made = make(message, "virtual_hosts[0]", "current", filters, errors)
+  return made === undefined || errors.count > 0 ? Either.left(errors.errors) : Either.right(made)
+}
+
+/**
+ * Whether a host, with its port, belongs to a virtual host.
+ *
+ * @since 0.1.0
+ */
+export const isFor = ({ domains }: VirtualHost, host: string): boolean =>
+  Domains.find(Domains.make([domains], new Collector(), []), host) !== undefined
 
 const routeOf = (
   { action, match, name, typedPerFilterConfig }: RouteMessage,

@@ -12,13 +12,15 @@ import type { Listener } from "./Listener.js"
 import * as RouteTables from "./RouteTable.js"
 import type { RouteTable } from "./RouteTable.js"
 import type { VirtualHost } from "./VirtualHost.js"
+import * as VirtualHosts from "./VirtualHost.js"
 
 /**
- * What is watched. `Dns`: the addresses of `host:port`.
+ * What is watched. `Dns`: the addresses of `host:port`. `VirtualHost`: `<route configuration>/<authority>`, where the routes have
+ * none for the authority and fetch them on demand (VHDS).
  *
  * @since 0.1.0
  */
-export type Kind = "Listener" | "RouteConfiguration" | "Cluster" | "Assignment" | "Dns"
+export type Kind = "Listener" | "RouteConfiguration" | "VirtualHost" | "Cluster" | "Assignment" | "Dns"
 
 /**
  * A resource as it is known. `Failed`: it does not exist, or cannot be used, and nothing older is held.
@@ -89,6 +91,7 @@ export const knownAfter = <A>(event: ResourceEvent<A>): Known<A> | undefined => 
 interface Values {
   readonly Listener: Listener
   readonly RouteConfiguration: RouteTable
+  readonly VirtualHost: VirtualHost
   readonly Cluster: Cluster
   readonly Assignment: Assignment
   readonly Dns: ReadonlyArray<Address>
@@ -154,6 +157,7 @@ export const maxDepth = 16
 const noResources: Resources = {
   Listener: new Map(),
   RouteConfiguration: new Map(),
+  VirtualHost: new Map(),
   Cluster: new Map(),
   Assignment: new Map(),
   Dns: new Map()
@@ -204,6 +208,9 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
     case "RouteConfiguration":
       resources = { ...resources, RouteConfiguration: learn(resources.RouteConfiguration, input.name, input.known) }
       break
+    case "VirtualHost":
+      resources = { ...resources, VirtualHost: learn(resources.VirtualHost, input.name, input.known) }
+      break
     case "Cluster":
       resources = { ...resources, Cluster: learn(resources.Cluster, input.name, input.known) }
       break
@@ -214,7 +221,7 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
       resources = { ...resources, Dns: learn(resources.Dns, input.name, input.known) }
   }
   const outputs: Array<Output> = []
-  const isOfRoutes = input._tag === "Listener" || input._tag === "RouteConfiguration"
+  const isOfRoutes = input._tag === "Listener" || input._tag === "RouteConfiguration" || input._tag === "VirtualHost"
   const routed = isOfRoutes ? routedBy({ ...self, resources }) : self.routed
   const needed = neededBy({ ...self, routed, dynamic, resources })
   resources = watch(resources, needed, outputs)
@@ -244,6 +251,7 @@ const watch = (resources: Resources, needed: Needed, outputs: Array<Output>): Re
   return {
     Listener: bring("Listener", resources.Listener),
     RouteConfiguration: bring("RouteConfiguration", resources.RouteConfiguration),
+    VirtualHost: bring("VirtualHost", resources.VirtualHost),
     Cluster: bring("Cluster", resources.Cluster),
     Assignment: bring("Assignment", resources.Assignment),
     Dns: bring("Dns", resources.Dns)
@@ -260,11 +268,27 @@ const tableOf = ({ name, resources }: XdsConfig): RouteTable | undefined => {
     : valueOf(resources.RouteConfiguration.get(listener.routes.name))
 }
 
+/** The resource name of the virtual host that is to be fetched; `undefined`: none is. */
+const fetchedName = (self: XdsConfig, table: RouteTable | undefined): string | undefined => {
+  const { authority } = self
+  const isFetched = table?.vhds !== undefined && RouteTables.virtualHost(table, authority) === undefined
+  return isFetched && !authority.includes("/") ? `${table.name}/${authority.toLowerCase()}` : undefined
+}
+
+/** The virtual host of the authority: that of the route configuration, else the fetched one. */
+const virtualHostOf = (self: XdsConfig, table: RouteTable | undefined): VirtualHost | undefined => {
+  if (table === undefined) return undefined
+  const name = fetchedName(self, table)
+  if (name === undefined) return RouteTables.virtualHost(table, self.authority)
+  const fetched = valueOf(self.resources.VirtualHost.get(name))
+  // ★ A server may answer with one for other domains: that is none.
+  return fetched !== undefined && VirtualHosts.isFor(fetched, self.authority) ? fetched : undefined
+}
+
 /** The clusters that the routes of the virtual host name. */
 const routedBy = (self: XdsConfig): ReadonlySet<string> => {
-  const table = tableOf(self)
   const clusters = new Set<string>()
-  const virtualHost = table === undefined ? undefined : RouteTables.virtualHost(table, self.authority)
+  const virtualHost = virtualHostOf(self, tableOf(self))
   for (const route of virtualHost?.routes ?? []) {
     if (route._tag !== "Route") continue
     const { clusters: to } = route.action
@@ -280,12 +304,15 @@ const neededBy = (self: XdsConfig): Needed => {
   const needed: Needed = {
     Listener: new Set([self.name]),
     RouteConfiguration: new Set(),
+    VirtualHost: new Set(),
     Cluster: new Set(),
     Assignment: new Set(),
     Dns: new Set()
   }
   const listener = valueOf(self.resources.Listener.get(self.name))
   if (listener?.routes._tag === "Rds") needed.RouteConfiguration.add(listener.routes.name)
+  const fetched = fetchedName(self, tableOf(self))
+  if (fetched !== undefined) needed.VirtualHost.add(fetched)
   // ★ Level by level, so that each cluster is reached by its shortest way: one that is deep in an aggregate may stand in a
   // route, too, and what it names must not be left out.
   let level: ReadonlyArray<string> = [...self.routed, ...self.dynamic.keys()]
@@ -320,7 +347,14 @@ const tell = (self: XdsConfig): Told | undefined => {
     }
   }
   const table = tableOf(self)
-  const virtualHost = table === undefined ? undefined : RouteTables.virtualHost(table, authority)
+  const virtualHost = virtualHostOf(self, table)
+  const fetched = fetchedName(self, table)
+  if (fetched !== undefined && virtualHost === undefined) {
+    const known = resources.VirtualHost.get(fetched)
+    // The decision waits for the host.
+    if (known === undefined) return undefined
+    if (known._tag === "Failed") return failed(`VirtualHost ${JSON.stringify(fetched)}: ${known.message}`)
+  }
   if (table === undefined || virtualHost === undefined) {
     return failed(
       `no virtual host of RouteConfiguration ${JSON.stringify(table?.name)} is for ${JSON.stringify(authority)}`
@@ -433,7 +467,8 @@ const isSame = (told: Told, before: Told | undefined): boolean => {
   if (told._tag === "Failed") return before._tag === "Failed" && told.message === before.message
   if (before._tag === "Failed") return false
   const [a, b] = [told.config, before.config]
-  if (a.listener !== b.listener || a.table !== b.table || a.clusters.size !== b.clusters.size) return false
+  if (a.listener !== b.listener || a.table !== b.table || a.virtualHost !== b.virtualHost) return false
+  if (a.clusters.size !== b.clusters.size) return false
   for (const [name, config] of a.clusters) {
     const other = b.clusters.get(name)
     if (other === undefined || !isSameCluster(config, other)) return false

@@ -394,6 +394,7 @@ const maxShown = 3
 const labels: Readonly<Record<XdsConfig.Kind, string>> = {
   Listener: "LDS",
   RouteConfiguration: "RDS",
+  VirtualHost: "VHDS",
   Cluster: "CDS",
   Assignment: "EDS",
   Dns: "DNS"

@@ -26,6 +26,7 @@ export interface Resources {
 export const make = (client: XdsClient.Service, resolver: Resolver, providers: ReadonlySet<string>): Resources => {
   const listeners = WatchableType.make(Decoder.listener())
   const routes = WatchableType.make(Decoder.routeConfiguration())
+  const virtualHosts = WatchableType.make(Decoder.virtualHost())
   const decoder = Decoder.cluster()
   const clusters = WatchableType.make({
     ...decoder,
@@ -53,6 +54,8 @@ export const make = (client: XdsClient.Service, resolver: Resolver, providers: R
           return follow(listeners, name, (known) => tell({ _tag: kind, name, known }))
         case "RouteConfiguration":
           return follow(routes, name, (known) => tell({ _tag: kind, name, known }))
+        case "VirtualHost":
+          return follow(virtualHosts, name, (known) => tell({ _tag: kind, name, known }))
         case "Cluster":
           return follow(clusters, name, (known) => tell({ _tag: kind, name, known }))
         case "Assignment":
