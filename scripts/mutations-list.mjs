@@ -4634,6 +4634,20 @@ export const mutations = [
     becomes: ""
   },
   {
+    fault: "of two gRPC messages in an answer the first one counts",
+    file: "wire/LengthPrefix.ts",
+    by: "packages/core/test/LengthPrefix.test.ts",
+    line: "return body.length === size + length ? body.subarray(size) : undefined",
+    becomes: "return body.subarray(size, size + length)"
+  },
+  {
+    fault: "a compressed gRPC message is taken as it is",
+    file: "wire/LengthPrefix.ts",
+    by: "packages/core/test/LengthPrefix.test.ts",
+    line: "if (body.length < size || flag !== 0) return undefined",
+    becomes: "if (body.length < size) return undefined"
+  },
+  {
     fault: "what a group that is set again lacks is not told",
     file: "server/ServerStream.ts",
     by: "packages/core/test/traces.test.ts",

@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import { fromBinary } from "@bufbuild/protobuf"
+import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import {
   HealthCheckResponse_ServingStatus as ServingStatus,
   HealthCheckResponseSchema
@@ -92,11 +93,10 @@ export interface GrpcAnswer extends GrpcBeginning {
 
 /** ★ One message, not compressed: anything else is no answer to a unary call. `undefined`: it is none. */
 const statusOf = (body: Uint8Array): ServingStatus | undefined => {
-  if (body.length < 5 || body[0] !== 0) return undefined
-  const length = new DataView(body.buffer, body.byteOffset).getUint32(1)
-  if (body.length !== 5 + length) return undefined
+  const message = LengthPrefix.only(body)
+  if (message === undefined) return undefined
   try {
-    return fromBinary(HealthCheckResponseSchema, body.subarray(5)).status
+    return fromBinary(HealthCheckResponseSchema, message).status
   } catch {
     return undefined
   }

@@ -3,6 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import type { Result } from "@effect-xds/discovery/HealthCheck"
 import * as Payload from "@effect-xds/discovery/Payload"
 import * as Probe from "@effect-xds/discovery/Probe"
+import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import * as ProbeAnswer from "@effect-xds/discovery/ProbeAnswer"
 import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import { HealthCheckRequestSchema } from "@effect-xds/proto/grpc/health/v1/health"
@@ -90,13 +91,8 @@ const none = Buffer.alloc(0)
 const grpcTimeout = (milliseconds: number): string =>
   milliseconds < 1e8 ? `${Math.ceil(milliseconds)}m` : `${Math.min(Math.ceil(milliseconds / 1000), 99_999_999)}S`
 
-const messageOf = (service: string): Uint8Array => {
-  const message = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }))
-  const body = Buffer.alloc(5 + message.length)
-  body.writeUInt32BE(message.length, 1)
-  body.set(message, 5)
-  return body
-}
+const messageOf = (service: string): Uint8Array =>
+  LengthPrefix.prefixed(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service })))
 
 const grpcAsked = (target: Target, probe: Probe.Grpc): Asked => ({
   question: questionOf({

@@ -1,12 +1,8 @@
 /**
- * gRPC's message framing: a compressed flag (one byte), the length (four bytes), the message.
- *
- * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
+ * Messages with a `LengthPrefix` in chunks of bytes: a reader, and writers.
  */
+import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import { Buffer } from "node:buffer"
-
-/** The bytes of a prefix. */
-export const prefixBytes = 5
 
 /** The buffer of a message grows by this factor of the bytes received: few steps, since each copies. */
 const growth = 8
@@ -68,7 +64,7 @@ export class Reader<P extends PartReader = PartReader> {
   read(chunk: Buffer): Problem | undefined {
     let at = 0
     while (at < chunk.length) {
-      if (this.#prefixed < prefixBytes) {
+      if (this.#prefixed < LengthPrefix.size) {
         const byte = chunk[at++] ?? 0
         if (this.#prefixed++ === 0) {
           if (byte > 1) return { _tag: "BadFlag", flag: byte }
@@ -76,7 +72,7 @@ export class Reader<P extends PartReader = PartReader> {
           continue
         }
         this.#length = this.#length * 256 + byte
-        if (this.#prefixed < prefixBytes) continue
+        if (this.#prefixed < LengthPrefix.size) continue
         if (this.#length > this.maxBytes) return { _tag: "TooLarge", bytes: this.#length }
       }
       const end = Math.min(chunk.length, at + this.#length - this.#received)
@@ -135,19 +131,17 @@ export const copyLimit = 2048
 
 /** A message in one buffer. */
 export const encode = (body: Uint8Array, suffix: Uint8Array): Buffer => {
-  const buffer = Buffer.allocUnsafe(prefixBytes + body.length + suffix.length)
-  buffer[0] = 0
-  buffer.writeUInt32BE(body.length + suffix.length, 1)
-  buffer.set(body, prefixBytes)
-  buffer.set(suffix, prefixBytes + body.length)
+  const buffer = Buffer.allocUnsafe(LengthPrefix.size + body.length + suffix.length)
+  LengthPrefix.write(buffer, body.length + suffix.length)
+  buffer.set(body, LengthPrefix.size)
+  buffer.set(suffix, LengthPrefix.size + body.length)
   return buffer
 }
 
 /** The bytes before a body that is not copied: the prefix, and the suffix, since protobuf fields have no order. */
 export const encodeHead = (bodyBytes: number, suffix: Uint8Array): Buffer => {
-  const buffer = Buffer.allocUnsafe(prefixBytes + suffix.length)
-  buffer[0] = 0
-  buffer.writeUInt32BE(bodyBytes + suffix.length, 1)
-  buffer.set(suffix, prefixBytes)
+  const buffer = Buffer.allocUnsafe(LengthPrefix.size + suffix.length)
+  LengthPrefix.write(buffer, bodyBytes + suffix.length)
+  buffer.set(suffix, LengthPrefix.size)
   return buffer
 }

@@ -4,6 +4,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import * as Request from "@effect-xds/core/wire/Request"
 import type { ServerTransport } from "@effect-xds/transport"
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
@@ -187,7 +188,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
       stream.uncork()
       if (body.length > pieceLimit) this.#rest = body.subarray(pieceLimit)
     }
-    ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefixedMessage.prefixBytes + bytes, [])
+    ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefix.size + bytes, [])
     // "drain" follows only if `writableNeedDrain` is set.
     if (!stream.writableNeedDrain || stream.writableLength < this.shared.writeBufferBytes) return true
     this.#waiting = true

@@ -7,8 +7,8 @@ import { create } from "@bufbuild/protobuf"
 import { StringValueSchema } from "@bufbuild/protobuf/wkt"
 import { compressionGzip } from "@connectrpc/connect-node"
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
+import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import { Buffer } from "node:buffer"
-import { prefixBytes } from "../grpc/LengthPrefixedMessage.js"
 
 /** The schema of the placeholder. */
 export const schema = StringValueSchema
@@ -18,9 +18,6 @@ const placeholder = Buffer.from('""')
 
 /** Texts from this size, in bytes, are compressed; as in Connect. */
 const leastCompressed = 1024
-
-/** The flag of a compressed message. */
-const compressed = 1
 
 /** The responses of one call. */
 export class JsonResponses {
@@ -60,7 +57,7 @@ export class JsonResponses {
     for await (const chunk of body) {
       // Connect yields a message with its prefix as one chunk. A message with a flag is no response: it ends the
       // stream.
-      const isResponse = chunk[0] === 0 && placeholder.equals(chunk.subarray(prefixBytes))
+      const isResponse = chunk[0] === 0 && placeholder.equals(chunk.subarray(LengthPrefix.size))
       const text = isResponse ? this.#texts.shift() : undefined
       if (text === undefined) yield chunk
       else yield* enveloped(text, isGzip && text.length >= leastCompressed)
@@ -74,9 +71,8 @@ async function* one(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 async function* enveloped(text: Uint8Array<ArrayBuffer>, isGzip: boolean): AsyncGenerator<Uint8Array> {
   const bytes = isGzip ? await compressionGzip.compress(text) : text
-  const prefix = Buffer.alloc(prefixBytes)
-  prefix[0] = isGzip ? compressed : 0
-  prefix.writeUInt32BE(bytes.length, 1)
+  const prefix = Buffer.alloc(LengthPrefix.size)
+  LengthPrefix.write(prefix, bytes.length, isGzip)
   yield prefix
   yield bytes
 }

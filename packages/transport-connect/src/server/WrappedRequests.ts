@@ -9,13 +9,13 @@ import { BytesValueSchema, StringValueSchema } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { compressionGzip } from "@connectrpc/connect-node"
 import type { Compression } from "@connectrpc/connect/protocol"
+import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import * as JsonParts from "@effect-xds/transport-node/JsonParts"
 import * as JsonText from "@effect-xds/transport-node/JsonText"
 import * as MessageParts from "@effect-xds/transport-node/MessageParts"
 import type { Parts } from "@effect-xds/transport-node/TimeSlices"
 import * as Either from "effect/Either"
 import { Buffer } from "node:buffer"
-import { prefixBytes } from "../grpc/LengthPrefixedMessage.js"
 
 /** The schema of the wrapper. */
 export const schemaOf = (isJson: boolean): typeof BytesValueSchema | typeof StringValueSchema =>
@@ -123,7 +123,7 @@ async function* bare(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGe
 
 async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<Uint8Array> {
   const { isJson, isWrapped, maxBytes, onHeld } = reading
-  const prefix = Buffer.alloc(prefixBytes)
+  const prefix = Buffer.alloc(LengthPrefix.size)
   let prefixed = 0
   let left = 0
   let size = 0
@@ -131,9 +131,9 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
   let text: Array<Uint8Array> | undefined
   for await (const chunk of body) {
     for (let at = 0; at < chunk.length;) {
-      if (prefixed < prefixBytes) {
+      if (prefixed < LengthPrefix.size) {
         prefix[prefixed++] = chunk[at++] ?? 0
-        if (prefixed < prefixBytes) continue
+        if (prefixed < LengthPrefix.size) continue
         left = prefix.readUInt32BE(1)
         size = 0
         // Other flags mean compressed messages and ends of streams, which are no requests.
@@ -142,7 +142,7 @@ async function* enveloped(body: AsyncIterable<Uint8Array>, reading: Reading): As
         text = isPlain && isJson && isWrapped ? [] : undefined
         const head = isPlain && !isJson && isWrapped && left <= maxBytes ? headOf(left) : undefined
         const envelope = Buffer.from(prefix)
-        if (head !== undefined) envelope.writeUInt32BE(left + head.length, 1)
+        if (head !== undefined) LengthPrefix.write(envelope, left + head.length)
         if (text === undefined) yield head === undefined ? envelope : Buffer.concat([envelope, head])
       }
       const end = Math.min(chunk.length, at + left)
