@@ -13,7 +13,7 @@ import type { GroupRule } from "./GroupRule.js"
  * @since 0.1.0
  */
 export interface GroupFault {
-  /** Its name in {@link GroupRule.all}. */
+  /** Its name in `GroupRule.all`. */
   readonly rule: string
   readonly severity: GroupRule["severity"]
   readonly typeUrl: string

@@ -414,7 +414,7 @@ export const script = (options: {
   readonly credit?: boolean
   /** Whether the store is also cleared, or continued from an earlier state. Default: true. */
   readonly unrelated?: boolean
-  /** Whether there are many {@link returning} resources, one for eight operations. Default: false. */
+  /** Whether many resources are removed and come back, one such sequence for eight operations. Default: false. */
   readonly returns?: boolean
 }): fc.Arbitrary<ReadonlyArray<Operation>> => {
   const {
