@@ -3618,10 +3618,10 @@ const validation = [
   },
   {
     fault: "rules: messages may be nested without end",
-    file: "packages/validate/src/internal/MessageRules.ts",
+    file: "packages/validate/src/internal/Report.ts",
     by: "packages/validate/test/Rules.test.ts",
-    line: "if (report.depth >= maxDepth) return",
-    becomes: "if (report.depth < 0) return"
+    line: "if (this.depth >= maxDepth) {",
+    becomes: "if (this.depth < 0) {"
   },
   {
     fault: "rules: everything is looked at after there are enough faults",
@@ -4601,6 +4601,122 @@ const groupChecks = [
     by: "packages/admin/test/AdminServer.test.ts",
     line: "...(stored?.broken !== undefined && { broken: wordsOf(stored.broken) })",
     becomes: "...(stored?.broken === undefined && {})"
+  }
+]
+
+/** What nobody should send. */
+const badInput = [
+  {
+    fault: "bytes: the path of what is nested too deep is not found",
+    file: "packages/proto/src/internal/WireFault.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (depth > maxDepth) throw new Wrong(`is nested",
+    becomes: "if (depth < 0) throw new Wrong(`is nested"
+  },
+  {
+    fault: "bytes: groups may be nested without end",
+    file: "packages/proto/src/internal/WireFault.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (depth + open.length > maxDepth)",
+    becomes: "if (depth + open.length < 0)"
+  },
+  {
+    fault: "bytes: a known field may have any wire type",
+    file: "packages/proto/src/internal/WireFault.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (wireType === wanted) return",
+    becomes: "if (wanted >= 0) return"
+  },
+  {
+    fault: "bytes: a field ends behind its message",
+    file: "packages/proto/src/internal/WireFault.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (length <= end - this.at) return this.at + length",
+    becomes: "if (length <= this.bytes.byteLength * 8) return this.at + length"
+  },
+  {
+    fault: "bytes: a Struct may come in any number of pieces",
+    file: "packages/proto/src/internal/MessageWalk.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (field.isJson && ++pieces > maxPieces) return false",
+    becomes: ""
+  },
+  {
+    fault: "message objects: one may be in itself",
+    file: "packages/proto/src/internal/ObjectWalk.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (depth > maxDepth) throw",
+    becomes: "if (depth < 0) throw"
+  },
+  {
+    fault: "message objects: half of a surrogate pair is written as another character",
+    file: "packages/proto/src/internal/ObjectWalk.ts",
+    by: "packages/server/test/badInput.test.ts",
+    line: 'if (text !== "" && halfPair.test(text))',
+    becomes: 'if (text === "?")'
+  },
+  {
+    fault: "message objects: unknown fields that are none are written",
+    file: "packages/proto/src/internal/ObjectWalk.ts",
+    by: "packages/server/test/badInput.test.ts",
+    line: "// Nobody says that it is right.\n          this.isSure = false",
+    becomes: ""
+  },
+  {
+    fault: "message objects: what is shared counts once for each list, not for each of its items",
+    file: "packages/proto/src/internal/ObjectWalk.ts",
+    by: "packages/testing/test/BadInput.test.ts",
+    line: "if (++this.objects > maxObjects)",
+    becomes: "if (++this.objects > maxObjects / 100)"
+  },
+  {
+    fault: "rules: an Any in an Any in an Any has no end",
+    file: "packages/validate/src/internal/MessageRules.ts",
+    by: "packages/server/test/badInput.test.ts",
+    line: "if (isAny && !report.enter()) return",
+    becomes: ""
+  },
+  {
+    fault: "rules: a getter that throws ends the process",
+    file: "packages/validate/src/Rules.ts",
+    by: "packages/validate/test/badInput.test.ts",
+    line: 'report.add("type", `cannot be read',
+    becomes: 'throw cause\n    report.add("type", `cannot be read'
+  },
+  {
+    fault: "a client does not say what is wrong with bytes in which it finds no name",
+    file: "client/Validation.ts",
+    by: "packages/client/test/badInput.test.ts",
+    line: "decoded !== undefined && Either.isLeft(decoded)",
+    becomes: "decoded === undefined && Either.isLeft(decoded ?? Either.left(''))"
+  },
+  {
+    fault: "a node is counted at any depth",
+    file: "packages/server/src/internal/NodeFields.ts",
+    by: "packages/server/test/badInput.test.ts",
+    line: "if (depth > 2 * maxDepth) throw",
+    becomes: "if (depth < 0) throw"
+  },
+  {
+    fault: "files: every mistake of a hundred thousand is looked for",
+    file: "packages/transport-filesystem/src/internal/JsonProblem.ts",
+    by: "packages/transport-filesystem/test/badInput.test.ts",
+    line: "if (found.length >= mostProblems) break",
+    becomes: ""
+  },
+  {
+    fault: "files: a Struct holds infinite numbers",
+    file: "packages/transport-filesystem/src/internal/ValueBounds.ts",
+    by: "packages/transport-filesystem/test/badInput.test.ts",
+    line: '} else if (typeof value === "number" && !Number.isFinite(value)) {',
+    becomes: '} else if (typeof value === "number" && value < -1e300) {'
+  },
+  {
+    fault: "files: half of a surrogate pair in a Struct becomes another character",
+    file: "packages/transport-filesystem/src/internal/ValueBounds.ts",
+    by: "packages/transport-filesystem/test/badInput.test.ts",
+    line: '} else if (typeof value === "string" && isNoText(value)) wrong(',
+    becomes: '} else if (typeof value === "string" && value === "?") wrong('
   }
 ]
 
@@ -6469,5 +6585,6 @@ export const mutations = [
   ...exploredFlowControl,
   ...groupRules,
   ...virtualHosts,
-  ...groupChecks
+  ...groupChecks,
+  ...badInput
 ]

@@ -4,7 +4,8 @@
  * @since 0.1.0
  */
 import type { DescMessage, JsonValue, Message } from "@bufbuild/protobuf"
-import { fromBinary, toBinary, toJson } from "@bufbuild/protobuf"
+import { toBinary, toJson } from "@bufbuild/protobuf"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import { redacted } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -42,7 +43,7 @@ export const json = async (schema: DescMessage, value: Message, isShown: boolean
 const redactedJson = async (schema: DescMessage, value: Message): Promise<JsonValue> => {
   // Only who prints resources needs it.
   const { redact } = await import("@effect-xds/proto/MessageRedaction")
-  const copy = fromBinary(schema, toBinary(schema, value))
+  const copy = MessageBytes.decode(schema, toBinary(schema, value))
   try {
     await redact(schema, copy)
   } catch {
@@ -79,7 +80,7 @@ export const withType = async (
  * @since 0.1.0
  */
 export const decode = async (type: ResourceType.ResourceType, bytes: Uint8Array): Promise<Message> =>
-  fromBinary(await type.load(), bytes)
+  MessageBytes.decode(await type.load(), bytes)
 
 /**
  * YAML documents, each after a line `---`.

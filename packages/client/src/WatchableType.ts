@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import type { DescMessage, MessageShape, Registry } from "@bufbuild/protobuf"
-import { fromBinary } from "@bufbuild/protobuf"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
@@ -133,9 +133,9 @@ export const fromSchema = <Desc extends DescMessage>(
     decode: (bytes, name): Either.Either<MessageShape<Desc>, string> => {
       let value: MessageShape<Desc>
       try {
-        value = fromBinary(schema, bytes)
+        value = MessageBytes.decode(schema, bytes)
       } catch (cause) {
-        return Either.left(`not a ${schema.typeName}: ${Reason.of(cause)}`)
+        return Either.left(`not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
       }
       if (rules) {
         const { faults, more } = Rules.check(schema, value, { registry, maxFaults })

@@ -5,8 +5,9 @@
  * @since 0.1.0
  */
 import type { DescMessage, Registry } from "@bufbuild/protobuf"
-import { fromBinary, toJsonString } from "@bufbuild/protobuf"
+import { toJsonString } from "@bufbuild/protobuf"
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import * as MessageBytes from "./MessageBytes.js"
 import * as TypeRegistry from "./TypeRegistry.js"
 
 const encoder = new TextEncoder()
@@ -39,7 +40,7 @@ export async function* parts(
       others.raw(message.subarray(start, reader.pos))
     }
   }
-  const rest = fromBinary(schema, others.finish())
+  const rest = MessageBytes.decode(schema, others.finish())
   const head = toJsonString(schema, rest, { registry: await TypeRegistry.forMessage(schema, rest, own) })
   if (element === undefined || elements.length === 0) {
     yield encoder.encode(head)
@@ -47,7 +48,7 @@ export async function* parts(
   }
   let before = `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(field?.jsonName)}:[`
   for (const bytes of elements) {
-    const each = fromBinary(element, bytes)
+    const each = MessageBytes.decode(element, bytes)
     const registry = await TypeRegistry.forMessage(element, each, own)
     yield encoder.encode(`${before}${toJsonString(element, each, { registry })}`)
     before = ","

@@ -5,11 +5,12 @@
  * @since 0.1.0
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
-import { fromBinary, getOption, isMessage, ScalarType, toBinary } from "@bufbuild/protobuf"
+import { getOption, isMessage, ScalarType, toBinary } from "@bufbuild/protobuf"
 import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
 import { sensitive } from "@effect-xds/proto/udpa/annotations/sensitive"
+import * as MessageBytes from "./MessageBytes.js"
 import { redacted } from "./Redaction.js"
 import * as TypeRegistry from "./TypeRegistry.js"
 
@@ -44,7 +45,7 @@ const redactAny = async (message: ReflectMessage, hidden: boolean, depth: number
   const schema = await TypeRegistry.load(typeUrl)
   // What is inside cannot be looked at, so nobody else may either.
   if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
-  const inner = fromBinary(schema, value)
+  const inner = MessageBytes.decode(schema, value)
   await redactFields(reflect(schema, inner), hidden, depth + 1)
   message.message.value = toBinary(schema, inner)
 }

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import type { DescFile, DescMessage, JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf"
-import { createMutableRegistry, fromBinary, isMessage } from "@bufbuild/protobuf"
+import { createMutableRegistry, isMessage } from "@bufbuild/protobuf"
 import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
 import { reflect } from "@bufbuild/protobuf/reflect"
 import {
@@ -19,6 +19,7 @@ import {
   file_google_protobuf_wrappers
 } from "@bufbuild/protobuf/wkt"
 import type { GeneratedTypes } from "./internal/GeneratedFiles.js"
+import * as MessageBytes from "./MessageBytes.js"
 import * as GeneratedFiles from "./internal/GeneratedFiles.js"
 
 export type { GeneratedTypes } from "./internal/GeneratedFiles.js"
@@ -166,7 +167,7 @@ const beside = (own: Registry | undefined): Registry => {
 
 const parse = (schema: DescMessage, bytes: Uint8Array): ReflectMessage | undefined => {
   try {
-    return reflect(schema, fromBinary(schema, bytes))
+    return reflect(schema, MessageBytes.decode(schema, bytes))
   } catch {
     return undefined
   }

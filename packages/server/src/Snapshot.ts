@@ -6,7 +6,6 @@
  * @since 0.1.0
  */
 import type { DescMessage, Message } from "@bufbuild/protobuf"
-import { toBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
@@ -527,7 +526,7 @@ const encodeSource = (
       if (schema !== undefined) MessageBytes.check(schema, given)
       return given
     }
-    if ("$typeName" in source && schema !== undefined) return toBinary(schema, source)
+    if ("$typeName" in source && schema !== undefined) return MessageBytes.encode(schema, source)
     return { reason: "Unencodable", detail: "it is neither a message nor bytes" }
   } catch (cause) {
     return given === undefined

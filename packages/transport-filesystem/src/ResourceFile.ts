@@ -255,7 +255,8 @@ const readJson = async <Desc extends DescMessage>(schema: Desc, json: JsonValue,
   const registry = await TypeRegistry.forJson(json)
   const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
     Either.left(
-      found.map(({ at, detail, isKeyHidden, path, reason }) => {
+      // To find the line of one takes as long as the text is.
+      found.slice(0, maxProblems + 1).map(({ at, detail, isKeyHidden, path, reason }) => {
         const shown = isKeyHidden === true ? path.slice(0, -1) : path
         return { reason, detail, path: shown, offset: offsetOf(path, at) }
       })
@@ -605,7 +606,7 @@ const resourceOf = (
   let message: Message | undefined
   if (!element.isMessage || isHost) {
     try {
-      if (isHost) message = fromBinary(schema, any.value)
+      if (isHost) message = MessageBytes.decode(schema, any.value)
       else MessageBytes.check(schema, any.value)
     } catch (cause) {
       return fail("Syntax", `its bytes are not a message of type ${schema.typeName}: ${Reason.of(cause)}`)

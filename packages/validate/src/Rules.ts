@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import type { DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -54,6 +55,15 @@ const resultOf = (report: Report): Result => ({
 const reportOf = (options: Options | undefined, typeOf: TypeOf, now: number | undefined): Report =>
   new Report(Math.max(1, options?.maxFaults ?? 100), typeOf, now, options?.off)
 
+/** What a program made may throw when it is read: a getter, a proxy. */
+const guarded = (report: Report, run: () => void): void => {
+  try {
+    run()
+  } catch (cause) {
+    report.add("type", `cannot be read: ${Redaction.ofDefect(cause)}`)
+  }
+}
+
 const unknown: TypeOf = () => undefined
 
 /**
@@ -81,7 +91,7 @@ export const check = <Desc extends DescMessage>(
       ? unknown
       : (typeUrl) => registry.getMessage(TypeRegistry.typeName(typeUrl))
   const report = reportOf(options, typeOf, options?.now)
-  MessageRules.of(type).check(message, report)
+  guarded(report, () => MessageRules.of(type).check(message, report))
   return resultOf(report)
 }
 
@@ -104,7 +114,7 @@ const once = (
     return type
   }
   const report = reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
-  run(report)
+  guarded(report, () => run(report))
   return report
 }
 

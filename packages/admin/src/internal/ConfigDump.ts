@@ -1,8 +1,9 @@
 /** The resources of a store's groups as JSON, produced while it is read. */
-import { fromBinary, toJson } from "@bufbuild/protobuf"
+import { toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Reason from "@effect-xds/proto/Reason"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -23,7 +24,7 @@ const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown
   try {
     const schema = await TypeRegistry.load(typeUrl)
     if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
-    const message = fromBinary(schema, value)
+    const message = MessageBytes.decode(schema, value)
     await MessageRedaction.redact(schema, message)
     return {
       "@type": typeUrl,

@@ -1,11 +1,12 @@
 /** The state of each resource, as CSDS shows it. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
 import { AnySchema, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { ResourceStatus } from "@effect-xds/core/client/Client"
 import { ClientResourceStatus, UpdateFailureStateSchema } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ClientConfig, ClientConfig_GenericXdsConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import { ClientConfig_GenericXdsConfigSchema, ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/csds"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
@@ -33,7 +34,7 @@ const shown = async (typeUrl: string, bytes: Uint8Array, secrets: ReadonlyArray<
   try {
     const schema = await TypeRegistry.load(typeUrl)
     if (schema === undefined) return new Uint8Array()
-    const message = fromBinary(schema, bytes)
+    const message = MessageBytes.decode(schema, bytes)
     await MessageRedaction.redact(schema, message)
     return toBinary(schema, message)
   } catch {

@@ -203,7 +203,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     const name = Authority.normalize(given)
     if (name === "") {
       isEveryNameKnown = false
-      const unnamed = inside !== undefined && Either.isLeft(inside) ? inside.left : "has no name"
+      const unnamed = inside !== undefined && Either.isLeft(inside) ? inside.left : reasonWithoutName(decoder, value)
       problems.push(
         `resource ${index}: ${truncate(resource.malformed ?? (isOtherType ? otherType() : unnamed), maxReason)}`
       )
@@ -363,6 +363,14 @@ const nameOf = (decoder: ResourceDecoder, value: Uint8Array): Either.Either<stri
   } catch (cause) {
     return Either.left(`the decoder of ${decoder.typeUrl} failed to find the name: ${Reason.of(cause)}`)
   }
+}
+
+/** Of bytes that are no message, the name cannot be found either; then what is wrong with them says more. */
+const reasonWithoutName = (decoder: ResourceDecoder, value: Uint8Array | undefined): string => {
+  const decoded = value === undefined ? undefined : decode(decoder, value, "", "", undefined)
+  return decoded !== undefined && Either.isLeft(decoded)
+    ? `has no name that can be read: ${decoded.left}`
+    : "has no name"
 }
 
 /** The decoded resource, with the same precautions. */

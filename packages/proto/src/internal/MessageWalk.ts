@@ -6,6 +6,8 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf"
 import { ScalarType } from "@bufbuild/protobuf"
 import { WireType } from "@bufbuild/protobuf/wire"
+import { maxPieces } from "./MessageLimits.js"
+import * as WireFault from "./WireFault.js"
 
 /** How a field stands in the bytes. */
 interface FieldPlan {
@@ -13,6 +15,8 @@ interface FieldPlan {
   /** A list of numbers may also stand as one string of bytes. */
   readonly packed: boolean
   readonly isText: boolean
+  /** Whether protobuf-es keeps it as JSON, and goes through all of it again for each further piece. */
+  readonly isJson: boolean
   /** Of a message, or of the entries of a map. */
   message: Plan | undefined
 }
@@ -23,8 +27,12 @@ const bit64: number = WireType.Bit64
 const bit32: number = WireType.Bit32
 const delimited: number = WireType.LengthDelimited
 
-/** By the numbers of the fields. */
-type Plan = Array<FieldPlan | undefined>
+interface Plan {
+  /** By the numbers of the fields. */
+  readonly fields: Array<FieldPlan | undefined>
+  /** From this number on fields are left to the library. */
+  unsureFrom: number
+}
 
 /** A field with a higher number is left to the library. */
 const maxNumber = 1_000
@@ -38,7 +46,7 @@ const plans = new WeakMap<DescMessage, Plan>()
 const planOf = (schema: DescMessage): Plan => {
   const known = plans.get(schema)
   if (known !== undefined) return known
-  const plan: Plan = []
+  const plan: Plan = { fields: [], unsureFrom: Infinity }
   // Before its fields: a message may hold others of its own type.
   plans.set(schema, plan)
   for (const field of schema.fields) put(plan, field.number, fieldPlan(field))
@@ -46,16 +54,20 @@ const planOf = (schema: DescMessage): Plan => {
 }
 
 const put = (plan: Plan, number: number, field: FieldPlan | undefined): void => {
-  if (number > maxNumber) return
+  if (number > maxNumber || field === undefined) {
+    plan.unsureFrom = Math.min(plan.unsureFrom, number)
+    return
+  }
   // Without holes, which are slow.
-  while (plan.length <= number) plan.push(undefined)
-  plan[number] = field
+  while (plan.fields.length <= number) plan.fields.push(undefined)
+  plan.fields[number] = field
 }
 
-const ofMessage = (message: Plan | undefined): FieldPlan => ({
+const ofMessage = (message: Plan, isJson = false): FieldPlan => ({
   wireType: delimited,
   packed: false,
   isText: false,
+  isJson,
   message
 })
 
@@ -65,6 +77,7 @@ const ofScalar = (scalar: ScalarType, isList: boolean): FieldPlan => {
     wireType,
     packed: isList && wireType !== delimited,
     isText: scalar === ScalarType.STRING,
+    isJson: false,
     message: undefined
   }
 }
@@ -94,19 +107,19 @@ const fieldPlan = (field: DescField): FieldPlan | undefined => {
     case "enum":
       return ofScalar(ScalarType.INT32, false)
     case "message":
-      return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message))
+      return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message), WireFault.isJson(field))
     case "list":
       if (field.listKind !== "message")
         return ofScalar(field.listKind === "enum" ? ScalarType.INT32 : field.scalar, true)
       return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message))
     case "map": {
-      const entry: Plan = []
+      const entry: Plan = { fields: [], unsureFrom: Infinity }
       put(entry, 1, ofScalar(field.mapKey, false))
       put(
         entry,
         2,
         field.mapKind === "message"
-          ? ofMessage(planOf(field.message))
+          ? ofMessage(planOf(field.message), WireFault.isJson(field))
           : ofScalar(field.mapKind === "enum" ? ScalarType.INT32 : field.scalar, false)
       )
       return ofMessage(entry)
@@ -126,12 +139,17 @@ class Walk {
   /** Whether the fields of a message stand up to the end, and nothing else: none of them ends behind it. */
   message(plan: Plan, end: number, depth: number): boolean {
     if (depth > deepest) return false
+    const { fields, unsureFrom } = plan
+    let pieces = 0
     while (this.#at < end) {
       const tag = this.#uint32(end)
-      const field = plan[tag >>> 3]
-      if (field === undefined) return false
+      const number = tag >>> 3
       const wireType = tag & 7
-      if (wireType === delimited) {
+      const field = fields[number]
+      if (field === undefined) {
+        if (tag < 8 || number >= unsureFrom || !this.#unknown(wireType, end)) return false
+      } else if (wireType === delimited) {
+        if (field.isJson && ++pieces > maxPieces) return false
         if (!this.#delimited(field, end, depth)) return false
       } else if (wireType !== field.wireType || !this.#number(wireType, end)) {
         return false
@@ -155,6 +173,14 @@ class Walk {
     return true
   }
 
+  /** Goes over a field that is not known; groups are left to the library. */
+  #unknown(wireType: number, end: number): boolean {
+    if (wireType !== delimited) return this.#number(wireType, end)
+    const length = this.#uint32(end)
+    this.#at += length
+    return length >= 0 && this.#at <= end
+  }
+
   #number(wireType: number, end: number): boolean {
     if (wireType === varint) {
       // At most ten bytes; the last of ten holds one bit.
@@ -165,6 +191,7 @@ class Walk {
       }
       return false
     }
+    if (wireType !== bit64 && wireType !== bit32) return false
     this.#at += wireType === bit64 ? 8 : 4
     return this.#at <= end
   }

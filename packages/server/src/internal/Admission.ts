@@ -2,8 +2,8 @@
  * Reads the first request of a stream before it is served: the client's node, its group, and the bytes that it makes
  * the server hold until the group is known.
  */
-import { fromBinary } from "@bufbuild/protobuf"
 import type * as Request from "@effect-xds/core/wire/Request"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -96,7 +96,7 @@ export const read = (
       return refused("RESOURCE_EXHAUSTED", message)
     }
     // A copy: its unknown fields stay bytes, and the application may keep the node.
-    const node = fromBinary(NodeSchema, request.node.slice())
+    const node = MessageBytes.decode(NodeSchema, request.node.slice())
     return { node, identity: shown(ConnectedClient.identityOf(node)) }
   } catch (cause) {
     const message = `the first request's node is not an envoy.config.core.v3.Node: ${Reason.of(cause)}`

@@ -25,6 +25,9 @@ const innerOf = (schema: DescMessage, number: number): Inner | undefined => {
   }
 }
 
+/** Messages in messages that are decoded. */
+const maxDepth = 100
+
 /** The field number of a map entry's value. */
 const entryValue = 2
 
@@ -33,9 +36,11 @@ const entryValue = 2
  * no message.
  */
 export const count = (schema: DescMessage, bytes: Uint8Array, most: number): number =>
-  counted({ schema, isEntry: false }, bytes, most)
+  counted({ schema, isEntry: false }, bytes, most, 1)
 
-const counted = ({ isEntry, schema }: Inner, bytes: Uint8Array, most: number): number => {
+const counted = ({ isEntry, schema }: Inner, bytes: Uint8Array, most: number, depth: number): number => {
+  // A map's entry is no level to those who decode it.
+  if (depth > 2 * maxDepth) throw new Error(`it is nested more than ${maxDepth} messages deep`)
   const reader = new BinaryReader(bytes)
   let fields = 0
   let groups = 0
@@ -50,7 +55,7 @@ const counted = ({ isEntry, schema }: Inner, bytes: Uint8Array, most: number): n
       const value = reader.bytes()
       if (groups > 0) continue
       const inner = isEntry ? (number === entryValue ? { schema, isEntry: false } : undefined) : innerOf(schema, number)
-      if (inner !== undefined) fields += counted(inner, value, most - fields)
+      if (inner !== undefined) fields += counted(inner, value, most - fields, depth + 1)
       if (fields > most) return fields
     }
   }

@@ -3,13 +3,13 @@
  * parts one by one, only for values that `fromJson` refused.
  */
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
-import { fromJson } from "@bufbuild/protobuf"
+import { fromJson, ScalarType } from "@bufbuild/protobuf"
 import { AnySchema, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import * as Reason from "@effect-xds/proto/Reason"
 import { isSensitive } from "@effect-xds/proto/MessageRedaction"
 import { ofParser } from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import { isObject, type Path } from "./SourceDocument.js"
+import { isNoText, isObject, noText, type Path } from "./SourceDocument.js"
 
 export interface Problem {
   readonly path: Path
@@ -72,6 +72,9 @@ const ofScalar = (field: DescField, value: JsonValue, message: string, hidden: b
     const wrong = isShown ? JSON.stringify(value) : show(value, hidden)
     return `${wrong} is no value of ${field.enum.typeName}; it has ${some}`
   }
+  if (typeof value === "string" && field.scalar === ScalarType.STRING && isNoText(value)) {
+    return `it has ${noText}`
+  }
   // The expected value precedes the quoted one.
   const reason = message.slice(message.indexOf(" from JSON: ") + 1).replace(/^from JSON: /, "")
   const expected = /^expected [^,:]+/.exec(reason)?.[0]
@@ -112,7 +115,24 @@ const suggestion = (schema: DescMessage, key: string): string => {
     : ""
 }
 
-/** All reasons why the message cannot be parsed; empty if it can. */
+/** Mistakes that are found in one object or list; a reader tells a hundred of a file. */
+const mostProblems = 101
+
+/** The mistakes of items, until there are enough. */
+const ofEach = <A>(
+  items: Iterable<A>,
+  of: (item: A, index: number) => ReadonlyArray<Problem>
+): ReadonlyArray<Problem> => {
+  const found: Array<Problem> = []
+  let index = 0
+  for (const item of items) {
+    if (found.length >= mostProblems) break
+    for (const problem of of(item, index++)) found.push(problem)
+  }
+  return found
+}
+
+/** The reasons why the message cannot be parsed, up to a bound; empty if it can. */
 export const find = (
   schema: DescMessage,
   json: JsonValue,
@@ -163,7 +183,7 @@ const inFields = (
   hidden: boolean
 ): ReadonlyArray<Problem> => {
   const seen = new Map<string, string>()
-  return Object.entries(json).flatMap(([key, value]) => {
+  return ofEach(Object.entries(json), ([key, value]) => {
     const field = schema.fields.find(({ jsonName, name }) => name === key || jsonName === key)
     const at = [...path, key]
     const wrongKey = (detail: string, isKeyHidden = false): ReadonlyArray<Problem> => [
@@ -205,7 +225,7 @@ const inField = (
     case "list":
       if (!Array.isArray(value)) return here(`expected a list but found ${show(value, hidden)}`)
       return orHere(
-        value.flatMap((item, index) => {
+        ofEach(value, (item, index) => {
           const at = [...path, index]
           return field.listKind === "message"
             ? find(field.message, item, registry, at, hidden)
@@ -215,7 +235,7 @@ const inField = (
     case "map":
       if (!isObject(value)) return here(`expected an object but found ${show(value, hidden)}`)
       return orHere(
-        Object.entries(value).flatMap(([name, item]) => {
+        ofEach(Object.entries(value), ([name, item]) => {
           const at = [...path, name]
           return field.mapKind === "message"
             ? find(field.message, item, registry, at, hidden)

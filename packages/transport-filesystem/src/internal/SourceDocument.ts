@@ -47,6 +47,15 @@ export const maxDepth = 250
 /** The message for documents that are nested too deep. */
 export const tooDeep = `nested deeper than ${maxDepth} levels; nothing in xDS is`
 
+/** With the flag `u` a pair of surrogates is one character. */
+const halfPair = /\p{Surrogate}/u
+
+/** Whether a text cannot be written as UTF-8. */
+export const isNoText = (text: string): boolean => halfPair.test(text)
+
+/** What such a text has. */
+export const noText = "half of a surrogate pair, which is no character"
+
 /** A path as text: `resources[2].loadAssignment`. */
 export const formatPath = (path: Path): string => {
   let text = ""

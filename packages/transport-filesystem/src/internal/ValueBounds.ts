@@ -1,6 +1,7 @@
 /**
- * Finds numbers outside the API's bounds, such as a port over 65535. The bounds are the `(validate.rules)` of numeric
- * fields, read from the descriptors. Clients reject resources that break them.
+ * Finds values that protobuf-es takes and clients do not. Numbers outside the API's bounds, such as a port over 65535: the
+ * bounds are the `(validate.rules)` of numeric fields, read from the descriptors. And in a `google.protobuf.Struct` texts that
+ * are none, and numbers that JSON does not have.
  */
 import type { DescField, DescMessage, JsonValue, Registry } from "@bufbuild/protobuf"
 import { getOption, hasOption } from "@bufbuild/protobuf"
@@ -11,7 +12,7 @@ import type { FieldRules } from "@effect-xds/proto/validate/validate"
 import { disabled, rules as fieldRules } from "@effect-xds/proto/validate/validate"
 import type { Problem } from "./JsonProblem.js"
 import { isHidden } from "./JsonProblem.js"
-import { isObject, type Path } from "./SourceDocument.js"
+import { isNoText, isObject, noText, type Path } from "./SourceDocument.js"
 
 type Number64 = number | bigint
 
@@ -134,7 +135,13 @@ const wrongWith = (json: JsonValue, { gt, gte, ignoreEmpty, lt, lte }: Bounds, h
 /** Whether a number is out of its bounds. */
 export const isOutside = (json: JsonValue, bounds: Bounds): boolean => wrongWith(json, bounds, true) !== undefined
 
-/** All mistakes in the numbers of a value that was parsed as a message. */
+const structs: ReadonlySet<string> = new Set([
+  "google.protobuf.Struct",
+  "google.protobuf.Value",
+  "google.protobuf.ListValue"
+])
+
+/** All such mistakes in a value that was parsed as a message. */
 export const find = (schema: DescMessage, json: JsonValue, registry: Registry, path: Path): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const here: Array<string | number> = Array.from(path)
@@ -177,9 +184,27 @@ export const find = (schema: DescMessage, json: JsonValue, registry: Registry, p
     if (bounds !== undefined) {
       const detail = wrongWith(value, bounds, hidden)
       if (detail !== undefined) problems.push({ path: Array.from(here), at: "value", reason: "Schema", detail })
+    } else if (message !== undefined && structs.has(message.typeName)) {
+      inStruct(value)
     } else if (message !== undefined && !isWrapperDesc(message)) {
       inMessage(message, value)
     }
+  }
+  const wrong = (detail: string): void => {
+    problems.push({ path: Array.from(here), at: "value", reason: "Schema", detail })
+  }
+  const inStruct = (value: JsonValue): void => {
+    if (Array.isArray(value)) value.forEach((item, index) => below(index, () => inStruct(item)))
+    else if (isObject(value)) {
+      for (const [name, item] of Object.entries(value)) {
+        below(name, () => {
+          if (isNoText(name)) wrong(`its key has ${noText}`)
+          inStruct(item)
+        })
+      }
+    } else if (typeof value === "number" && !Number.isFinite(value)) {
+      wrong("it is infinite or no number, which JSON does not have, and so no google.protobuf.Struct")
+    } else if (typeof value === "string" && isNoText(value)) wrong(`it has ${noText}`)
   }
   inMessage(schema, json)
   return problems

@@ -3,8 +3,9 @@
  * type comes; the types of messages inside wait for theirs.
  */
 import type { DescEnum, DescField, DescMessage, DescOneof, Message } from "@bufbuild/protobuf"
-import { fromBinary, getOption, ScalarType } from "@bufbuild/protobuf"
+import { getOption, ScalarType } from "@bufbuild/protobuf"
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import { isSensitive } from "@effect-xds/proto/MessageRedaction"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
@@ -19,7 +20,7 @@ import {
   rules as rulesOption
 } from "@effect-xds/proto/validate/validate"
 import * as NumberRules from "./NumberRules.js"
-import { type Check, counted, given, maxDepth, notA, type Report, shownText } from "./Report.js"
+import { type Check, counted, given, notA, type Report, shownText } from "./Report.js"
 import * as TextRules from "./TextRules.js"
 import * as TimeRules from "./TimeRules.js"
 
@@ -60,10 +61,7 @@ const make = (type: DescMessage): MessageRules => {
   return {
     isNeeded: () => (isNeeded ??= canBreak(type)),
     check: (message, report) => {
-      if (report.isFull) return
-      report.messages++
-      if (report.depth >= maxDepth) return report.add("depth", `must not be nested more than ${maxDepth} messages deep`)
-      report.depth++
+      if (!report.enter()) return
       checks ??= compile(type)
       for (const check of checks) check(message, report)
       report.depth--
@@ -296,8 +294,12 @@ const anyRules: MessageRules = {
     if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) return notA(report, "an Any", any)
     const type = report.typeOf(typeUrl)
     if (type === undefined) return
+    // What is in it counts by itself, but for an `Any`: that may hold another, and so on.
+    const isAny = type.typeName === anyName
+    if (isAny && !report.enter()) return
     const before = report.found.length
     decoded(type, value, report)
+    if (isAny) report.depth--
     if (report.found.length > before) report.inside(before, `[${TypeRegistry.typeName(typeUrl)}]`)
   }
 }
@@ -306,9 +308,14 @@ const anyRules: MessageRules = {
 export const decoded = (type: DescMessage, bytes: Uint8Array, report: Report): void => {
   let message: Message
   try {
-    message = fromBinary(type, bytes)
+    message = MessageBytes.decode(type, bytes)
   } catch (cause) {
-    return report.add("decode", `must be a ${type.typeName}: ${Redaction.ofParser(Reason.of(cause))}`)
+    const fault = MessageBytes.fault(type, bytes)
+    const before = report.found.length
+    const words = fault?.problem ?? Redaction.ofParser(Reason.of(cause))
+    report.add("decode", fault?.path ? words : `must be a ${type.typeName}: it ${words}`)
+    if (fault !== undefined && fault.path !== "") report.inside(before, fault.path)
+    return
   }
   const rules = of(type)
   if (rules.isNeeded()) rules.check(message, report)

@@ -22,6 +22,9 @@ export type TypeOf = (typeUrl: string) => DescMessage | undefined
  */
 export const maxDepth = 100
 
+/** Messages that one check enters. A message object that holds others twice, which hold others twice, would have no end. */
+const maxMessages = 4_194_304
+
 export class Report {
   readonly found: Array<Found> = []
   /** Messages that were entered: what the check costs. */
@@ -40,6 +43,23 @@ export class Report {
     /** Rules that may be broken. */
     readonly off: ReadonlySet<string> | undefined
   ) {}
+
+  /** Goes into a message; `false`: not any more, which is a fault unless there are enough. */
+  enter(): boolean {
+    if (this.isFull) return false
+    this.messages++
+    if (this.depth >= maxDepth) {
+      this.add("depth", `must not be nested more than ${maxDepth} messages deep`)
+      return false
+    }
+    if (this.messages > maxMessages) {
+      this.add("size", `must not have more than ${maxMessages} messages around it`)
+      this.isFull = true
+      return false
+    }
+    this.depth++
+    return true
+  }
 
   add(rule: string, problem: string, value?: string): void {
     if (this.off?.has(rule) === true) return

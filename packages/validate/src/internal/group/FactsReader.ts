@@ -1,5 +1,6 @@
 /** Reads what encoded resources say, once for each array of bytes. */
-import { fromBinary, type DescMessage, type Registry } from "@bufbuild/protobuf"
+import type { DescMessage, Registry } from "@bufbuild/protobuf"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Effect from "effect/Effect"
 import type { TypeOf } from "../Report.js"
@@ -45,7 +46,7 @@ export const nothing: Facts = { faults: [], references: [], claims: [], isForGrp
 const read = (type: DescMessage, value: Uint8Array, typeOf: TypeOf): Facts => {
   const site = new Site()
   try {
-    reader.read(type, fromBinary(type, value), site, typeOf)
+    reader.read(type, MessageBytes.decode(type, value), site, typeOf)
   } catch {
     return nothing
   }

@@ -3,7 +3,7 @@
  * one is found from its descriptor, once.
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
-import { fromBinary } from "@bufbuild/protobuf"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { maxDepth, type TypeOf } from "../Report.js"
 import type { Segment, Site } from "./Facts.js"
@@ -131,7 +131,7 @@ export class Reader {
     }
     let message: Message
     try {
-      message = fromBinary(type, value)
+      message = MessageBytes.decode(type, value)
     } catch {
       // The rules of the message tell it.
       return
