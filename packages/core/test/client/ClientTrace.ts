@@ -100,7 +100,7 @@ const text = (field: number, value: string): Uint8Array =>
 const anyOf = (typeUrl: string, value: Uint8Array): Uint8Array => concat([text(1, typeUrl), fieldOf(2, value)])
 
 /** The bytes of a resource in a response. */
-const resourceOf = (typeUrl: string, word: string, isWrapped: boolean): Uint8Array => {
+const resourceOf = (typeUrl: string, word: string, isWrapped: boolean, form: Form | undefined): Uint8Array => {
   const match = /^([^=(]*)=([^(~@:]*)(.*)$/.exec(word)
   if (match === null) throw new Error(`not a resource: ${word}`)
   const [, name = "", content = "", rest = ""] = match
@@ -109,7 +109,8 @@ const resourceOf = (typeUrl: string, word: string, isWrapped: boolean): Uint8Arr
   const version = part(/@([^(~:]+)/)
   const aliases = part(/\(([^)]*)\)/)?.split(" ") ?? []
   const other = part(/:([^(~@]+)/)
-  const any = anyOf(other === undefined ? typeUrl : typeUrlOf(other), bytesOf(name, content))
+  const encode = form?.typeUrl === typeUrl ? form.encode : bytesOf
+  const any = anyOf(other === undefined ? typeUrl : typeUrlOf(other), encode(name, content))
   if (!isWrapped && ttl === undefined && version === undefined && content !== "" && aliases.length === 0) return any
   const wrapper =
     content === "garbage"
@@ -139,8 +140,16 @@ const plain = (request: Request.Request): unknown => ({
 
 const isOutput = (line: string): boolean => /^(>|!|=|\(silent\))/.test(line)
 
+/** What the resources of one type are made of, in place of the trace's own content. */
+export interface Form {
+  readonly typeUrl: string
+  readonly encode: (name: string, content: string) => Uint8Array
+  /** The content; left: why the resource is rejected. */
+  readonly decode: (bytes: Uint8Array, name: string) => Either.Either<string, string>
+}
+
 /** Runs a section and gives back its lines as they should be: the script as it is, with what the client put out. */
-export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<string> => {
   const out: Array<string> = []
   const shown = new Set<string>()
   let client: Client.Client | undefined
@@ -153,8 +162,9 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
   const decoders = ResourceType.all.map(({ typeUrl }) =>
     ResourceDecoder.make({
       typeUrl,
-      decode: (bytes) => {
+      decode: (bytes, name) => {
         decodes++
+        if (form?.typeUrl === typeUrl) return form.decode(bytes, name)
         const content = contentOf(bytes)
         if (content === "throw") throw new Error("the decoder threw")
         return content.startsWith("bad") ? Either.left(`its content is ${content}`) : Either.right(content)
@@ -311,7 +321,7 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
     const resources = listOf(parts.find((word) => word.startsWith("[")) ?? "[]")
     const bytes = concat([
       text(1, version === '""' ? "" : version),
-      ...resources.map((word) => fieldOf(2, resourceOf(typeUrl, word, isWrapped))),
+      ...resources.map((word) => fieldOf(2, resourceOf(typeUrl, word, isWrapped, form))),
       text(4, typeUrl),
       text(5, value("nonce")),
       ...listOf(value("removed")).map((name) => fieldOf(6, utf8(name))),
