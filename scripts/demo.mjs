@@ -35,4 +35,6 @@ if (!options.includes("--keep")) {
   process.stdout.write("\n")
   await run(join(home, "scripts", "peers.mjs"))
   await demo("envoy")
+  process.stdout.write("\n")
+  await demo("proxyless")
 }

@@ -4720,6 +4720,58 @@ const badInput = [
   }
 ]
 
+const calls = [
+  {
+    fault: "calls: a connection that is not needed any more stays",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    by: "packages/connect-xds/test/transport.test.ts",
+    line: "connection.drain()",
+    becomes: ""
+  },
+  {
+    fault: "calls: connections go on without TLS, or with the one before, when the cluster says otherwise",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    by: "packages/connect-xds/test/tls.test.ts",
+    line: "if (owner !== undefined && this.options.securityOf(owner) === link.security) continue",
+    becomes: "if (owner !== undefined) continue"
+  },
+  {
+    fault: "calls: the route's limit of time is not kept",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    by: "packages/connect-xds/test/transport.test.ts",
+    line: "return this.sent?.selected.timeout ?? this.driver.selected(this.id)?.timeout ?? timeout",
+    becomes: "return timeout"
+  },
+  {
+    fault: "calls: who says that a call is not to be tried again is not heard",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    by: "packages/connect-xds/test/policies.test.ts",
+    line: 'if (this.attempts >= retry.maxAttempts || said === "stop") return false',
+    becomes: "if (this.attempts >= retry.maxAttempts) return false"
+  },
+  {
+    fault: "calls: one that is over holds its place",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    by: "packages/connect-xds/test/calls.simulation.test.ts",
+    line: "this.driver.over(this.id, outcome)",
+    becomes: ""
+  },
+  {
+    fault: "calls: a lost connection is what the codec makes of it",
+    file: "packages/connect-xds/src/internal/Errors.ts",
+    by: "packages/connect-xds/test/transport.test.ts",
+    line: "if (!attempt.isLost || call.signal.aborted) return error",
+    becomes: "if (attempt !== undefined) return error"
+  },
+  {
+    fault: "calls: any server that the authority signed may be the one",
+    file: "packages/connect-xds/src/internal/UpstreamTls.ts",
+    by: "packages/connect-xds/test/tls.test.ts",
+    line: "if (self.names.length === 0) return true",
+    becomes: "return true"
+  }
+]
+
 export const mutations = [
   {
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
@@ -6586,5 +6638,6 @@ export const mutations = [
   ...groupRules,
   ...virtualHosts,
   ...groupChecks,
-  ...badInput
+  ...badInput,
+  ...calls
 ]

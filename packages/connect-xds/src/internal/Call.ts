@@ -8,6 +8,7 @@ import type { CallStatus } from "@effect-xds/routing/CallStatus"
 import type { Selected } from "@effect-xds/routing/ConfigSelector"
 import * as RetryPolicy from "@effect-xds/routing/RetryPolicy"
 import type { Caller, ChannelDriver, Sent } from "./ChannelDriver.js"
+import type { Connection } from "./Connection.js"
 import type { Environment } from "./Environment.js"
 import type { Http2Connection } from "./Http2Connection.js"
 
@@ -47,7 +48,7 @@ const retryCodes: ReadonlyMap<Code, RetryPolicy.RetryCode> = new Map([
 /** Attempts that were not sent, after which it counts as a failure: so many connections end at once only where all do. */
 const maxUnsent = 10
 
-export class Call implements Caller<Http2Connection> {
+export class Call<C extends Connection = Http2Connection> implements Caller<C> {
   /** Aborted when the caller gives up, and at the deadline. */
   readonly signal: AbortSignal
   /** Attempts that count, so far. */
@@ -58,7 +59,7 @@ export class Call implements Caller<Http2Connection> {
   private readonly drawn: Array<number> = []
   private deadline = Number.POSITIVE_INFINITY
   private stopTimer = (): void => undefined
-  private sent: Sent<Http2Connection> | undefined
+  private sent: Sent<C> | undefined
   private failure: ConnectError | undefined
   private waiter: { readonly resolve: () => void; readonly reject: (error: ConnectError) => void } | undefined
   private isOver = false
@@ -67,7 +68,7 @@ export class Call implements Caller<Http2Connection> {
   private unsent = 0
 
   constructor(
-    private readonly driver: ChannelDriver<Http2Connection>,
+    private readonly driver: ChannelDriver<C>,
     private readonly environment: Environment,
     private readonly request: Request,
     private readonly servers: () => string
@@ -86,7 +87,7 @@ export class Call implements Caller<Http2Connection> {
   }
 
   /** Where it goes. Rejects when the call is over instead. */
-  async place(): Promise<Sent<Http2Connection>> {
+  async place(): Promise<Sent<C>> {
     for (;;) {
       if (this.failure !== undefined) throw this.failure
       if (this.sent !== undefined) return this.sent
@@ -145,7 +146,7 @@ export class Call implements Caller<Http2Connection> {
     this.setDeadline(timeout)
   }
 
-  onSend(sent: Sent<Http2Connection>): void {
+  onSend(sent: Sent<C>): void {
     this.sent = sent
     if (this.controller !== undefined) this.setDeadline(sent.selected.timeout)
     this.waiter?.resolve()
