@@ -103,9 +103,19 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
       Effect.gen(function* () {
         known.add(group)
         const isWhole = isFirst || refused.has(group)
-        yield* isWhole
+        const write: Effect.Effect<unknown, StoreError.UpdateError> = isWhole
           ? store.set(group, toSnapshot(resources))
           : store.update(group, { upsert: toSnapshot(upserted), remove: { resources: removed } })
+        // The files do not change again because a database is back. A store in memory never fails like this.
+        yield* Effect.retry(
+          Effect.tapErrorTag(write, "StoreUnavailable", ({ message }) =>
+            Effect.logError(`${message} (it is tried again)`)
+          ),
+          {
+            while: ({ _tag }) =>
+              _tag === "StoreUnavailable" ? Effect.as(Effect.sleep("1 second"), true) : Effect.succeed(false)
+          }
+        )
         refused.delete(group)
         yield* Effect.logInfo(
           isWhole

@@ -7,13 +7,17 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { AdminServer } from "@effect-xds/admin"
 import type { Api } from "@effect-xds/proto/ResourceType"
 import { type Client, SnapshotStore, type Validator, XdsServer } from "@effect-xds/server"
+import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import { ServerTransport } from "@effect-xds/transport"
 import * as ConnectServer from "@effect-xds/transport-connect/ConnectServer"
+import type { ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as RestServer from "@effect-xds/transport-rest/RestServer"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
 import { relative, resolve } from "node:path"
@@ -35,7 +39,10 @@ import * as Transports from "./Transports.js"
  */
 export interface Config {
   readonly api: Api
+  /** Empty: there is none, and the store says what is served. */
   readonly directory: string
+  /** The URL of a store; `undefined`: in memory. */
+  readonly store: string | undefined
   /** Of gRPC and REST. */
   readonly host: string
   readonly port: number
@@ -114,7 +121,7 @@ const makeFilesOut = (path: string, directory: string): Effect.Effect<void, Comm
       kind: "usage",
       message: `--files-out ${path}: one of it and ${directory} is inside of the other; what is written would be read again`
     })
-    if (overlaps(resolve(directory), resolve(path))) return yield* refusal
+    if (directory !== "" && overlaps(resolve(directory), resolve(path))) return yield* refusal
     yield* Effect.tryPromise({
       try: async () => {
         await mkdir(path, { recursive: true, mode: 0o700 })
@@ -122,6 +129,7 @@ const makeFilesOut = (path: string, directory: string): Effect.Effect<void, Comm
       },
       catch: (cause) => failed(`--files-out ${path}: it cannot be written to: ${reasonOf(cause)}`)
     })
+    if (directory === "") return
     const [from, to] = yield* Effect.promise(() => Promise.all([realpath(directory), realpath(path)]))
     // Links may lead there too.
     if (overlaps(from, to)) return yield* refusal
@@ -260,19 +268,89 @@ const asFailure = <A, R>(
   effect: Effect.Effect<A, { readonly message: string }, R>
 ): Effect.Effect<A, CommandFailure, R> => Effect.mapError(effect, ({ message }) => failed(message))
 
-/** The files that are not in force, for `/status`. */
-const filesOf = (feed: DirectoryFeed.DirectoryFeed): Effect.Effect<Readonly<Record<string, unknown>>> =>
-  Effect.map(feed.status, ({ groups, missing, path, rejected }) => ({
-    directory: {
-      path,
-      missing,
-      rejected: [
-        ...rejected.map(({ message }) => message),
-        ...groups.flatMap(({ files }) => files.flatMap(({ error }) => (error === undefined ? [] : [error.message])))
-      ].slice(0, 1_000),
-      unpublished_groups: groups.filter(({ isPublished }) => !isPublished).map(({ group }) => group)
+/** What is served, and why not all of it is. */
+interface Feed extends Pick<DirectoryFeed.DirectoryFeed, "groups" | "notReady"> {
+  /** Of a directory. */
+  readonly status?: DirectoryFeed.DirectoryFeed["status"] | undefined
+}
+
+/** A store whose groups others put into it. */
+const ofStore = (store: SnapshotStore.Store): Effect.Effect<Feed, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const known = new Set(yield* store.groups)
+    yield* store.listen((group, resources) => {
+      if (resources === undefined) known.delete(group)
+      else known.add(group)
+    })
+    return { groups: () => known, notReady: Effect.succeed([]) }
+  })
+
+interface Stores {
+  readonly store: SnapshotStore.Store
+  /** The same one, if it is in a database. */
+  readonly durable: SqlStore.Service | undefined
+}
+
+const storeOf = (
+  { groupRules, store: url, validate }: Config,
+  off: ReadonlyArray<string>
+): Effect.Effect<Stores, CommandFailure, Scope.Scope> => {
+  if (url === undefined) {
+    const memory = SnapshotStore.makeMemory({ validate: { rules: validate, groupRules, off } })
+    return Effect.map(memory, (store) => ({ store, durable: undefined }))
+  }
+  if (groupRules === "refuse" || groupRules === "refuse-errors") {
+    const message = `--group-rules ${groupRules}: rules over a group are not checked with --store; leave one of them out`
+    return Effect.fail(new CommandFailure({ kind: "usage", message }))
+  }
+  return Effect.promise(() => import("./StoreOfUrl.js")).pipe(
+    Effect.flatMap(({ open }) => open(url, { validate: { rules: validate, off } })),
+    Effect.map((durable) => ({ store: durable, durable }))
+  )
+}
+
+const notFollowed = (durable: SqlStore.Service | undefined): Effect.Effect<ReadonlyArray<string>> =>
+  durable === undefined
+    ? Effect.succeed([])
+    : Effect.map(durable.status, ({ database, revision, trouble }) =>
+        trouble === undefined
+          ? []
+          : [
+              `since ${new Date(trouble.since).toISOString()} the store ${database} is not followed: ${trouble.detail} ` +
+                `(revision ${revision} is served)`
+            ]
+      )
+
+const sizeOf = (store: SnapshotStore.Store, groups: ReadonlySet<string>): Effect.Effect<number> =>
+  Effect.sync(() => {
+    let size = 0
+    for (const group of groups) {
+      for (const set of store.unsafeGet(group)?.sets.values() ?? []) size += HashMap.size(set.resources)
     }
-  }))
+    return size
+  })
+
+/** The files that are not in force, and the store, for `/status`. */
+const detailsOf = (
+  feed: Feed,
+  durable: SqlStore.Service | undefined
+): Effect.Effect<Readonly<Record<string, unknown>>> =>
+  Effect.gen(function* () {
+    const details: Record<string, unknown> = {}
+    if (feed.status !== undefined) details["directory"] = directoryOf(yield* feed.status)
+    if (durable !== undefined) details["store"] = yield* durable.status
+    return details
+  })
+
+const directoryOf = ({ groups, missing, path, rejected }: ResourceDirectory.DirectoryStatus) => ({
+  path,
+  missing,
+  rejected: [
+    ...rejected.map(({ message }) => message),
+    ...groups.flatMap(({ files }) => files.flatMap(({ error }) => (error === undefined ? [] : [error.message])))
+  ].slice(0, 1_000),
+  unpublished_groups: groups.filter(({ isPublished }) => !isPublished).map(({ group }) => group)
+})
 
 /** Only who leaves rules out needs their names. */
 const leftOut = ({ noReferences, off }: Config): Effect.Effect<ReadonlyArray<string>, CommandFailure> =>
@@ -286,18 +364,24 @@ const leftOut = ({ noReferences, off }: Config): Effect.Effect<ReadonlyArray<str
 const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
   Effect.gen(function* () {
     const { directory } = config
-    yield* checkDirectory(directory)
+    if (directory !== "") yield* checkDirectory(directory)
+    else if (config.store === undefined) {
+      const message =
+        "serve: DIR is missing: effect-xds serve [OPTIONS] DIR, or with --store no DIR: then what is in the store is served"
+      return yield* new CommandFailure({ kind: "usage", message })
+    }
     const files = config.filesOut
     if (files !== undefined) yield* makeFilesOut(files, directory)
     const tls = yield* tlsOf(config)
     const allowList = yield* allowListOf(config)
 
     const off = yield* leftOut(config)
-    const store = yield* SnapshotStore.makeMemory({
-      validate: { rules: config.validate, groupRules: config.groupRules, off }
-    })
+    const { durable, store } = yield* storeOf(config, off)
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
-    const feed = yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
+    const feed =
+      directory === ""
+        ? yield* ofStore(store)
+        : yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
     const hasPort = config.listen === undefined || (config.restPort !== undefined && config.restListen === undefined)
     if (tls === undefined && hasPort && !isLoopback(config.host)) {
       yield* Effect.logWarning(`${config.host}: without TLS everyone who reaches the port can read what is served`)
@@ -350,8 +434,8 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
           allowedHostsName: "--admin-allow-host",
           port: config.adminPort,
           path: config.adminListen,
-          notReady: feed.notReady,
-          details: filesOf(feed)
+          notReady: Effect.zipWith(feed.notReady, notFollowed(durable), (own, more) => [...own, ...more]),
+          details: detailsOf(feed, durable)
         }).pipe(
           Effect.provideService(XdsServer.XdsServer, server),
           Effect.provide(SnapshotStore.layerOf(store)),
@@ -359,9 +443,14 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
         )
     if (files !== undefined) yield* Effect.forkScoped(FilesOut.follow(files, store))
 
-    const resources = (yield* feed.status).groups.reduce((sum, group) => sum + group.resources, 0)
     const groups = feed.groups()
-    yield* announce(config, { directory, groups, resources, grpc, rest, admin: admin?.address, files }, tls)
+    const resources =
+      feed.status === undefined
+        ? yield* sizeOf(store, groups)
+        : (yield* feed.status).groups.reduce((sum, group) => sum + group.resources, 0)
+    const source =
+      directory === "" ? ((yield* durable?.status ?? Effect.succeed(undefined))?.database ?? "") : directory
+    yield* announce(config, { directory: source, groups, resources, grpc, rest, admin: admin?.address, files }, tls)
     return yield* Effect.never
   }).pipe(Effect.scoped)
 

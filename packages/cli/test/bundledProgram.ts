@@ -36,6 +36,8 @@ export default async (project: TestProject): Promise<() => void> => {
     target: "node20",
     // As Node resolves packages.
     conditions: ["node"],
+    // Its drivers are binaries: tests of stores start the program as it is published.
+    external: ["@effect-xds/store-sql/*"],
     mainFields: ["main"],
     // What is CommonJS in it asks for modules of Node.
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },

@@ -11,7 +11,7 @@ const packages = fileURLToPath(new URL("../..", import.meta.url))
 
 /** All that the program loads. */
 const loaded = ["proto", "core", "transport", "transport-connect", "transport-filesystem", "transport-rest", "server"]
-  .concat("client", "admin", "cli")
+  .concat("client", "admin", "cli", "store-sql")
   .map((name) => join(packages, name, "src"))
 
 const filesIn = (directory: string): ReadonlyArray<string> =>
@@ -62,7 +62,9 @@ const modules: Readonly<Record<string, string>> = {
   validate: "Validating",
   envoy: "Bootstraps",
   grpc: "Bootstraps",
-  status: "StatusReport"
+  status: "StatusReport",
+  history: "StoredHistory",
+  rollback: "StoredHistory"
 }
 
 /** A module and all that it imports, of this package. */

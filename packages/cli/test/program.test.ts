@@ -23,7 +23,18 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
   it("explains itself in a hundred columns: its name, a line for every command, no colours in a pipe", async () => {
     const all = await run("--help")
     expect(all.code).toBe(0)
-    const names = ["serve", "watch", "get", "diff", "validate", "bootstrap envoy", "bootstrap grpc", "status"]
+    const names = [
+      "serve",
+      "watch",
+      "get",
+      "diff",
+      "validate",
+      "bootstrap envoy",
+      "bootstrap grpc",
+      "status",
+      "history",
+      "rollback"
+    ]
     const commands = all.stdout
       .slice(all.stdout.indexOf("COMMANDS\n"), all.stdout.indexOf("\nOPTIONS"))
       .trim()

@@ -44,6 +44,8 @@ import * as SqlStoreMetrics from "./SqlStoreMetrics.js"
  * @since 0.1.0
  */
 export interface Options extends SnapshotStore.Options {
+  /** As in the store in memory, but for the rules over a group: this store does not check those. */
+  readonly validate?: Validator.Mode | Omit<Validator.Options, "groupRules"> | undefined
   /**
    * Who may write.
    *

@@ -5,6 +5,7 @@
  */
 import * as CommandLine from "../CommandLine.js"
 import * as GroupBy from "../GroupBy.js"
+import { storeOption } from "./StoreOptions.js"
 import { apiOption } from "./TargetOptions.js"
 
 const parsePort = (text: string): number | undefined => {
@@ -40,14 +41,16 @@ export const serve = CommandLine.command({
     "effect-xds serve ./config --host 0.0.0.0 --rest-port 18001 --group-by id",
     "effect-xds serve ./config --listen unix:/run/xds.sock",
     "effect-xds serve ./config --group-rules refuse-errors --off endpoint-port",
+    "effect-xds serve ./config --store sqlite:xds.db",
     "effect-xds serve ./config --tls-cert cert.pem --tls-key key.pem \\\n" +
       "      --tls-client-ca clients-ca.pem --allow 'spiffe://corp/edge=edge'"
   ],
   endsOrderly: true,
   arguments: {
-    directory: CommandLine.argument(
+    directory: CommandLine.optionalArgument(
       "DIR",
-      "Files with resources: .yaml, .json, .txtpb, .pb; each subdirectory is a group"
+      "Files with resources: .yaml, .json, .txtpb, .pb; each subdirectory is a group. With --store it may be left out",
+      ""
     )
   },
   options: {
@@ -98,6 +101,10 @@ export const serve = CommandLine.command({
     noReferences: CommandLine.flag("Does not ask for the resources that are referred to: they come from elsewhere"),
     noAdmin: CommandLine.flag("No admin port"),
     filesOut: CommandLine.text("DIR", "Also writes each group as files for Envoy's path_config_source", undefined),
+    store: storeOption(
+      "Keeps the groups there, and serves what is there: the files of DIR are put into it, and other processes with " +
+        "the same URL serve and change it, too. Rules over a group are not checked then"
+    ),
     groupBy: CommandLine.parsed(
       "cluster|id|metadata.KEY",
       "Which property of a node names its group, that is its subdirectory. Default: cluster; and without " +
