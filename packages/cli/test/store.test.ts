@@ -93,6 +93,11 @@ describe("a store in a database", { timeout: limit }, () => {
     ],
     [["history", "edge", "--store", "env:NO_SUCH_NAME"], 2, "--store env:NO_SUCH_NAME: there is no such variable"],
     [["history", "edge", "--store", "sqlite:/no/such/file"], 3, "--store sqlite:/no/such/file: there is no such file"],
+    [
+      ["serve", "--store", "sqlite:/no/such/file", "--group-rules", "refuse"],
+      2,
+      "--group-rules refuse: rules over a group are not checked with --store"
+    ],
     [["rollback", "edge", "last", "--store", "sqlite:/no/such/file"], 2, "last is no revision; give a number"],
     [
       ["rollback", "edge", "1", "--store", "postgres://u:secret@127.0.0.1:1/d"],

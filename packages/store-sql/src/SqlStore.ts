@@ -246,6 +246,21 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       note: plain(note ?? "", mostOfNote)
     })
 
+    /** A call that asks for what is not done here must not seem to get it. */
+    const call = (
+      group: string,
+      write: SnapshotStore.WriteOptions,
+      prepare: Effect.Effect<Prepared<StoreError.UpdateError>, StoreError.UpdateError>
+    ) =>
+      write.groupRules === undefined || write.groupRules === "warn"
+        ? writer.call(callOf(group, write), prepare)
+        : Effect.fail(
+            new StoreError.StoreUnavailable({
+              group,
+              detail: "a store in a database does not check rules over a group; write without asking for that"
+            })
+          )
+
     const encode = (group: string, resources: Snapshot.Resources, { validate }: SnapshotStore.WriteOptions) =>
       Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate))
 
@@ -274,30 +289,28 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
 
     const service: Service = {
       set: (group, snapshot, write = noOptions) =>
-        writer
-          .call(
-            callOf(group, write),
-            Effect.map(encode(group, snapshot, write), ({ resources }) => {
-              const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {})
-              return replacing(resources, versions, snapshot.over)
+        call(
+          group,
+          write,
+          Effect.map(encode(group, snapshot, write), ({ resources }) => {
+            const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {})
+            return replacing(resources, versions, snapshot.over)
+          })
+        ).pipe(Effect.flatMap(stored(group)), exceptNotSet),
+      update: (group, { remove, upsert, versions }, write = noOptions) =>
+        call(
+          group,
+          write,
+          Effect.map(upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write), ({ resources }) =>
+            updating(group, {
+              upsert: resources,
+              remove: remove === undefined ? undefined : Snapshot.keys(remove),
+              versions: Snapshot.versionsByTypeUrl(versions ?? {})
             })
           )
-          .pipe(Effect.flatMap(stored(group)), exceptNotSet),
-      update: (group, { remove, upsert, versions }, write = noOptions) =>
-        writer
-          .call(
-            callOf(group, write),
-            Effect.map(upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write), ({ resources }) =>
-              updating(group, {
-                upsert: resources,
-                remove: remove === undefined ? undefined : Snapshot.keys(remove),
-                versions: Snapshot.versionsByTypeUrl(versions ?? {})
-              })
-            )
-          )
-          .pipe(Effect.flatMap(stored(group))),
+        ).pipe(Effect.flatMap(stored(group))),
       clear: (group, write = noOptions) =>
-        Effect.asVoid(writer.call(callOf(group, write), Effect.succeed(clearing))).pipe(
+        Effect.asVoid(call(group, write, Effect.succeed(clearing))).pipe(
           Effect.catchAll((error) =>
             error._tag === "Conflict" || error._tag === "Fenced" || error._tag === "StoreUnavailable"
               ? Effect.fail(error)
@@ -322,8 +335,9 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       at,
       rollback: (group, revision, write = noOptions) =>
         Effect.flatMap(at(group, revision), ({ over, own }) =>
-          writer.call(
-            callOf(group, { note: `rollback to revision ${revision}`, ...write }),
+          call(
+            group,
+            { note: `rollback to revision ${revision}`, ...write },
             Effect.succeed(replacing(ResourceGroup.all(own), versionsOf(own), over))
           )
         ).pipe(Effect.flatMap(stored(group)), exceptNotSet)

@@ -424,6 +424,16 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
+    live("a call that asks for rules over a group is refused: they are not checked here", () =>
+      Effect.gen(function* () {
+        const store = yield* opened(yield* place)
+        const error = yield* Effect.flip(store.set("g", {}, { groupRules: "refuse" }))
+        expect(error.message).toContain("a store in a database does not check rules over a group")
+        expect(yield* store.groups).toEqual([])
+        yield* store.set("g", {}, { groupRules: "warn" })
+      })
+    )
+
     live("calls that wait when the store is closed fail", () =>
       Effect.gen(function* () {
         const open = yield* place
