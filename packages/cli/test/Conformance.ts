@@ -42,6 +42,8 @@ interface World {
   readonly remove: (names: Content) => Effect.Effect<void>
   /** Without a name: everything of the type. */
   readonly watch: (type: "CDS" | "EDS", name?: string) => Effect.Effect<Heard, never, Scope.Scope>
+  /** Whether the other side knows what is watched. */
+  readonly isAsked: Effect.Effect<boolean>
   /** Why the other side knows that something was rejected; empty if it does not. */
   readonly rejection: Effect.Effect<string>
   /** The server goes away, loses nothing, and comes back when the result is run. */
@@ -181,6 +183,10 @@ const overNetwork = (
     return {
       ...writing(store),
       watch: watching(client),
+      isAsked: Effect.map(
+        Effect.suspend(() => server.status),
+        (all) => all.some(({ types }) => types.length > 0)
+      ),
       rejection: Effect.suspend(() => server.status).pipe(
         Effect.map((all) => all.flatMap(({ types }) => types.map(({ nacked }) => nacked?.error.message ?? "")).join(""))
       ),
@@ -230,6 +236,8 @@ const overFiles: Carrier = {
     return {
       ...writing(store),
       watch: watching(yield* clientOf(`path://${path}`, transport)),
+      // Nobody asks for files.
+      isAsked: Effect.succeed(true),
       rejection: Effect.map(transport.status, (files) => files.map(({ error }) => error?.message ?? "").join("")),
       lose: Effect.dieMessage("files have no server")
     }
@@ -422,7 +430,7 @@ export const scripts: ReadonlyArray<Script> = [
     play: (world) =>
       Effect.gen(function* () {
         const all = yield* world.watch("CDS")
-        yield* Effect.sleep("200 millis")
+        yield* eventually(Effect.map(world.isAsked, (isAsked) => expect(isAsked).toBe(true)))
         yield* world.set({ CDS: ["a=1"] })
         yield* all.ends("a=1")
         // Where each poll is answered, that there is no answer is told.
