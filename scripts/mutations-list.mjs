@@ -4717,6 +4717,20 @@ const badInput = [
     by: "packages/transport-filesystem/test/badInput.test.ts",
     line: '} else if (typeof value === "string" && isNoText(value)) wrong(',
     becomes: '} else if (typeof value === "string" && value === "?") wrong('
+  },
+  {
+    fault: "layers: a group may be over one of the other version of the API",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/server/test/layers.test.ts",
+    line: "if (held.api === undefined && each.own !== undefined) held = each.own",
+    becomes: ""
+  },
+  {
+    fault: "layers: a group may be below one of the other version of the API",
+    file: "packages/server/src/HeldGroups.ts",
+    by: "packages/server/test/layers.test.ts",
+    line: "const above = new Set(node?.above)",
+    becomes: "const above = new Set<Node>()"
   }
 ]
 

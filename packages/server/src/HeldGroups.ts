@@ -74,6 +74,15 @@ export interface HeldGroups extends GroupSource.Service {
   /** Why a group cannot be layered over another one. */
   readonly cycleOf: (group: string, over: string | undefined) => LayerCycle | undefined
   /**
+   * Why a group cannot have these resources over another one: resources of a group below or above it are of the other version
+   * of Envoy's API. Ask {@link cycleOf} before.
+   */
+  readonly mixOf: (
+    group: string,
+    over: string | undefined,
+    own: ResourceGroup.ResourceGroup
+  ) => ResourceGroup.MixedApis | undefined
+  /**
    * Sets the own resources of a group; `own` must be made from the last one by `ResourceGroup`. The returned steps
    * update the groups over it. Until they are done, no other change of the group may begin. `undefined`: nothing
    * remains.
@@ -278,6 +287,25 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
       for (let name = over; name !== undefined; name = nodes.get(name)?.base?.group) {
         path.push(name)
         if (name === group) return new LayerCycle({ group, path })
+      }
+      return undefined
+    },
+    mixOf: (group, over, own) => {
+      const node = nodes.get(group)
+      // As before: the layers were asked then.
+      if (node?.own !== undefined && node.own.api === own.api && node.base?.group === over) return undefined
+      let held = own
+      for (let each = over === undefined ? undefined : nodes.get(over); each !== undefined; each = each.base) {
+        const mix = each.own === undefined ? undefined : ResourceGroup.mixOf(held, each.own, each.group)
+        if (mix !== undefined) return mix
+        if (held.api === undefined && each.own !== undefined) held = each.own
+      }
+      const above = new Set(node?.above)
+      // A set may grow while it is gone through.
+      for (const each of above) {
+        const mix = each.own === undefined ? undefined : ResourceGroup.mixOf(held, each.own, each.group)
+        if (mix !== undefined) return mix
+        for (const next of each.above) above.add(next)
       }
       return undefined
     },

@@ -259,7 +259,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
     const commit = (
       group: string,
       { invalid, over, own }: Next
-    ): Applied<HeldGroups.Stored, StoreError.LimitExceeded | StoreError.LayerCycle> => {
+    ): Applied<HeldGroups.Stored, StoreError.LimitExceeded | StoreError.LayerCycle | ResourceGroup.MixedApis> => {
       const before = held.stored(group)
       if (before !== undefined && before.over === over && HeldGroups.isSame(before.own, own)) {
         invalidInForce.changed(group, before.own, invalid)
@@ -267,6 +267,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       }
       const cycle = held.cycleOf(group, over)
       if (cycle !== undefined) return Either.left(cycle)
+      const mix = held.mixOf(group, over, own)
+      if (mix !== undefined) return Either.left(mix)
       if (before === undefined && held.size() >= maxGroups) {
         const size = held.size() + 1
         return Either.left(new StoreError.LimitExceeded({ limit: "maxGroups", group, size, maximum: maxGroups }))

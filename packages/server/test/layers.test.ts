@@ -5,10 +5,10 @@ import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import { GroupSource, HeldGroups, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { GroupSource, HeldGroups, Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { Arbitraries, MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Layer } from "effect"
+import { Effect, Either, Layer, Option } from "effect"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
@@ -111,5 +111,41 @@ describe("Clients of a group over another one", () => {
         )
       )
     )
+  )
+})
+
+describe("groups in layers are of one version of Envoy's API", () => {
+  const v2 = (name: string) =>
+    Snapshot.resource(
+      { typeUrl: "type.googleapis.com/envoy.api.v2.Cluster", name, value: Uint8Array.of(0x0a, 1, name.charCodeAt(0)) },
+      { isUnknownType: true }
+    )
+  const words = (layeredWith: string) =>
+    "type.googleapis.com/envoy.api.v2.Cluster is of Envoy's v2 API, type.googleapis.com/envoy.config.cluster.v3.Cluster of " +
+    `v3 (in group "${layeredWith}"): groups in layers have resources of one of them; clients of the other need a group of their own`
+
+  it.effect("one over another, below another, and with an empty one between them", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory({ validate: "off" })
+      yield* store.set("base", { clusters: [cluster("a")] })
+      const over = yield* Effect.flip(store.set("older", { resources: [v2("b")], over: "base" }))
+      expect(over.message).toBe(words("base"))
+      expect(Option.isNone(yield* store.get("older"))).toBe(true)
+      yield* store.set("middle", { over: "base" })
+      const far = yield* Effect.flip(store.set("older", { resources: [v2("b")], over: "middle" }))
+      expect(far.message).toBe(words("base"))
+      // From below: those above are asked.
+      yield* store.set("top", { clusters: [cluster("c")], over: "low" })
+      const below = yield* Effect.flip(store.set("low", { resources: [v2("b")] }))
+      expect(below.message).toBe(words("top"))
+      yield* store.set("low", {})
+      const later = yield* Effect.flip(store.update("low", { upsert: { resources: [v2("b")] } }))
+      expect(later.message).toBe(words("top"))
+      // One without resources joins what is below it with what is above it.
+      yield* store.set("old", { resources: [v2("b")] })
+      const joins = yield* Effect.flip(store.set("low", { over: "old" }))
+      expect(joins._tag).toBe("MixedApis")
+      yield* store.set("apart", { resources: [v2("b")], over: "old" })
+    })
   )
 })

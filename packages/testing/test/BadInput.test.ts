@@ -8,7 +8,8 @@ import { TypeRegistry } from "@effect-xds/proto"
 import { BadMessage, BadResource } from "../src/index.js"
 import { describe, expect, it } from "@effect/vitest"
 
-const scale = { levels: 10_000, size: 65_536 }
+/** More of it by hand: `SIZE=52428800` for resources of 50 MB. */
+const scale = { levels: 10_000, size: Number(process.env["SIZE"] ?? 65_536) }
 
 const schemaOf = async (typeUrl: string): Promise<DescMessage> => {
   const schema = await TypeRegistry.load(typeUrl)

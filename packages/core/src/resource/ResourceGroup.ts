@@ -103,13 +103,34 @@ export class DuplicateName extends Data.TaggedError("DuplicateName")<{
 export class MixedApis extends Data.TaggedError("MixedApis")<{
   readonly v2: string
   readonly v3: string
+  /** The group with the other version, which this one is layered with. Default: none, both are in one group. */
+  readonly layeredWith?: string | undefined
 }> {
   override get message(): string {
+    const other = this.layeredWith === undefined ? "" : ` (in group ${JSON.stringify(this.layeredWith)})`
+    const what = other === "" ? "a group has" : "groups in layers have"
     return (
-      `${this.v2} is of Envoy's v2 API, ${this.v3} of v3: a group has resources of one of them; ` +
+      `${this.v2} is of Envoy's v2 API, ${this.v3} of v3${other}: ${what} resources of one of them; ` +
       `clients of the other need a group of their own`
     )
   }
+}
+
+/**
+ * Why two groups cannot be layered: their resources are of different versions of Envoy's API. `undefined`: they can.
+ *
+ * @param otherName the name of the other group, for the error
+ * @since 0.1.0
+ */
+export const mixOf = (self: ResourceGroup, other: ResourceGroup, otherName: string): MixedApis | undefined => {
+  if (self.api === undefined || other.api === undefined || self.api === other.api) return undefined
+  const v2 = self.api === "v2" ? self : other
+  const v3 = self.api === "v2" ? other : self
+  return new MixedApis({
+    v2: typeUrlOf(v2.sets, "v2") ?? "",
+    v3: typeUrlOf(v3.sets, "v3") ?? "",
+    layeredWith: otherName
+  })
 }
 
 /** The group of these sets, unless they are of both versions. */
