@@ -799,7 +799,7 @@ const client = [
   {
     fault: "client: a resource that is rejected counts as missing",
     file: "client/ReceivedResponse.ts",
-    line: "const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]",
+    line: "const seen = [...came, ...bad, ...others, ...removed, ...failed.map(nameOf), ...missing]",
     becomes: "const seen = came"
   },
   {
@@ -1030,7 +1030,7 @@ const client = [
   {
     fault: "client: another server is not told what an incremental wildcard holds",
     file: "client/ClientCache.ts",
-    line: "else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)",
+    line: "else if (isFree && isUnnamed(type, name)) found.set(name, unknownVersion)",
     becomes: ""
   },
   {
@@ -1340,7 +1340,7 @@ const clientDetails = [
   {
     fault: "client: a wildcard that is never answered counts as one that is up to date",
     file: "client/Fallback.ts",
-    line: ': name === "*" || server.resourceTimerIsTransientError === true',
+    line: ': name === "*" || Collection.isGlob(name) || server.resourceTimerIsTransientError === true',
     becomes: ": server.resourceTimerIsTransientError === true"
   },
   {
@@ -4786,6 +4786,82 @@ const calls = [
   }
 ]
 
+const clientCollections = [
+  {
+    fault: "client: watchers of a collection are not told of its members",
+    file: "client/CachedType.ts",
+    line: "  const glob = collectionOf(type, name)\n  const others",
+    becomes: "  const glob = name === type ? name : undefined\n  const others"
+  },
+  {
+    fault: "client: members of a collection are not wanted",
+    file: "client/Validation.ts",
+    line: "view.wildcard || view.isNamed(name) || view.isMember(name)",
+    becomes: "view.wildcard || view.isNamed(name)"
+  },
+  {
+    fault: "client: a member does not end the timer of its collection",
+    file: "client/ReceivedResponse.ts",
+    line: "const came = [...brought, ...brought.flatMap((name) => Collection.of(name) ?? [])]",
+    becomes: "const came = brought"
+  },
+  {
+    fault: "client: a rejected member does not end the timer of its collection",
+    file: "client/ReceivedResponse.ts",
+    line: "const seen = [...came, ...bad, ...others, ",
+    becomes: "const seen = [...came, ...bad, "
+  },
+  {
+    fault: "client: members stay when the server says that there is no such collection",
+    file: "client/CacheUpdate.ts",
+    line: "    empty(name)\n    const entry",
+    becomes: "    const entry"
+  },
+  {
+    fault: "client: watchers are not told that a collection has no members any more",
+    file: "client/CacheUpdate.ts",
+    line: "changes.removed(gone, now)",
+    becomes: ""
+  },
+  {
+    fault: "client: a full state deletes no members",
+    file: "client/ClientSubscription.ts",
+    line: "  self.wildcard || HashSet.has(self.names, name) || isMember(self, name)\n",
+    becomes: "  self.wildcard || HashSet.has(self.names, name)\n"
+  },
+  {
+    fault: "client: another server is not told what members are held",
+    file: "client/ClientCache.ts",
+    line: "else if (isFree && isUnnamed(type, name)) found.set(name, unknownVersion)",
+    becomes: "else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)"
+  },
+  {
+    fault: "client: a member that is watched by name no more is dropped from its collection",
+    file: "client/ClientCache.ts",
+    line: "const isEverythingWatched = isBrought(type, name)",
+    becomes: "const isEverythingWatched = HashSet.size(type.watchers) > 0 && Authority.isCovered(name)"
+  },
+  {
+    fault: "client: a collection that was answered needs another server",
+    file: "client/CachedType.ts",
+    line: ' || entry.status === "Acked")',
+    becomes: ")"
+  },
+  {
+    fault: "client: an unreachable server means that a collection with members cannot be had",
+    file: "client/ClientCache.ts",
+    line: ' || (type.collections && entry.status === "Acked" && Collection.isGlob(name))',
+    becomes: ""
+  },
+  {
+    fault: "client: a member that was given up stays retained when its collection is watched",
+    file: "client/Retention.ts",
+    by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
+    line: 'const isMany = name === "*" || Collection.isGlob(name)',
+    becomes: 'const isMany = name === "*"'
+  }
+]
+
 export const mutations = [
   {
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
@@ -6645,6 +6721,7 @@ export const mutations = [
     becomes: "first.push(name)"
   },
   ...collections,
+  ...clientCollections,
   ...validation,
   ...validating,
   ...onDemand,

@@ -161,7 +161,8 @@ type Type = DescMessage | WatchableType<unknown>
 export interface Service {
   /**
    * The events of a resource, beginning with its current state. Interrupting the stream ends the watch; the last watch
-   * of a name ends the subscription. Fails with {@link DecoderConflict} if the type is already watched with another
+   * of a name ends the subscription. The name of a glob collection (`xdstp://<authority>/<type>/<path>/*`, TP1) gives the
+   * events of its members, each with its own name; `DoesNotExist` of the collection itself if it has none. Fails with {@link DecoderConflict} if the type is already watched with another
    * decoder.
    */
   readonly watch: {

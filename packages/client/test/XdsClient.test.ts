@@ -84,6 +84,42 @@ const last = (stream: ScriptedServer.ScriptedStream): Partial<Request.StateOfThe
 }
 
 describe("XdsClient", () => {
+  it.effect("a collection is watched by its name: events have the names of its members", () =>
+    Effect.gen(function* () {
+      const collection = "xdstp://one/envoy.config.cluster.v3.Cluster/a"
+      const { fiber, heard } = yield* watching(`${collection}/*?y=2&x=1`)
+      const stream = yield* only
+      stream.accept()
+      yield* settle
+      expect(last(stream).resourceNames).toEqual([`${collection}/*?x=1&y=2`])
+      stream.respond(clusters("1", cluster(`${collection}/1?y=2&x=1`, "x"), cluster(`${collection}/2?x=1`, "x")), "1")
+      yield* settle
+      stream.respond(clusters("2", cluster(`${collection}/3?x=1&y=2`, "y")), "2")
+      yield* settle
+      stream.respond(clusters("3"), "3")
+      yield* settle
+      expect(heard.map((event) => event.slice(collection.length).replace(/DoesNotExist.*$/, "is gone"))).toEqual([
+        "/1?x=1&y=2=x@1",
+        "/3?x=1&y=2=y@2",
+        "/1?x=1&y=2 is gone",
+        "/3?x=1&y=2 is gone",
+        "/*?x=1&y=2 is gone"
+      ])
+      yield* Fiber.interrupt(fiber)
+      yield* settle
+      expect(last(stream).resourceNames).toEqual([])
+    }).pipe(
+      Effect.provide(
+        setup({
+          bootstrap: Bootstrap.make({
+            servers: ["xds-1:1"],
+            authorities: new Map([["one", { servers: [], clientListenerResourceNameTemplate: undefined }]])
+          })
+        })
+      )
+    )
+  )
+
   it.effect("connects when the first watch begins, tells what comes and ends with the last watch", () =>
     Effect.gen(function* () {
       const server = yield* ScriptedServer.ScriptedServer

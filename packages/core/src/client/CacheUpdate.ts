@@ -11,10 +11,11 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import type * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { ClientCache, Entry, Failure, Held, Notice, Result, Step, TypeCache } from "./CachedType.js"
-import { CacheDraft, inOrder, put, requested, typeOf, updatedOf } from "./CachedType.js"
+import { CacheDraft, collectionOf, inOrder, put, requested, typeOf, updatedOf } from "./CachedType.js"
 import type { InUse, Placed, Validation } from "./Validation.js"
 import * as Validations from "./Validation.js"
 
@@ -91,11 +92,25 @@ export const apply = (
   const type = typeOf(self, typeUrl)
   const changes = new CacheDraft(self, typeUrl, type)
   const drop = policy.failOnDataErrors
+  const gone: Array<string> = []
+  const came = (name: string) => {
+    const glob = collectionOf(type, name)
+    if (glob !== undefined) changes.cameTo(glob)
+  }
   const deleted = (name: string, entry: Entry, message: string) => {
     // ★ Reported once.
     if (entry.status === "DoesNotExist") return
+    if (type.collections) gone.push(name)
     const failure = { error: { code: NOT_FOUND, message }, version: "", at: now }
     changes.fail(name, entry, "DoesNotExist", failure, policy.dropRemoved)
+  }
+  // A collection that does not exist has no members, whatever the client holds of it.
+  const empty = (glob: string) => {
+    if (!type.collections || !Collection.isGlob(glob)) return
+    for (const [name, entry] of type.entries) {
+      const isLeft = entry.held !== undefined && !validation.seen.has(name) && Collection.of(name) === glob
+      if (isLeft) deleted(name, entry, `${glob} does not exist, the server says`)
+    }
   }
 
   for (const { bytes, keys, name, ownName, ttl, value, version: own } of validation.updated) {
@@ -105,8 +120,10 @@ export const apply = (
     const next: Entry = { ...entry, status: "Acked", held, failure: undefined }
     changes.set(name, next)
     changes.tell(name, next, updatedOf(held))
+    came(name)
   }
   for (const { isHeartbeat, isPlain, name, ownName, ttl, version: own } of validation.unchanged) {
+    came(name)
     if (isPlain) continue
     const entry = changes.get(name)
     if (entry?.held === undefined) continue
@@ -136,6 +153,7 @@ export const apply = (
     changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)
   }
   for (const name of validation.removed) {
+    empty(name)
     const entry = changes.get(name)
     if (entry !== undefined) deleted(name, entry, `${name} does not exist, the server says`)
   }
@@ -145,6 +163,7 @@ export const apply = (
     if (name === "*" || (known === undefined && error.code === NOT_FOUND)) continue
     if (known === undefined && changes.size >= policy.maxResources) continue
     const isDropping = drop && isDataError(error)
+    if (error.code === NOT_FOUND) empty(name)
     changes.fail(name, known ?? requested, "ReceivedError", { error, version: "", at: now }, isDropping)
   }
   // ★ Error of `*`: held resources stay in use, unless it is NOT_FOUND or, with `fail_on_data_errors`, a data error.
@@ -179,6 +198,7 @@ export const apply = (
       if (isKnown) deleted(name, entry, `${name} is not in version ${JSON.stringify(version)}`)
     }
   }
+  changes.removed(gone, now)
   const [next, notices] = changes.end()
   const after = typeOf(next, typeUrl)
   const [failure, told] = failureOfAll(type, after.held, whole?.error, validation, typeUrl, now)

@@ -7,6 +7,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import * as Ownerships from "./Ownership.js"
@@ -120,6 +121,8 @@ export interface TypeCache {
   readonly order: { readonly server: string; readonly places: ReadonlyArray<Placed>; readonly revision: number }
   /** Watchers of `*`. */
   readonly watchers: HashSet.HashSet<number>
+  /** Whether a glob collection was ever watched. Its watchers are in the entry of its name, which never holds a resource. */
+  readonly collections: boolean
   /** Not later than the end of the first TTL, in milliseconds. */
   readonly expiresAt: number
   /** Resources without watchers that are kept for a while, by the stream that may still send them. */
@@ -166,6 +169,7 @@ export const emptyType: TypeCache = {
   revision: 0,
   order: { server: "", places: [], revision: 0 },
   watchers: noWatchers,
+  collections: false,
   expiresAt: never,
   retained: Retentions.none,
   failure: undefined,
@@ -205,12 +209,40 @@ const withoutOldOrder = (type: TypeCache): TypeCache => {
 }
 
 /**
- * Whether the client holds the resource, or knows that it does not exist.
+ * Whether the client holds the resource, or members of the collection, or knows that it does not exist.
  *
  * @since 0.1.0
  */
 export const isCached = (entry: Entry | undefined): boolean =>
-  entry !== undefined && (entry.held !== undefined || entry.status === "DoesNotExist")
+  entry !== undefined && (entry.held !== undefined || entry.status === "DoesNotExist" || entry.status === "Acked")
+
+/**
+ * The name of the watched collection that brings a resource; `undefined` if there is none.
+ *
+ * @since 0.1.0
+ */
+export const collectionOf = ({ collections, entries }: TypeCache, name: string): string | undefined => {
+  const glob = collections ? Collection.of(name) : undefined
+  return glob !== undefined && HashMap.has(entries, glob) ? glob : undefined
+}
+
+/**
+ * Whether a wildcard or a collection with a watcher brings a resource.
+ *
+ * @since 0.1.0
+ */
+export const isBrought = (type: TypeCache, name: string): boolean =>
+  (HashSet.size(type.watchers) > 0 && Authority.isCovered(name)) || collectionOf(type, name) !== undefined
+
+/**
+ * Whether any member of a collection is held.
+ *
+ * @since 0.1.0
+ */
+export const hasMembers = (entries: HashMap.HashMap<string, Entry>, glob: string): boolean => {
+  for (const [name, { held }] of entries) if (held !== undefined && Collection.of(name) === glob) return true
+  return false
+}
 
 /**
  * Watchers in the order of their ids.
@@ -220,14 +252,17 @@ export const isCached = (entry: Entry | undefined): boolean =>
 export const inOrder = (watchers: Iterable<number>): ReadonlyArray<number> => Array.from(watchers).sort((a, b) => a - b)
 
 /**
- * Watchers of a resource, by name or by wildcard.
+ * Watchers of a resource, by name, collection or wildcard.
  *
  * @since 0.1.0
  */
-export const watchersOf = (type: TypeCache, name: string, entry: Entry): ReadonlyArray<number> =>
-  HashSet.size(type.watchers) === 0 || !Authority.isCovered(name)
+export const watchersOf = (type: TypeCache, name: string, entry: Entry): ReadonlyArray<number> => {
+  const glob = collectionOf(type, name)
+  const others = glob === undefined ? type.watchers : Option.getOrUndefined(HashMap.get(type.entries, glob))?.watchers
+  return others === undefined || HashSet.size(others) === 0 || (glob === undefined && !Authority.isCovered(name))
     ? inOrder(entry.watchers)
-    : inOrder(HashSet.union(type.watchers, entry.watchers))
+    : inOrder(HashSet.union(others, entry.watchers))
+}
 
 /**
  * The result of a failure for watchers: ambient as long as the resource is held.
@@ -306,10 +341,7 @@ export class CacheDraft {
    */
   set(name: string, entry: Entry): void {
     const isRemembered =
-      entry.status === "ReceivedError" &&
-      entry.failure?.error.code !== NOT_FOUND &&
-      HashSet.size(this.type.watchers) > 0 &&
-      Authority.isCovered(name)
+      entry.status === "ReceivedError" && entry.failure?.error.code !== NOT_FOUND && isBrought(this.type, name)
     const isDropped = entry.held === undefined && HashSet.size(entry.watchers) === 0 && !isRemembered
     const known = this.get(name)
     const before = countsOf(known)
@@ -329,7 +361,7 @@ export class CacheDraft {
 
   /** Records a failure, removes the resource if `drop`, and notifies watchers. ★ An equal failure is reported once. */
   fail(name: string, entry: Entry, status: Status, failure: Failure, drop: boolean): void {
-    // A resource that only the wildcard covers belongs to the server: it is removed at once.
+    // A resource that only the wildcard or a collection covers belongs to the server: it is removed at once.
     const isFree = isGone(status, failure) && HashSet.size(entry.watchers) === 0
     const next: Entry = { ...entry, status, failure, held: drop || isFree ? undefined : entry.held }
     this.set(name, next)
@@ -339,7 +371,32 @@ export class CacheDraft {
       failure.version === entry.failure?.version &&
       failure.error.code === entry.failure.error.code &&
       failure.error.message === entry.failure.error.message
-    if (!isTold) this.tell(name, next, resultOf(next, failure.error))
+    if (isTold) return
+    const isAmbient = this.type.collections && hasMembers(this.entries, name)
+    this.tell(name, next, isAmbient ? { _tag: "AmbientError", error: failure.error } : resultOf(next, failure.error))
+  }
+
+  /** Records that a collection has members. */
+  cameTo(glob: string): void {
+    const entry = this.get(glob)
+    if (entry !== undefined && (entry.status !== "Acked" || entry.failure !== undefined))
+      this.set(glob, { ...entry, status: "Acked", failure: undefined })
+  }
+
+  /** Watchers of the collections of removed resources are told if no member is left. */
+  removed(names: Iterable<string>, now: number): void {
+    if (!this.type.collections) return
+    const globs = new Set<string>()
+    for (const name of names) {
+      const glob = collectionOf(this.type, name)
+      if (glob !== undefined) globs.add(glob)
+    }
+    for (const glob of globs) {
+      const entry = this.get(glob)
+      if (entry?.status !== "Acked" || hasMembers(this.entries, glob)) continue
+      const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
+      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false)
+    }
   }
 
   end(expiresAt = this.expiresAt): Step {

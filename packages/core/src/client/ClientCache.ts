@@ -12,13 +12,17 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { ClientCache, Entry, Notice, Result, Step, TypeCache } from "./CachedType.js"
 import {
   CacheDraft,
+  collectionOf,
   countsOf,
+  hasMembers,
   inOrder,
+  isBrought,
   isCached,
   isGone,
   noNotices,
@@ -151,17 +155,33 @@ export const isRetained = (self: ClientCache, typeUrl: string, name: string): bo
   return (
     Option.isSome(entry) &&
     HashSet.size(entry.value.watchers) === 0 &&
-    Retentions.has(type.retained, "*") &&
-    Authority.isCovered(name)
+    ((Retentions.has(type.retained, "*") && Authority.isCovered(name)) || isOfRetained(type, name))
   )
 }
 
+/** Whether the collection of a resource is retained, and not watched. */
+const isOfRetained = ({ collections, retained }: TypeCache, name: string): boolean => {
+  const glob = collections && retained.size > 0 ? Collection.of(name) : undefined
+  return glob !== undefined && Retentions.has(retained, glob)
+}
+
 /**
- * Whether the client holds a resource of the type.
+ * Whether the collection of a resource is retained.
  *
  * @since 0.1.0
  */
-export const isHolding = (self: ClientCache, typeUrl: string): boolean => typeOf(self, typeUrl).held > 0
+export const isOfRetainedCollection = (self: ClientCache, typeUrl: string, name: string): boolean =>
+  isOfRetained(typeOf(self, typeUrl), name)
+
+/**
+ * Whether the client holds a resource of the type, or of a collection.
+ *
+ * @since 0.1.0
+ */
+export const isHolding = (self: ClientCache, typeUrl: string, glob = "*"): boolean => {
+  const { entries, held } = typeOf(self, typeUrl)
+  return held > 0 && (glob === "*" || hasMembers(entries, glob))
+}
 
 /** ★ The results that a late watcher gets at once: the resource, then its error. */
 const presentOf = (entry: Entry): ReadonlyArray<Result> => [
@@ -191,9 +211,23 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
   }
   const entry = Option.getOrElse(HashMap.get(type.entries, name), () => requested)
   const watched = { ...entry, watchers: HashSet.add(entry.watchers, watcher) }
-  const entries = HashMap.set(type.entries, name, watched)
   const retained = Retentions.withoutName(type.retained, name)
-  return [put(self, typeUrl, { ...type, entries, retained }), tell(name, entry)]
+  if (!Collection.isGlob(name)) {
+    const entries = HashMap.set(type.entries, name, watched)
+    return [put(self, typeUrl, { ...type, entries, retained }), tell(name, entry)]
+  }
+  // A collection that is retained was answered.
+  const isAnswered = Retentions.has(type.retained, name) && hasMembers(type.entries, name)
+  const answered: Entry = isAnswered ? { ...watched, status: "Acked" } : watched
+  const entries = HashMap.set(type.entries, name, answered)
+  const members = Array.from(type.entries).filter(([of]) => Collection.of(of) === name)
+  const told = members.flatMap(([of, each]) => tell(of, each))
+  const whole = tell(name, entry).map((notice) =>
+    entry.failure !== undefined && members.some(([, { held }]) => held !== undefined)
+      ? { ...notice, result: { _tag: "AmbientError", error: entry.failure.error } as const }
+      : notice
+  )
+  return [put(self, typeUrl, { ...type, entries, retained, collections: true }), [...told, ...whole]]
 }
 
 /**
@@ -223,12 +257,13 @@ export const unwatch = (
       stream === undefined ? onlyKept(next) : { ...next, retained: Retentions.withName(type.retained, stream, "*") }
     return [put(self, typeUrl, after), noNotices]
   }
+  if (Collection.isGlob(name)) return [leave(self, typeUrl, name, watcher, stream), noNotices]
   const changes = new CacheDraft(self, typeUrl, type)
   const entry = changes.get(name)
   if (entry === undefined) return [self, noNotices]
   const next = { ...entry, watchers: HashSet.remove(entry.watchers, watcher) }
   const isLast = HashSet.size(next.watchers) === 0
-  const isEverythingWatched = HashSet.size(type.watchers) > 0 && Authority.isCovered(name)
+  const isEverythingWatched = isBrought(type, name)
   if (isLast && (!isEverythingWatched || entry.held === undefined)) {
     const isKept =
       stream !== undefined && !isEverythingWatched && Retentions.count(type.retained) < Retentions.maxRetained
@@ -247,6 +282,25 @@ export const unwatch = (
   return changes.end()
 }
 
+/** Ends the watch of a collection. After the last one, members that nobody watches by name are dropped, or retained. */
+const leave = (
+  self: ClientCache,
+  typeUrl: string,
+  glob: string,
+  watcher: number,
+  stream: string | undefined
+): ClientCache => {
+  const type = typeOf(self, typeUrl)
+  const entry = get(self, typeUrl, glob)
+  if (entry === undefined) return self
+  const watchers = HashSet.remove(entry.watchers, watcher)
+  if (HashSet.size(watchers) > 0)
+    return put(self, typeUrl, { ...type, entries: HashMap.set(type.entries, glob, { ...entry, watchers }) })
+  const isKept = stream !== undefined && Retentions.count(type.retained) < Retentions.maxRetained
+  const retained = isKept ? Retentions.withName(type.retained, stream, glob) : type.retained
+  return put(self, typeUrl, onlyKept({ ...type, entries: HashMap.remove(type.entries, glob), retained }))
+}
+
 /**
  * Drops one retained resource: its server will send it again.
  *
@@ -255,6 +309,9 @@ export const unwatch = (
 export const dropRetained = (self: ClientCache, typeUrl: string, name: string): ClientCache => {
   if (!isRetained(self, typeUrl, name)) return self
   const type = typeOf(self, typeUrl)
+  if (Collection.isGlob(name)) {
+    return put(self, typeUrl, onlyKept({ ...type, retained: Retentions.withoutName(type.retained, name) }))
+  }
   const entry = get(self, typeUrl, name)
   const [held, rejected] = countsOf(entry)
   return put(self, typeUrl, {
@@ -287,7 +344,11 @@ const onlyKept = (type: TypeCache): TypeCache => {
   const entries = HashMap.filter(
     type.entries,
     (entry, name) =>
-      HashSet.size(entry.watchers) > 0 || (isAny && Authority.isCovered(name)) || Retentions.has(type.retained, name)
+      HashSet.size(entry.watchers) > 0 ||
+      (isAny && Authority.isCovered(name)) ||
+      Retentions.has(type.retained, name) ||
+      collectionOf(type, name) !== undefined ||
+      isOfRetained(type, name)
   )
   if (HashMap.size(entries) === HashMap.size(type.entries)) return type
   let [held, rejected] = [0, 0]
@@ -369,6 +430,7 @@ export const expire = (self: ClientCache, now: number): Step => {
     if (now < type.expiresAt) continue
     const changes = new CacheDraft(cache, typeUrl, type)
     let expiresAt = never
+    const gone: Array<string> = []
     for (const [name, entry] of type.entries) {
       if (entry.held === undefined || entry.held.expiresAt === never) continue
       if (entry.held.expiresAt > now) {
@@ -377,7 +439,9 @@ export const expire = (self: ClientCache, now: number): Step => {
       }
       const error = { code: NOT_FOUND, message: `the TTL of ${name} is over and it was not renewed` }
       changes.fail(name, entry, "DoesNotExist", { error, version: "", at: now }, true)
+      if (type.collections) gone.push(name)
     }
+    changes.removed(gone, now)
     const [next, told] = changes.end(expiresAt)
     cache = next
     notices = [...notices, ...told]
@@ -407,7 +471,7 @@ export const versions = (
     const isFree = HashSet.size(watchers) === 0
     const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)
     if (held.server === server && held.version !== "" && isWell) found.set(held.ownName, held.version)
-    else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)
+    else if (isFree && isUnnamed(type, name)) found.set(name, unknownVersion)
   }
   return found
 }
@@ -418,12 +482,17 @@ export const versions = (
  * @since 0.1.0
  */
 export const isHoldingOfOthers = (self: ClientCache, typeUrl: string, server: string): boolean => {
-  for (const [name, { held, watchers }] of typeOf(self, typeUrl).entries) {
-    if (held !== undefined && held.server !== server && HashSet.size(watchers) === 0 && Authority.isCovered(name))
+  const type = typeOf(self, typeUrl)
+  for (const [name, { held, watchers }] of type.entries) {
+    if (held !== undefined && held.server !== server && HashSet.size(watchers) === 0 && isUnnamed(type, name))
       return true
   }
   return false
 }
+
+/** Whether only a wildcard or a collection can bring a resource that nobody watches by name. */
+const isUnnamed = (type: TypeCache, name: string): boolean =>
+  Authority.isCovered(name) || collectionOf(type, name) !== undefined
 
 /**
  * The notices that a server is unreachable, for watchers of the resources that it serves.
@@ -461,7 +530,9 @@ const tellAll = (
   const notices: Array<Notice> = []
   for (const [typeUrl, type] of self.types) {
     for (const [name, entry] of type.entries) {
-      if (!isServed(typeUrl, name)) continue
+      // Watchers of a collection with members are told of those.
+      if (!isServed(typeUrl, name) || (type.collections && entry.status === "Acked" && Collection.isGlob(name)))
+        continue
       const result = resultOfEntry(entry)
       const watchers = watchersOf(type, name, entry)
       if (result !== undefined && watchers.length > 0) notices.push({ typeUrl, name, watchers, result })

@@ -6,6 +6,7 @@
 import { VirtualHost } from "@effect-xds/proto/ResourceType"
 import type * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as Collection from "../protocol/Collection.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Notice } from "./ClientCache.js"
 import * as ClientCache from "./ClientCache.js"
@@ -61,6 +62,9 @@ export interface StreamReports {
  * @since 0.1.0
  */
 export const responseDelay = 15_000
+
+/** Whether a name stands for many resources. */
+const isMany = (name: string): boolean => name === "*" || Collection.isGlob(name)
 
 /**
  * The draft of a step.
@@ -193,7 +197,7 @@ export class ClientDraft {
           .get(key)
           ?.stream.subscriptions.some((each) => each.typeUrl === typeUrl && each.opened)
         this.drive(key, { _tag: "Subscribe", typeUrl, names, cached })
-        const isUndeclared = isOpened === true && names.includes("*") && server.protocol === "Incremental"
+        const isUndeclared = isOpened === true && names.some(isMany) && server.protocol === "Incremental"
         if (isUndeclared && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {
           this.drive(key, { _tag: "Undeclared", typeUrl })
         }

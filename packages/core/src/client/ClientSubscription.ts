@@ -12,6 +12,7 @@
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
 import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import * as Backoff from "./Backoff.js"
 import type { ResourceTimers } from "./ResourceTimer.js"
@@ -45,6 +46,8 @@ export interface ClientSubscription extends ResourceTimers {
   readonly named: boolean
   /** Whether an `xdstp` name was ever subscribed: a wildcard does not cover those. */
   readonly federated: boolean
+  /** Whether a glob collection was ever subscribed. */
+  readonly collected: boolean
   /** State of the world: the last accepted version, of any stream. */
   readonly version: string
 
@@ -130,6 +133,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   wildcard: false,
   named: false,
   federated: false,
+  collected: false,
   waiting: HashMap.empty(),
   dueAt: never,
   version: "",
@@ -162,15 +166,25 @@ export const isWanted = (self: ClientSubscription): boolean => self.wildcard || 
  * @since 0.1.0
  */
 export const serves = (self: ClientSubscription, name: string): boolean =>
-  self.wildcard || HashSet.has(self.names, name)
+  self.wildcard || HashSet.has(self.names, name) || isMember(self, name)
+
+/**
+ * Whether a subscribed collection brings a name.
+ *
+ * @since 0.1.0
+ */
+export const isMember = ({ collected, names }: ClientSubscription, name: string): boolean => {
+  const glob = collected ? Collection.of(name) : undefined
+  return glob !== undefined && HashSet.has(names, glob)
+}
 
 /**
  * Whether the subscription covers a resource. A wildcard does not cover all names; see `Authority.isCovered`.
  *
  * @since 0.1.0
  */
-export const brings = ({ names, wildcard }: ClientSubscription, name: string): boolean =>
-  HashSet.has(names, name) || (wildcard && Authority.isCovered(name))
+export const brings = (self: ClientSubscription, name: string): boolean =>
+  HashSet.has(self.names, name) || (self.wildcard && Authority.isCovered(name)) || isMember(self, name)
 
 /**
  * Whether a response answers a request for a resource: only then does its absence mean something.
@@ -180,7 +194,8 @@ export const brings = ({ names, wildcard }: ClientSubscription, name: string): b
  */
 export const isAnswered = (self: ClientSubscription, name: string, crossed: number): boolean => {
   const isLate = (asked: string) => HashSet.has(self.late, asked) && self.lateAt > crossed
-  return HashSet.has(self.names, name) ? !isLate(name) : self.wildcard && !isLate("*")
+  if (HashSet.has(self.names, name)) return !isLate(name)
+  return isMember(self, name) ? !isLate(Collection.of(name) ?? name) : self.wildcard && !isLate("*")
 }
 
 /**
@@ -201,7 +216,7 @@ export const subscribe = (
   names: Iterable<string>,
   cached: ReadonlySet<string>
 ): ClientSubscription => {
-  let { federated, named, wildcard } = self
+  let { collected, federated, named, wildcard } = self
   let changed = false
   const wanted = HashSet.beginMutation(self.names)
   const waiting = HashMap.beginMutation(self.waiting)
@@ -216,6 +231,7 @@ export const subscribe = (
       HashSet.add(wanted, name)
       named = true
       federated ||= Authority.ofName(name) !== undefined
+      collected ||= Collection.isGlob(name)
       if (!cached.has(name)) HashMap.set(waiting, name, never)
     }
     HashSet.add(fresh, name)
@@ -227,7 +243,19 @@ export const subscribe = (
   HashSet.endMutation(fresh)
   HashSet.endMutation(late)
   return changed
-    ? { ...self, names: wanted, wildcard, named, federated, waiting, fresh, late, changed, listed: undefined }
+    ? {
+        ...self,
+        names: wanted,
+        wildcard,
+        named,
+        federated,
+        collected,
+        waiting,
+        fresh,
+        late,
+        changed,
+        listed: undefined
+      }
     : self
 }
 

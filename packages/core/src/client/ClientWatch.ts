@@ -8,6 +8,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { Entry } from "./ClientCache.js"
 import * as ClientCache from "./ClientCache.js"
@@ -67,7 +68,8 @@ export const watch = (draft: ClientDraft, watcher: number, typeUrl: string, give
  */
 const reviveOrDrop = (draft: ClientDraft, listName: string, typeUrl: string, name: string): void => {
   const list = draft.serverLists.get(listName)
-  if (list === undefined || (name !== "*" && !ClientCache.isRetained(draft.cache, typeUrl, name))) return
+  const isMany = name === "*" || Collection.isGlob(name)
+  if (list === undefined || (!isMany && !ClientCache.isRetained(draft.cache, typeUrl, name))) return
   const subscription = draft.subscriptionOf(list, typeUrl)
   const isStillAsked = subscription !== undefined && HashSet.has(subscription.dropped, name)
   if (isStillAsked || draft.options.decoders.every((each) => each.typeUrl !== typeUrl || !each.isFullState)) return

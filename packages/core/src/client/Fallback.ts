@@ -8,6 +8,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A71-xds-fallback.md
  * @since 0.1.0
  */
+import * as Collection from "../protocol/Collection.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Notice } from "./ClientCache.js"
 import * as ClientCache from "./ClientCache.js"
@@ -146,14 +147,14 @@ export const resourcesCame = (
  */
 const mustAnswer = (draft: ClientDraft, { server, stream }: StreamToServer): boolean => {
   const isHeld = (typeUrl: string, name: string) =>
-    name === "*"
-      ? ClientCache.isHolding(draft.cache, typeUrl)
+    name === "*" || Collection.isGlob(name)
+      ? ClientCache.isHolding(draft.cache, typeUrl, name)
       : ClientCache.get(draft.cache, typeUrl, name)?.held !== undefined
   return stream.subscriptions.some(({ names, typeUrl, wildcard }) => {
     for (const name of wildcard ? ["*", ...names] : names) {
       const mustSend = isHeld(typeUrl, name)
         ? server.protocol === "StateOfTheWorld"
-        : name === "*" || server.resourceTimerIsTransientError === true
+        : name === "*" || Collection.isGlob(name) || server.resourceTimerIsTransientError === true
       if (mustSend) return true
     }
     return false

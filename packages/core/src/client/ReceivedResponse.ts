@@ -6,6 +6,7 @@
 import { VirtualHost } from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as Collection from "../protocol/Collection.js"
 import type { ClientResponse } from "../wire/ClientResponse.js"
 import * as ClientCache from "./ClientCache.js"
 import type { ClientDraft } from "./ClientDraft.js"
@@ -43,6 +44,9 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
 
   const validation = Validation.make(typeUrl === response.typeUrl ? response : { ...response, typeUrl }, decoder, {
     isNamed: (name) => HashSet.has(subscription.names, name) || ClientCache.isRetained(draft.cache, typeUrl, name),
+    isMember: (name) =>
+      ClientSubscriptions.isMember(subscription, name) ||
+      ClientCache.isOfRetainedCollection(draft.cache, typeUrl, name),
     wildcard: subscription.wildcard || ClientCache.isRetained(draft.cache, typeUrl, "*"),
     ...ClientCache.inUse(draft.cache, typeUrl, to.server.id),
     room: maxResources - ClientCache.size(draft.cache, typeUrl)
@@ -103,9 +107,13 @@ const cancelTimers = (
     return subscription !== undefined && !HashMap.isEmpty(subscription.waiting)
   })
   if (!isWaiting) return
-  const came = [...validation.updated.map(nameOf), ...validation.unchanged.map(nameOf)]
+  const brought = [...validation.updated.map(nameOf), ...validation.unchanged.map(nameOf)]
+  // A member answers for its collection.
+  const came = [...brought, ...brought.flatMap((name) => Collection.of(name) ?? [])]
   const { failed, rejected, removed } = validation
-  const seen = [...came, ...rejected.map(nameOf), ...removed, ...failed.map(nameOf), ...missing]
+  const bad = rejected.map(nameOf)
+  const others = bad.flatMap((name) => Collection.of(name) ?? [])
+  const seen = [...came, ...bad, ...others, ...removed, ...failed.map(nameOf), ...missing]
   for (const other of draft.streams.keys()) {
     draft.drive(other, { _tag: "Resolved", typeUrl, names: other === key ? seen : came })
   }

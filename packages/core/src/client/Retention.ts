@@ -8,6 +8,7 @@
  */
 import * as HashSet from "effect/HashSet"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
 
 /**
  * The retained names of one stream.
@@ -55,15 +56,16 @@ export const has = (self: Retention, name: string): boolean => {
 }
 
 /**
- * Removes a name; with `*`, all names that a wildcard covers. Returns the same value if nothing changes.
+ * Removes a name; with `*` or a collection, all names that it covers. Returns the same value if nothing changes.
  *
  * @since 0.1.0
  */
 export const withoutName = (retained: Retention, name: string): Retention => {
   let left: Map<string, Retained> | undefined
   for (const [stream, { names, until }] of retained) {
-    const others =
-      name === "*" ? HashSet.filter(names, (each) => !Authority.isCovered(each)) : HashSet.remove(names, name)
+    const isLeft = (each: string) => (name === "*" ? !Authority.isCovered(each) : Collection.of(each) !== name)
+    const isMany = name === "*" || Collection.isGlob(name)
+    const others = HashSet.remove(isMany ? HashSet.filter(names, isLeft) : names, name)
     if (HashSet.size(others) === HashSet.size(names)) continue
     left ??= new Map(retained)
     if (HashSet.size(others) > 0) left.set(stream, { names: others, until })

@@ -63,6 +63,8 @@ export const place = (name: string, use: InUse): Placed => ({
 export interface View {
   /** Whether a name is subscribed by name. */
   readonly isNamed: (name: string) => boolean
+  /** Whether a subscribed collection brings a name. */
+  readonly isMember: (name: string) => boolean
   /** Whether the wildcard is subscribed. */
   readonly wildcard: boolean
   /** The resource in use under a name. */
@@ -265,7 +267,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   for (const name of gone) {
     // ★ A resource is removed by its own name, also for those who asked for it by another, unless they now have another.
     const aliases = Ownerships.aliasesOf(view.ownership, name).filter((alias) => !seen.has(alias))
-    const isOwn = view.wildcard || view.isNamed(name)
+    const isOwn = isAsked(name, view)
     for (const each of isOwn ? [name, ...aliases] : aliases) {
       seen.add(each)
       removed.push(each)
@@ -275,8 +277,9 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   let isWhole = true
   for (const { error, name } of errors) {
     // ★ Resources that a wildcard covers were requested, too. An error of `*` concerns the whole type.
-    const isAsked = name === "*" ? view.wildcard : view.isNamed(name) || (view.wildcard && Authority.isCovered(name))
-    if (!isAsked) continue
+    const isServed = view.isNamed(name) || (view.wildcard && Authority.isCovered(name))
+    const isRequested = name === "*" ? view.wildcard : isServed || view.isMember(name)
+    if (!isRequested) continue
     if (seen.has(name)) {
       problems.push(`resource ${JSON.stringify(name)}: is in resources and in resource_errors, or there twice`)
       continue
@@ -313,6 +316,9 @@ const leadingText = (bytes: Uint8Array): string => {
 
 const noNames: ReadonlyArray<string> = []
 
+/** Whether a resource was requested: by name, collection or wildcard. */
+const isAsked = (name: string, view: View): boolean => view.wildcard || view.isNamed(name) || view.isMember(name)
+
 /**
  * The names under which a resource was requested: its own and, in incremental, its aliases, and those under which it is held
  * and that the response does not take away.
@@ -323,7 +329,7 @@ const wantedNames = (
   view: View,
   gone: ReadonlySet<string>
 ): ReadonlyArray<string> => {
-  const isOwn = view.wildcard || view.isNamed(name)
+  const isOwn = isAsked(name, view)
   const before = resource.value === undefined ? noNames : Ownerships.aliasesOf(view.ownership, name)
   if (resource.aliases.length === 0 && before.length === 0) return isOwn ? [name] : noNames
   const given = resource.aliases.filter((alias) => alias !== name && view.isNamed(alias))

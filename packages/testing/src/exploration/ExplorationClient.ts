@@ -46,6 +46,8 @@ export interface Options {
   readonly typeUrl: string
   /** Resources that may exist. Clients reject the content `bad`. */
   readonly contents: ReadonlyArray<readonly [name: string, content: string]>
+  /** What is watched, if several watches may be of one resource: with glob collections. Default: each name, and `*`. */
+  readonly watched?: ReadonlyArray<string>
   /** `store`: a server with a store that changes. `script`: any response that a server may send. */
   readonly server: "store" | "script"
   /** Most messages on their way in each direction; for a script, most unanswered responses. Default: 2. */
@@ -288,7 +290,8 @@ class Run {
     const isOff = this.state.server.options.wildcardOff.has(typeUrl)
     const names = isOff ? [] : Array.from(new Set(contents.map(([name]) => name)))
     return Array.from(watchers).flatMap(([watcher, of]) =>
-      (of === "*" ? names : [of]).flatMap((name) => {
+      Array.from(new Set([of, ...names])).flatMap((name) => {
+        if (name === "*" || !Ledgers.covers(of, name)) return []
         const resource = ResourceGroups.get(this.state.group, { typeUrl, name })
         // State of the world: removals of by-name types are not sent.
         if (resource === undefined && protocol === "StateOfTheWorld" && !this.isFullState) return []
@@ -379,10 +382,11 @@ export const make = (options: Options): World<State> => {
     const { client, group, ledger, model, now, server, toClient, toServer } = state
     const watched = new Set(ledger.watchers.values())
     const isQuiet = toClient.length === 0 && toServer.length === 0
-    for (const name of [...names, "*"]) {
+    for (const name of options.watched ?? [...names, "*"]) {
       if (watched.has(name)) move(`unwatch ${name}`, (run) => run.unwatch(name))
       // A response that was on its way during the last `*` cannot be distinguished from one to the next `*`.
-      else if (!isIncremental || name !== "*" || isQuiet) move(`watch ${name}`, (run) => run.watch(name))
+      else if (!isIncremental || (name !== "*" && options.watched === undefined) || isQuiet)
+        move(`watch ${name}`, (run) => run.watch(name))
     }
     if (ledger.connection === "connecting") move("the stream is open", (run) => run.connected())
     if (ledger.connection !== "none") move("the stream ends", (run) => run.ended())
@@ -417,12 +421,14 @@ export const make = (options: Options): World<State> => {
     name: [
       isScript ? "client" : "client and server",
       isIncremental ? "incremental" : "state of the world",
-      shortNameOf(typeUrl)
+      shortNameOf(typeUrl),
+      ...(options.watched === undefined ? [] : ["collections"])
     ].join(", "),
     initial: {
       now: 0,
       client: FlowControls.make({
         servers: [server],
+        authorities: new Map([["x", [server]]]),
         decoders: [decoder],
         node: Uint8Array.of(1),
         watcherTimeout: Ledgers.watcherTimeout

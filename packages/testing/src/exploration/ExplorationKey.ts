@@ -301,6 +301,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     wildcard: self.wildcard,
     named: self.named,
     federated: self.federated,
+    collected: self.collected,
     waiting: pairs(HashMap.map(self.waiting, (at) => String(ahead(at, now)))),
     dueAt: ahead(self.dueAt, now),
     version: self.version,
@@ -372,6 +373,7 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
         )
       ),
       failure: type.failure === undefined ? "" : ofError(type.failure.error),
+      collections: type.collections,
       // What resources own follows from the entries.
       ownership: pairs(Array.from(type.ownership.others, ([owner, keys]) => [owner, sorted(keys)] as const))
     } satisfies Record<

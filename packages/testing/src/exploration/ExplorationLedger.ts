@@ -8,6 +8,7 @@ import type { FlowControl, Input, Output } from "@effect-xds/core/client/FlowCon
 import * as FlowControls from "@effect-xds/core/client/FlowControl"
 import type { ClientResponse } from "@effect-xds/core/wire/ClientResponse"
 import type { Request } from "@effect-xds/core/wire/Request"
+import { isNamed } from "../reference/ReferenceModel.js"
 import * as Keys from "./ExplorationKey.js"
 
 /**
@@ -219,6 +220,7 @@ export class Onlooker {
       case "Refresh":
       case "Pause":
       case "Resume":
+      case "Own":
       case "Deadline":
     }
   }
@@ -312,7 +314,8 @@ export class Onlooker {
     for (const each of FlowControls.dump(this.client)) if (each.held !== undefined) held.set(each.name, each.held.value)
     for (const [watcher, of] of this.ledger.watchers) {
       const view = this.ledger.views.get(watcher) ?? new Map<string, unknown>()
-      for (const name of of === "*" ? new Set([...held.keys(), ...view.keys()]) : [of]) {
+      for (const name of new Set([of, ...held.keys(), ...view.keys()])) {
+        if (name === "*" || !covers(of, name)) continue
         if (view.get(name) !== held.get(name)) {
           this.problems.push(
             `watcher ${watcher} was told ${String(view.get(name))} of ${name}; held is ${String(held.get(name))}`
@@ -324,11 +327,11 @@ export class Onlooker {
 
   /** Checks that watched names of a response are held after it. Full state: names that it lacks are not. */
   respond(stream: string, response: ClientResponse, contents: ReadonlyMap<string, string>, isFullState: boolean): void {
-    const watched = new Set(this.ledger.watchers.values())
+    const watched = Array.from(this.ledger.watchers.values())
     this.step({ _tag: "Response", stream, response })
     const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, each.held?.value]))
     const look = (name: string, expected: string | undefined) => {
-      if (!watched.has(name) && !watched.has("*")) return
+      if (!watched.some((of) => covers(of, name))) return
       if (held.get(name) !== expected) {
         this.problems.push(`${name} is ${expected ?? "nothing"} in the response, and held is ${String(held.get(name))}`)
       }
@@ -338,6 +341,13 @@ export class Onlooker {
     if (isFullState) for (const name of held.keys()) if (!contents.has(name)) look(name, undefined)
   }
 }
+
+/**
+ * Whether a watch is of a name, itself or by `*` or collection.
+ *
+ * @since 0.1.0
+ */
+export const covers = (of: string, name: string): boolean => of === "*" || isNamed(new Set([of]), name)
 
 /**
  * Whether clients reject this content.

@@ -79,6 +79,27 @@ const collections = protocols.flatMap((protocol) => [
   })
 ])
 
+const member = (typeUrl: string, id: string) => `xdstp://x/${typeUrl.slice(typeUrl.lastIndexOf("/") + 1)}/${id}`
+
+/** A client that watches a collection and one of its members, beside a store and beside a script. */
+const members = protocols.flatMap((protocol) =>
+  (protocol === "StateOfTheWorld" ? types[protocol] : [Cluster.typeUrl]).flatMap((typeUrl) =>
+    (["script", "store"] as const).map((server) =>
+      ExplorationClient.make({
+        protocol,
+        typeUrl,
+        server,
+        contents: [
+          [member(typeUrl, "1"), "1"],
+          [member(typeUrl, "1"), "bad"],
+          [member(typeUrl, "2"), "1"]
+        ],
+        watched: [member(typeUrl, "*"), member(typeUrl, "1")]
+      })
+    )
+  )
+)
+
 const expiring = (content: number, ttl: number | undefined) => ({
   typeUrl: ClusterLoadAssignment.typeUrl,
   name: "a",
@@ -168,6 +189,7 @@ export const all: ReadonlyArray<Variant> = [
   variant(hosts, 5),
   ...renewals.map((world) => variant(world, 6)),
   variant(slices, 4),
+  ...members.map((world) => variant(world, 5)),
   ...collections.map((world, index) => variant(world, index % 2 === 0 ? 5 : 4)),
   ...behind.map((world) => variant(world, 5)),
   ...moved.map((world, index) => variant(world, index % 2 === 0 ? 5 : 3))
