@@ -149,7 +149,7 @@ export const service = (name: string, ...ports: ReadonlyArray<number>): Resource
 })
 
 /** What a server saw of a call. */
-export interface Seen {
+interface Seen {
   readonly service: string
   readonly headers: Headers
   readonly timeout: number | undefined

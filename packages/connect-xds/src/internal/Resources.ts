@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import * as Addresses from "./Addresses.js"
 import * as UpstreamTls from "./UpstreamTls.js"
 
-export type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>
+type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>
 
 export interface Resources {
   /** Tells what is known of a resource, and what becomes of it, until it is interrupted. */

@@ -20,13 +20,13 @@ import * as Either from "effect/Either"
 export type Source = `${"provider" | "sds"} ${string}`
 
 /** A name that the certificate of a server may have. */
-export interface NameMatcher {
+interface NameMatcher {
   /** `undefined`: a name of any kind. */
   readonly kind: NameKind | undefined
   readonly matcher: StringMatcher.StringMatcher
 }
 
-export type NameKind = "DNS" | "URI" | "IP Address" | "email"
+type NameKind = "DNS" | "URI" | "IP Address" | "email"
 
 export interface UpstreamTls {
   /** What tells equal ones from others. */
