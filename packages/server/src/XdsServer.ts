@@ -52,6 +52,11 @@ export interface Service {
   readonly address: string
   /** Every open stream: its client, subscriptions, and sent, ACKed and NACKed versions. */
   readonly status: Effect.Effect<ReadonlyArray<ClientStatus>>
+  /**
+   * Whether a client of the group subscribes to this name or alias. If that is a wildcard domain of VHDS, `main/*.example`: to any
+   * host that it matches, which takes a look at every name.
+   */
+  readonly isSubscribed: (group: string, typeUrl: string, name: string) => boolean
   /** Events from now on. A subscriber that is too slow gets a `Lost` with the number of missed events. */
   readonly events: Stream.Stream<ServerEvent>
 }
@@ -270,6 +275,7 @@ export const make = <R = never>(
     return {
       address,
       status: Effect.sync(() => Array.from(connections, (connection) => connection.status())),
+      isSubscribed: (group, typeUrl, name) => groups.get(group)?.fanOut.isSubscribed(typeUrl, name) ?? false,
       events: subscribers.stream
     }
   })

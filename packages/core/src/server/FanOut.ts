@@ -138,6 +138,11 @@ export class FanOut<A> implements Group<A> {
     return this.interests.isNamed(typeUrl, name)
   }
 
+  /** Whether any stream subscribes to this name, or to a host that it matches if it is a wildcard domain. */
+  isSubscribed(typeUrl: string, name: string): boolean {
+    return this.interests.isSubscribed(typeUrl, name)
+  }
+
   /** For the streams: sets the interests of one. */
   index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined {
     return this.interests.set(stream, interests)

@@ -11,6 +11,7 @@ import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSets from "../resource/ResourceSet.js"
+import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 import * as Steps from "../Steps.js"
 import { NameMap } from "./NameMap.js"
 import type { Interest } from "./ServerStream.js"
@@ -164,6 +165,15 @@ export class InterestIndex<A> {
   /** Whether any stream subscribes to this name by name. */
   isNamed(typeUrl: string, name: string): boolean {
     return this.#types.get(typeUrl)?.named.get(name) !== undefined
+  }
+
+  /** Whether any stream subscribes to this name, or by name to a host that it matches if it is a wildcard domain. */
+  isSubscribed(typeUrl: string, name: string): boolean {
+    const named = this.#types.get(typeUrl)?.named
+    if (named === undefined) return false
+    if (!VirtualHostDiscovery.isWildcard(name)) return named.get(name) !== undefined
+    for (const [each] of named) if (VirtualHostDiscovery.matches(name, each)) return true
+    return false
   }
 
   /** Whether {@link gone} may find anything. */

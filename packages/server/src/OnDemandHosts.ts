@@ -1,0 +1,160 @@
+/**
+ * Virtual hosts that are made when a client first asks for them (VHDS): a resolver answers for each host, and nothing is loaded up
+ * front. So the memory and the cost of a server do not depend on how many hosts there are, only on how many are subscribed to.
+ *
+ * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
+ * @since 0.1.0
+ */
+import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
+import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Effect from "effect/Effect"
+import * as Snapshot from "./Snapshot.js"
+import * as SnapshotStore from "./SnapshotStore.js"
+import type * as XdsServer from "./XdsServer.js"
+
+/**
+ * Options of virtual hosts on demand.
+ *
+ * @since 0.1.0
+ */
+export interface Options<in out R = never> {
+  /**
+   * The virtual host of a host, or `undefined` if there is none: the client is told so at once. It may answer for other hosts,
+   * too, by its domains. The host is in lower case if the client is Envoy. A failure is logged, and the host counts as unknown
+   * until a client asks again.
+   */
+  readonly resolve: (
+    group: string,
+    routeConfiguration: string,
+    host: string
+  ) => Effect.Effect<VirtualHost | undefined, unknown, R>
+  /**
+   * The most virtual hosts in the store that the resolver made, of all groups. Above it, those go that no client subscribes to,
+   * the oldest first; if there are none of these, a new one is not added. Default: 10 000.
+   */
+  readonly maxHosts?: number | undefined
+}
+
+/**
+ * Virtual hosts on demand.
+ *
+ * @since 0.1.0
+ */
+export interface OnDemandHosts<out R> {
+  /** For the option `onMissing` of a server. Names of other types are left alone. */
+  readonly onMissing: (group: string, typeUrl: string, name: string) => Effect.Effect<void, unknown, R>
+  /** Tells which server has `onMissing`: it knows which hosts are subscribed to. Until then none is given up. */
+  readonly attach: (server: XdsServer.Service) => Effect.Effect<void>
+  /** The number of virtual hosts in the store. */
+  readonly size: Effect.Effect<number>
+}
+
+/** A virtual host in the store. */
+interface Made {
+  readonly group: string
+  readonly resource: string
+  /** Names and aliases that lead to it, wildcard domains last. */
+  readonly names: ReadonlyArray<string>
+}
+
+const { typeUrl: VHDS } = ResourceType.VirtualHost
+
+/** How many are looked at for one that nobody subscribes to: a call must not take long. */
+const longestLook = 64
+
+/** A wildcard domain is compared with every name that is subscribed to: it counts as so many. */
+const wildcardLook = 16
+
+const namesOf = (routes: string, { domains, name }: VirtualHost): ReadonlyArray<string> => {
+  const all = new Set([name, ...domains.map((domain) => domain.toLowerCase())])
+  const names = Array.from(all, (each) => VirtualHostDiscovery.nameOf(routes, each))
+  return [
+    ...names.filter((each) => !VirtualHostDiscovery.isWildcard(each)),
+    ...names.filter(VirtualHostDiscovery.isWildcard)
+  ]
+}
+
+/**
+ * Makes virtual hosts with a resolver and adds them to the store.
+ *
+ * @example
+ * import { OnDemandHosts, XdsServer } from "@effect-xds/server"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.gen(function* () {
+ *   const hosts = yield* OnDemandHosts.make({ resolve: () => Effect.succeed(undefined) })
+ *   const server = yield* XdsServer.make({ group: (node) => node.cluster, onMissing: hosts.onMissing })
+ *   yield* hosts.attach(server)
+ * })
+ *
+ * @since 0.1.0
+ */
+export const make = <R = never>({
+  maxHosts = 10_000,
+  resolve
+}: Options<R>): Effect.Effect<OnDemandHosts<R>, never, SnapshotStore.SnapshotStore> =>
+  Effect.map(SnapshotStore.SnapshotStore, (store) => {
+    /** By group and resource name; the oldest first. */
+    const made = new Map<string, Made>()
+    let server: XdsServer.Service | undefined
+
+    const isSubscribed = ({ group, names }: Made): boolean =>
+      server === undefined || names.some((name) => server?.isSubscribed(group, VHDS, name))
+
+    /** The oldest that nobody subscribes to. Those that are subscribed to are younger after that. */
+    const unused = (): readonly [key: string, host: Made] | undefined => {
+      let looks = 0
+      for (const [key, host] of made) {
+        const isWide = host.names.some(VirtualHostDiscovery.isWildcard)
+        looks += isWide ? wildcardLook : 1
+        if (looks > longestLook) return undefined
+        if (!isSubscribed(host)) return [key, host]
+        made.delete(key)
+        made.set(key, host)
+      }
+      return undefined
+    }
+
+    const add = (group: string, routes: string, virtualHost: VirtualHost): Effect.Effect<void, unknown> =>
+      Effect.suspend(() => {
+        const resource = VirtualHostDiscovery.nameOf(routes, virtualHost.name)
+        const key = JSON.stringify([group, resource])
+        const known = made.get(key)
+        const old = known === undefined && made.size >= maxHosts ? unused() : undefined
+        if (known === undefined && made.size >= maxHosts && old === undefined) {
+          return Effect.fail(new Error(`${maxHosts} hosts are subscribed to, which is maxHosts; it is not added`))
+        }
+        if (old !== undefined) made.delete(old[0])
+        made.set(key, { group, resource, names: namesOf(routes, virtualHost) })
+        const upsert = { virtualHosts: [Snapshot.virtualHost(routes, virtualHost)] }
+        const removed = (host: Made) => ({ remove: { virtualHosts: [host.resource] } })
+        const isOfGroup = old !== undefined && old[1].group === group
+        return Effect.gen(function* () {
+          if (old !== undefined && !isOfGroup) yield* Effect.ignore(store.update(old[1].group, removed(old[1])))
+          yield* store.update(group, { upsert, ...(isOfGroup ? removed(old[1]) : {}) })
+        }).pipe(
+          Effect.onError(() =>
+            Effect.sync(() => {
+              if (known === undefined) made.delete(key)
+            })
+          )
+        )
+      })
+
+    return {
+      onMissing: (group, typeUrl, name) => {
+        const parts = typeUrl === VHDS ? VirtualHostDiscovery.split(name) : undefined
+        if (parts === undefined || parts.host === "") return Effect.void
+        const { host, routeConfiguration } = parts
+        return Effect.flatMap(resolve(group, routeConfiguration, host), (virtualHost) =>
+          virtualHost === undefined ? Effect.void : add(group, routeConfiguration, virtualHost)
+        )
+      },
+      attach: (given) =>
+        Effect.sync(() => {
+          server = given
+        }),
+      size: Effect.sync(() => made.size)
+    }
+  })

@@ -1,0 +1,119 @@
+import { create, toBinary } from "@bufbuild/protobuf"
+import * as Request from "@effect-xds/core/wire/Request"
+import { ResourceType } from "@effect-xds/proto"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { capture, lines, settled } from "./OnDemandServer.js"
+
+const VHDS = ResourceType.VirtualHost.typeUrl
+
+const request = (names: ReadonlyArray<string>, gone: ReadonlyArray<string> = []) =>
+  Request.incremental({
+    typeUrl: VHDS,
+    node: toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster: "edge" })),
+    resourceNamesSubscribe: names,
+    resourceNamesUnsubscribe: gone
+  })
+
+const host = (name: string, domain = name) => create(VirtualHostSchema, { name, domains: [domain] })
+
+/** A server whose hosts are made by `resolve`. */
+const serving = (resolve: OnDemandHosts.Options["resolve"], maxHosts?: number) =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.SnapshotStore
+    yield* store.set("edge", { routes: [create(RouteConfigurationSchema, { name: "main" })] })
+    const asked: Array<string> = []
+    const hosts = yield* OnDemandHosts.make({
+      resolve: (group, routes, name) => {
+        asked.push(`${group} ${routes} ${name}`)
+        return resolve(group, routes, name)
+      },
+      maxHosts
+    })
+    const server = yield* XdsServer.make({ group: ({ cluster }) => cluster, onMissing: hosts.onMissing })
+    yield* hosts.attach(server)
+    const resources = Effect.map(store.get("edge"), (found) => found)
+    return { asked, hosts, resources, server, store }
+  })
+
+const world = Layer.merge(SnapshotStore.layerMemory({ validate: "off" }), MemoryTransport.layer).pipe(
+  Layer.provideMerge(capture)
+)
+
+describe("virtual hosts on demand", () => {
+  it.scoped(
+    "★ the resolver is asked for the host of a route configuration whose name may have slashes; its domains are served unasked",
+    () =>
+      Effect.gen(function* () {
+        const { asked, hosts } = yield* serving((_group, _routes, name) =>
+          Effect.succeed(name.endsWith(".x") ? host("wide", "*.x") : undefined)
+        )
+        const client = yield* MemoryClient.open()
+        client.send(request(["a/b/c.x", "a/b/other"]))
+        yield* settled
+        const first = yield* client.receive
+        const second = client.unread() > 0 ? yield* client.receive : undefined
+        expect([...first.names, ...(second?.names ?? [])]).toContain("a/b/wide")
+        expect(asked.toSorted()).toEqual(["edge a/b c.x", "edge a/b other"])
+        client.send(request(["a/b/d.x"]))
+        yield* settled
+        expect(asked).toHaveLength(2)
+        expect(yield* hosts.size).toBe(1)
+      }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("★ above maxHosts those go that nobody subscribes to, also by an alias; else a new one is not added", () =>
+    Effect.gen(function* () {
+      lines.length = 0
+      const { asked, hosts, server } = yield* serving(
+        (_group, _routes, name) => Effect.succeed(name === "q.x" ? host("alias", "*.x") : host(name)),
+        2
+      )
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/q.x", "main/b"]))
+      yield* settled
+      expect(yield* hosts.size).toBe(2)
+      expect(server.isSubscribed("edge", VHDS, "main/q.x")).toBe(true)
+      expect(server.isSubscribed("edge", VHDS, "main/alias")).toBe(false)
+      expect(server.isSubscribed("edge", VHDS, "main/*.x")).toBe(true)
+      expect(server.isSubscribed("edge", VHDS, "main/*.y")).toBe(false)
+      expect(server.isSubscribed("other", VHDS, "main/q.x")).toBe(false)
+      // Another host that the wildcard answers: the resolver does not know of it, and the virtual host must stay for it.
+      client.send(request(["main/r.x"], ["main/q.x"]))
+      yield* settled
+      client.send(request(["main/c"]))
+      yield* settled
+      expect(lines.join("\n")).toContain("2 hosts are subscribed to, which is maxHosts; it is not added")
+      client.send(request([], ["main/b"]))
+      yield* settled
+      client.send(request(["main/d"]))
+      yield* settled
+      expect(yield* hosts.size).toBe(2)
+      // One that went is made again when it is asked for, if there is room.
+      client.send(request(["main/b"], ["main/d"]))
+      yield* settled
+      expect(asked.filter((each) => each.endsWith(" b"))).toHaveLength(2)
+      expect(asked.filter((each) => each.endsWith(" q.x"))).toHaveLength(1)
+      expect(yield* hosts.size).toBe(2)
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("★ hosts that nobody knows leave nothing behind; a resolver that fails is logged", () =>
+    Effect.gen(function* () {
+      lines.length = 0
+      const { hosts } = yield* serving((_group, _routes, name) =>
+        name === "bad" ? Effect.fail(new Error("no database")) : Effect.succeed(undefined)
+      )
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/stranger", "main/bad", "main/"]))
+      yield* settled
+      expect(yield* hosts.size).toBe(0)
+      expect(lines.join("\n")).toContain("no database")
+    }).pipe(Effect.provide(world))
+  )
+})
