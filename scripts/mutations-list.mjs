@@ -4632,7 +4632,7 @@ const badInput = [
     file: "packages/proto/src/internal/WireFault.ts",
     by: "packages/testing/test/BadInput.test.ts",
     line: "if (length <= end - this.at) return this.at + length",
-    becomes: "if (length <= this.bytes.byteLength * 8) return this.at + length"
+    becomes: "if (length <= 1_000) return this.at + length"
   },
   {
     fault: "bytes: a Struct may come in any number of pieces",
