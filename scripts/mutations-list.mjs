@@ -4862,6 +4862,66 @@ const clientCollections = [
   }
 ]
 
+/** A store in a database. */
+const inDatabase = [
+  {
+    fault: "a database that lost changes is followed",
+    file: "packages/store-sql/src/internal/Replica.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "if (row.chain !== Log.chainOf(this.chain, row.digest))",
+    becomes: "if (row.chain === '')"
+  },
+  {
+    fault: "a row is applied whose bytes are not those that were written",
+    file: "packages/store-sql/src/internal/States.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "if (Log.digestOf(row, body) !== row.digest)",
+    becomes: "if (body.length < 0)"
+  },
+  {
+    fault: "whoever took the right to write does not fence the others",
+    file: "packages/store-sql/src/SqlStore.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "if (writer === undefined && head.epoch === epoch) return undefined",
+    becomes: "return undefined"
+  },
+  {
+    fault: "a change is made from a state that others have changed meanwhile",
+    file: "packages/store-sql/src/internal/Writer.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "yield* replica.catchUp(head, true)",
+    becomes: ""
+  },
+  {
+    fault: "a change whose answer was lost is written twice",
+    file: "packages/store-sql/src/internal/Writer.ts",
+    by: "packages/store-sql/test/faults.test.ts",
+    line: "for (const { waiting } of atStake) waiting.isUncertain = true",
+    becomes: ""
+  },
+  {
+    fault: "a transaction whose BEGIN got no answer stays open",
+    file: "packages/store-sql/src/internal/Transaction.ts",
+    by: "packages/store-sql/test/faults.test.ts",
+    line: "const begin = Effect.tapError(tell(begins[database.dialect][kind]), () => undo)",
+    becomes: "const begin = tell(begins[database.dialect][kind])"
+  },
+  {
+    fault: "a label of a resource without other content is in no row of the log",
+    file: "packages/store-sql/src/internal/GroupDifference.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "} else if (resource !== ResourceSet.get(before, name)) upsert.push(resource)",
+    becomes: "} else if (resource.fingerprint !== ResourceSet.get(before, name)?.fingerprint) upsert.push(resource)"
+  },
+  {
+    fault: "the log is compacted, and nobody who is behind is told",
+    file: "packages/store-sql/src/internal/Log.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "yield* sql`UPDATE xds_head SET floor = ${from} WHERE id = 1 AND floor < ${from}`",
+    becomes: ""
+  }
+]
+
 export const mutations = [
   {
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
@@ -6730,5 +6790,6 @@ export const mutations = [
   ...virtualHosts,
   ...groupChecks,
   ...badInput,
-  ...calls
+  ...calls,
+  ...inDatabase
 ]

@@ -73,6 +73,34 @@ if (peer._tag === "Missing") {
       })
     )
 
+    live("★ failover to a standby: it is read only until it is promoted, and goes on with what it has", () =>
+      Effect.gen(function* () {
+        const primary = yield* PostgresServer.make(peer.path)
+        const open = yield* schemaOn(primary)
+        const schema = `s${schemas}`
+        const store = yield* opened(open)
+        yield* store.set("g", clusters("a"))
+        const standby = yield* primary.standby
+        const other = Postgres.make({ url: Redacted.make(standby.url(schema)) })
+        yield* store.update("g", { upsert: clusters("b") })
+        const { sql } = yield* other
+        yield* Effect.repeat(Effect.delay(sql<{ revision: unknown }>`SELECT revision FROM xds_head`, 20), {
+          until: ([row]) => Number(row?.revision) === 2,
+          times: 500
+        })
+        // A standby cannot be written to, and says so.
+        const replica = yield* opened(other, { writeTimeout: "100 millis" })
+        expect(namesOf(replica, "g")).toEqual(["a", "b"])
+        const error = yield* Effect.flip(replica.update("g", { upsert: clusters("c") }))
+        expect(error.message).toContain("it is a standby: give the address of the primary")
+        yield* primary.kill
+        yield* sql`SELECT pg_promote()`
+        yield* replica.update("g", { upsert: clusters("d") })
+        expect(namesOf(replica, "g")).toEqual(["a", "b", "d"])
+        expect(namesOf(store, "g")).toEqual(["a", "b"])
+      })
+    )
+
     live("★ killed again and again under two writers: no acknowledged change is lost, none is torn, both agree", () =>
       Effect.gen(function* () {
         const own = yield* PostgresServer.make(peer.path)
