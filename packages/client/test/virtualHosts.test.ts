@@ -226,7 +226,7 @@ describe("virtual hosts on demand", () => {
       }
       const hosts = yield* client.virtualHosts("main", { types })
       expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
-      expect((yield* Effect.flip(hosts.find("bad.x"))).message).toContain("domainsOf failed: not mine")
+      expect((yield* Effect.flip(hosts.find("bad.x"))).message).toContain("the reader of domains failed: not mine")
       expect(yield* outcome(hosts, "b.x")).toBe("main/b.x")
       expect((yield* Effect.flip(client.virtualHosts("main")))._tag).toBe("DecoderConflict")
     })

@@ -88,7 +88,7 @@ describe("virtual hosts on demand", () => {
       yield* settled
       client.send(request(["main/c"]))
       yield* settled
-      expect(lines.join("\n")).toContain("2 hosts are subscribed to, which is maxHosts; it is not added")
+      expect(lines.join("\n")).toContain("2 hosts are subscribed to, the most that are allowed; it is not added")
       client.send(request([], ["main/b"]))
       yield* settled
       client.send(request(["main/d"]))

@@ -152,7 +152,7 @@ export class HostDriver<R, A> {
         virtualHosts
       })
     } catch (cause) {
-      const unusable = `routesOf failed: ${Reason.of(cause)}`
+      const unusable = `the reader of route configurations failed: ${Reason.of(cause)}`
       this.run({ _tag: "RouteConfiguration", vhds: unusable, unusable, virtualHosts: [] })
     }
   }
@@ -165,7 +165,7 @@ export class HostDriver<R, A> {
           const domains = this.types.domainsOf(value)
           return this.run({ _tag: "Arrived", name, virtualHost: { name: ownName, domains, value } })
         } catch (cause) {
-          return this.run({ _tag: "Rejected", name, reason: `domainsOf failed: ${Reason.of(cause)}` })
+          return this.run({ _tag: "Rejected", name, reason: `the reader of domains failed: ${Reason.of(cause)}` })
         }
       }
       case "DoesNotExist":
