@@ -91,8 +91,8 @@ describe("Modules", { timeout: 3 * deadline }, () => {
     if (most < 20) expect(modules.filter((url) => !/packages\/cli\/dist/.test(url))).toEqual([])
   })
 
-  // They are for HTTP servers of @effect/platform, which loads effect/Schema, and that a test library.
-  const ofPlatform = ["RestApp", "AdminApp"]
+  // They are for HTTP servers and clients of @effect/platform, which loads effect/Schema, and that a test library.
+  const ofPlatform = ["RestApp", "AdminApp", "XdsHttpClient"]
 
   const packages = fileURLToPath(new URL("../..", import.meta.url))
   // @effect/sql, which store-sql is made of, loads Schema, too: the program loads it with a store in a database only.
