@@ -172,6 +172,9 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
 
   // ★ A name both in `resources` and in `removed_resources` is an error.
   const gone = new Set(response.removed.map(Authority.normalize))
+  let aliases: ReadonlySet<string> | undefined
+  const claimed = (alias: string): boolean =>
+    (aliases ??= new Set(response.resources.flatMap((resource) => resource.aliases))).has(alias)
   const reject = (names: ReadonlyArray<string>, name: string, words: string) => {
     const reason = truncate(words, maxReason)
     problems.push(`resource ${JSON.stringify(name)}: ${reason}`)
@@ -216,7 +219,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       continue
     }
     seen.add(name)
-    const names = wantedNames(name, resource, view, gone)
+    const names = wantedNames(name, resource, view, gone, claimed)
     const isGone = gone.delete(name)
     const fault =
       resource.malformed ??
@@ -321,19 +324,20 @@ const isAsked = (name: string, view: View): boolean => view.wildcard || view.isN
 
 /**
  * The names under which a resource was requested: its own and, in incremental, its aliases, and those under which it is held
- * and that the response does not take away.
+ * and that the response neither takes away nor gives to another resource.
  */
 const wantedNames = (
   name: string,
   resource: ReceivedResource,
   view: View,
-  gone: ReadonlySet<string>
+  gone: ReadonlySet<string>,
+  claimed: (alias: string) => boolean
 ): ReadonlyArray<string> => {
   const isOwn = isAsked(name, view)
   const before = resource.value === undefined ? noNames : Ownerships.aliasesOf(view.ownership, name)
   if (resource.aliases.length === 0 && before.length === 0) return isOwn ? [name] : noNames
   const given = resource.aliases.filter((alias) => alias !== name && view.isNamed(alias))
-  const aliases = new Set([...given, ...before.filter((alias) => !gone.has(alias))])
+  const aliases = new Set([...given, ...before.filter((alias) => !gone.has(alias) && !claimed(alias))])
   return isOwn ? [name, ...aliases] : Array.from(aliases)
 }
 

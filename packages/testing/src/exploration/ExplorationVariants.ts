@@ -189,7 +189,7 @@ export const all: ReadonlyArray<Variant> = [
   variant(hosts, 5),
   ...renewals.map((world) => variant(world, 6)),
   variant(slices, 4),
-  ...members.map((world) => variant(world, 5)),
+  ...members.map((world, index) => variant(world, index % 2 === 0 ? 5 : 6)),
   ...collections.map((world, index) => variant(world, index % 2 === 0 ? 5 : 4)),
   ...behind.map((world) => variant(world, 5)),
   ...moved.map((world, index) => variant(world, index % 2 === 0 ? 5 : 3))
