@@ -30,7 +30,8 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/[^/]+/src/",
-        pathNot: "^packages/(testing/|transport-rest/src/RestApp[.]ts|connect-xds/src/XdsHttpClient[.]ts|admin/src/AdminApp[.]ts)"
+        pathNot:
+          "^packages/(testing/|transport-rest/src/RestApp[.]ts|connect-xds/src/XdsHttpClient[.]ts|admin/src/AdminApp[.]ts)"
       },
       to: {
         path: [

@@ -123,7 +123,9 @@ export const make = <R = never>({
         const known = made.get(key)
         const old = known === undefined && made.size >= maxHosts ? unused() : undefined
         if (known === undefined && made.size >= maxHosts && old === undefined) {
-          return Effect.fail(new Error(`${maxHosts} hosts are subscribed to, the most that are allowed; it is not added`))
+          return Effect.fail(
+            new Error(`${maxHosts} hosts are subscribed to, the most that are allowed; it is not added`)
+          )
         }
         if (old !== undefined) made.delete(old[0])
         made.set(key, { group, resource, names: namesOf(routes, virtualHost) })
