@@ -167,7 +167,16 @@ export const leave = function* (self: Draft, glob: string): Steps.Steps<Readonly
           asked: HashMap.remove(collections.asked, glob),
           fresh: collections.fresh.filter((each) => each !== glob)
         }
-  return yield* Steps.filter(members, isHeld)
+  const left = yield* Steps.filter(members, isHeld)
+  // ★ A returning client drops these, too. If they are in the group again, they are sent even if it said that it holds them.
+  const quoted: Array<string> = []
+  let count = 0
+  for (const [name] of self.initial) {
+    if (++count % Steps.atOnce === 0) yield
+    if (isLeft(name)) quoted.push(name)
+  }
+  RequestedNames.resendHeld(self, [...quoted, ...left])
+  return left
 }
 
 /** Subscribes to members. Those of a collection that is not answered yet are its answer. */

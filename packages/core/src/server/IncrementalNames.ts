@@ -80,7 +80,6 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
       continue
     } else if (Collection.isGlob(name)) {
       const members = yield* Collections.leave(next, name)
-      RequestedNames.resendHeld(next, members)
       if (next.wildcard !== "none") next.requested = yield* RequestedNames.withNames(next.requested, members)
     } else if (Collections.giveUp(next, name)) {
       // ★ The client cannot know whether the collection covers the resource, so it gets an answer.
