@@ -57,28 +57,36 @@ const freePort = Effect.async<number>((resume) => {
   })
 })
 
-/** A new folder, which goes with the scope. In memory where there is such a place: nothing here is kept. */
-const folder = Effect.acquireRelease(
-  Effect.sync(() => {
-    let place = tmpdir()
-    try {
-      accessSync("/dev/shm", constants.W_OK)
-      place = "/dev/shm"
-    } catch {
-      // There is none.
-    }
-    const path = mkdtempSync(join(place, "effect-xds-postgres-"))
-    if (nobody !== undefined) chownSync(path, nobody, nobody)
-    return path
-  }),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
-)
+/** Memory, where it can be written like a folder. */
+const memory = (): string | undefined => {
+  try {
+    accessSync("/dev/shm", constants.W_OK)
+    return "/dev/shm"
+  } catch {
+    return undefined
+  }
+}
+
+/** A new folder, which goes with the scope. */
+const folderIn = (place: string): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const path = mkdtempSync(join(place, "effect-xds-postgres-"))
+      if (nobody !== undefined) chownSync(path, nobody, nobody)
+      return path
+    }),
+    (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
+  )
+
+/** For data, none of which is kept. */
+const folder = Effect.suspend(() => folderIn(memory() ?? tmpdir()))
 
 /** The program, where the other user may run it: a clone may be in a folder that only its owner may read. */
 const runnable = (program: string): Effect.Effect<string, never, Scope.Scope> => {
   const { status } = spawnSync(program, ["--version"], asUser)
   if (status === 0) return Effect.succeed(program)
-  return Effect.map(folder, (path) => {
+  // Not in memory: programs in /dev/shm may not be run in most containers.
+  return Effect.map(folderIn(tmpdir()), (path) => {
     cpSync(join(dirname(program), ".."), path, { recursive: true, verbatimSymlinks: true })
     return join(path, "bin", "postgres")
   })
