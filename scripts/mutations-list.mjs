@@ -4292,13 +4292,13 @@ const virtualHosts = [
   {
     fault: "VHDS client: a virtual host that is removed stays in use",
     file: "client/ReceivedResponse.ts",
-    line: "dropRemoved: failOnDataErrors || typeUrl === VirtualHost.typeUrl,",
+    line: "dropRemoved: failOnDataErrors || isOf(typeUrl, VirtualHost),",
     becomes: "dropRemoved: failOnDataErrors,"
   },
   {
     fault: "VHDS client: after 15 seconds of silence a host does not exist",
     file: "client/ClientDraft.ts",
-    line: "(server.resourceTimerIsTransientError ?? false) || output.typeUrl === VirtualHost.typeUrl,",
+    line: "(server.resourceTimerIsTransientError ?? false) || isOf(output.typeUrl, VirtualHost),",
     becomes: "server.resourceTimerIsTransientError ?? false,"
   },
   {

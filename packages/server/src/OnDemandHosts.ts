@@ -121,8 +121,9 @@ export const make = <R = never>({
         const resource = VirtualHostDiscovery.nameOf(routes, virtualHost.name)
         const key = JSON.stringify([group, resource])
         const known = made.get(key)
-        const old = known === undefined && made.size >= maxHosts ? unused() : undefined
-        if (known === undefined && made.size >= maxHosts && old === undefined) {
+        const isFull = known === undefined && made.size >= maxHosts
+        const old = isFull ? unused() : undefined
+        if (isFull && old === undefined) {
           return Effect.fail(
             new Error(`${maxHosts} hosts are subscribed to, the most that are allowed; it is not added`)
           )

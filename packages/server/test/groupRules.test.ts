@@ -9,7 +9,8 @@ import { Snapshot, SnapshotStore, XdsServerMetrics } from "@effect-xds/server"
 import { EventLoop, process } from "@effect-xds/transport/EventLoop"
 import { GroupRule } from "@effect-xds/validate"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Logger, Metric, Option, Stream } from "effect"
+import { Effect, Exit, Fiber, Metric, Option, Stream } from "effect"
+import { collecting, refused } from "./StoreWrites.js"
 
 const ads = { configSourceSpecifier: { case: "ads", value: {} } } as const
 
@@ -49,18 +50,6 @@ const listener = (name: string, portValue: number) =>
     },
     filterChains: [{}]
   })
-
-/** Why a write is refused; the test fails if it is not. */
-const refused = <A, E>(write: Effect.Effect<A, E>) => Effect.flip(Effect.as(write, "it is not refused"))
-
-const collecting = () => {
-  const lines: Array<string> = []
-  const layer = Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ message }) => void lines.push(String(message)))
-  )
-  return { lines, layer }
-}
 
 const rulesOf = (store: SnapshotStore.MemoryStore, group = "edge") =>
   Effect.map(store.broken(group), ({ rules }) => rules.map(({ name, rule }) => `${name} ${rule}`))

@@ -9,7 +9,8 @@ import { Snapshot, SnapshotStore, Validator, XdsServerMetrics } from "@effect-xd
 import { Remembered } from "../src/internal/Remembered.js"
 import { EventLoop, process } from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Logger, Metric, Option } from "effect"
+import { Effect, Metric, Option } from "effect"
+import { collecting, refused } from "./StoreWrites.js"
 
 const cluster = (name: string, seconds = 1n) => create(ClusterSchema, { name, connectTimeout: { seconds } })
 
@@ -41,18 +42,6 @@ const listener = (name: string, statPrefix: string) =>
       }
     ]
   })
-
-/** Why a write is refused; the test fails if it is not. */
-const refused = <A, E>(write: Effect.Effect<A, E>) => Effect.flip(Effect.as(write, "it is not refused"))
-
-const collecting = () => {
-  const lines: Array<string> = []
-  const layer = Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ message }) => void lines.push(String(message)))
-  )
-  return { lines, layer }
-}
 
 const named = (group: ResourceGroup.ResourceGroup) =>
   ResourceGroup.all(group)

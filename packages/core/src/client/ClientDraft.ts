@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { VirtualHost } from "@effect-xds/proto/ResourceType"
+import { isOf, VirtualHost } from "@effect-xds/proto/ResourceType"
 import type * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Collection from "../protocol/Collection.js"
@@ -133,7 +133,7 @@ export class ClientDraft {
             output.names,
             { name: server.name ?? server.id, resourceTimeout },
             // ★ Silence about a virtual host does not mean that there is none: that would be a 404.
-            (server.resourceTimerIsTransientError ?? false) || output.typeUrl === VirtualHost.typeUrl,
+            (server.resourceTimerIsTransientError ?? false) || isOf(output.typeUrl, VirtualHost),
             this.now
           )
           this.cache = cache

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { VirtualHost } from "@effect-xds/proto/ResourceType"
+import { isOf, VirtualHost } from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Collection from "../protocol/Collection.js"
@@ -72,7 +72,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
       server: to.server.id,
       failOnDataErrors,
       // ★ A virtual host that is removed is a 404.
-      dropRemoved: failOnDataErrors || typeUrl === VirtualHost.typeUrl,
+      dropRemoved: failOnDataErrors || isOf(typeUrl, VirtualHost),
       isServed: (name) => ClientSubscriptions.serves(subscription, name),
       isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name, draft.now - responseDelay),
       missing,

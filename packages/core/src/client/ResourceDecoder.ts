@@ -49,7 +49,7 @@ export const make = <A>({ decode, isFullState, keysOf, nameOf, typeUrl }: Option
   typeUrl,
   isFullState: isFullState ?? ResourceType.byTypeUrl(typeUrl)?.family === "full-state",
   nameOf: nameOf ?? ResourceType.nameOfBytes,
-  keysOf: keysOf ?? (typeUrl === ResourceType.VirtualHost.typeUrl ? VirtualHostDiscovery.domainsOf : undefined),
+  keysOf: keysOf ?? (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) ? VirtualHostDiscovery.domainsOf : undefined),
   decode
 })
 
