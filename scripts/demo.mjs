@@ -37,4 +37,6 @@ if (!options.includes("--keep")) {
   await demo("envoy")
   process.stdout.write("\n")
   await demo("proxyless")
+  process.stdout.write("\n")
+  await demo("replicas")
 }

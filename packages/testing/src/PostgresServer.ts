@@ -103,6 +103,9 @@ const settings = (port: number): ReadonlyArray<string> =>
     "log_min_messages=fatal"
   ].flatMap((each) => ["-c", each])
 
+// The program takes the shell's place. What stays beside it ends it when this process is gone, however that ended.
+const guarded = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) 2>/dev/null & exec "$@" 3<&- </dev/null'
+
 const ready = (child: ChildProcess): Effect.Effect<void, PostgresServerError> =>
   Effect.async((resume) => {
     let said = ""
@@ -136,12 +139,12 @@ const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, 
       })
     const start = Effect.suspend(() => {
       if (child !== undefined) return Effect.void
-      const stdio = ["ignore", "ignore", "pipe"] as const
       // It says that it is ready only in its log.
-      child = spawn(program, ["-D", data, ...settings(port), "-c", "log_min_messages=log"], {
+      const args = ["-D", data, ...settings(port), "-c", "log_min_messages=log"]
+      child = spawn("sh", ["-c", guarded, "sh", program, ...args], {
         ...asUser,
         env: environment,
-        stdio: [...stdio],
+        stdio: ["pipe", "ignore", "pipe"],
         cwd: data
       })
       return ready(child)
