@@ -4607,6 +4607,20 @@ const groupChecks = [
 /** What nobody should send. */
 const badInput = [
   {
+    fault: "get: resources that the client did not take are not told",
+    file: "packages/cli/src/Getting.ts",
+    by: "packages/cli/test/badInput.test.ts",
+    line: "yield* Console.log(yield* render(output, found, showSecrets))\n    yield* rejections.check",
+    becomes: "yield* Console.log(yield* render(output, found, showSecrets))"
+  },
+  {
+    fault: "diff: what could not be read is compared as if it were not there",
+    file: "packages/cli/src/Comparing.ts",
+    by: "packages/cli/test/badInput.test.ts",
+    line: "    yield* rejections.check\n",
+    becomes: ""
+  },
+  {
     fault: "bytes: the path of what is nested too deep is not found",
     file: "packages/proto/src/internal/WireFault.ts",
     by: "packages/testing/test/BadInput.test.ts",
@@ -4802,6 +4816,7 @@ const clientCollections = [
   {
     fault: "client: a member does not end the timer of its collection",
     file: "client/ReceivedResponse.ts",
+    by: "packages/core/test/client/Client.test.ts",
     line: "const came = [...brought, ...brought.flatMap((name) => Collection.of(name) ?? [])]",
     becomes: "const came = brought"
   },

@@ -112,11 +112,14 @@ const ofServer = (
   isShown: boolean
 ): Effect.Effect<State, CommandFailure> =>
   Effect.gen(function* () {
-    const client = yield* Target.connect(address, target, true)
+    const rejections = new Target.Rejections()
+    const client = yield* Target.connect(address, target, rejections.say)
     const found = yield* Waiting.saying(
       `Waiting for ${address}`,
       Collection.all(client, address, types, target.timeout)
     )
+    // What did not come is no difference.
+    yield* rejections.check
     const state = new Map<string, Side>()
     for (const { name, type, value } of found) {
       state.set(keyOf({ type, name }), yield* Effect.promise(() => sideOf(type, name, value, isShown)))

@@ -46,7 +46,8 @@ export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =
     const { address, names, output, showSecrets } = target
     yield* ApiVersion.load(target.api)
     const type = yield* TypeArgument.read(target.type, address, target.api)
-    const client = yield* Target.connect(address, target, true)
+    const rejections = new Target.Rejections()
+    const client = yield* Target.connect(address, target, rejections.say)
     const watched = yield* Collection.watchable(type)
     const found = yield* Waiting.saying(
       `Waiting for ${type.shortName} of ${address}`,
@@ -57,8 +58,10 @@ export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =
           })
     )
     if (found.length === 0) {
+      yield* rejections.check
       const message = `${address} has no ${type.shortName}: nothing came within ${target.timeout} s for ${whoAsks(target)}`
       return yield* new CommandFailure({ kind: "found", message })
     }
     yield* Console.log(yield* render(output, found, showSecrets))
+    yield* rejections.check
   }).pipe(Effect.scoped)

@@ -76,22 +76,49 @@ const credentialsOf = (address: string, config: Config): ClientTransport.Credent
   return isTls ? { _tag: "Tls", ca, cert, key, serverName } : ClientTransport.insecure
 }
 
-/** What the client has to say on its own: one line each, on the standard error. */
-const stderrLogger = Logger.make<unknown, void>(({ message }) => {
-  const parts: ReadonlyArray<unknown> = Array.isArray(message) ? message : [message]
-  process.stderr.write(`effect-xds: ${parts.map(String).join(" ")}\n`)
-})
+/** One line each, on the standard error. */
+const toStderr = (line: string): void => void process.stderr.write(`effect-xds: ${line}\n`)
+
+/** What the client has to say on its own, line by line. */
+const loggerTo = (say: (line: string) => void): Logger.Logger<unknown, void> =>
+  Logger.make(({ message }) => {
+    const parts: ReadonlyArray<unknown> = Array.isArray(message) ? message : [message]
+    say(parts.map(String).join(" "))
+  })
+
+/** Whether a line of the client tells of resources that it does not take. */
+const isRejection = (line: string): boolean => line.includes(" is rejected: ")
+
+/**
+ * The resources that a client did not take, in its words: of a command that tells itself what else went wrong.
+ *
+ * @since 0.1.0
+ */
+export class Rejections {
+  private readonly lines: Array<string> = []
+
+  readonly say = (line: string): void => {
+    if (isRejection(line)) this.lines.push(line)
+  }
+
+  /** Fails where what came is not all that the server has. */
+  readonly check: Effect.Effect<void, CommandFailure> = Effect.suspend(() =>
+    this.lines.length === 0
+      ? Effect.void
+      : Effect.fail(new CommandFailure({ kind: "failed", message: this.lines.join("\n") }))
+  )
+}
 
 /**
  * A client of a server, for as long as the scope is open.
  *
- * @param quiet whether the client says nothing on its own, since the command tells what went wrong
+ * @param say gets what the client says on its own. Default: it goes to the standard error
  * @since 0.1.0
  */
 export const connect = (
   address: string,
   config: Config,
-  quiet: boolean
+  say: (line: string) => void = toStderr
 ): Effect.Effect<XdsClient.Service, CommandFailure, Scope.Scope> => {
   const isGrpc = kindOf(address) === "grpc"
   return XdsClient.make({
@@ -113,6 +140,6 @@ export const connect = (
       Effect.promise(() => transportOf(address, config.api))
     ),
     Effect.mapError(({ message }) => new CommandFailure({ kind: "usage", message })),
-    Effect.provide(Logger.replace(Logger.defaultLogger, quiet ? Logger.none : stderrLogger))
+    Effect.provide(Logger.replace(Logger.defaultLogger, loggerTo(say)))
   )
 }

@@ -61,7 +61,10 @@ describe("bytes", () => {
   })
 
   it("each byte is read at most three times", async () => {
-    for (const { typeUrl, value, what } of known) {
+    // What counts takes a hundred times as long.
+    const size = Math.min(scale.size, 1_048_576)
+    for (const { typeUrl, value, what } of BadResource.all({ ...scale, size })) {
+      if (!TypeRegistry.has(typeUrl)) continue
       const schema = await schemaOf(typeUrl)
       const { bytes, reads } = counting(value)
       MessageBytes.fault(schema, bytes)

@@ -104,6 +104,36 @@ describe("a large set", () => {
   })
 })
 
+describe("a collection", () => {
+  const { typeUrl } = Cluster
+  const glob = "xdstp://a/envoy.config.cluster.v3.Cluster/*"
+
+  for (const isValid of [true, false]) {
+    it(`its timer ends with its first ${isValid ? "member" : "member that is rejected"}: nothing is due any more`, () => {
+      const rejecting = ResourceDecoder.make({ typeUrl, decode: () => Either.left("it is wrong") })
+      let client = Client.make({
+        servers: [{ id: "s", protocol: "Incremental" }],
+        authorities: new Map([["a", []]]),
+        decoders: [isValid ? decoderOf(typeUrl) : rejecting]
+      })
+      const step = (input: Client.Input) => void (client = Client.step(client, input, 0)[0])
+      step({ _tag: "Watch", watcher: 1, typeUrl, name: glob })
+      step({ _tag: "Connected", stream: "s" })
+      step({ _tag: "Written", stream: "s" })
+      assert.isBelow(Client.deadline(client), Number.POSITIVE_INFINITY)
+      const member = ReceivedResource.make({
+        ...received(typeUrl, glob.replace("*", "b")),
+        name: glob.replace("*", "b")
+      })
+      const response = { protocol: "Incremental", typeUrl, nonce: "1", resources: [member] } as const
+      step({ _tag: "Response", stream: "s", response: ClientResponse.make(response) })
+      // What is kept of the response is its answer.
+      step({ _tag: "Written", stream: "s" })
+      assert.strictEqual(Client.deadline(client), Number.POSITIVE_INFINITY)
+    })
+  }
+})
+
 describe("warming with a client", () => {
   it("★ the EDS request leaves before the CDS ACK, and is one for all clusters", () => {
     for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {

@@ -310,33 +310,40 @@ export const all = ({ levels = 10_000, size = 1_048_576 }: Scale = {}): Readonly
   ]
 }
 
+/**
+ * Clusters for one response: those that have a name that can be read, each with another one in place of `c`.
+ *
+ * @since 0.1.0
+ */
+export const inOneResponse = (resources: ReadonlyArray<BadResource>): ReadonlyArray<BadResource> => {
+  const head = text(ofCluster.name, "c")
+  const isHead = ({ name, typeUrl, value }: BadResource): boolean =>
+    typeUrl === clusterUrl && name === "c" && head.every((byte, index) => value[index] === byte)
+  return resources.filter(isHead).map((resource, index) => {
+    const name = `c${index}`
+    return { ...resource, name, value: concat([text(ofCluster.name, name), resource.value.subarray(head.byteLength)]) }
+  })
+}
+
+/** Parts in a row, until there are so many bytes. */
+const inARow = (size: number, part: (index: number) => Uint8Array): Uint8Array => {
+  const all = new Uint8Array(size + 1_024)
+  let at = 0
+  for (let index = 0; at < size; index++) {
+    const each = part(index)
+    all.set(each, at)
+    at += each.byteLength
+  }
+  return all.subarray(0, at)
+}
+
 /** A field that holds a message once may stand there often: its pieces are merged. Those of a Struct grow each time. */
 const structInPieces = (size: number): Uint8Array => {
-  const pieces: Array<Uint8Array> = []
-  for (let at = 0, index = 0; at < size; index++) {
-    const piece = field(2, member(`k${index}`, text(3, "v")))
-    pieces.push(piece)
-    at += piece.byteLength
-  }
-  return field(ofCluster.metadata, field(1, text(1, "x"), ...pieces))
+  const pieces = inARow(size, (index) => field(2, member(`k${index}`, text(3, "v"))))
+  return field(ofCluster.metadata, field(1, text(1, "x"), pieces))
 }
 
-const manyMembers = (size: number): Uint8Array => {
-  const members: Array<Uint8Array> = []
-  for (let at = 0, index = 0; at < size; index++) {
-    const each = member(`k${index}`, text(3, "v"))
-    members.push(each)
-    at += each.byteLength
-  }
-  return concat(members)
-}
+const manyMembers = (size: number): Uint8Array => inARow(size, (index) => member(`k${index}`, text(3, "v")))
 
-const manyOptions = (size: number): Uint8Array => {
-  const options: Array<Uint8Array> = []
-  for (let at = 0, index = 0; at < size; index++) {
-    const each = option(`k${index}`, concat([text(1, anyUrl), field(2)]))
-    options.push(each)
-    at += each.byteLength
-  }
-  return concat(options)
-}
+const manyOptions = (size: number): Uint8Array =>
+  inARow(size, (index) => option(`k${index}`, concat([text(1, anyUrl), field(2)])))
