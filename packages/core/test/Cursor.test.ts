@@ -8,7 +8,7 @@ import * as SharedResponse from "@effect-xds/core/server/SharedResponse"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Response from "@effect-xds/core/wire/Response"
 import { Cluster } from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 

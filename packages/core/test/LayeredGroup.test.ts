@@ -5,7 +5,7 @@ import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { Arbitraries } from "@effect-xds/testing"
+import { ResourceSpec } from "@effect-xds/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
@@ -15,8 +15,8 @@ const { Cluster, ClusterLoadAssignment, VirtualHost } = ResourceType
 const given = process.env["XDS_SEED"] ?? "20260101"
 const seed = given === "random" ? Date.now() % 2 ** 31 : Number(given)
 
-const cluster = (name: string, content: number, more: Partial<Arbitraries.ResourceSpec> = {}) =>
-  Arbitraries.toResource({ typeUrl: Cluster.typeUrl, name, content, ...more })
+const cluster = (name: string, content: number, more: Partial<ResourceSpec.ResourceSpec> = {}) =>
+  ResourceSpec.toResource({ typeUrl: Cluster.typeUrl, name, content, ...more })
 const groupOf = (...resources: ReadonlyArray<Resource>) =>
   Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, resources))
 const updated = (group: ResourceGroup.ResourceGroup, change: ResourceGroup.Change) =>
@@ -80,7 +80,7 @@ const resource = fc
     // Names of virtual hosts and their aliases are of a route configuration.
     const named = (text: string) => (type === VirtualHost ? `route/${text}` : text.replace("*", "z"))
     const others = aliases.filter((alias) => alias !== name).map(named)
-    return Arbitraries.toResource({ typeUrl: type.typeUrl, name: named(name), aliases: others, ...rest })
+    return ResourceSpec.toResource({ typeUrl: type.typeUrl, name: named(name), aliases: others, ...rest })
   })
 const key = fc.record({
   typeUrl: fc.constantFrom(...types.map(({ typeUrl }) => typeUrl)),

@@ -8,7 +8,9 @@ import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as StreamRecord from "@effect-xds/core/server/StreamRecord"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Arbitraries } from "@effect-xds/testing"
-import { aliasOf, toResource, withMovedAliases } from "@effect-xds/testing/simulation/Arbitraries"
+import { aliasOf } from "@effect-xds/testing/simulation/Naming"
+import { type ResourceSpec, toResource } from "@effect-xds/testing/simulation/ResourceSpec"
+import { withMovedAliases } from "@effect-xds/testing/simulation/StoreChange"
 import * as Invariants from "@effect-xds/testing/invariants/Invariants"
 import * as ReferenceClient from "@effect-xds/testing/reference/ReferenceClient"
 import * as ReferenceModel from "@effect-xds/testing/reference/ReferenceModel"
@@ -177,7 +179,7 @@ export const run = (
     // At times the stream has its turn when more has changed.
     if (changes % 5 !== 0) turn()
   }
-  let specs: ReadonlyMap<string, Arbitraries.ResourceSpec> = new Map()
+  let specs: ReadonlyMap<string, ResourceSpec> = new Map()
   const changed = (change: Arbitraries.StoreChange, from = specs) => {
     const [after, moved] = how.moving === true ? withMovedAliases(from, change) : [from, change]
     specs = after

@@ -5,7 +5,7 @@ import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 

@@ -19,7 +19,7 @@ import {
   ResourceSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { Arbitraries, Invariants } from "@effect-xds/testing"
+import { Arbitraries, Invariants, ResourceSpec } from "@effect-xds/testing"
 import { sha256 } from "@noble/hashes/sha2.js"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
@@ -383,7 +383,7 @@ describe("ResourceSet", () => {
     for (const { base, remove, upsert } of steps) {
       const from = sets[base === undefined ? sets.length - 1 : base % sets.length]
       assert(from !== undefined)
-      sets.push(Either.getOrThrow(ResourceSet.update(from, { upsert: upsert.map(Arbitraries.toResource), remove })))
+      sets.push(Either.getOrThrow(ResourceSet.update(from, { upsert: upsert.map(ResourceSpec.toResource), remove })))
     }
     return sets
   }
@@ -417,7 +417,7 @@ describe("ResourceSet", () => {
     }))
 
   it("the difference is right when the log does not reach back: 512 changes, 8192 names", () => {
-    const spec = (name: string, content: number) => Arbitraries.toResource({ typeUrl, name, content })
+    const spec = (name: string, content: number) => ResourceSpec.toResource({ typeUrl, name, content })
     const update = (set: ResourceSet.ResourceSet, change: ResourceSet.Change) =>
       Either.getOrThrow(ResourceSet.update(set, change))
     const start = update(ResourceSet.empty(typeUrl), { upsert: [spec("a", 0), spec("b", 0), spec("c", 0)] })
@@ -523,7 +523,7 @@ describe("Response", () => {
   const typeUrl = ClusterLoadAssignment.typeUrl
   const resources = fc
     .uniqueArray(Arbitraries.resourceSpec(typeUrl, { ttl: true }), { selector: (spec) => spec.name })
-    .map((specs) => specs.map(Arbitraries.toResource))
+    .map((specs) => specs.map(ResourceSpec.toResource))
   const text = fc.oneof(
     fc.string({ unit: "grapheme", maxLength: 8 }),
     fc.string({ minLength: 100, maxLength: 160 }),

@@ -1,6 +1,6 @@
 /** Random scripts that failed once (`properties.test.ts`), cut down to the operations it takes to fail. */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import type { Arbitraries } from "@effect-xds/testing"
+import type { Arbitraries, ResourceSpec } from "@effect-xds/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as Simulation from "./Simulation.js"
 
@@ -10,7 +10,7 @@ const LDS = ResourceType.Listener.typeUrl
 const RDS = ResourceType.RouteConfiguration.typeUrl
 
 type Operation = Arbitraries.Operation
-type Spec = Arbitraries.ResourceSpec
+type Spec = ResourceSpec.ResourceSpec
 
 const ask = (typeUrl: string, ...subscribe: ReadonlyArray<string>): Operation => ({
   _tag: "Ask",

@@ -1,6 +1,6 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { ChangeTimes } from "../src/internal/ChangeTimes.js"

@@ -6,7 +6,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { GroupSource, HeldGroups, Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { Arbitraries, MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { MemoryClient, MemoryTransport, ResourceSpec } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Layer, Option } from "effect"
 import { setFlagsFromString } from "node:v8"
@@ -62,7 +62,7 @@ describe("★ What is seen of a group is of the last state of both", () => {
     Effect.gen(function* () {
       const held = yield* HeldGroups.make
       const resources = (...names: ReadonlyArray<string>) =>
-        names.map((name) => Arbitraries.toResource({ typeUrl: ResourceType.Cluster.typeUrl, name, content: 0 }))
+        names.map((name) => ResourceSpec.toResource({ typeUrl: ResourceType.Cluster.typeUrl, name, content: 0 }))
       const made = (group: ResourceGroup.ResourceGroup, ...names: ReadonlyArray<string>) =>
         Either.getOrThrow(ResourceGroup.update(group, { upsert: resources(...names) }))
       const sizeOf = () => ResourceGroup.all(held.unsafeGet("edge") ?? ResourceGroup.empty).length

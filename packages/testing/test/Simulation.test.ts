@@ -2,6 +2,7 @@ import type { Step } from "@effect-xds/testing/simulation/Script"
 import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import * as Trace from "@effect-xds/testing/invariants/Trace"
 import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
+import type { ResourceSpec } from "@effect-xds/testing/simulation/ResourceSpec"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { SnapshotStore } from "@effect-xds/server/SnapshotStore"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -13,7 +14,7 @@ import * as fc from "fast-check"
 const typeUrl = ResourceType.Cluster.typeUrl
 const web = { typeUrl, name: "web", content: 1 }
 
-const publish = (at: number, ...upsert: ReadonlyArray<Arbitraries.ResourceSpec>): Step => ({
+const publish = (at: number, ...upsert: ReadonlyArray<ResourceSpec>): Step => ({
   at,
   _tag: "Publish",
   group: "group",

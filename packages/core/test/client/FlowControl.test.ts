@@ -3,7 +3,7 @@ import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
-import { toResource } from "@effect-xds/testing/simulation/Arbitraries"
+import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 

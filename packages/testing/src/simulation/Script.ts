@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { ResourceKey } from "@effect-xds/core/resource/ResourceGroup"
-import type { ResourceSpec } from "./Arbitraries.js"
+import type { ResourceSpec } from "./ResourceSpec.js"
 
 /**
  * An action of a script.
