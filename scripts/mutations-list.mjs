@@ -2358,8 +2358,8 @@ const discovery = [
   {
     fault: "in panic localities weigh as if there were none",
     file: "packages/discovery-node/src/Members.ts",
-    line: "? alike(failTrafficOnPanic ? [] : all)",
-    becomes: "? localitiesOf(priority, health, factor)",
+    line: "? alike(failTrafficOnPanic ? [] : all, this.cluster)",
+    becomes: "? localitiesOf(priority, health, factor, this.cluster)",
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
@@ -2379,8 +2379,8 @@ const discovery = [
   {
     fault: "in panic those that fail get no calls",
     file: "packages/discovery-node/src/Members.ts",
-    line: "? alike(failTrafficOnPanic ? [] : all)",
-    becomes: "? alike(failTrafficOnPanic ? [] : priority.healthy)",
+    line: "? alike(failTrafficOnPanic ? [] : all, this.cluster)",
+    becomes: "? alike(failTrafficOnPanic ? [] : priority.healthy, this.cluster)",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
   },
   {
@@ -4797,6 +4797,48 @@ const calls = [
     by: "packages/connect-xds/test/tls.test.ts",
     line: "if (self.names.length === 0) return true",
     becomes: "return true"
+  },
+  {
+    fault: "calls: by the rules of gRPC who fails the health check is called",
+    file: "packages/connect-xds/src/internal/LookedAfter.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: 'if (HealthFlags.has(flags, "FAILED_ACTIVE_HC")) continue',
+    becomes: ""
+  },
+  {
+    fault: "calls: by the rules of gRPC what is not listed any more is called while it is well",
+    file: "packages/connect-xds/src/internal/ClusterResource.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: "hosts: { ...cluster.hosts, ignoreHealthOnHostRemoval: true }",
+    becomes: "hosts: cluster.hosts"
+  },
+  {
+    fault: "calls: by the rules of Envoy what becomes of calls is told to nobody",
+    file: "packages/connect-xds/src/internal/LookedAfter.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: "open.get(name)?.service.unsafeReport(id, outcome)",
+    becomes: "undefined"
+  },
+  {
+    fault: "calls: connections are not cut where a failed health check is to cut them",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: "if (to === address) connection.close(reason)",
+    becomes: ""
+  },
+  {
+    fault: "calls: a cluster that loses its health checks stays as it was",
+    file: "packages/connect-xds/src/internal/Resources.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: "FiberHandle.clear(looking).pipe(",
+    becomes: "Effect.void.pipe("
+  },
+  {
+    fault: "calls: who finds no endpoint is told the name of a policy",
+    file: "packages/routing/src/policy/Cds.ts",
+    by: "packages/connect-xds/test/policies.test.ts",
+    line: 'picker._tag === "Fail" && picker.status.reason === "NoEndpoint"',
+    becomes: 'picker._tag === "Fail" && picker.status.reason === "Ejected"'
   }
 ]
 

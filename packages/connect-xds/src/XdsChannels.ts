@@ -6,8 +6,9 @@
  */
 import type { Bootstrap, FileWatcher } from "@effect-xds/client/Bootstrap"
 import { XdsClient } from "@effect-xds/client/XdsClient"
+import type { Outcome } from "@effect-xds/discovery/Outlier"
 import * as Resolvers from "@effect-xds/discovery-node/Resolver"
-import type { Cluster } from "@effect-xds/routing/Cluster"
+import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import type { Selected } from "@effect-xds/routing/ConfigSelector"
 import type { Endpoint } from "@effect-xds/routing/Endpoint"
 import { RingStore } from "@effect-xds/routing/RingStore"
@@ -21,10 +22,12 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { ChannelCounters } from "./internal/ChannelCounters.js"
 import { ChannelDriver } from "./internal/ChannelDriver.js"
+import type { Events } from "./internal/Connection.js"
 import * as Environments from "./internal/Environment.js"
 import type { Environment } from "./internal/Environment.js"
 import type { Security } from "./internal/Http2Connection.js"
 import { Http2Connection } from "./internal/Http2Connection.js"
+import type { LookedAfter } from "./internal/LookedAfter.js"
 import * as Resources from "./internal/Resources.js"
 import * as Secrets from "./internal/Secrets.js"
 import * as UpstreamTls from "./internal/UpstreamTls.js"
@@ -45,6 +48,12 @@ export interface Options {
    * Whether the control plane may choose `:authority` by `auto_host_rewrite` (`trusted_xds_server`, A81). Default: false.
    */
   readonly trusted?: boolean | undefined
+  /**
+   * Whose rules are kept. "grpc": those of clients of gRPC, with the failover of A56. "envoy": any type of cluster that finds
+   * its endpoints by itself; priorities share the load by how many of their endpoints are well, degraded endpoints come last,
+   * panic, outlier detection of Envoy. Health checks work in both. Default: "grpc".
+   */
+  readonly profile?: Profile | undefined
   /** How long a connection to an endpoint may take, with its handshake. Default: 20 seconds. */
   readonly connectTimeout?: Duration.DurationInput | undefined
 }
@@ -60,6 +69,10 @@ export interface XdsChannel {
   readonly environment: Environment
   /** `:authority` of a call: that of the target, or the endpoint's where the control plane may say so (A81). */
   readonly authorityOf: (endpoint: Endpoint, selected: Selected) => string
+  /** What became of an attempt at an endpoint. */
+  readonly report: (endpoint: Endpoint, outcome: Outcome | undefined) => void
+  /** The headers of an answer: they may say that the endpoint is to get no more calls. */
+  readonly hear: (endpoint: Endpoint, headers: Headers) => void
   /** Where resources come from, for people. */
   readonly servers: () => string
 }
@@ -93,7 +106,8 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
     const isTrusted = options.trusted ?? false
     const providers = options.bootstrap?.certificateProviders ?? new Map<string, FileWatcher>()
     const names = new Set(providers.keys())
-    const resources = Resources.make(client, resolver, names)
+    const resources = yield* Resources.make(client, resolver, { providers: names, profile: options.profile })
+    const { members } = resources
     const secrets = yield* Secrets.make(client, providers)
     // Clusters are the same values until they change.
     const secured = new WeakMap<Cluster, UpstreamTls.UpstreamTls | null>()
@@ -148,10 +162,16 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
                             )
                             return () => fiber.unsafeInterruptAsFork(fiber.id())
                           }
-                    return new Http2Connection(address, { security, connectTimeout }, events)
+                    const told = reporting(members, address, cluster, events)
+                    return new Http2Connection(address, { security, connectTimeout }, told)
                   },
                   watch: (kind, of) => {
-                    const fiber = runFork(resources.watch(kind, of, again, (news) => driver.news(news)))
+                    const watcher: Resources.Watcher = {
+                      again,
+                      tell: (news) => driver.news(news),
+                      cut: (address) => driver.cut(address)
+                    }
+                    const fiber = runFork(resources.watch(kind, of, watcher))
                     return () => fiber.unsafeInterruptAsFork(fiber.id())
                   },
                   resolveAgain: () => again.unsafeOpen()
@@ -166,11 +186,51 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
             environment,
             authorityOf: ({ hostname }, { autoHostRewrite }) =>
               isTrusted && autoHostRewrite ? (hostname ?? target.authority) : target.authority,
+            report: ({ member }, outcome) => {
+              if (member !== undefined && outcome !== undefined) members.report(member, outcome)
+            },
+            hear: ({ member }, headers) => {
+              if (member !== undefined && headers.has(immediateFailure)) members.passiveFailure(member)
+            },
             servers: () => addresses
           }
         })
     }
   })
+
+const immediateFailure = "x-envoy-immediate-health-check-fail"
+
+/** Who looks after the members of a cluster is told what becomes of connections to them. */
+const reporting = (
+  members: LookedAfter,
+  address: string,
+  { discovery, name }: Cluster,
+  { ended, gone, ready }: Events
+): Events => {
+  if (discovery._tag !== "Members") return { ended, gone, ready }
+  let isMade = false
+  const report = (outcome: Outcome): void => {
+    for (const localities of discovery.assignment.priorities) {
+      for (const { endpoints } of localities) {
+        const endpoint = endpoints.find(({ addresses }) => addresses.includes(address))
+        if (endpoint?.member !== undefined) return members.report(endpoint.member, outcome)
+      }
+    }
+  }
+  return {
+    ended,
+    ready: () => {
+      isMade = true
+      members.trafficSeen(name)
+      report({ _tag: "Connected" })
+      ready()
+    },
+    gone: (reason) => {
+      if (!isMade) report({ _tag: "ConnectFailure" })
+      gone(reason)
+    }
+  }
+}
 
 /**
  * The service, for the life of the layer.

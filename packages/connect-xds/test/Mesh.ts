@@ -13,6 +13,7 @@ import {
   ClusterLoadAssignment_PolicySchema,
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type { RouteSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
@@ -93,30 +94,41 @@ export interface LocalityInit {
   readonly weight?: number
   readonly ports: ReadonlyArray<number>
   readonly hostname?: string
+  readonly health?: HealthStatus
 }
 
 export const localities = (name: string, ...of: ReadonlyArray<LocalityInit>) =>
   create(ClusterLoadAssignmentSchema, {
     clusterName: name,
-    endpoints: of.map(({ hostname = "", ports, priority = 0, weight = 1, zone = `zone-${priority}` }) => ({
-      priority,
-      locality: { zone },
-      loadBalancingWeight: weight,
-      lbEndpoints: ports.map((port) => ({
-        hostIdentifier: {
-          case: "endpoint" as const,
-          value: {
-            hostname,
-            address: {
+    endpoints: of.map(
+      ({
+        health = HealthStatus.UNKNOWN,
+        hostname = "",
+        ports,
+        priority = 0,
+        weight = 1,
+        zone = `zone-${priority}`
+      }) => ({
+        priority,
+        locality: { zone },
+        loadBalancingWeight: weight,
+        lbEndpoints: ports.map((port) => ({
+          healthStatus: health,
+          hostIdentifier: {
+            case: "endpoint" as const,
+            value: {
+              hostname,
               address: {
-                case: "socketAddress" as const,
-                value: { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } }
+                address: {
+                  case: "socketAddress" as const,
+                  value: { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } }
+                }
               }
             }
           }
-        }
-      }))
-    }))
+        }))
+      })
+    )
   })
 
 export const endpoints = (name: string, ...ports: ReadonlyArray<number>) => localities(name, { ports })
@@ -355,8 +367,14 @@ export const answeredBy = (client: Checker, ...ports: ReadonlyArray<number>) =>
 
 export const quiet = Logger.minimumLogLevel(LogLevel.Error)
 
-/** A control plane and channels of a client of it. */
-export const mesh = Layer.unwrapEffect(Effect.map(ControlPlane, ({ address }) => channelsOf(address))).pipe(
-  Layer.provideMerge(controlPlane()),
-  Layer.provide(quiet)
-)
+/** A control plane and channels of a client of it, with all that they log. */
+export const loud = (options: XdsChannels.Options = {}) =>
+  Layer.unwrapEffect(Effect.map(ControlPlane, ({ address }) => channelsOf(address, options))).pipe(
+    Layer.provideMerge(controlPlane())
+  )
+
+/** The same, with errors alone. */
+export const meshOf = (options: XdsChannels.Options = {}) => loud(options).pipe(Layer.provide(quiet))
+
+/** The same by the rules of gRPC. */
+export const mesh = meshOf()

@@ -7,7 +7,10 @@
  */
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
+import type * as HealthCheck from "@effect-xds/discovery/HealthCheck"
+import type { Prober } from "@effect-xds/discovery-node/Prober"
 import * as Resolvers from "@effect-xds/discovery-node/Resolver"
+import type { Profile } from "@effect-xds/routing/Cluster"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import { RingStore } from "@effect-xds/routing/RingStore"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
@@ -125,7 +128,32 @@ class SimulatedConnection implements Connection {
 const ports = [1, 2, 3, 4, 5, 6]
 const seconds = 20
 
-const play = (seed: number) =>
+/** Checks of endpoints, whose results the world says. */
+const healthChecks = [
+  {
+    timeout: { nanos: 200_000_000 },
+    interval: { nanos: 500_000_000 },
+    noTrafficInterval: { nanos: 500_000_000 },
+    unhealthyThreshold: 2,
+    healthyThreshold: 1,
+    healthChecker: { case: "tcpHealthCheck" as const, value: {} }
+  }
+]
+
+/** Checks fail as calls do. */
+const proberOf = (world: World): Prober => ({
+  open: ({ address }) =>
+    Effect.succeed(() => {
+      const mood = world.mood(Number(address.slice(address.lastIndexOf(":") + 1)))
+      if (mood === "silent") return Effect.never
+      const result: HealthCheck.Result =
+        mood === "well" ? { _tag: "Success" } : { _tag: "Network", why: "it is not well" }
+      return Effect.delay(Effect.succeed(result), 10)
+    })
+})
+
+/** @param kind "plain": without checks */
+const play = (seed: number, kind: "plain" | Profile) =>
   Effect.gen(function* () {
     const time = yield* SimulatedTime.SimulatedTime
     const network = yield* SimulatedNetwork.SimulatedNetwork
@@ -139,7 +167,10 @@ const play = (seed: number) =>
       after: (milliseconds, task) => time.schedule(milliseconds, task)
     }
     const world = new World(environment)
-    const resources = Resources.make(client, resolver, new Set())
+    const resources = yield* Resources.make(client, resolver, {
+      profile: kind === "plain" ? "grpc" : kind,
+      prober: proberOf(world)
+    })
     const counters = new ChannelCounters()
     const driver: ChannelDriver<SimulatedConnection> = new ChannelDriver<SimulatedConnection>({
       name: "shop",
@@ -149,17 +180,22 @@ const play = (seed: number) =>
       environment,
       securityOf: () => "",
       connect: (address, events) => new SimulatedConnection(world, address, events),
-      watch: (kind, name) => {
+      watch: (what, name) => {
         const fiber = runFork(
-          resources.watch(kind, name, Effect.unsafeMakeLatch(false), (news) => {
-            if (news._tag === "Assignment" && news.known._tag === "Value") {
-              const text = JSON.stringify(news.known.value)
-              for (const port of ports) {
-                if (text.includes(`127.0.0.1:${port}"`)) world.gone.delete(port)
-                else if (!world.gone.has(port)) world.gone.set(port, time.now())
+          resources.watch(what, name, {
+            again: Effect.unsafeMakeLatch(false),
+            cut: () => undefined,
+            tell: (news) => {
+              const isOfEndpoints = news._tag === (kind === "plain" ? "Assignment" : "Cluster")
+              if (isOfEndpoints && news.known._tag === "Value") {
+                const text = JSON.stringify(news.known.value)
+                for (const port of ports) {
+                  if (text.includes(`127.0.0.1:${port}"`)) world.gone.delete(port)
+                  else if (!world.gone.has(port)) world.gone.set(port, time.now())
+                }
               }
+              driver.news(news)
             }
-            driver.news(news)
           })
         )
         return () => fiber.unsafeInterruptAsFork(fiber.id())
@@ -169,7 +205,9 @@ const play = (seed: number) =>
     const publish = (listed: ReadonlyArray<number>) =>
       store.set("shop", {
         ...Mesh.service("shop", ...listed),
-        routes: [Mesh.routes("shop", ["shop"], Mesh.retried("shop"))]
+        routes: [Mesh.routes("shop", ["shop"], Mesh.retried("shop"))],
+        // ★ What is not listed any more is to get no calls, though its checks pass.
+        clusters: [Mesh.cluster("shop", kind === "plain" ? {} : { healthChecks, ignoreHealthOnHostRemoval: true })]
       })
     yield* publish(ports)
     driver.start()
@@ -270,10 +308,13 @@ const first = Number(process.env["XDS_SEED"] ?? "1")
 const runs = Number(process.env["XDS_RUNS"] ?? "3")
 
 describe("calls in simulated time", () => {
-  for (let seed = first; seed < first + runs; seed++) {
-    it.live(`end by their deadlines, and none goes to who was taken away (seed ${seed})`, () =>
+  const kinds = ["plain", "grpc", "envoy"] as const
+  for (const [seed, kind] of Array.from({ length: runs }, (_, n) =>
+    kinds.map((each) => [first + n, each] as const)
+  ).flat()) {
+    it.live(`${kind}: end by their deadlines, and none goes to who was taken away (seed ${seed})`, () =>
       Effect.gen(function* () {
-        const { answered, calls, connections, faults, left } = yield* play(seed)
+        const { answered, calls, connections, faults, left } = yield* play(seed, kind)
         expect(faults).toEqual([])
         expect(left).toEqual({ calls: 0, held: 0 })
         expect(connections).toBe(0)

@@ -1,6 +1,7 @@
 /** That what routes and policies decide is done: retries, priorities, rings, limits, drops, outliers, authority. */
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Cluster_LbPolicy as LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -98,6 +99,38 @@ describe("what routes and policies decide", () => {
       yield* first.kill
       yield* Waiting.eventually(Effect.tryPromise(() => client.check({})))
       yield* Mesh.answeredBy(client, second.port)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("who finds no endpoint is told the cluster and its localities", () =>
+    Effect.gen(function* () {
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({ ...Mesh.service("shop"), endpoints: [Mesh.localities("shop")] })
+      const client = yield* checker()
+      const says = (words: string, ...of: ReadonlyArray<Mesh.LocalityInit>) =>
+        plane.set({ ...Mesh.service("shop"), endpoints: [Mesh.localities("shop", ...of)] }).pipe(
+          Effect.zipRight(
+            Waiting.until(
+              words,
+              failure(() => client.check({})),
+              ({ rawMessage }) => rawMessage === words
+            )
+          )
+        )
+      const empty = 'cluster "shop" has no endpoints'
+      yield* says(empty)
+      yield* says(`${empty} that can be used in priority 0 (locality "zone-0")`, { ports: [] })
+      const health = HealthStatus.UNHEALTHY
+      yield* says(
+        `${empty} that can be used in priority 0 (locality "a", "b")`,
+        { ports: [1], health, zone: "a" },
+        { ports: [], zone: "b" }
+      )
+      yield* says(
+        `${empty} that can be used in priority 1 (locality "zone-1"); those of other priorities cannot be connected to`,
+        { ports: [1] },
+        { ports: [], priority: 1 }
+      )
     }).pipe(Effect.provide(Mesh.mesh))
   )
 

@@ -105,6 +105,8 @@ export interface Service {
   readonly status: Effect.Effect<Status>
   /** What became of a call, for outlier detection. */
   readonly report: (host: string, outcome: Outlier.Outcome) => Effect.Effect<void>
+  /** The same at once, for who makes many calls and is no effect. */
+  readonly unsafeReport: (host: string, outcome: Outlier.Outcome) => void
   /** Where a call goes, if the type of the cluster picks itself. */
   readonly pick: (call: Call) => Effect.Effect<Pick>
   /** Whether there are connections to an address that was picked. */
@@ -145,8 +147,18 @@ const keyOf = (source: OtherSource): OtherSource =>
   source._tag === "File" ? Data.struct(source) : Data.struct({ ...source, servers: Data.array(source.servers) })
 
 /**
+ * Where clusters and assignments come from.
+ *
+ * @since 0.1.0
+ */
+export interface Watches {
+  readonly cluster: (name: string) => Stream.Stream<ResourceEvent<Cluster.Cluster>>
+  readonly assignment: (wanted: AssignmentSource) => Stream.Stream<ResourceEvent<Assignment.Assignment>>
+}
+
+/**
  * Looks after clusters until the scope closes. ★ A client has one decoder for clusters and one for assignments: make this
- * once for a client, which watches both with no other.
+ * once for a client, which watches both with no other. Who watches them with decoders of its own has {@link fromWatches}.
  *
  * @since 0.1.0
  */
@@ -155,8 +167,6 @@ export const make = (
 ): Effect.Effect<ClusterMembers, never, XdsClient | Resolver | Prober | Scope.Scope> =>
   Effect.gen(function* () {
     const client = yield* XdsClient
-    const resolver = yield* Resolver
-    const prober = yield* Prober
     const decoder = Cluster.decoder(options.types)
     const clusters = WatchableType.make({
       typeUrl: decoder.typeUrl,
@@ -176,16 +186,32 @@ export const make = (
       )
       return Stream.orDie(Stream.unwrapScoped(watch))
     }
+    const cluster = (name: string) => orError(client.watch(clusters, name), name)
+    return yield* fromWatches({ cluster, assignment: watchAssignment }, options)
+  })
+
+/**
+ * Looks after clusters that are watched elsewhere, until the scope closes.
+ *
+ * @since 0.1.0
+ */
+export const fromWatches = (
+  watches: Watches,
+  { maxProbes }: { readonly maxProbes?: number | undefined } = {}
+): Effect.Effect<ClusterMembers, never, Resolver | Prober | Scope.Scope> =>
+  Effect.gen(function* () {
+    const resolver = yield* Resolver
+    const prober = yield* Prober
     const open = new Map<string, ClusterActor>()
     const actors = yield* RcMap.make({
       lookup: (name: string) =>
         Effect.gen(function* () {
           const actor: ClusterActor = yield* ClusterActor.make(name, {
-            watchCluster: (cluster) => orError(client.watch(clusters, cluster), cluster),
-            watchAssignment,
+            watchCluster: watches.cluster,
+            watchAssignment: watches.assignment,
             resolver,
             prober,
-            maxProbes: options.maxProbes
+            maxProbes
           })
           yield* Effect.acquireRelease(
             Effect.sync(() => open.set(name, actor)),
@@ -246,6 +272,7 @@ const serviceOf = (view: ClusterView): Effect.Effect<Service, never, Scope.Scope
         { bufferSize: 1_024, strategy: "sliding" }
       ),
       status: Effect.sync(() => actor.status),
+      unsafeReport: (host, outcome) => actor.report(host, outcome),
       report: (host, outcome) => Effect.sync(() => actor.report(host, outcome)),
       pick: (call) => Effect.sync(() => actor.pick(call)),
       inUse: (address, isInUse) => Effect.sync(() => actor.inUse(address, isInUse)),

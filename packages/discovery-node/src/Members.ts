@@ -92,6 +92,18 @@ export class Members {
     return this.leaves.find(({ members }) => members?.canServe === true)?.members
   }
 
+  /** What keeps hosts from getting calls, for people; empty: nothing does, but they may all be in other priorities. */
+  get hindrance(): string {
+    const counts = new Map<string, number>()
+    for (const { flags } of this.all) {
+      const why = whys.find(([flag]) => HealthFlags.has(flags, flag))?.[1]
+      if (why !== undefined) counts.set(why, (counts.get(why) ?? 0) + 1)
+    }
+    if (counts.size === 0) return ""
+    const reasons = Array.from(counts, ([why, count]) => `${count} ${why}`)
+    return `cluster ${JSON.stringify(this.cluster)}: of ${this.all.length} endpoints ${reasons.join(", ")}`
+  }
+
   /**
    * What `Cds` and the policies below it take: of each priority those who get calls, by their localities, and which share of
    * the calls that is. ★ Those that are degraded come after all priorities, with a share of their own. In panic all get
@@ -109,8 +121,8 @@ export class Members {
       this.priorities.map((priority) => {
         const { all, load } = priority
         const localities = load.isPanicking
-          ? alike(failTrafficOnPanic ? [] : all)
-          : localitiesOf(priority, health, factor)
+          ? alike(failTrafficOnPanic ? [] : all, this.cluster)
+          : localitiesOf(priority, health, factor, this.cluster)
         // Who is healthy and gets no calls now is told, too, for policies that do without shares.
         return { share: load[health], localities, isTold: health === "healthy" && localities.length > 0 }
       })
@@ -124,6 +136,16 @@ export class Members {
     }
   }
 }
+
+const whys: ReadonlyArray<readonly [HealthFlags.Flag, string]> = [
+  ["PENDING_ACTIVE_HC", "had no health check yet"],
+  ["EXCLUDED_VIA_IMMEDIATE_HC_FAIL", "asked for no calls"],
+  ["ACTIVE_HC_TIMEOUT", "did not answer the health check in time"],
+  ["FAILED_ACTIVE_HC", "have not passed the health check"],
+  ["FAILED_EDS_HEALTH", "are unhealthy, the control plane says"],
+  ["EDS_STATUS_DRAINING", "are draining"],
+  ["FAILED_OUTLIER", "are ejected as outliers"]
+]
 
 const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
   const { set } = self
@@ -152,10 +174,11 @@ const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
 const localitiesOf = (
   { localities, ...hosts }: Priority,
   health: "healthy" | "degraded",
-  factor: number | undefined
+  factor: number | undefined,
+  cluster: string
 ): ReadonlyArray<Assignment.Locality> => {
   const found = Array.from(Endpoint.byLocality(hosts[health]))
-  if (!found.some(([, [first]]) => (first?.localityWeight ?? 0) > 0)) return alike(hosts[health])
+  if (!found.some(([, [first]]) => (first?.localityWeight ?? 0) > 0)) return alike(hosts[health], cluster)
   const weights = found.map(([name, [first]]) => {
     const sums = localities.get(name)
     return sums === undefined ? 0 : PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums[health], sums, factor)
@@ -164,24 +187,30 @@ const localitiesOf = (
   const scale = weights.every(Number.isInteger) ? 1 : 2 ** 16
   return found.flatMap(([name, members], index) => {
     const weight = weights[index] ?? 0
-    return weight > 0 ? [localityOf(name, Math.max(1, Math.round(weight * scale)), members)] : []
+    return weight > 0 ? [localityOf(cluster, name, Math.max(1, Math.round(weight * scale)), members)] : []
   })
 }
 
 /** The localities of hosts that are all alike: each weighs what its hosts do. */
-const alike = (hosts: ReadonlyArray<Host.Host>): ReadonlyArray<Assignment.Locality> =>
+const alike = (hosts: ReadonlyArray<Host.Host>, cluster: string): ReadonlyArray<Assignment.Locality> =>
   Array.from(Endpoint.byLocality(hosts), ([name, members]) =>
     localityOf(
+      cluster,
       name,
       members.reduce((sum, { weight }) => sum + weight, 0),
       members
     )
   )
 
-const localityOf = (name: string, weight: number, hosts: ReadonlyArray<Host.Host>): Assignment.Locality => ({
+const localityOf = (
+  cluster: string,
+  name: string,
+  weight: number,
+  hosts: ReadonlyArray<Host.Host>
+): Assignment.Locality => ({
   name,
   weight,
-  endpoints: hosts.map((host) => endpointOf(host, weight))
+  endpoints: hosts.map((host) => ({ ...endpointOf(host, weight), member: { cluster, id: host.id } }))
 })
 
 /**

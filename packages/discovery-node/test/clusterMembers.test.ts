@@ -292,7 +292,8 @@ describe("EDS", () => {
                   locality: '["","z",""]',
                   localityWeight: 1.5 * 65_536,
                   hashKey: undefined,
-                  hostname: "a"
+                  hostname: "a",
+                  member: { cluster: "c", id: '["","10.0.0.1:80","10.0.0.1:80"]' }
                 }
               ]
             }
@@ -308,7 +309,8 @@ describe("EDS", () => {
                   locality: "",
                   localityWeight: 1,
                   hashKey: undefined,
-                  hostname: undefined
+                  hostname: undefined,
+                  member: { cluster: "c", id: '["","10.0.0.3:80","10.0.0.3:80"]' }
                 }
               ]
             }

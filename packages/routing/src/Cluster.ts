@@ -21,6 +21,7 @@ import { HttpProtocolOptionsSchema } from "@effect-xds/proto/envoy/extensions/up
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as Either from "effect/Either"
+import type { Assignment } from "./Assignment.js"
 import type { Health } from "./Endpoint.js"
 import type { Configured } from "./Policy.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
@@ -43,6 +44,16 @@ export type Discovery =
   | { readonly _tag: "LogicalDns"; readonly host: string; readonly port: number; readonly hostname: string }
   /** In those of other clusters, the best first. */
   | { readonly _tag: "Aggregate"; readonly clusters: ReadonlyArray<string> }
+  /** They come with the cluster, from who finds and looks after its members. `note`: why there are none, for people. */
+  | { readonly _tag: "Members"; readonly assignment: Assignment; readonly note: string }
+
+/**
+ * Whose rules are kept: those of gRPC clients, or those of Envoy, where the members of a cluster are found and looked after
+ * by others, whatever its type.
+ *
+ * @since 0.1.0
+ */
+export type Profile = "grpc" | "envoy"
 
 /**
  * A cluster.
@@ -69,21 +80,25 @@ const aggregate = `type.googleapis.com/${ClusterConfigSchema.typeName}`
 /**
  * Reads a cluster. Left: all its mistakes.
  *
+ * @param profile with "envoy" every cluster that is no aggregate has members, none for now
  * @since 0.1.0
  */
 export const make = (
   message: ClusterMessage,
-  registry: PolicyRegistry = Registry.standard
+  registry: PolicyRegistry = Registry.standard,
+  profile: Profile = "grpc"
 ): Either.Either<Cluster, ReadonlyArray<RouteError>> => {
   const errors = new Collector()
-  const discovery = discoveryOf(message, errors)
-  const policy = policyOf(message, registry)
+  const discovery = profile === "envoy" ? membersOf(message, errors) : discoveryOf(message, errors)
+  const policy =
+    profile === "envoy" && discovery?._tag === "Aggregate" ? Either.right(ofLeaves) : policyOf(message, registry)
   if (Either.isLeft(policy)) {
     const path = message.loadBalancingPolicy === undefined ? "lb_policy" : "load_balancing_policy"
     errors.add(path, "LoadBalancingPolicy", policy.left)
   }
   const { outlierDetection, transportSocket } = message
-  const outliers = outlierDetection === undefined ? undefined : outlierDetectionOf(outlierDetection, errors)
+  const outliers =
+    outlierDetection === undefined || profile === "envoy" ? undefined : outlierDetectionOf(outlierDetection, errors)
   const sessions = sessionsOf(message, errors)
   // ★ The first threshold of the DEFAULT priority.
   const thresholds = message.circuitBreakers?.thresholds.find(({ priority }) => priority === RoutingPriority.DEFAULT)
@@ -125,6 +140,16 @@ const discoveryOf = (message: ClusterMessage, errors: Collector): Discovery | un
   if (value === DiscoveryType.LOGICAL_DNS) return logicalDnsOf(message, errors)
   errors.add("type", "DiscoveryType", `${DiscoveryType[value]} is not supported; use EDS, LOGICAL_DNS or an aggregate`)
   return undefined
+}
+
+/** The policy of an aggregate that names none: calls are shared by those of its leaves. */
+const ofLeaves = RoundRobin.policy.with(null)
+
+const membersOf = (message: ClusterMessage, errors: Collector): Discovery | undefined => {
+  const { clusterDiscoveryType: type, name } = message
+  const any = type.case === "clusterType" ? type.value.typedConfig : undefined
+  if (any?.typeUrl === aggregate) return aggregateOf(any.value, errors)
+  return { _tag: "Members", assignment: { name, priorities: [], drops: [] }, note: "" }
 }
 
 const aggregateOf = (bytes: Uint8Array, errors: Collector): Discovery | undefined => {

@@ -64,10 +64,11 @@ export const listener = (options?: RouteTables.Options): Decoder<Listener> =>
  * Clusters.
  *
  * @param registry load-balancing policies that can be asked for; default: those of gRPC
+ * @param profile default: "grpc"
  * @since 0.1.0
  */
-export const cluster = (registry?: PolicyRegistry): Decoder<Cluster> =>
-  make(ClusterSchema, (message) => Clusters.make(message, registry))
+export const cluster = (registry?: PolicyRegistry, profile?: Clusters.Profile): Decoder<Cluster> =>
+  make(ClusterSchema, (message) => Clusters.make(message, registry, profile))
 
 /**
  * ClusterLoadAssignments.

@@ -41,6 +41,19 @@ export interface Endpoint {
   readonly isEjected?: boolean | undefined
   /** DRAINING: only sessions that are there go on with it. Default: UNKNOWN. */
   readonly health?: Health | undefined
+  /** The member of a cluster that it is: who looks after that is told what becomes of calls. Default: none. */
+  readonly member?: Member | undefined
+}
+
+/**
+ * A member of a cluster that is looked after: checked, and ejected if it fails.
+ *
+ * @since 0.1.0
+ */
+export interface Member {
+  readonly cluster: string
+  /** What tells it from others of the cluster. */
+  readonly id: string
 }
 
 /**

@@ -324,7 +324,7 @@ const neededBy = (self: XdsConfig): Needed => {
       const discovery = valueOf(self.resources.Cluster.get(name))?.discovery
       if (discovery?._tag === "Eds") needed.Assignment.add(discovery.name)
       else if (discovery?._tag === "LogicalDns") needed.Dns.add(dnsName(discovery))
-      else for (const each of discovery?.clusters ?? []) below.push(each)
+      else if (discovery?._tag === "Aggregate") for (const each of discovery.clusters) below.push(each)
     }
     level = below
   }
@@ -401,6 +401,9 @@ const resolve = (self: XdsConfig, name: string, found: Map<string, ClusterConfig
 const leafOf = ({ resources }: XdsConfig, cluster: Cluster): ClusterConfig | undefined => {
   const { discovery } = cluster
   if (discovery._tag === "Aggregate") return undefined
+  if (discovery._tag === "Members") {
+    return { _tag: "Leaf", cluster, assignment: discovery.assignment, note: discovery.note }
+  }
   const name = discovery._tag === "Eds" ? discovery.name : dnsName(discovery)
   const known = discovery._tag === "Eds" ? resources.Assignment.get(name) : resources.Dns.get(name)
   if (known === undefined) return undefined

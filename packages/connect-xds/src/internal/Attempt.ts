@@ -80,6 +80,11 @@ export class Attempt {
     return this.stream?.rstCode === constants.NGHTTP2_REFUSED_STREAM
   }
 
+  /** `grpc-status` of the trailers; empty if there is none. */
+  get grpcStatus(): string {
+    return this.status
+  }
+
   /** The connection was lost before the answer was whole. */
   get isLost(): boolean {
     return !this.isAnswered && this.connection.isLost

@@ -14,6 +14,7 @@ import { Call } from "./Call.js"
 import type { Sent } from "./ChannelDriver.js"
 import type { Http2Connection } from "./Http2Connection.js"
 import * as Errors from "./Errors.js"
+import * as Outcomes from "./Outcomes.js"
 import { Replay } from "./Replay.js"
 
 /** Milliseconds until the caller's deadline. */
@@ -61,7 +62,7 @@ export class Calls {
   private async run(request: Request, next: Next): Promise<Response> {
     const { contextValues, header, method, service, signal } = request
     const path = `/${service.typeName}/${method.name}`
-    const { authorityOf, driver, environment, servers } = this.options.channel
+    const { authorityOf, driver, environment, hear, report, servers } = this.options.channel
     const call = new Call(
       driver,
       environment,
@@ -98,15 +99,24 @@ export class Calls {
           const cookie = StatefulSession.setCookie(sent.selected.session, selected.cluster, endpoint, address)
           if (cookie !== undefined) response.header.append("set-cookie", cookie)
         }
+        hear(sent.endpoint, response.header)
         if (response.stream) {
+          const { endpoint } = sent
           call.streams()
-          attempt.onClose((outcome) => call.over(outcome))
+          attempt.onClose((outcome) => {
+            const isGivenUp = call.signal.aborted && call.ended?.code !== Code.DeadlineExceeded
+            if (!isGivenUp) report(endpoint, Outcomes.ofStream(attempt, call))
+            call.over(outcome)
+          })
           return { ...response, message: this.answers(response.message, call, attempt) }
         }
+        report(sent.endpoint, Outcomes.answered)
         call.over("Succeeded")
         return response
       } catch (cause) {
         const error = Errors.of(cause, call, attempt)
+        hear(sent.endpoint, error.metadata)
+        report(sent.endpoint, Outcomes.ofError(error, call, attempt))
         const isSentAgain = !request.stream || replay !== undefined
         const failure: Failure = {
           code: error.code,

@@ -72,8 +72,8 @@ export class ChannelDriver<C extends Connection> {
   private isStepping = false
   private isClosed = false
   private readonly links = new Map<string, Link<C>>()
-  /** Connections that take no new calls; they end with their last one. */
-  private readonly draining = new Set<C>()
+  /** Connections that take no new calls, and their addresses; they end with their last one. */
+  private readonly draining = new Map<C, string>()
   private readonly watches = new Map<string, Watch>()
   private readonly callers = new Map<number, Caller<C>>()
   /** Why the last attempt to connect failed, by address. */
@@ -141,6 +141,13 @@ export class ChannelDriver<C extends Connection> {
   /** News of a resource. */
   news(input: Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>): void {
     if (this.watches.has(`${input._tag} ${input.name}`)) this.give({ _tag: "Xds", input })
+  }
+
+  /** Ends the connections to an address at once, and their calls. */
+  cut(address: string): void {
+    const reason = "the health check failed"
+    this.links.get(address)?.connection.close(reason)
+    for (const [connection, to] of this.draining) if (to === address) connection.close(reason)
   }
 
   /** What a call that was not sent waits for, for people. */
@@ -230,7 +237,7 @@ export class ChannelDriver<C extends Connection> {
     for (const { end } of this.watches.values()) end()
     this.watches.clear()
     for (const { connection } of this.links.values()) connection.close("the channel was closed")
-    for (const connection of this.draining) connection.close("the channel was closed")
+    for (const connection of this.draining.keys()) connection.close("the channel was closed")
     this.links.clear()
     this.draining.clear()
   }
@@ -373,7 +380,7 @@ export class ChannelDriver<C extends Connection> {
 
   private drain(address: string, { connection }: Link<C>): void {
     this.links.delete(address)
-    this.draining.add(connection)
+    this.draining.set(connection, address)
     connection.drain()
   }
 }

@@ -7,7 +7,10 @@ import { Readable } from "node:stream"
 import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
 import { Call } from "./Call.js"
+import type { Sent } from "./ChannelDriver.js"
 import * as Errors from "./Errors.js"
+import type { Http2Connection } from "./Http2Connection.js"
+import * as Outcomes from "./Outcomes.js"
 
 /** Bytes can be sent again; of a stream nobody knows. */
 export type Payload = Uint8Array | globalThis.ReadableStream<Uint8Array> | undefined
@@ -50,11 +53,15 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
   const fields = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !hopByHop.has(name)))
   for (;;) {
     let attempt: Attempt | undefined
+    let sent: Sent<Http2Connection> | undefined
     try {
-      const { connection, endpoint, selected } = await call.place()
+      sent = await call.place()
+      const { connection, endpoint, selected } = sent
       attempt = new Attempt(connection, channel.authorityOf(endpoint, selected))
       const stream = attempt.open(request.method, `${path}${request.query}`, fields)
       const response = await answerOf(stream, payload, call.signal)
+      channel.hear(endpoint, response.headers)
+      channel.report(endpoint, { _tag: "Response", status: response.status })
       const code = codes.get(response.status)
       const isSentAgain = payload === undefined || payload instanceof Uint8Array
       const failure = { code, isCommitted: !isSentAgain, isUnsent: false, isRefused: false, pushback: undefined }
@@ -66,11 +73,12 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
       }
       await response.body?.cancel()
     } catch (cause) {
-      if (attempt === undefined) {
+      if (attempt === undefined || sent === undefined) {
         call.over(undefined)
         throw cause
       }
       const error = Errors.of(cause, call, attempt)
+      channel.report(sent.endpoint, Outcomes.ofError(error, call, attempt))
       const isSentAgain = !(payload instanceof globalThis.ReadableStream) || attempt.isUnsent
       const failure = {
         code: error.code,

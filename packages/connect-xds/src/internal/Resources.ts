@@ -1,68 +1,127 @@
 /** The types of resources that a channel watches. A client has one decoder for each, which all channels share. */
+import type { ResourceEvent } from "@effect-xds/client/ResourceEvent"
 import * as WatchableType from "@effect-xds/client/WatchableType"
 import type * as XdsClient from "@effect-xds/client/XdsClient"
+import { codes } from "@effect-xds/core/protocol/StatusCode"
+import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
+import type { Prober } from "@effect-xds/discovery-node/Prober"
 import type { Resolver } from "@effect-xds/discovery-node/Resolver"
+import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import * as Decoder from "@effect-xds/routing/Decoder"
 import * as XdsConfig from "@effect-xds/routing/XdsConfig"
-import * as Either from "effect/Either"
 import * as Effect from "effect/Effect"
+import * as FiberHandle from "effect/FiberHandle"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Addresses from "./Addresses.js"
-import * as UpstreamTls from "./UpstreamTls.js"
+import * as ClusterResource from "./ClusterResource.js"
+import type { LookedAfter } from "./LookedAfter.js"
+import * as Looked from "./LookedAfter.js"
 
 type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>
 
-export interface Resources {
-  /** Tells what is known of a resource, and what becomes of it, until it is interrupted. */
-  readonly watch: (
-    kind: XdsConfig.Kind,
-    name: string,
-    again: Effect.Latch,
-    tell: (news: News) => void
-  ) => Effect.Effect<void>
+/** A channel that watches. */
+export interface Watcher {
+  /** Is open when the addresses of names may be old. */
+  readonly again: Effect.Latch
+  readonly tell: (news: News) => void
+  /** Ends the connections to an address at once. */
+  readonly cut: (address: string) => void
 }
 
-/** @param providers names of certificate providers of the bootstrap */
-export const make = (client: XdsClient.Service, resolver: Resolver, providers: ReadonlySet<string>): Resources => {
-  const listeners = WatchableType.make(Decoder.listener())
-  const routes = WatchableType.make(Decoder.routeConfiguration())
-  const virtualHosts = WatchableType.make(Decoder.virtualHost())
-  const decoder = Decoder.cluster()
-  const clusters = WatchableType.make({
-    ...decoder,
-    decode: (bytes) =>
-      Either.flatMap(decoder.decode(bytes), (cluster) =>
-        Either.map(UpstreamTls.make(cluster, providers), () => cluster)
+export interface Resources {
+  /** Tells what is known of a resource, and what becomes of it, until it is interrupted. */
+  readonly watch: (kind: XdsConfig.Kind, name: string, watcher: Watcher) => Effect.Effect<void>
+  readonly members: LookedAfter
+}
+
+export interface Options {
+  readonly profile?: Profile | undefined
+  readonly prober?: Prober | undefined
+  /** Names of certificate providers of the bootstrap. */
+  readonly providers?: ReadonlySet<string> | undefined
+}
+
+export const make = (
+  client: XdsClient.Service,
+  resolver: Resolver,
+  { profile = "grpc", prober = NodeProber.make, providers = new Set() }: Options = {}
+): Effect.Effect<Resources, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const listeners = WatchableType.make(Decoder.listener())
+    const routes = WatchableType.make(Decoder.routeConfiguration())
+    const virtualHosts = WatchableType.make(Decoder.virtualHost())
+    const clusters = WatchableType.make(ClusterResource.clusters(profile, providers))
+    const assignments = WatchableType.make(ClusterResource.assignments(profile))
+    const events = <A>(type: WatchableType.WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>> =>
+      Stream.catchAll(client.watch(type, name), ({ message }) =>
+        Stream.succeed<ResourceEvent<A>>({ _tag: "Error", name, error: { code: codes.FAILED_PRECONDITION, message } })
       )
-  })
-  const assignments = WatchableType.make(Decoder.assignment)
-  const follow = <A>(
-    type: WatchableType.WatchableType<A>,
-    name: string,
-    tell: (known: XdsConfig.Known<A>) => void
-  ): Effect.Effect<void> =>
-    Stream.runForEach(client.watch(type, name), (event) =>
-      Effect.sync(() => {
-        const known = XdsConfig.knownAfter(event)
-        if (known !== undefined) tell(known)
-      })
-    ).pipe(Effect.catchAll(({ message }) => Effect.sync(() => tell({ _tag: "Failed", message }))))
-  return {
-    watch: (kind, name, again, tell) => {
-      switch (kind) {
-        case "Listener":
-          return follow(listeners, name, (known) => tell({ _tag: kind, name, known }))
-        case "RouteConfiguration":
-          return follow(routes, name, (known) => tell({ _tag: kind, name, known }))
-        case "VirtualHost":
-          return follow(virtualHosts, name, (known) => tell({ _tag: kind, name, known }))
-        case "Cluster":
-          return follow(clusters, name, (known) => tell({ _tag: kind, name, known }))
-        case "Assignment":
-          return follow(assignments, name, (known) => tell({ _tag: kind, name, known }))
-        case "Dns":
-          return Addresses.watch(resolver, name, again, (known) => tell({ _tag: kind, name, known }))
+    const follow = <A>(
+      type: WatchableType.WatchableType<A>,
+      name: string,
+      tell: (known: XdsConfig.Known<A>) => void
+    ): Effect.Effect<void> =>
+      Stream.runForEach(events(type, name), (event) =>
+        Effect.sync(() => {
+          const known = XdsConfig.knownAfter(event)
+          if (known !== undefined) tell(known)
+        })
+      )
+    const members = yield* Looked.make({
+      profile,
+      resolver,
+      prober,
+      cluster: (name) => events(clusters, name),
+      assignment: (name) => events(assignments, name)
+    })
+    /** ★ By the rules of gRPC members are looked after only while the cluster has checks; it may get them, and lose them. */
+    const cluster = (
+      name: string,
+      tell: (known: XdsConfig.Known<Cluster>) => void,
+      cut: Watcher["cut"]
+    ): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        const looking = yield* FiberHandle.make()
+        yield* Stream.runForEach(events(clusters, name), (event) => {
+          const known = XdsConfig.knownAfter(event)
+          if (known === undefined) return Effect.void
+          if (known._tag === "Value" && known.value.members !== undefined) {
+            return FiberHandle.run(looking, members.watch(name, tell, cut), { onlyIfMissing: true })
+          }
+          const plain = Effect.sync(() =>
+            tell(known._tag === "Value" ? { _tag: "Value", value: known.value.cluster } : known)
+          )
+          const warning = known._tag === "Value" ? known.value.warning : ""
+          return FiberHandle.clear(looking).pipe(
+            Effect.zipRight(plain),
+            Effect.zipRight(warning === "" ? Effect.void : Effect.logWarning(warning))
+          )
+        })
+      }).pipe(Effect.scoped)
+    return {
+      members,
+      watch: (kind, name, { again, cut, tell }) => {
+        switch (kind) {
+          case "Listener":
+            return follow(listeners, name, (known) => tell({ _tag: kind, name, known }))
+          case "RouteConfiguration":
+            return follow(routes, name, (known) => tell({ _tag: kind, name, known }))
+          case "VirtualHost":
+            return follow(virtualHosts, name, (known) => tell({ _tag: kind, name, known }))
+          case "Cluster": {
+            const tellCluster = (known: XdsConfig.Known<Cluster>) => tell({ _tag: kind, name, known })
+            return profile === "envoy" ? members.watch(name, tellCluster, cut) : cluster(name, tellCluster, cut)
+          }
+          case "Assignment":
+            return follow(assignments, name, (known) => {
+              if (known._tag === "Failed") return tell({ _tag: kind, name, known })
+              const { assignment } = known.value
+              if (assignment !== undefined) tell({ _tag: kind, name, known: { _tag: "Value", value: assignment } })
+            })
+          case "Dns":
+            return Addresses.watch(resolver, name, again, (known) => tell({ _tag: kind, name, known }))
+        }
       }
     }
-  }
-}
+  })

@@ -170,6 +170,8 @@ export class ClusterActor {
   }
 
   report(host: string, outcome: Outlier.Outcome): void {
+    // Done for each call: nothing is looked at where nobody is ejected.
+    if (this.state.current?.set.outlier === undefined) return
     this.toCurrent({ _tag: "Outcome", host, outcome })
   }
 

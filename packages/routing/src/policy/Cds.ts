@@ -5,6 +5,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
  * @since 0.1.0
  */
+import * as Localities from "@effect-xds/discovery/Locality"
 import type { Assignment, Locality } from "../Assignment.js"
 import * as Assignments from "../Assignment.js"
 import type { Endpoint } from "../Endpoint.js"
@@ -52,6 +53,8 @@ export interface State extends OneChild.Hearing {
   readonly hasChild: boolean
   /** `undefined`: what the child says is told. */
   readonly failure: Picker | undefined
+  /** What a call is told that finds no endpoint, for people; empty: what the child says. */
+  readonly missing: string
 }
 
 const nothing: ReadonlyArray<Output> = []
@@ -134,8 +137,28 @@ const leafOf = (
     outlierDetection === undefined
       ? child((endpoint) => endpoint)
       : OutlierDetection.policy.with({ settings: outlierDetection, endpoints: weighed.flat(), child })
-  return [{ ...self, named, names }, config]
+  return [{ ...self, named, names, missing: missingOf(cluster.name, priorities, note) }, config]
 }
+
+/** Which localities are without endpoints, of all priorities or of some. */
+const missingOf = (name: string, priorities: ReadonlyArray<ReadonlyArray<Locality>>, note: string): string => {
+  const what = `cluster ${JSON.stringify(name)}`
+  const empty = priorities.flatMap((localities, index) =>
+    localities.every(({ endpoints }) => endpoints.length === 0) ? [{ index, localities }] : []
+  )
+  if (empty.length === 0) return note
+  if (empty.length === priorities.length && note !== "") return note
+  const places = empty.map(({ index, localities }) => {
+    const names = localities.slice(0, maxNamed).map((locality) => JSON.stringify(Localities.wordsOf(locality.name)))
+    if (localities.length > maxNamed) names.push("and more")
+    return `priority ${index} (${localities.length === 0 ? "no locality" : `locality ${names.join(", ")}`})`
+  })
+  const rest = empty.length === priorities.length ? "" : "; those of other priorities cannot be connected to"
+  return `${what} has no endpoints that can be used in ${places.slice(0, maxNamed).join(", ")}${rest}`
+}
+
+/** Localities and priorities in a message. */
+const maxNamed = 3
 
 /** ★ A priority that gets no calls has no child: that one would connect. */
 const amongPriorities = (priorities: Priority.Config["priorities"], shares: Assignment["shares"]): Configured =>
@@ -169,13 +192,27 @@ const configOf = (
     child: policy.with({ cluster: leaf, clusters, sessions }),
     endpoints: []
   }))
-  return [self, Priority.policy.with({ priorities })]
+  return [{ ...self, missing: "" }, Priority.policy.with({ priorities })]
 }
 
-const tell = ({ failure, heard, updating }: State): ReadonlyArray<Output> => {
+/** ★ What is missing is told in the user's words: a policy does not know its cluster. */
+const worded = (picker: Picker, missing: string): Picker => {
+  if (missing === "") return picker
+  if (picker._tag === "Observed") {
+    const child = worded(picker.child, missing)
+    return child === picker.child ? picker : { ...picker, child }
+  }
+  if (picker._tag === "Weighted") {
+    return { ...picker, targets: picker.targets.map((share) => ({ ...share, child: worded(share.child, missing) })) }
+  }
+  return picker._tag === "Fail" && picker.status.reason === "NoEndpoint" ? Pickers.fail("NoEndpoint", missing) : picker
+}
+
+const tell = ({ failure, heard, missing, updating }: State): ReadonlyArray<Output> => {
   if (updating) return nothing
   if (failure !== undefined) return [{ _tag: "State", state: "TRANSIENT_FAILURE", picker: failure }]
-  return heard === undefined ? nothing : [{ _tag: "State", ...heard }]
+  if (heard === undefined) return nothing
+  return [{ _tag: "State", state: heard.state, picker: worded(heard.picker, missing) }]
 }
 
 /**
@@ -185,7 +222,15 @@ const tell = ({ failure, heard, updating }: State): ReadonlyArray<Output> => {
  */
 export const policy = define<Config, State>({
   name: "cds_experimental",
-  make: () => ({ named: [], names: 0, hasChild: false, failure: undefined, heard: undefined, updating: false }),
+  make: () => ({
+    named: [],
+    names: 0,
+    hasChild: false,
+    failure: undefined,
+    missing: "",
+    heard: undefined,
+    updating: false
+  }),
   step: (self, input) => {
     switch (input._tag) {
       case "Config": {
