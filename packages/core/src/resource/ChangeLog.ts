@@ -49,12 +49,15 @@ export interface ChangeLog {
 export const empty: ChangeLog = { log: [], recent: [], logged: 0 }
 
 /**
- * Whether the log holds an earlier resource of exactly this name.
+ * Whether the log shows that a resource had an alias at a version made from its content.
  *
  * @since 0.1.0
  */
-export const hadOwn = ({ log, recent }: ChangeLog, name: string): boolean => {
-  const isOf = ({ before }: LogEntry) => before.get(name) !== undefined
+export const hadAlias = ({ log, recent }: ChangeLog, name: string, alias: string, version: string): boolean => {
+  const isOf = ({ before }: LogEntry) => {
+    const resource = before.get(name)
+    return resource?.fingerprint === version && resource.version === version && resource.aliases.includes(alias)
+  }
   return recent.some(isOf) || log.some(isOf)
 }
 

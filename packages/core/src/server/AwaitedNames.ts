@@ -64,8 +64,12 @@ export const missing = function* (
   return Array.from(found)
 }
 
-/** Whether the client was sent a resource under a name, and no removal since. */
-const isHeld = (self: Subscription, name: string): boolean => {
+/**
+ * Whether the client was sent a resource under a name, and no removal since.
+ *
+ * @since 0.1.0
+ */
+export const isHeld = (self: Subscription, name: string): boolean => {
   const { cursor, names, pendingRemovals } = self
   if (pendingRemovals.has(name)) return true
   if (!Subscriptions.isWild(self)) return Option.exists(HashMap.get(names, name), (content) => content !== "")

@@ -9,6 +9,7 @@ import type { Resource } from "../resource/Resource.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
+import * as AwaitedNames from "./AwaitedNames.js"
 import * as Collections from "./Collections.js"
 import * as RequestedNames from "./RequestedNames.js"
 import type { Draft } from "./StreamState.js"
@@ -57,14 +58,21 @@ const warm = function* (
 const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyArray<string>): Steps.Steps<void> {
   const wild = Subscriptions.isWild(endpoints)
   const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, endpoints.typeUrl)
-  // A member that was removed from its collection is nothing that the client asks for.
-  const isThere = (name: string) => Collections.isAsked(endpoints, name) || ResourceSet.get(set, name) !== undefined
+  // A member that was removed from its collection is nothing that the client asks for. ★ Unless the client still has it: if it is
+  // back before its removal is sent, nothing else would send it for the cluster.
+  const isThere = (name: string) =>
+    Collections.isAsked(endpoints, name) ||
+    ResourceSet.get(set, name) !== undefined ||
+    AwaitedNames.isHeld(endpoints, name)
   const isAsked = (name: string) => wild || (Subscriptions.hasName(endpoints, name) && isThere(name))
+  // ★ A returning client may quote members that are back before its first answer.
+  const mayBeQuoted = (name: string) => isAsked(name) || Collections.isCovered(endpoints, name)
   const names = yield* Steps.filter(of, isAsked)
-  if (names.length === 0) return
+  const quoted = endpoints.initial.size === 0 ? [] : yield* Steps.filter(of, mayBeQuoted)
+  if (names.length + quoted.length === 0) return
   const next = Subscriptions.draft(endpoints)
   next.requested = yield* RequestedNames.withNames(next.requested, names)
-  if (next.initial.size > 0) next.resendEvenIfHeld = yield* RequestedNames.withNames(next.resendEvenIfHeld, names)
+  if (quoted.length > 0) next.resendEvenIfHeld = yield* RequestedNames.withNames(next.resendEvenIfHeld, quoted)
   self.subscriptions = put(self.subscriptions, next)
 }
 

@@ -59,10 +59,10 @@ export const quotedInVain = function* (
       if (isDone) continue
     }
     if (resource === undefined || (mayHaveOthers && !AskedAliases.isAsked(self, set, resource))) gone.push(name)
-    // A removed resource may have left its own name to another one as an alias. For a requested name, only the log shows
-    // whether it was an alias before.
+    // ★ A removed resource may have left its own name to another one as an alias. Only the log shows that the client holds the
+    // other one by a requested alias; after a restart there is none.
     else if (resource.name !== name && !isQuoted(before, name, resource)) {
-      if (!Subscriptions.hasName(self, name) || ChangeLog.hadOwn(set, name)) gone.push(name)
+      if (!Subscriptions.hasName(self, name) || !ChangeLog.hadAlias(set, resource.name, name, version)) gone.push(name)
     }
   }
   if (mayHaveOthers) {
