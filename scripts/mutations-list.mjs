@@ -4436,6 +4436,79 @@ const virtualHosts = [
   }
 ]
 
+const localityEndpoints = [
+  {
+    fault: "LEDS: with the assignment of a changed cluster its endpoints are not sent again",
+    file: "server/Sending.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "return sendMembers(self, before, fresh)",
+    becomes: "return undefined"
+  },
+  {
+    fault: "LEDS: endpoints are sent again with any change of their assignment",
+    file: "server/LedsAfterEds.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (HashSet.size(assignments.requested) === 0) return undefined",
+    becomes: ""
+  },
+  {
+    fault: "LEDS: with an assignment that is sent again, those of others are, too",
+    file: "server/LedsAfterEds.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (HashSet.has(globs, glob)) again.push(glob)",
+    becomes: "again.push(...globs)"
+  },
+  {
+    fault: "LEDS: an endpoint that a returning client quotes is not sent with its assignment",
+    file: "server/LedsAfterEds.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "RequestedNames.resendHeld(next, again)",
+    becomes: ""
+  },
+  {
+    fault: "LEDS: endpoints wait for the ACK of clusters, which waits for them",
+    file: "server/TypeOrder.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "subscription.order <= ResourceType.LbEndpoint.order",
+    becomes: "subscription.order <= ResourceType.ClusterLoadAssignment.order"
+  },
+  {
+    fault: "LEDS: a locality with endpoints of its own is taken for one with a collection",
+    file: "resource/LedsCollections.ts",
+    by: "packages/core/test/Collection.test.ts",
+    line: 'if (field === LOAD_BALANCER_ENDPOINTS) name = ""',
+    becomes: ""
+  },
+  {
+    fault: "LEDS: in state of the world an endpoint has no name",
+    file: "wire/Response.ts",
+    by: "packages/core/test/Response.test.ts",
+    line: "const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl",
+    becomes: "const isNamed = true"
+  },
+  {
+    fault: "LEDS: the client takes two equal endpoints for one",
+    file: "client/Validation.ts",
+    by: "packages/core/test/client/traces.test.ts",
+    line: "const isNamed = decoder.nameOf !== ResourceDecoders.unnamed",
+    becomes: "const isNamed = true"
+  },
+  {
+    fault: "LEDS: the client takes the address of an endpoint for its name",
+    file: "client/ResourceDecoder.ts",
+    by: "packages/core/test/client/wire.test.ts",
+    line: "return nameNumber === undefined ? unnamed :",
+    becomes: "return nameNumber === undefined ? ResourceType.nameOfBytes :"
+  },
+  {
+    fault: "FCDS: the client looks for the name of a filter chain in its match",
+    file: "client/ResourceDecoder.ts",
+    by: "packages/core/test/client/wire.test.ts",
+    line: "(bytes) => ResourceType.nameOfBytes(bytes, undefined, nameNumber)",
+    becomes: "ResourceType.nameOfBytes"
+  }
+]
+
 const collections = [
   {
     fault: "collections: `*` covers deeper paths, too",
@@ -6872,6 +6945,7 @@ export const mutations = [
     line: "first.push(name.slice(0, longestNamed))",
     becomes: "first.push(name)"
   },
+  ...localityEndpoints,
   ...collections,
   ...clientCollections,
   ...validation,

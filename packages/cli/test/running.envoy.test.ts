@@ -29,7 +29,7 @@ import { deadline, eventually, serve, start, temporaryDirectory } from "./ServeP
 const envoy = Peer.forTest("envoy")
 
 /** From the same server, but in a stream of its own: what is wrong with one says nothing of the others. */
-const source: Json = {
+const source = {
   resource_api_version: "V3",
   api_config_source: {
     api_type: "GRPC",
@@ -72,6 +72,24 @@ const table = (name: string, action: Json, domains: ReadonlyArray<string> = ["*"
   routes({ name, virtual_hosts: [virtualHost({ domains, routes: [route(action)] })] })
 
 const viaEds = (name: string): Json => edsCluster(name, { eds_cluster_config: { eds_config: source } })
+
+const endpoints = "xdstp://a/envoy.config.endpoint.v3.LbEndpoint/x/*"
+const incremental = { ...source, api_config_source: { ...source.api_config_source, api_type: "DELTA_GRPC" } }
+
+/** Assignments with a collection of endpoints: the first as it should be. */
+const leds: ReadonlyArray<readonly [name: string, collection: string, source: Json]> = [
+  ["e-leds", endpoints, incremental],
+  ["e-leds-plain", "x", incremental],
+  ["e-leds-cluster", "xdstp://a/envoy.config.cluster.v3.Cluster/x/*", incremental],
+  ["e-leds-list", "xdstp://a/envoy.config.endpoint.v3.LbEndpointCollection/x", incremental],
+  ["e-leds-sotw", endpoints, source],
+  ["e-leds-self", endpoints, { self: {} }]
+]
+
+const byLeds = (name: string, leds_collection_name: string, leds_config: Json): Json => ({
+  cluster_name: name,
+  endpoints: [{ leds_cluster_locality_config: { leds_config, leds_collection_name } }]
+})
 
 const scope = (name: string): Json =>
   typed("route.v3.ScopedRouteConfiguration", {
@@ -176,13 +194,21 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("An Envoy that runs", envoy
         const text = list.map((each) => JSON.stringify(typed(type, each))).join("\n---\n")
         writeFileSync(join(directory, "edge", `${file}.yaml`), text)
       }
-      const clusters = [cluster(), viaEds("e-good"), viaEds("e-name"), viaEds("e-drops"), ...named("c", wrongClusters)]
+      const clusters = [
+        cluster(),
+        viaEds("e-good"),
+        viaEds("e-name"),
+        viaEds("e-drops"),
+        ...leds.map(([name]) => viaEds(name)),
+        ...named("c", wrongClusters)
+      ]
       write("clusters", "cluster.v3.Cluster", clusters)
       const drop = { category: "a", drop_percentage: { numerator: 1 } }
       write("endpoints", "endpoint.v3.ClusterLoadAssignment", [
         assignment("e-good"),
         assignment("e-name", endpoint(80, "a.example")),
-        { ...assignment("e-drops"), policy: { drop_overloads: [drop, drop] } }
+        { ...assignment("e-drops"), policy: { drop_overloads: [drop, drop] } },
+        ...leds.map(([name, collection, from]) => byLeds(name, collection, from))
       ])
       const same = ["one", "two"].map((name) => listener({ name, address: address(18_999) }))
       const named1 = [viaRds("r-good"), viaRds("r-missing"), viaRds("r-domain"), viaRds("r-validated"), scoped, viaSds]
@@ -231,6 +257,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("An Envoy that runs", envoy
           endpoints: seen("cluster.e-good"),
           endpointName: seen("cluster.e-name"),
           twoDrops: seen("cluster.e-drops"),
+          leds: leds.map(([name]) => seen(`cluster.${name}`)),
           sameScope: seen("http.scoped.scoped_rds.s"),
           secretWithoutKey: seen("sds.keyless")
         }).toEqual({
@@ -241,6 +268,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("An Envoy that runs", envoy
           endpoints: taken,
           endpointName: refused,
           twoDrops: refused,
+          leds: leds.map(([name]) => (name === "e-leds" ? taken : refused)),
           sameScope: refused,
           secretWithoutKey: refused
         })

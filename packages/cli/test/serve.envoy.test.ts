@@ -1,13 +1,12 @@
 import { Peer } from "@effect-xds/testing"
 import { Schema } from "effect"
-import { once } from "node:events"
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import * as Http from "node:http"
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
+import { backend, envoy, startEnvoy } from "./EnvoyProcess.js"
 import { mutualTls } from "./MutualTls.js"
 import {
   deadline,
@@ -16,25 +15,10 @@ import {
   replaceFile,
   serve,
   type ServeProcess,
-  start,
   temporaryDirectory
 } from "./ServeProcess.js"
 
 const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))
-const envoy = Peer.forTest("envoy")
-
-/** A backend that answers with its name. */
-const backend = async (name: string): Promise<number> => {
-  const server = Http.createServer((_request, response) => response.end(name))
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  return typeof address === "object" && address !== null ? address.port : 0
-}
 
 /** The directory of the example, with ports of this test. */
 const configuration = async (): Promise<string> => {
@@ -50,30 +34,6 @@ const configuration = async (): Promise<string> => {
     writeFileSync(join(edge, name), text)
   }
   return directory
-}
-
-/** An Envoy with a bootstrap, and how to send it requests. */
-const startEnvoy = async (bootstrap: string) => {
-  const folder = temporaryDirectory()
-  const adminFile = join(folder, "admin")
-  const text = bootstrap.replace("port_value: 9901", "port_value: 0")
-  expect(text).not.toBe(bootstrap)
-  writeFileSync(join(folder, "bootstrap.yaml"), text)
-  const flags = "--disable-hot-restart --concurrency 1 -l warning"
-  const path = envoy._tag === "Present" ? envoy.path : ""
-  const args = ["-c", join(folder, "bootstrap.yaml"), "--admin-address-path", adminFile, ...flags.split(" ")]
-  const running = start(path, args)
-  const admin = await eventually(() => {
-    expect(existsSync(adminFile) && readFileSync(adminFile, "utf8"), running.stderr()).toMatch(/:\d+$/)
-    return readFileSync(adminFile, "utf8")
-  })
-  const listeners = async (): Promise<string> => (await fetch(`http://${admin}/listeners`)).text()
-  const address = await eventually(async () => {
-    const found = /^ingress::(\S+)$/m.exec(await listeners())?.[1]
-    expect(found, running.stderr()).toBeDefined()
-    return found ?? ""
-  })
-  return { get: async (path: string): Promise<string> => (await fetch(`http://${address}${path}`)).text() }
 }
 
 const Version = Schema.NullOr(Schema.Struct({ version: Schema.String, nonce: Schema.String }))

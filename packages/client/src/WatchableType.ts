@@ -67,7 +67,7 @@ export class WatchableType<out A> {
 }
 
 /**
- * A type from functions. By default the resource name is field 1 of the message.
+ * A type from functions. By default the name is where the table of types says, for other types in field 1.
  *
  * @since 0.1.0
  */
@@ -92,7 +92,7 @@ export interface SchemaOptions<in A> {
   readonly rules?: boolean | undefined
   /** Message types whose rules are checked inside an `Any`, too. Default: none; of an `Any` only the type is checked. */
   readonly registry?: Registry | undefined
-  /** Reads the name from the encoded message. Default: its field 1. */
+  /** Reads the name from the encoded message. Default: the field of the table of types; field 1 of other types. */
   readonly nameOf?: ((bytes: Uint8Array) => string | undefined) | undefined
   /**
    * State of the world: whether a response holds every subscribed resource. Default: as in the table of types, else

@@ -1,11 +1,16 @@
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
 import * as Collection from "@effect-xds/core/protocol/Collection"
 import * as CollectionIndex from "@effect-xds/core/resource/CollectionIndex"
+import * as LedsCollections from "@effect-xds/core/resource/LedsCollections"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Request from "@effect-xds/core/wire/Request"
+import { fieldOf } from "@effect-xds/core/wire/Wire"
 import { ResourceType } from "@effect-xds/proto"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { assert, describe, it } from "@effect/vitest"
 import { Either, HashMap, HashSet } from "effect"
 
@@ -150,5 +155,35 @@ describe("a stream with a collection", () => {
     const [, more] = ServerStream.step(asked, request(["b"]), 0)
     assert.isFalse(more.some(({ _tag }) => _tag === "Violation"))
     assert.strictEqual(HashSet.size(asked.subscriptions[0]?.collections?.globs ?? HashSet.empty()), 1)
+  })
+})
+
+describe("collections of endpoints in an assignment", () => {
+  const leds = (ledsCollectionName: string) => ({
+    lbConfig: { case: "ledsClusterLocalityConfig" as const, value: { ledsCollectionName } }
+  })
+  const encode = (endpoints: MessageInitShape<typeof ClusterLoadAssignmentSchema>["endpoints"]) =>
+    toBinary(
+      ClusterLoadAssignmentSchema,
+      create(ClusterLoadAssignmentSchema, { clusterName: "a", ...(endpoints && { endpoints }) })
+    )
+
+  it("are named by localities, in canonical form", () => {
+    const glob = "xdstp://a/envoy.config.endpoint.v3.LbEndpoint/x/*"
+    const names = LedsCollections.namedIn(encode([leds(`${glob}?b&a`), {}, leds("plain"), leds("")]))
+    assert.deepStrictEqual(names, [`${glob}?a&b`, "plain"])
+  })
+
+  it("the last member of the oneof on the wire counts", () => {
+    const one = encode([leds("xdstp://a/T/*")])
+    // load_balancer_endpoints, an empty message, at the end of the locality.
+    const locality = one.slice(one.indexOf(0x12) + 2)
+    const twice = fieldOf(2, new Uint8Array([...locality, ...fieldOf(7, new Uint8Array())]))
+    assert.deepStrictEqual(LedsCollections.namedIn(twice), [])
+    assert.deepStrictEqual(LedsCollections.namedIn(fieldOf(2, locality)), ["xdstp://a/T/*"])
+  })
+
+  it("there are none in what is no assignment", () => {
+    assert.deepStrictEqual(LedsCollections.namedIn(new Uint8Array([0x12, 0x7f, 1])), [])
   })
 })

@@ -1,8 +1,13 @@
 import { fromBinary } from "@bufbuild/protobuf"
+import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Response from "@effect-xds/core/wire/Response"
 import * as Steps from "@effect-xds/core/Steps"
-import { DeltaDiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import {
+  DeltaDiscoveryResponseSchema,
+  DiscoveryResponseSchema,
+  ResourceSchema
+} from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
 import { describe, expect, it } from "@effect/vitest"
@@ -102,4 +107,20 @@ describe("the body of a shared response", () => {
     Response.body(response([resource("small", 10_000)]), bodies)
     expect(kept.size).toBe(1)
   })
+})
+
+it("state of the world: an endpoint, which holds no name, has one in a wrapper", () => {
+  const { typeUrl } = ResourceType.LbEndpoint
+  const name = "xdstp://a/envoy.config.endpoint.v3.LbEndpoint/x/1"
+  const endpoint = Either.getOrThrow(Resource.make({ typeUrl, name, value: new Uint8Array([16, 1]), ttl: 1_000 }))
+  for (const ttl of [false, true]) {
+    const made = Response.make({ protocol: "StateOfTheWorld", typeUrl, version: "1", resources: [endpoint], ttl })
+    const [any] = fromBinary(DiscoveryResponseSchema, Response.body(made)).resources
+    const wrapper = any === undefined ? undefined : anyUnpack(any, ResourceSchema)
+    expect([wrapper?.name, wrapper?.resource?.typeUrl, wrapper?.ttl?.seconds]).toEqual([
+      name,
+      typeUrl,
+      ttl ? 1n : undefined
+    ])
+  }
 })

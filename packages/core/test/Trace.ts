@@ -27,15 +27,17 @@
  * Requests carry what a correct client would send: in state of the world the last nonce and the accepted version of the
  * type, and after `ack` and `nack` the names of the request before. `nonce=`, `version=` and `type=` say otherwise.
  *
- * A resource is `name=content`, then, in any order, `(alias other)`, `>assignment` for a cluster of type EDS, `~10s` for
- * a TTL, `@label` for a version, `+vhds` for a route configuration with VHDS. `version=label` labels the type.
+ * A resource is `name=content`, then, in any order, `(alias other)`, `>assignment` for a cluster of type EDS, `>collection` for
+ * an assignment with a locality of LEDS, `~10s` for a TTL, `@label` for a version, `+vhds` for a route configuration with VHDS. `version=label` labels the type.
  *
  * Versions made from content are shown as v1, v2 … in the order in which they appear in the section; v0 is that of nothing.
  */
 import * as Digest from "@effect-xds/core/resource/Digest"
 import type * as Request from "@effect-xds/core/wire/Request"
 import { incremental, stateOfTheWorld } from "@effect-xds/core/wire/Request"
+import { fieldOf, utf8 } from "@effect-xds/core/wire/Wire"
 import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as Resources from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type { Response } from "@effect-xds/core/wire/Response"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
@@ -103,6 +105,17 @@ const parseResource = (typeUrl: string, word: string): ResourceSpec => {
     ttl: ttl === undefined ? undefined : milliseconds(ttl),
     version: part(/@([^(~>+]+)/)
   }
+}
+
+/** With a locality whose endpoints are a collection, if it is an assignment. */
+const resourceOf = (spec: ResourceSpec): Resource => {
+  const { assignment: collection, ...plain } = spec
+  if (collection === undefined || spec.typeUrl !== ResourceType.ClusterLoadAssignment.typeUrl) return toResource(spec)
+  const resource = toResource(plain)
+  // endpoints.leds_cluster_locality_config.leds_collection_name
+  const locality = fieldOf(2, fieldOf(8, fieldOf(2, utf8(collection))))
+  const value = new Uint8Array([...resource.value, ...locality])
+  return Either.getOrThrow(Resources.make({ ...spec, value }))
 }
 
 const decoder = new TextDecoder()
@@ -263,7 +276,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
         else if (word.startsWith("-")) remove.push({ typeUrl, name: word.slice(1) })
         else {
           const spec = parseResource(typeUrl, word)
-          const resource = toResource(spec)
+          const resource = resourceOf(spec)
           contents.set(resource.value, String(spec.content))
           upsert.push(resource)
         }
@@ -312,9 +325,9 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
       else if (word.startsWith("initial=")) {
         initial = new Map(
           listOf(word).map((each) => {
-            const at = each.startsWith("xdstp:") ? -1 : each.indexOf(":")
+            const at = each.startsWith("xdstp:") ? -1 : (/^[^=:]*(?=:)/.exec(each)?.[0].length ?? -1)
             const spec = at < each.length - 1 ? parseResource(typeUrl, each.slice(at + 1)) : undefined
-            return [at < 0 ? (spec?.name ?? "") : each.slice(0, at), spec === undefined ? "" : toResource(spec).version]
+            return [at < 0 ? (spec?.name ?? "") : each.slice(0, at), spec === undefined ? "" : resourceOf(spec).version]
           })
         )
       } else if (word.startsWith("+")) subscribe.push(word.slice(1))

@@ -142,6 +142,12 @@ export const all: ReadonlyArray<GroupRule> = [
   envoy("named-port", "SocketAddress.named_port", "Ports are numbers where no name is looked up"),
   envoy("pipe-path", "Pipe.path", "The path of a socket has at most 107 bytes; an abstract one has no mode"),
   envoy("leds", "LedsClusterLocalityConfig", "Only EDS clusters use LEDS"),
+  envoy(
+    "leds-collection",
+    "leds_collection_name",
+    "Endpoints of a locality are a collection of xdstp names of LbEndpoint"
+  ),
+  envoy("leds-source", "LedsClusterLocalityConfig.leds_config", "They come over the incremental protocol"),
   envoy("drop-overload", "ClusterLoadAssignment.Policy.drop_overloads", "There is one category, of at most 100 %"),
   grpc(envoy("locality-unique", "A27", "No locality is in a priority twice")),
   grpc(envoy("priority-gap", "A27", "No priority is left out")),

@@ -18,7 +18,7 @@ export interface ResourceDecoder<out A = unknown> {
   readonly typeUrl: string
   /** Whether a state-of-the-world response is complete, so that an absent resource is deleted (LDS, CDS). */
   readonly isFullState: boolean
-  /** The name in an encoded resource; `undefined` or empty if there is none. */
+  /** The name in an encoded resource that came without a wrapper; `undefined` or empty if there is none. */
   readonly nameOf: (bytes: Uint8Array) => string | undefined
   /** Keys that only one resource may have, from a valid resource and its name. `undefined`: there are none. */
   readonly keysOf?: ((bytes: Uint8Array, name: string) => ReadonlyArray<string>) | undefined
@@ -34,21 +34,35 @@ export interface ResourceDecoder<out A = unknown> {
 export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "typeUrl" | "decode"> {
   /** Default: from the table of types; false for other types. */
   readonly isFullState?: boolean | undefined
-  /** Default: reads field 1. */
+  /** Default: reads the field of the table of types; field 1 of other types. A type without one (LEDS) has names in wrappers only. */
   readonly nameOf?: ResourceDecoder["nameOf"] | undefined
   /** Default: virtual hosts have the domains of their route configuration, other types none. */
   readonly keysOf?: ResourceDecoder["keysOf"]
 }
 
 /**
- * Makes a decoder. By default the name is field 1, as in all Envoy types, and `isFullState` comes from the table of types.
+ * For a type that holds no name: a resource of it is named by the wrapper around it.
+ *
+ * @since 0.1.0
+ */
+export const unnamed = (): undefined => undefined
+
+const nameOfType = (typeUrl: string): ResourceDecoder["nameOf"] => {
+  const type = ResourceType.byTypeUrl(typeUrl)
+  if (type === undefined) return ResourceType.nameOfBytes
+  const { nameNumber } = type
+  return nameNumber === undefined ? unnamed : (bytes) => ResourceType.nameOfBytes(bytes, undefined, nameNumber)
+}
+
+/**
+ * Makes a decoder. By default, where the name is and `isFullState` come from the table of types.
  *
  * @since 0.1.0
  */
 export const make = <A>({ decode, isFullState, keysOf, nameOf, typeUrl }: Options<A>): ResourceDecoder<A> => ({
   typeUrl,
   isFullState: isFullState ?? ResourceType.byTypeUrl(typeUrl)?.family === "full-state",
-  nameOf: nameOf ?? ResourceType.nameOfBytes,
+  nameOf: nameOf ?? nameOfType(typeUrl),
   keysOf: keysOf ?? (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) ? VirtualHostDiscovery.domainsOf : undefined),
   decode
 })

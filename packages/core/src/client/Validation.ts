@@ -19,6 +19,7 @@ import { utf8 } from "../wire/Wire.js"
 import type { Ownership } from "./Ownership.js"
 import * as Ownerships from "./Ownership.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
+import * as ResourceDecoders from "./ResourceDecoder.js"
 
 /**
  * A resource in use.
@@ -169,6 +170,8 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   let position = 0
   const order: Array<Placed | string> = []
   let room = view.room
+  // ★ Two endpoints (LEDS) may be equal.
+  const isNamed = decoder.nameOf !== ResourceDecoders.unnamed
 
   // ★ A name both in `resources` and in `removed_resources` is an error.
   const gone = new Set(response.removed.map(Authority.normalize))
@@ -188,7 +191,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     if (value !== undefined) bodies++
     const isOtherType = value !== undefined && resource.typeUrl !== response.typeUrl
     const expected = view.placed(position)
-    if (value !== undefined && !isOtherType && resource.name === "") {
+    if (value !== undefined && !isOtherType && resource.name === "" && isNamed) {
       // Fast path: equal bytes identify a resource in use, so its name need not be read.
       const isExpected = expected !== undefined && isSame(expected.use, value)
       const same = isExpected ? expected : guess(value, view)

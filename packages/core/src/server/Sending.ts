@@ -23,6 +23,7 @@ import { sendAssignments } from "./EdsAfterCds.js"
 import type * as Flush from "./Flush.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as Incremental from "./Incremental.js"
+import { sendMembers } from "./LedsAfterEds.js"
 import * as RequestedNames from "./RequestedNames.js"
 import * as ResponseParts from "./ResponseParts.js"
 import * as ReturningClient from "./ReturningClient.js"
@@ -258,6 +259,8 @@ const follow = (self: Draft, before: Subscription, fresh: ReadonlyArray<Resource
   const isAggregated = self.options.typeUrl === undefined
   if (isAggregated && ResourceType.isOf(before.typeUrl, ResourceType.Cluster))
     return sendAssignments(self, before, fresh)
+  if (isAggregated && ResourceType.isOf(before.typeUrl, ResourceType.ClusterLoadAssignment))
+    return sendMembers(self, before, fresh)
   if (isAggregated && ResourceType.isOf(before.typeUrl, ResourceType.RouteConfiguration)) openAgain(self, before, fresh)
   return undefined
 }

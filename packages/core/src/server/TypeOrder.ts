@@ -7,12 +7,12 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Subscription } from "./Subscription.js"
 
 /**
- * Clusters, endpoints and what these need: everything that listeners and routes refer to.
+ * Clusters, endpoints and what these need: everything that listeners and routes refer to. ★ Endpoints of localities (LEDS) belong
+ * to it: a cluster is warm, and its ACK sent, only with them.
  *
  * @since 0.1.0
  */
-export const isFirstPhase = (subscription: Subscription): boolean =>
-  subscription.order <= ResourceType.ClusterLoadAssignment.order
+export const isFirstPhase = (subscription: Subscription): boolean => subscription.order <= ResourceType.LbEndpoint.order
 
 /**
  * Listeners, routes and all types after them.

@@ -42,7 +42,10 @@ export interface Response {
   readonly absent: ReadonlyArray<string>
   /** Resource name → the aliases by which the client requested it. Incremental only. */
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
-  /** Whether resources carry their TTLs. In state of the world such resources are wrapped in `Resource`. */
+  /**
+   * Whether resources carry their TTLs. In state of the world such resources are wrapped in `Resource`, and those of a type that holds
+   * no name (LEDS).
+   */
   readonly ttl: boolean
   /** The next part of a response that is too large for one message; see `ResponseParts.split`. */
   readonly next: Response | undefined
@@ -183,7 +186,7 @@ type Write = (to: Encoder, response: Response, typeUrl: Uint8Array, from: number
 
 const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
   const { resources } = response
-  const writeWrapped = (resource: Resource, value: Uint8Array | undefined) => {
+  const writeWrapped = (resource: Pick<Resource, "name" | "version" | "ttl">, value: Uint8Array | undefined) => {
     const any = to.open(DiscoveryResponse.resources)
     to.bytes(Any.typeUrl, RESOURCE_TYPE_URL)
     const wrapper = to.open(Any.value)
@@ -191,12 +194,15 @@ const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
     to.close(Any.value, wrapper)
     to.close(DiscoveryResponse.resources, any)
   }
+  // An endpoint (LEDS) holds no name.
+  const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl
   if (from === 0) to.text(DiscoveryResponse.versionInfo, response.version)
   for (let index = from; index < before; index++) {
     const resource = resources[index]
     if (resource === undefined) break
-    if (response.ttl && resource.ttl !== undefined) writeWrapped(resource, resource.value)
-    else writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
+    if (isNamed && (!response.ttl || resource.ttl === undefined))
+      writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
+    else writeWrapped(withoutTtl(resource, response), resource.value)
   }
   if (before < resources.length) return
   for (const resource of response.heartbeats) writeWrapped(resource, undefined)

@@ -110,7 +110,9 @@ const resourceOf = (typeUrl: string, word: string, isWrapped: boolean, form: For
   const aliases = part(/\(([^)]*)\)/)?.split(" ") ?? []
   const other = part(/:([^(~@]+)/)
   const encode = form?.typeUrl === typeUrl ? form.encode : bytesOf
-  const any = anyOf(other === undefined ? typeUrl : typeUrlOf(other), encode(name, content))
+  // An endpoint (LEDS) holds no name: its first field is a message.
+  const inside = typeUrl === ResourceType.LbEndpoint.typeUrl ? "" : name
+  const any = anyOf(other === undefined ? typeUrl : typeUrlOf(other), encode(inside, content))
   if (!isWrapped && ttl === undefined && version === undefined && content !== "" && aliases.length === 0) return any
   const wrapper =
     content === "garbage"

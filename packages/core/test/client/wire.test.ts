@@ -6,6 +6,7 @@ import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as Fields from "@effect-xds/core/wire/Fields"
 import * as Request from "@effect-xds/core/wire/Request"
+import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as Validation from "@effect-xds/core/client/Validation"
 import { fieldOf, utf8 } from "@effect-xds/core/wire/Wire"
 import { ControlPlaneSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -20,7 +21,7 @@ import {
   ResourceNameSchema,
   ResourceSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+import { Cluster, ClusterLoadAssignment, FilterChain, LbEndpoint } from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
 import { assert, describe, it } from "@effect/vitest"
@@ -265,5 +266,18 @@ describe("Validation", () => {
     const error = Validation.errorOf(problems, 4_096)
     assert.isAtMost(utf8(error?.message ?? "").byteLength, 4_096)
     assert.isTrue(error?.message.endsWith("… (1000 in all)"))
+  })
+})
+
+describe("ResourceDecoder", () => {
+  const decoderOf = (type: string) => ResourceDecoder.make({ typeUrl: type, decode: () => Either.right(0) })
+
+  it("reads a name where the table of types says; of an endpoint there is none", () => {
+    const name = fieldOf(1, utf8("one"))
+    const filterChain = concat(fieldOf(1, utf8("one")), fieldOf(7, utf8("seven")))
+    assert.strictEqual(decoderOf(Cluster.typeUrl).nameOf(name), "one")
+    assert.strictEqual(decoderOf("type.googleapis.com/own.Type").nameOf(name), "one")
+    assert.strictEqual(decoderOf(FilterChain.typeUrl).nameOf(filterChain), "seven")
+    assert.isUndefined(decoderOf(LbEndpoint.typeUrl).nameOf(name))
   })
 })

@@ -3,6 +3,15 @@ import { ads, address, endpoint, assignment, edsCluster, routes, rdsManager, cha
 import { withCluster, locality } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
 
+const sotw = {
+  resource_api_version: "V3",
+  api_config_source: {
+    api_type: "GRPC",
+    transport_api_version: "V3",
+    grpc_services: [{ envoy_grpc: { cluster_name: "web" } }]
+  }
+}
+
 export const ofEndpoints: ReadonlyArray<Mistake> = [
   {
     title: "nothing wrong, EDS and RDS",
@@ -279,6 +288,56 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
         endpoints: [{ leds_cluster_locality_config: { leds_config: ads, leds_collection_name: "x" } }]
       }
     })
+  },
+  ...(
+    [
+      ["plain name", "leds-collection", "x", ads],
+      ["of a cluster", "leds-collection", "xdstp://a/envoy.config.cluster.v3.Cluster/x/*", ads],
+      ["list", "leds-collection", "xdstp://a/envoy.config.endpoint.v3.LbEndpointCollection/x", ads],
+      ["sotw", "leds-source", "xdstp://a/envoy.config.endpoint.v3.LbEndpoint/x/*", sotw],
+      ["self", "leds-source", "xdstp://a/envoy.config.endpoint.v3.LbEndpoint/x/*", { self: {} }]
+    ] as const
+  ).map(([title, rule, name, source]): Mistake => ({
+    title: `leds ${title}`,
+    rules: [rule],
+    envoy: "accepts",
+    differs: "it comes by EDS, which refuses it",
+    config: {
+      clusters: [edsCluster("web")],
+      endpoints: [
+        {
+          cluster_name: "web",
+          endpoints: [
+            {
+              locality: { zone: "a" },
+              leds_cluster_locality_config: { leds_config: source, leds_collection_name: name }
+            }
+          ]
+        }
+      ]
+    }
+  })),
+  {
+    title: "leds, as it should be",
+    rules: [],
+    envoy: "accepts",
+    config: {
+      clusters: [edsCluster("web")],
+      endpoints: [
+        {
+          cluster_name: "web",
+          endpoints: [
+            {
+              locality: { zone: "a" },
+              leds_cluster_locality_config: {
+                leds_config: ads,
+                leds_collection_name: "xdstp://a/envoy.config.endpoint.v3.LbEndpoint/x/*"
+              }
+            }
+          ]
+        }
+      ]
+    }
   },
   {
     title: "additional address of endpoint",

@@ -2,7 +2,10 @@
 import type { Address } from "@effect-xds/proto/envoy/config/core/v3/address"
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import type { LbEndpoint } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
+import type {
+  LbEndpoint,
+  LedsClusterLocalityConfig
+} from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import * as Addresses from "./Addresses.js"
 import * as Clusters from "./Clusters.js"
 import type { Segment, Site } from "./Facts.js"
@@ -17,17 +20,42 @@ const ofAssignment = (self: ClusterLoadAssignment, site: Site): void => {
   if ((cluster !== undefined && discovery === "EDS") || discovery === "other") return
   for (const [index, { lbConfig, lbEndpoints }] of self.endpoints.entries()) {
     const path = ["endpoints", index]
-    if (cluster !== undefined && lbConfig.case === "ledsClusterLocalityConfig") {
-      site.fault("leds", "must not be set: the type of the cluster is not EDS", [
-        ...path,
-        "leds_cluster_locality_config"
-      ])
+    if (lbConfig.case === "ledsClusterLocalityConfig") {
+      const where = [...path, "leds_cluster_locality_config"]
+      if (cluster === undefined) ofCollection(site, lbConfig.value, where)
+      else site.fault("leds", "must not be set: the type of the cluster is not EDS", where)
     }
     for (const [at, endpoint] of lbEndpoints.entries()) {
       ofEndpoint(site, endpoint, discovery, [...path, "lb_endpoints", at])
     }
   }
 }
+
+/** Of a file Envoy only asks whether it is there. */
+const collectionName = /^(?:file:|xdstp:\/\/[^/?#]*\/envoy\.config\.endpoint\.v3\.LbEndpoint\/[^?#])/
+
+const ofCollection = (
+  site: Site,
+  { ledsCollectionName, ledsConfig }: LedsClusterLocalityConfig,
+  path: ReadonlyArray<Segment>
+): void => {
+  if (!collectionName.test(ledsCollectionName)) {
+    const form = "xdstp://<authority>/envoy.config.endpoint.v3.LbEndpoint/<path>/*"
+    site.fault("leds-collection", `must be of the form ${form}`, [...path, "leds_collection_name"])
+  }
+  const source = ledsConfig?.configSourceSpecifier
+  if (source?.case === "ads" || ledsCollectionName.startsWith("file:")) return
+  if (source?.case !== "apiConfigSource") {
+    return site.fault("leds-source", "must be ads or an api_config_source", [...path, "leds_config"])
+  }
+  if (stateOfTheWorld.includes(source.value.apiType)) {
+    const where = [...path, "leds_config", "api_config_source", "api_type"]
+    site.fault("leds-source", "must be DELTA_GRPC, AGGREGATED_DELTA_GRPC or AGGREGATED_GRPC", where)
+  }
+}
+
+/** `REST` and `GRPC`. What an aggregated stream speaks is not known here. */
+const stateOfTheWorld: ReadonlyArray<number> = [1, 2]
 
 const ofEndpoint = (
   site: Site,
