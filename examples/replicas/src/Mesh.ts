@@ -2,11 +2,7 @@
 import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import {
-  AggregatedConfigSourceSchema,
-  ApiVersion,
-  ConfigSourceSchema
-} from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import { ApiVersion, ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { Http2ProtocolOptionsSchema } from "@effect-xds/proto/envoy/config/core/v3/protocol"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
@@ -23,10 +19,8 @@ export type Version = (typeof versions)[number]
 /** The ports of the versions on this machine. */
 export type Ports = Readonly<Record<Version, number>>
 
-const ads = create(ConfigSourceSchema, {
-  resourceApiVersion: ApiVersion.V3,
-  configSourceSpecifier: { case: "ads", value: create(AggregatedConfigSourceSchema) }
-})
+const inAggregate = { case: "ads", value: {} } as const
+const ads = create(ConfigSourceSchema, { resourceApiVersion: ApiVersion.V3, configSourceSpecifier: inAggregate })
 
 const http2 = anyPack(
   HttpProtocolOptionsSchema,

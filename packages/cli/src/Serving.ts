@@ -295,16 +295,12 @@ const storeOf = (
   { groupRules, store: url, validate }: Config,
   off: ReadonlyArray<string>
 ): Effect.Effect<Stores, CommandFailure, Scope.Scope> => {
+  const checks = { validate: { rules: validate, groupRules, off } }
   if (url === undefined) {
-    const memory = SnapshotStore.makeMemory({ validate: { rules: validate, groupRules, off } })
-    return Effect.map(memory, (store) => ({ store, durable: undefined }))
-  }
-  if (groupRules === "refuse" || groupRules === "refuse-errors") {
-    const message = `--group-rules ${groupRules}: rules over a group are not checked with --store; leave one of them out`
-    return Effect.fail(new CommandFailure({ kind: "usage", message }))
+    return Effect.map(SnapshotStore.makeMemory(checks), (store) => ({ store, durable: undefined }))
   }
   return Effect.promise(() => import("./StoreOfUrl.js")).pipe(
-    Effect.flatMap(({ open }) => open(url, { validate: { rules: validate, off } })),
+    Effect.flatMap(({ open }) => open(url, checks)),
     Effect.map((durable) => ({ store: durable, durable }))
   )
 }

@@ -93,11 +93,6 @@ describe("a store in a database", { timeout: limit }, () => {
     ],
     [["history", "edge", "--store", "env:NO_SUCH_NAME"], 2, "--store env:NO_SUCH_NAME: there is no such variable"],
     [["history", "edge", "--store", "sqlite:/no/such/file"], 3, "--store sqlite:/no/such/file: there is no such file"],
-    [
-      ["serve", "--store", "sqlite:/no/such/file", "--group-rules", "refuse"],
-      2,
-      "--group-rules refuse: rules over a group are not checked with --store"
-    ],
     [["rollback", "edge", "last", "--store", "sqlite:/no/such/file"], 2, "last is no revision; give a number"],
     [
       ["rollback", "edge", "1", "--store", "postgres://u:secret@127.0.0.1:1/d"],
@@ -110,6 +105,26 @@ describe("a store in a database", { timeout: limit }, () => {
     expect(error.split("\n").at(-1)).toContain(message)
     expect(error).not.toMatch(/^ +at |secret/m)
     expect(existsSync("/no/such/file")).toBe(false)
+  })
+
+  it("rules over a group are those of files without a store", async () => {
+    const directory = temporaryDirectory()
+    const path = join(directory, "config")
+    mkdirSync(path)
+    writeFileSync(join(path, "a.json"), cluster("a"))
+    const server = await serve(path, "--store", `sqlite:${join(directory, "xds.db")}`, "--group-rules", "refuse")
+    const routes = {
+      "@type": "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+      name: "main",
+      virtual_hosts: [{ name: "all", domains: ["*"], routes: [{ match: { prefix: "/" }, route: { cluster: "kart" } }] }]
+    }
+    replaceFile(join(path, "routes.json"), JSON.stringify(routes))
+    await eventually(() =>
+      expect(server.stderr()).toMatch(
+        /routes\.json:1: routes "main": .* names cluster "kart", which is not there \(cluster-reference\); --group-rules warn serves it all the same/
+      )
+    )
+    expect(await server.groups()).toEqual([{ group: "default", resources: { CDS: 1 } }])
   })
 
   it("a group without changes, and a revision from the future", { timeout: limit }, async () => {

@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
@@ -15,14 +14,12 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as PubSub from "effect/PubSub"
-import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
+import * as GroupChecker from "./GroupChecker.js"
 import type { Broken, GroupReport } from "./GroupReport.js"
 import { GroupSource } from "./GroupSource.js"
 import type * as GroupSources from "./GroupSource.js"
 import * as HeldGroups from "./HeldGroups.js"
-import { GroupChecks } from "./internal/GroupChecks.js"
 import { InvalidInForce } from "./internal/InvalidInForce.js"
 import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
@@ -204,9 +201,6 @@ const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () =>
   return false
 }
 
-/** Reports that a subscriber may be behind. */
-const maxReports = 256
-
 /**
  * Makes a store in memory: the side for programs, and the port for servers. It checks groups by themselves; a scope that is there
  * ends that when it closes.
@@ -217,28 +211,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
   Effect.gen(function* () {
     const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)
-    const places = new WeakMap<Resource, string>()
-    const published = yield* PubSub.sliding<GroupReport>(maxReports)
-    const groupMode = validation.groupRules ?? "warn"
-    const checks = new GroupChecks(held, {
-      ...validation,
-      mode: groupMode,
-      loop: yield* EventLoop.guarded,
-      runtime: yield* Effect.runtime(),
-      places,
-      onReport: (report) => void published.unsafeOffer(report)
-    })
-    const scope = Option.getOrUndefined(yield* Effect.serviceOption(Scope.Scope))
-    if (scope !== undefined)
-      yield* Scope.addFinalizer(
-        scope,
-        Effect.sync(() => checks.stop())
-      )
-    yield* Effect.provideService(
-      held.listen((group) => checks.changed(group)),
-      Scope.Scope,
-      yield* Scope.make()
-    )
+    const checker = yield* GroupChecker.make(held, validation)
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
     const validator = Validator.make(validation)
@@ -280,10 +253,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       }
       const stored = { group, revision: ++revision, own, over, seen: undefined }
       const rest = held.put(stored)
-      if (before?.over !== over) {
-        checks.changed(before?.over)
-        checks.changed(over)
-      }
+      checker.layered(before?.over, over)
       invalidInForce.changed(group, own, invalid)
       return Either.right({ result: () => held.stored(group) ?? stored, rest })
     }
@@ -376,15 +346,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
 
     /** Encodes and checks the resources of a call. */
     const encode = (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
-      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate, places))
-
-    /** Of a call that may be refused for what it breaks in its group. */
-    const checking = (group: string, { groupRules }: WriteOptions) => {
-      const mode: Validator.GroupMode = groupRules ?? groupMode
-      return mode === "refuse" || mode === "refuse-errors"
-        ? (next: Next): Effect.Effect<void, StoreError.BrokenRules> => checks.refuse(group, next, mode)
-        : undefined
-    }
+      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate, checker.places))
 
     return {
       set: (group, snapshot, write = noOptions) =>
@@ -399,7 +361,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
             return changing(group, { before, over: snapshot.over, invalid }, work)
           },
           (next) => commit(group, next),
-          checking(group, write)
+          checker.refusing(group, write.groupRules)
         ),
       update: (group, { remove, upsert, versions }, write = noOptions) =>
         inTurn<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
@@ -417,7 +379,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
               : changing(group, { before: own, over, invalid }, ResourceGroup.updating(own, change))
           },
           (next) => commit(group, next),
-          checking(group, write)
+          checker.refusing(group, write.groupRules)
         ),
       clear: (group, write = noOptions) =>
         inTurn<void, void, void, never>(
@@ -427,7 +389,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           () => Either.void,
           () => {
             invalidInForce.changed(group, ResourceGroup.empty, [])
-            checks.changed(held.stored(group)?.over)
+            checker.layered(held.stored(group)?.over, undefined)
             return Either.right({ result: () => undefined, rest: held.clear(group) })
           }
         ),
@@ -435,15 +397,15 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
         Effect.sync(() => {
           const stored = held.stored(group)
           const invalid = stored && invalidInForce.of(group)
-          const broken = stored && checks.of(group)
+          const broken = stored && checker.of(group)
           if (stored === undefined || (invalid === undefined && broken === undefined))
             return Option.fromNullable(stored)
           return Option.some({ ...stored, ...(invalid && { invalid }), ...(broken && { broken }) })
         }),
       groups: Effect.sync(held.names),
       changes: held.changes,
-      broken: (group) => checks.now(group),
-      reports: Stream.fromPubSub(published),
+      broken: checker.broken,
+      reports: checker.reports,
       unsafeGet: held.unsafeGet,
       listen: held.listen
     } satisfies MemoryStore

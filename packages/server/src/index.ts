@@ -5,6 +5,7 @@
  */
 export * as Client from "./ConnectedClient.js"
 export * as FanOuts from "./FanOuts.js"
+export * as GroupChecker from "./GroupChecker.js"
 export * as GroupReport from "./GroupReport.js"
 export * as GroupSource from "./GroupSource.js"
 export * as HeldGroups from "./HeldGroups.js"

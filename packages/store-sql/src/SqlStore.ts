@@ -7,6 +7,7 @@
  */
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type * as Steps from "@effect-xds/core/Steps"
+import * as GroupChecker from "@effect-xds/server/GroupChecker"
 import { GroupSource } from "@effect-xds/server/GroupSource"
 import * as HeldGroups from "@effect-xds/server/HeldGroups"
 import * as Snapshot from "@effect-xds/server/Snapshot"
@@ -44,8 +45,6 @@ import * as SqlStoreMetrics from "./SqlStoreMetrics.js"
  * @since 0.1.0
  */
 export interface Options extends SnapshotStore.Options {
-  /** As in the store in memory, but for the rules over a group: this store does not check those. */
-  readonly validate?: Validator.Mode | Omit<Validator.Options, "groupRules"> | undefined
   /**
    * Who may write.
    *
@@ -109,6 +108,8 @@ export interface HistoryEntry {
  * @since 0.1.0
  */
 export interface Service extends SnapshotStore.Store {
+  readonly broken: NonNullable<SnapshotStore.Service["broken"]>
+  readonly reports: NonNullable<SnapshotStore.Service["reports"]>
   readonly status: Effect.Effect<Status>
   /** The changes of a group, the latest first. */
   readonly history: (
@@ -165,10 +166,12 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
   Effect.gen(function* () {
     const loop = yield* EventLoop.guarded
     const held = yield* HeldGroups.make
-    const replica = new Replica(database, held, loop)
+    const validation = Validator.optionsOf(options.validate)
+    const checker = yield* GroupChecker.make(held, validation)
+    const replica = new Replica(database, held, loop, checker.layered)
     const mutex = Effect.unsafeMakeSemaphore(1)
     const alone = mutex.withPermits(1)
-    const validator = Validator.make(options.validate)
+    const validator = Validator.make(validation)
     const name = plain(options.process ?? `${hostname()}:${process.pid}`, mostOfAuthor)
     let trouble: Status["trouble"]
 
@@ -246,23 +249,20 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       note: plain(note ?? "", mostOfNote)
     })
 
-    /** A call that asks for what is not done here must not seem to get it. */
     const call = (
       group: string,
       write: SnapshotStore.WriteOptions,
       prepare: Effect.Effect<Prepared<StoreError.UpdateError>, StoreError.UpdateError>
-    ) =>
-      write.groupRules === undefined || write.groupRules === "warn"
-        ? writer.call(callOf(group, write), prepare)
-        : Effect.fail(
-            new StoreError.StoreUnavailable({
-              group,
-              detail: "a store in a database does not check rules over a group; write without asking for that"
-            })
-          )
+    ) => {
+      const check = checker.refusing(group, write.groupRules)
+      if (check === undefined) return writer.call(callOf(group, write), prepare)
+      // What is there is read before the transaction, so that in it a check costs the change.
+      const read = Effect.map(Effect.zip(prepare, checker.broken(group)), ([prepared]) => ({ ...prepared, check }))
+      return writer.call(callOf(group, write), read)
+    }
 
     const encode = (group: string, resources: Snapshot.Resources, { validate }: SnapshotStore.WriteOptions) =>
-      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate))
+      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate, checker.places))
 
     const stored = (group: string) => (found: HeldGroups.Stored | undefined) =>
       found === undefined
@@ -317,9 +317,16 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
               : Effect.die(error)
           )
         ),
-      get: (group) => Effect.sync(() => Option.fromNullable(held.stored(group))),
+      get: (group) =>
+        Effect.sync(() => {
+          const found = held.stored(group)
+          const broken = found && checker.of(group)
+          return Option.fromNullable(found && broken ? { ...found, broken } : found)
+        }),
       groups: Effect.sync(held.names),
       changes: held.changes,
+      broken: checker.broken,
+      reports: checker.reports,
       unsafeGet: held.unsafeGet,
       listen: held.listen,
       status: Effect.sync(() => ({ database: database.name, revision: replica.revision, trouble })),

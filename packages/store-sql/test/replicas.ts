@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type { Database } from "@effect-xds/store-sql/Database"
@@ -12,6 +13,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -19,6 +21,15 @@ import { Buffer } from "node:buffer"
 import * as Log from "../src/internal/Log.js"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
+const routesTo = (name: string, ...to: ReadonlyArray<string>) =>
+  create(RouteConfigurationSchema, {
+    name,
+    virtualHosts: to.map((value) => {
+      const action = { case: "route", value: { clusterSpecifier: { case: "cluster", value } } } as const
+      const match = { pathSpecifier: { case: "prefix", value: "/" } } as const
+      return { name: value, domains: [value], routes: [{ match, action }] }
+    })
+  })
 export const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
 export const many = (count: number, altStatName = "") => ({
   clusters: Array.from({ length: count }, (_, index) => cluster(`many-${index}`, altStatName))
@@ -424,13 +435,94 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
-    live("a call that asks for rules over a group is refused: they are not checked here", () =>
+    live(
+      "★ rules over a group: warned of in every process, and refused from the state that the change will follow",
+      () =>
+        Effect.gen(function* () {
+          const open = yield* place
+          const [one, other] = [yield* opened(open), yield* opened(open)] as const
+          const rulesOf = (store: SqlStore.Service, group = "g") =>
+            Effect.map(store.broken(group), ({ rules }) => rules.map(({ name, rule }) => `${name} ${rule}`))
+          yield* one.set("g", { ...clusters("a"), routes: [routesTo("main", "a", "b")] })
+          yield* follow(one, other)
+          for (const store of [one, other]) {
+            expect(yield* rulesOf(store)).toEqual(["main cluster-reference"])
+            expect(Option.getOrThrow(yield* store.get("g")).broken?.rules).toHaveLength(1)
+          }
+          const remove = { remove: { clusters: ["a"] } }
+          const words = yield* Effect.match(one.update("g", remove, { groupRules: "refuse" }), {
+            onFailure: ({ message }) => message,
+            onSuccess: () => "none"
+          })
+          expect(words).toContain('names cluster "a", which is not there (cluster-reference)')
+          expect(namesOf(one, "g")).toEqual(["a", "main"])
+          // What is broken already is no reason; nor is what another process has mended.
+          yield* one.update("g", { upsert: clusters("c") }, { groupRules: "refuse" })
+          yield* other.update("g", { upsert: { routes: [routesTo("main", "c")] } })
+          yield* one.update("g", remove, { groupRules: "refuse" })
+          expect(namesOf(one, "g")).toEqual(["c", "main"])
+          // Of two that break it only together the second is refused.
+          yield* one.set("h", { ...clusters("a"), routes: [routesTo("one", "a"), routesTo("two")] })
+          yield* follow(one, other)
+          const tags = yield* Effect.all(
+            [
+              tagOf(one.update("h", { remove: { clusters: ["a"], routes: ["one"] } }, { groupRules: "refuse" })),
+              tagOf(other.update("h", { upsert: { routes: [routesTo("two", "a")] } }, { groupRules: "refuse" }))
+            ],
+            { concurrency: "unbounded" }
+          )
+          expect(tags.sort()).toEqual(["BrokenRules", "none"])
+        })
+    )
+
+    live("groups in layers of different versions of the API are refused, of two at once the second", () =>
       Effect.gen(function* () {
-        const store = yield* opened(yield* place)
-        const error = yield* Effect.flip(store.set("g", {}, { groupRules: "refuse" }))
-        expect(error.message).toContain("a store in a database does not check rules over a group")
-        expect(yield* store.groups).toEqual([])
-        yield* store.set("g", {}, { groupRules: "warn" })
+        const open = yield* place
+        const [one, other] = [yield* opened(open), yield* opened(open)] as const
+        const v2 = (name: string) => ({
+          resources: [
+            Snapshot.resource(
+              { typeUrl: "type.googleapis.com/envoy.api.v2.Cluster", name, value: Uint8Array.of(10, 1, 97) },
+              { isUnknownType: true }
+            )
+          ]
+        })
+        yield* one.set("below", {})
+        yield* one.set("above", { over: "below" })
+        yield* follow(one, other)
+        // Somebody holds the head: the first call waits for it, and the next two are in one transaction after it.
+        const { sql } = yield* open
+        const calls = [
+          tagOf(one.set("first", {})),
+          tagOf(one.update("below", { upsert: v2("a") }, { validate: "off" })),
+          tagOf(one.update("above", { upsert: clusters("b") })),
+          tagOf(other.update("above", { upsert: clusters("c") }))
+        ]
+        const running = yield* sql.withTransaction(
+          Effect.zipRight(
+            sql`UPDATE xds_head SET epoch = epoch WHERE id = 1`,
+            Effect.forEach(calls, (call) => Effect.zipLeft(Effect.fork(call), Effect.sleep(10)))
+          )
+        )
+        const tags = yield* Effect.forEach(running, Fiber.join)
+        expect(tags.filter((tag) => tag === "MixedApis").length).toBeGreaterThan(0)
+        yield* follow(one, other)
+        yield* follow(other, one)
+        for (const store of [one, other]) {
+          const apis = new Set(
+            (yield* Effect.all([store.get("below"), store.get("above")])).map(
+              (found) => Option.getOrThrow(found).own.api
+            )
+          )
+          apis.delete(undefined)
+          expect(apis.size).toBe(1)
+        }
+        const error = yield* Effect.flip(
+          one
+            .set("new", { ...v2("a"), over: "mixed" }, { validate: "off" })
+            .pipe(Effect.zipRight(one.set("mixed", clusters("a"))))
+        )
+        expect(error._tag).toBe("MixedApis")
       })
     )
 

@@ -47,7 +47,9 @@ export class Replica {
   constructor(
     private readonly database: Database,
     readonly held: HeldGroups.HeldGroups,
-    readonly loop: EventLoop.Service
+    readonly loop: EventLoop.Service,
+    /** Told when a group goes over another one. */
+    private readonly layered: (before: string | undefined, over: string | undefined) => void
   ) {}
 
   /** The chain after the last change that was applied. */
@@ -144,6 +146,7 @@ export class Replica {
       differences,
       Effect.suspend(() => {
         const rest = state === undefined ? this.held.clear(group) : this.held.put({ group, revision, ...state })
+        this.layered(before?.over, state?.over)
         this.revision = revision
         this.chain = row.chain
         this.count(group, state === undefined ? undefined : row.size)
@@ -216,10 +219,12 @@ export class Replica {
   private replaceAll(
     states: ReadonlyMap<string, GroupDifference.State & { readonly revision: number }>
   ): Effect.Effect<void, Trouble> {
-    const { held, loop } = this
+    const { held, layered, loop } = this
     return Effect.gen(function* () {
       for (const group of held.names()) {
-        if (!states.has(group)) yield* Slices.steps(loop, held.clear(group) ?? noResources())
+        if (states.has(group)) continue
+        layered(held.stored(group)?.over, undefined)
+        yield* Slices.steps(loop, held.clear(group) ?? noResources())
       }
       for (const [group, { over, own, revision }] of states) {
         const before = held.stored(group)
@@ -234,6 +239,7 @@ export class Replica {
           yield* Slices.steps(loop, findDifferences(before.own, next))
         }
         yield* Slices.steps(loop, held.put({ group, revision, own: next, over }) ?? noResources())
+        layered(before?.over, over)
       }
     })
   }

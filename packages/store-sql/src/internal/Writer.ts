@@ -37,6 +37,8 @@ export interface Next {
 export interface Prepared<E> {
   /** Changes the group in steps; must not fail but by its result. */
   readonly change: (before: HeldGroups.Stored | undefined) => Steps.Steps<Either.Either<Next, E>>
+  /** Whether the next state may be; absent: it may. Asked with all that is before applied. */
+  readonly check?: ((next: GroupDifference.State) => Effect.Effect<void, E>) | undefined
 }
 
 export interface Call {
@@ -323,12 +325,17 @@ export class Writer {
           continue
         }
         const { names, state } = made.right
-        // Changes of layers are seen by what is checked for the others: they are alone.
-        const isAlone = state?.over !== before?.over
+        // What is checked depends on other groups, or they on it: the change is alone.
+        const isAlone = prepared.check !== undefined || this.isOfLayers(group, before, state)
         if (isAlone && staged.length > 0) break
         const refused = state && this.refusalOf(group, state, before === undefined ? groups + 1 : groups)
         if (refused !== undefined) {
           this.settle(waiting, Either.left(refused))
+          continue
+        }
+        const checked = state && prepared.check && (yield* Effect.either(prepared.check(state)))
+        if (checked !== undefined && Either.isLeft(checked)) {
+          this.settle(waiting, Either.left(checked.left))
           continue
         }
         const difference =
@@ -369,11 +376,24 @@ export class Writer {
     })
   }
 
+  /** Whether a change is one of layers, or of the version of the API in a group that has layers. */
+  private isOfLayers(
+    group: string,
+    before: HeldGroups.Stored | undefined,
+    state: GroupDifference.State | undefined
+  ): boolean {
+    if (state?.over !== before?.over) return true
+    const hasLayers = state?.over !== undefined || this.replica.held.isBelow(group)
+    return hasLayers && state?.own.api !== before?.own.api
+  }
+
   private refusalOf(group: string, state: GroupDifference.State, groups: number): Failure | undefined {
     const { maxGroups, maxResourcesPerGroup } = this.options
     const { held } = this.replica
     const cycle = held.cycleOf(group, state.over)
     if (cycle !== undefined) return cycle
+    const mix = held.mixOf(group, state.over, state.own)
+    if (mix !== undefined) return mix
     if (groups > maxGroups && held.stored(group) === undefined)
       return new StoreError.LimitExceeded({ limit: "maxGroups", group, size: groups, maximum: maxGroups })
     const size = sizeOf(state)
