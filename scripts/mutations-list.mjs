@@ -5875,8 +5875,8 @@ export const mutations = [
   {
     fault: "what a client holds is known by its hash alone",
     file: "packages/transport-connect/src/server/VersionInterner.ts",
-    line: "if (slots[slot] === hash && this.#isAt(found - 1, view, start, end)) return found - 1",
-    becomes: "if (slots[slot] === hash) return found - 1",
+    line: "if (this.#isFound(found, view, start, end)) return Math.abs(found) - 1",
+    becomes: "return Math.abs(found) - 1",
     by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
@@ -5889,8 +5889,43 @@ export const mutations = [
   {
     fault: "the last bytes of a name and version are not compared",
     file: "packages/transport-connect/src/server/VersionInterner.ts",
-    line: "let one = stored.getInt32(first + length - 4, true) ^ view.getInt32(end - 4, true)",
-    becomes: "let one = 0",
+    line: "if (stored.getInt32(first + length - 4, true) !== view.getInt32(end - 4, true)) return false",
+    becomes: "",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "the last eight bytes of a name and version of text are not compared",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "stored.getFloat64(first + 8, true) === view.getFloat64(last + 8, true)",
+    becomes: "true",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "the bytes of a name and version before the last sixteen are not compared",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "for (; at < last; at += 16, first += 16)",
+    becomes: "for (; at < last; at += 16, first += 16) if (at < 0)",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "names and versions of any bytes are compared as doubles",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "entry.every(isNumeric) ? this.#size : -this.#size",
+    becomes: "this.#size",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "the two zeros are taken for one",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "byte !== 0 && (byte & 0x7f) !== 0x7f",
+    becomes: "(byte & 0x7f) !== 0x7f",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "of pairs with one quick hash only the first is found",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "return this.#numberByAll(bytes, view, start, end)",
+    becomes: "return -1",
     by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {

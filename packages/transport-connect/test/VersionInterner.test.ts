@@ -23,7 +23,20 @@ const fieldOf = (name: string, version: string): Uint8Array => {
   return Buffer.concat([Buffer.from([0x2a, entry.length]), entry])
 }
 
-const make = (maxBytes: number, hashOf?: HashOf): VersionInterner => new VersionInterner(maxBytes, hashOf)
+const make = (maxBytes: number, hashOf?: HashOf): VersionInterner =>
+  new VersionInterner(maxBytes, hashOf && { quick: hashOf, whole: hashOf })
+
+/** All quick hashes are equal; the others are counted. */
+const counting = () => {
+  const hashOf = { calls: 0 }
+  const whole: HashOf = (view, start, end) => {
+    hashOf.calls++
+    let hash = 7
+    for (let at = start; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)
+    return hash
+  }
+  return { hashOf, interner: new VersionInterner(10_000_000, { quick: () => 7, whole }) }
+}
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
@@ -216,6 +229,45 @@ describe("an interner of names and versions", () => {
       ...Array<number>(136).fill(-1)
     ])
     assert.isFalse(interner.isFull)
+  })
+
+  it("finds pairs that have one quick hash by the hash of all their bytes, however many there are", () => {
+    const { hashOf, interner } = counting()
+    const entries = Array.from({ length: 5_000 }, (_, index) => [`name-${index}`.padEnd(40, "-"), "version"] as const)
+    for (let round = 0; round < 2; round++)
+      for (const [index, entry] of entries.entries()) assert.strictEqual(put(interner, ...entry), index)
+    // The first is found without it.
+    assert.strictEqual(hashOf.calls, 2 * (entries.length - 1))
+    assert.isFalse(interner.isFull)
+  })
+
+  it("compares short pairs to their last byte", () => {
+    const interner = make(10_000, () => 7)
+    assert.deepStrictEqual(
+      ["1", "2", "1", "2"].map((version) => put(interner, "a", version)),
+      [0, 1, 0, 1]
+    )
+  })
+
+  it("finds again what has bytes of a double that is no number, and tells the two zeros apart", () => {
+    const bytes = (byte: number) => String.fromCharCode(byte)
+    for (const field of [
+      fieldOf("n".repeat(20) + "\u007f".repeat(20), "v".repeat(20)),
+      fieldOf("n".repeat(20), `${"v".repeat(20)}${bytes(0x7f)}`),
+      Buffer.from(fieldOf("n".repeat(40), "v".repeat(20)).map((byte) => (byte === 0x6e ? 0xff : byte)))
+    ]) {
+      const interner = make(10_000)
+      assert.deepStrictEqual([putField(interner, field), putField(interner, field)], [0, 0])
+    }
+    // Doubles of 8 bytes lie at multiples of 8 from the start of a pair, the tag of the name included.
+    const zeros = new Uint8Array(fieldOf("\0".repeat(40), "v".repeat(20)))
+    const negative = zeros.slice()
+    negative[2 + 15] = 0x80
+    const interner = make(10_000, () => 7)
+    assert.deepStrictEqual(
+      [zeros, negative, zeros, negative].map((field) => putField(interner, field)),
+      [0, 1, 0, 1]
+    )
   })
 
   // Here all hashes are made equal: nothing but bytes tells one pair from another.

@@ -15,7 +15,7 @@ import { InternedVersions, type Numbers } from "./InternedVersions.js"
 export type HashOf = (view: DataView, start: number, end: number) => number
 
 /** Hashes eight bytes at a time; the last eight may overlap. Fewer than eight bytes: one at a time. */
-const seeded =
+const wholeHash =
   (seed: number): HashOf =>
   (view, start, end) => {
     let one = seed ^ (end - start)
@@ -35,6 +35,29 @@ const seeded =
     return one ^ (one >>> 16)
   }
 
+/** Hashes the last eight bytes, where a version has its digest, and eight of the others. */
+const quickHash = (seed: number): HashOf => {
+  const whole = wholeHash(seed)
+  return (view, start, end) => {
+    const length = end - start
+    if (length < 16) return whole(view, start, end)
+    const one = Math.imul(view.getInt32(end - 4, true) ^ seed, 0x9e3779b1) ^ view.getInt32(start + (length >> 2), true)
+    const two =
+      Math.imul(view.getInt32(end - 8, true) ^ length, 0x85ebca6b) ^ view.getInt32(start + (length >> 1), true)
+    const both = Math.imul(one ^ (one >>> 15), 0xc2b2ae35) + Math.imul(two ^ (two >>> 13), 0x27d4eb2f)
+    return both ^ (both >>> 16)
+  }
+}
+
+/** The hashes of a pair. */
+export interface Hashes {
+  /** Of some bytes. Pairs that differ elsewhere have the same one. */
+  readonly quick: HashOf
+  /** Of all bytes. For pairs whose quick hash another one has. */
+  readonly whole: HashOf
+}
+
+const seeded = (seed: number): Hashes => ({ quick: quickHash(seed), whole: wholeHash(seed) })
 /** The most slots probed for one pair: bounds the cost of pairs that were made to collide. */
 const mostProbes = 64
 /** The least bytes that a pair counts, for its index entry. */
@@ -50,6 +73,12 @@ const larger = (words: Int32Array, least: number): Int32Array<ArrayBuffer> => {
   grown.set(words)
   return grown
 }
+
+/**
+ * Whether eight such bytes, read as a double, are a number that no other eight bytes equal: it is not zero, of which
+ * there are two, and not infinite or NaN, whose last byte has all of these bits.
+ */
+const isNumeric = (byte: number): boolean => byte !== 0 && (byte & 0x7f) !== 0x7f
 
 /** The end of the plain, complete entry that begins here; -1 if there is none. */
 const plainEnd = (bytes: Uint8Array, at: number, end: number): number => {
@@ -70,7 +99,7 @@ const plainEnd = (bytes: Uint8Array, at: number, end: number): number => {
 export class VersionInterner {
   #bytes = new Uint8Array(0)
   #view = new DataView(this.#bytes.buffer)
-  /** Hash slots: a number plus one; 0 is a free slot. */
+  /** Hash slots: a hash, and a number plus one, negative if only {@link VersionInterner.#isAt} may compare it; 0 is free. */
   #slots = new Int32Array(2048)
   /** Where the bytes of each number begin; the bytes of the number before end there. */
   #starts = new Int32Array(1024)
@@ -84,7 +113,7 @@ export class VersionInterner {
   /** `maxBytes`: of the pairs. Their index takes at most twice as much. */
   constructor(
     private readonly maxBytes: number,
-    private readonly hashOf = seeded(Math.floor(Math.random() * 2 ** 32))
+    private readonly hashes = seeded(Math.floor(Math.random() * 2 ** 32))
   ) {}
 
   /** The number of pairs; every number is smaller. */
@@ -121,35 +150,77 @@ export class VersionInterner {
   }
 
   #numberOf(bytes: Uint8Array, view: DataView, start: number, end: number): number {
-    const hash = this.hashOf(view, start, end)
+    const hash = this.hashes.quick(view, start, end)
     const slots = this.#slots
     const mask = slots.length - 1
     let slot = (hash << 1) & mask
     for (let probes = 0; probes < mostProbes; probes++) {
       const found = slots[slot + 1] ?? 0
       if (found === 0) return this.#add(bytes.subarray(start, end), hash, slot)
-      if (slots[slot] === hash && this.#isAt(found - 1, view, start, end)) return found - 1
+      if (slots[slot] === hash) {
+        if (this.#isFound(found, view, start, end)) return Math.abs(found) - 1
+        return this.#numberByAll(bytes, view, start, end)
+      }
       slot = (slot + 2) & mask
     }
     return -1
   }
 
-  /** Whether a number has these bytes. */
+  /** The same by the hash of all bytes: another pair has the quick one. */
+  #numberByAll(bytes: Uint8Array, view: DataView, start: number, end: number): number {
+    const hash = this.hashes.whole(view, start, end)
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let slot = (hash << 1) & mask
+    for (let probes = 0; probes < mostProbes; probes++) {
+      const found = slots[slot + 1] ?? 0
+      if (found === 0) return this.#add(bytes.subarray(start, end), hash, slot)
+      if (slots[slot] === hash && this.#isFound(found, view, start, end)) return Math.abs(found) - 1
+      slot = (slot + 2) & mask
+    }
+    return -1
+  }
+
+  /** Whether the pair of a slot has these bytes. */
+  #isFound(found: number, view: DataView, start: number, end: number): boolean {
+    return found > 0 ? this.#isTextAt(found - 1, view, start, end) : this.#isAt(-found - 1, view, start, end)
+  }
+
+  /**
+   * Whether a number has these bytes, all of them {@link isNumeric}. Then doubles are equal exactly if their
+   * eight bytes are. The last bytes may be compared twice.
+   */
+  #isTextAt(number: number, view: DataView, start: number, end: number): boolean {
+    const length = end - start
+    if (length < 16) return this.#isAt(number, view, start, end)
+    const stored = this.#view
+    let first = this.#starts[number] ?? 0
+    if ((this.#starts[number + 1] ?? 0) - first !== length) return false
+    const last = end - 16
+    let at = start
+    for (; at < last; at += 16, first += 16)
+      if (
+        stored.getFloat64(first, true) !== view.getFloat64(at, true) ||
+        stored.getFloat64(first + 8, true) !== view.getFloat64(at + 8, true)
+      )
+        return false
+    first -= at - last
+    return (
+      stored.getFloat64(first, true) === view.getFloat64(last, true) &&
+      stored.getFloat64(first + 8, true) === view.getFloat64(last + 8, true)
+    )
+  }
+
+  /** Whether a number has these bytes, whatever they are. No plain entry is shorter than four. */
   #isAt(number: number, view: DataView, start: number, end: number): boolean {
     const stored = this.#view
     const first = this.#starts[number] ?? 0
     const length = end - start
     if ((this.#starts[number + 1] ?? 0) - first !== length) return false
-    // The last bytes may be compared twice: no plain entry is shorter than four. Comparing two words at a time lets
-    // both loads run in parallel.
-    const last = Math.max(0, length - 8)
-    let one = stored.getInt32(first + length - 4, true) ^ view.getInt32(end - 4, true)
-    let two = stored.getInt32(first + last, true) ^ view.getInt32(start + last, true)
-    for (let at = 0; at < last; at += 8) {
-      one |= stored.getInt32(first + at, true) ^ view.getInt32(start + at, true)
-      two |= stored.getInt32(first + at + 4, true) ^ view.getInt32(start + at + 4, true)
-    }
-    return (one | two) === 0
+    if (stored.getInt32(first + length - 4, true) !== view.getInt32(end - 4, true)) return false
+    for (let at = 0; at < length - 4; at += 4)
+      if (stored.getInt32(first + at, true) !== view.getInt32(start + at, true)) return false
+    return true
   }
 
   #add(entry: Uint8Array, hash: number, slot: number): number {
@@ -170,7 +241,7 @@ export class VersionInterner {
     if (this.#size === this.#starts.length) this.#starts = larger(this.#starts, 0)
     this.#starts[this.#size] = end
     this.#slots[slot] = hash
-    this.#slots[slot + 1] = this.#size
+    this.#slots[slot + 1] = entry.every(isNumeric) ? this.#size : -this.#size
     if (4 * this.#size > this.#slots.length) this.#grow()
     return number
   }
