@@ -1,6 +1,7 @@
 export * as Arbitraries from "./simulation/Arbitraries.js"
 export * as BadFile from "./input/BadFile.js"
 export * as BadMessage from "./input/BadMessage.js"
+export * as BadRequest from "./input/BadRequest.js"
 export * as BadResource from "./input/BadResource.js"
 export * as Exploration from "./exploration/Exploration.js"
 export * as ExplorationClient from "./exploration/ExplorationClient.js"

@@ -82,16 +82,16 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
       case DiscoveryResponse.versionInfo:
-        head.version = reader.string()
+        head.version = reader.string(true)
         return true
       case DiscoveryResponse.resources:
         resources.push(Received.decode(bytes, reader, typeUrls))
         return true
       case DiscoveryResponse.typeUrl:
-        head.typeUrl = reader.string()
+        head.typeUrl = reader.string(true)
         return true
       case DiscoveryResponse.nonce:
-        head.nonce = reader.string()
+        head.nonce = reader.string(true)
         return true
       case DiscoveryResponse.resourceErrors:
         errors.push(decodeResourceError(reader))
@@ -113,19 +113,19 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
       case DeltaDiscoveryResponse.systemVersionInfo:
-        head.version = reader.string()
+        head.version = reader.string(true)
         return true
       case DeltaDiscoveryResponse.resources:
         resources.push(Received.decodeWrapped(bytes, reader, typeUrls))
         return true
       case DeltaDiscoveryResponse.typeUrl:
-        head.typeUrl = reader.string()
+        head.typeUrl = reader.string(true)
         return true
       case DeltaDiscoveryResponse.nonce:
-        head.nonce = reader.string()
+        head.nonce = reader.string(true)
         return true
       case DeltaDiscoveryResponse.removedResources:
-        removed.push(reader.string())
+        removed.push(reader.string(true))
         return true
       case DeltaDiscoveryResponse.removedResourceNames:
         removed.push(Received.decodeName(reader))

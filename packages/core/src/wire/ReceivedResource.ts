@@ -186,12 +186,13 @@ export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls:
       const size = reader.uint32()
       const at = reader.pos
       const text = decoder.decode(bytes.subarray(name, end))
+      const ownVersion = decoder.decode(bytes.subarray(version, versionEnd))
       // Invalid UTF-8 takes the slow path, which names the fault.
-      if (at + size === bodyEnd && !text.includes("\ufffd")) {
+      if (at + size === bodyEnd && !text.includes("\ufffd") && !ownVersion.includes("\ufffd")) {
         reader.pos = end
         return {
           name: text,
-          version: decoder.decode(bytes.subarray(version, versionEnd)),
+          version: ownVersion,
           aliases: noText,
           ttl: undefined,
           typeUrl: typeUrls.last,
@@ -223,16 +224,16 @@ const decodeResource = (bytes: Uint8Array, typeUrls: TypeUrls): ReceivedResource
       if (type !== WireType.LengthDelimited) return false
       switch (field) {
         case Resource.version:
-          version = reader.string()
+          version = reader.string(true)
           return true
         case Resource.resource:
           body = readAny(reader.bytes(), typeUrls)
           return true
         case Resource.name:
-          name = reader.string()
+          name = reader.string(true)
           return true
         case Resource.aliases:
-          ;(aliases ??= []).push(reader.string())
+          ;(aliases ??= []).push(reader.string(true))
           return true
         case Resource.ttl:
           ttl = decodeDuration(reader)
@@ -271,7 +272,7 @@ export const decodeName = (reader: BinaryReader): string => {
   let name = ""
   fields(reader.bytes(), (inner, field, type) => {
     if (field !== ResourceName.name || type !== WireType.LengthDelimited) return false
-    name = inner.string()
+    name = inner.string(true)
     return true
   })
   return name

@@ -228,19 +228,19 @@ const stateOfTheWorldVisit = (): Decoding => {
     if (type !== WireType.LengthDelimited) return false
     switch (field) {
       case DiscoveryRequest.versionInfo:
-        versionInfo = reader.string()
+        versionInfo = reader.string(true)
         return true
       case DiscoveryRequest.node:
         node = reader.bytes()
         return true
       case DiscoveryRequest.resourceNames:
-        ;(resourceNames ??= []).push(reader.string())
+        ;(resourceNames ??= []).push(reader.string(true))
         return true
       case DiscoveryRequest.typeUrl:
-        typeUrl = reader.string()
+        typeUrl = reader.string(true)
         return true
       case DiscoveryRequest.responseNonce:
-        responseNonce = reader.string()
+        responseNonce = reader.string(true)
         return true
       case DiscoveryRequest.errorDetail:
         errorDetail = decodeStatus(reader)
@@ -276,13 +276,13 @@ const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
         node = reader.bytes()
         return true
       case DeltaDiscoveryRequest.typeUrl:
-        typeUrl = reader.string()
+        typeUrl = reader.string(true)
         return true
       case DeltaDiscoveryRequest.resourceNamesSubscribe:
-        ;(subscribe ??= []).push(reader.string())
+        ;(subscribe ??= []).push(reader.string(true))
         return true
       case DeltaDiscoveryRequest.resourceNamesUnsubscribe:
-        ;(unsubscribe ??= []).push(reader.string())
+        ;(unsubscribe ??= []).push(reader.string(true))
         return true
       case DeltaDiscoveryRequest.initialResourceVersions: {
         const [name, version] = decodeMapEntry(reader)
@@ -290,7 +290,7 @@ const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
         return true
       }
       case DeltaDiscoveryRequest.responseNonce:
-        responseNonce = reader.string()
+        responseNonce = reader.string(true)
         return true
       case DeltaDiscoveryRequest.errorDetail:
         errorDetail = decodeStatus(reader)
@@ -354,8 +354,8 @@ const decodeMapEntry = (reader: BinaryReader): readonly [name: string, version: 
   let version = ""
   fieldsInside(reader, "an entry of initial_resource_versions", (inner, field, type) => {
     if (type !== WireType.LengthDelimited) return false
-    if (field === MapEntry.key) name = inner.string()
-    else if (field === MapEntry.value) version = inner.string()
+    if (field === MapEntry.key) name = inner.string(true)
+    else if (field === MapEntry.value) version = inner.string(true)
     else return false
     return true
   })

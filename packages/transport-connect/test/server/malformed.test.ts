@@ -4,6 +4,7 @@ import {
   DeltaDiscoveryRequestSchema,
   DiscoveryRequestSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { BadRequest } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectServerMetrics } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
@@ -134,6 +135,32 @@ describe("random bytes", () => {
       }
       yield* areAlone
       expect((yield* figures).violations).toBe(12 * unaryPaths.length)
+    })
+  )
+})
+
+describe("requests that nobody should send", () => {
+  it.scopedLive.each(protocols)("are answered or end their stream, with words, %s", (protocol) =>
+    Effect.gen(function* () {
+      const { areAlone, areServed, session } = yield* surrounded
+      const path = protocol === "Incremental" ? deltaPath : adsPath
+      for (const { bytes, isValid, what } of BadRequest.all(protocol, { id: "bad", cluster: group }, CDS)) {
+        const call = Http2Client.open(session, { ":path": path })
+        if (isValid) {
+          call.stream.write(frame(bytes))
+          yield* eventually(() => expect(Buffer.concat(call.chunks).includes(CDS), what).toBe(true))
+          call.stream.end()
+          yield* Effect.promise(() => call.closed)
+          continue
+        }
+        call.stream.end(frame(bytes))
+        const status = statusOf(yield* Effect.promise(() => call.closed))
+        expect([what, refusals.includes(status.code)]).toEqual([what, true])
+        expect(status.message, what).toMatch(/ /)
+        expect(status.message, what).not.toMatch(/call stack|RangeError|undefined/)
+      }
+      yield* areServed
+      yield* areAlone
     })
   )
 })

@@ -60,10 +60,11 @@ const ofJson = (bytes: Uint8Array, own: Registry | undefined): Effect.Effect<Uin
       try: async () => {
         const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
         const registry = await TypeRegistry.forJson(json, own)
-        return toBinary(
-          DiscoveryResponseSchema,
-          fromJson(DiscoveryResponseSchema, json, { registry, ignoreUnknownFields: true })
-        )
+        const response = fromJson(DiscoveryResponseSchema, json, { registry, ignoreUnknownFields: true })
+        const bytes = toBinary(DiscoveryResponseSchema, response)
+        // ★ What a proxy answers in place of the server would say that there are no resources any more.
+        if (bytes.byteLength === 0 && Object.keys(json).length > 0) throw new Error("it has none of its fields")
+        return bytes
       },
       catch: (cause) => malformed(`the answer is not a DiscoveryResponse: ${reasonOf(cause)}`)
     })
@@ -86,8 +87,8 @@ export const decode = (
       try: () => {
         const head = { nonce: "", typeUrl: "" }
         Wire.fields(message, (reader, number) => {
-          if (number === field.nonce) head.nonce = reader.string()
-          else if (number === field.typeUrl) head.typeUrl = reader.string()
+          if (number === field.nonce) head.nonce = reader.string(true)
+          else if (number === field.typeUrl) head.typeUrl = reader.string(true)
           else return false
           return true
         })
