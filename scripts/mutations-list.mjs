@@ -687,6 +687,48 @@ const server = [
     becomes: "return resource?.version === version && resource.aliases.includes(alias)"
   },
   {
+    fault: "no time is set to renew what is removed in the state of a held phase and back in the newest",
+    file: "server/Due.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "Heartbeat.dueAt(settled, set, returning)",
+    becomes: "Heartbeat.dueAt(settled, set, undefined)"
+  },
+  {
+    fault: "what is removed in the state of a held phase and back in the newest is not renewed",
+    file: "server/Sending.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "Heartbeat.due(subscription, set, due.returning, protocol, now)",
+    becomes: "Heartbeat.due(subscription, set, undefined, protocol, now)"
+  },
+  {
+    fault: "what a held phase removes and changes at once is not renewed though it is back",
+    file: "server/Due.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "changes.gone.size > 0) || mayReturn) {",
+    becomes: "changes.gone.size > 0)) {"
+  },
+  {
+    fault: "what was renewed although its state lacks it is sent again",
+    file: "server/Heartbeat.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "=== undefined && !renewed.has(own)) found.add(own)",
+    becomes: "=== undefined) found.add(own)"
+  },
+  {
+    fault: "what is back with other content is renewed before it is sent",
+    file: "server/Heartbeat.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "now.fingerprint !== before?.fingerprint) return",
+    becomes: "false) return"
+  },
+  {
+    fault: "a host that is back is renewed without the names by which it was asked for",
+    file: "server/Incremental.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (returning === undefined) return yield* matchedAliases(self, set, resources)",
+    becomes: "return yield* matchedAliases(self, set, resources)"
+  },
+  {
     fault: "an assignment that is back before its removal was sent is not sent after its cluster",
     file: "server/EdsAfterCds.ts",
     by: "packages/core/test/traces.test.ts",
@@ -5134,7 +5176,7 @@ export const mutations = [
     fault: "a resource that was removed when the others were renewed, and comes back, is renewed without its body",
     file: "server/Heartbeat.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "    if (ResourceSet.get(set, own) === undefined) found.add(own)\n",
+    line: "    if (ResourceSet.get(set, own) === undefined && !renewed.has(own)) found.add(own)\n",
     becomes: ""
   },
   {

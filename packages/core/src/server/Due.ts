@@ -41,6 +41,8 @@ export interface Due {
   readonly removal: boolean
   /** When a TTL must be renewed, in milliseconds. */
   readonly renewAt: number
+  /** Resources to renew that this state of the group does not have. */
+  readonly returning: Heartbeat.Returning | undefined
   readonly openers: ReadonlyArray<string>
   /** When waiting names must be answered at the latest, in milliseconds. */
   readonly answerAt: number
@@ -199,12 +201,13 @@ export const plan = (
     const asked = protocol === "Incremental" && HashSet.size(subscription.requested) > 0
     isAbsorbed = changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked
   }
-  if (subscription.pendingRemovals.size > 0 || (isAbsorbed && changes.gone.size > 0)) {
+  const mayReturn = options.ttl && changes.gone.size > 0 && set !== ResourceGroups.set(newest, subscription.typeUrl)
+  if (subscription.pendingRemovals.size > 0 || (isAbsorbed && changes.gone.size > 0) || mayReturn) {
     return planWithRemovals(options, subscription, set, changes, isAbsorbed ? silent : undefined, group, newest)
   }
   const current = isAbsorbed ? CursorAdvance.advanced(subscription, set, subscription, silent) : subscription
   const left = isAbsorbed ? SubscriptionChanges.noChanges : changes
-  return planned(options, current, set, left, false, group, newest)
+  return planned(options, current, set, left, false, undefined, group, newest)
 }
 
 /** {@link plan} with pending removals. `silent`: whether removals are never sent; `undefined`: the cursor does not advance. */
@@ -217,9 +220,15 @@ const planWithRemovals = function* (
   group: ResourceGroup,
   newest: ResourceGroup
 ): Steps.Steps<Planned> {
+  const newestSet = ResourceGroups.set(newest, subscription.typeUrl)
+  const returning =
+    options.ttl && set !== newestSet
+      ? yield* Heartbeat.returning(subscription, set, newestSet, changes.gone, options.protocol)
+      : undefined
   const current = silent === undefined ? subscription : yield* CursorAdvance.advance(subscription, set, changes, silent)
   const left = silent === undefined ? changes : SubscriptionChanges.noChanges
-  return planned(options, current, set, left, yield* isLeaving(options.protocol, current, set), group, newest)
+  const isAnyLeaving = yield* isLeaving(options.protocol, current, set)
+  return planned(options, current, set, left, isAnyLeaving, returning, group, newest)
 }
 
 const planned = (
@@ -228,6 +237,7 @@ const planned = (
   set: ResourceSet.ResourceSet,
   changes: SubscriptionChanges.Changes,
   removal: boolean,
+  returning: Heartbeat.Returning | undefined,
   group: ResourceGroup,
   newest: ResourceGroup
 ): Planned => {
@@ -247,7 +257,8 @@ const planned = (
     reply: isOwed || !isAllLater || openers.length > 0,
     update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
     removal,
-    renewAt: options.ttl ? Heartbeat.dueAt(settled, set) : Number.POSITIVE_INFINITY,
+    renewAt: options.ttl ? Heartbeat.dueAt(settled, set, returning) : Number.POSITIVE_INFINITY,
+    returning,
     openers,
     answerAt: awaited === undefined ? Number.POSITIVE_INFINITY : awaited.until,
     deferred

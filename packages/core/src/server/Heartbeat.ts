@@ -39,6 +39,51 @@ export const isGiven = (mode: Mode, protocol: Protocol, clientFeatures: Readonly
       clientFeatures.includes("xds.config.supports-resource-in-sotw") ||
       clientFeatures.includes("xds.config.resource-in-sotw")))
 
+/**
+ * ★ Resources that are removed as of a state of the group, and exist unchanged in the newest. Until the removal is sent the client
+ * has them, and while that state waits nothing else renews them.
+ *
+ * @since 0.1.0
+ */
+export interface Returning {
+  readonly newest: ResourceSet.ResourceSet
+  readonly resources: ReadonlyArray<Resource>
+}
+
+/**
+ * The {@link Returning} resources of a subscription.
+ *
+ * @param set the type as of that state
+ * @param gone removed resources, besides those whose removal is pending
+ * @since 0.1.0
+ */
+export const returning = function* (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  newest: ResourceSet.ResourceSet,
+  gone: ReadonlyMap<string, Resource | undefined>,
+  protocol: Protocol
+): Steps.Steps<Returning | undefined> {
+  if (HashMap.isEmpty(newest.ttls)) return undefined
+  const found = new Set<Resource>()
+  let count = 0
+  const see = (before: Resource | undefined) => {
+    const now = before && ResourceSet.get(newest, before.name)
+    if (now?.ttl === undefined || now.fingerprint !== before?.fingerprint) return
+    if (ResourceSet.get(set, now.name) !== undefined) return
+    if (protocol === "StateOfTheWorld" || AskedAliases.isAsked(self, newest, now)) found.add(now)
+  }
+  for (const { resource } of self.pendingRemovals.values()) {
+    see(resource)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  for (const resource of gone.values()) {
+    see(resource)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return found.size === 0 ? undefined : { newest, resources: Array.from(found) }
+}
+
 /** The distinct heartbeat periods of a set, in milliseconds. */
 const periods = ({ computed, ttls }: ResourceSet.ResourceSet): ReadonlyArray<number> =>
   (computed.heartbeatPeriods ??= Array.from(new Set(Array.from(HashMap.values(ttls), (ttl) => ttl / 2))))
@@ -50,10 +95,14 @@ const turn = (period: number, at: number): number => Math.floor(at / period)
  *
  * @since 0.1.0
  */
-export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet): number => {
-  if (HashMap.isEmpty(set.ttls) || self.cursor === undefined) return Number.POSITIVE_INFINITY
+export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet, returning: Returning | undefined): number => {
+  if ((HashMap.isEmpty(set.ttls) && returning === undefined) || self.cursor === undefined)
+    return Number.POSITIVE_INFINITY
   let due = Number.POSITIVE_INFINITY
   for (const period of periods(set)) due = Math.min(due, (turn(period, self.renewedAt) + 1) * period)
+  for (const { ttl } of returning?.resources ?? []) {
+    if (ttl !== undefined) due = Math.min(due, (turn(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
+  }
   return due
 }
 
@@ -66,14 +115,16 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet): number 
 export const due = (
   self: Subscription,
   set: ResourceSet.ResourceSet,
+  returning: Returning | undefined,
   protocol: Protocol,
   now: number
 ): ReadonlyArray<Resource> => {
   const { cursor, names, pendingRemovals } = self
   const wild = Subscriptions.isWild(self)
   const found: Array<Resource> = []
+  const isDue = (ttl: number) => turn(ttl / 2, now) > turn(ttl / 2, self.renewedAt)
   for (const [name, ttl] of set.ttls) {
-    if (turn(ttl / 2, now) <= turn(ttl / 2, self.renewedAt)) continue
+    if (!isDue(ttl)) continue
     const resource = ResourceSet.get(set, name)
     if (resource === undefined || cursor === undefined) continue
     const isHeld = (by: string) =>
@@ -83,6 +134,9 @@ export const due = (
     // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
     const isBack = (by: string) => pendingRemovals.get(by)?.resource?.fingerprint === resource.fingerprint
     if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)
+  }
+  for (const resource of returning?.resources ?? []) {
+    if (resource.ttl !== undefined && isDue(resource.ttl)) found.push(resource)
   }
   return found
 }
@@ -97,16 +151,20 @@ export const due = (
 export const unrenewed = function* (
   { mayBeLost, pendingRemovals }: Subscription,
   set: ResourceSet.ResourceSet,
-  gone: ReadonlyMap<string, Resource | undefined>
+  gone: ReadonlyMap<string, Resource | undefined>,
+  returning: Returning | undefined
 ): Steps.Steps<HashSet.HashSet<string>> {
   if (pendingRemovals.size + gone.size + HashSet.size(mayBeLost) === 0) return mayBeLost
   // Names without a resource are dropped.
-  const found = new Set(yield* Steps.filter(mayBeLost, (name) => ResourceSet.get(set, name) !== undefined))
+  const renewed = new Set(returning?.resources.map(({ name }) => name))
+  const found = new Set(
+    yield* Steps.filter(mayBeLost, (name) => renewed.has(name) || ResourceSet.get(set, name) !== undefined)
+  )
   let count = 0
   const see = (name: string, resource: Resource | undefined) => {
     const own = resource?.name ?? name
     if (resource !== undefined && resource.ttl === undefined) return
-    if (ResourceSet.get(set, own) === undefined) found.add(own)
+    if (ResourceSet.get(set, own) === undefined && !renewed.has(own)) found.add(own)
   }
   for (const [name, { resource }] of pendingRemovals) {
     see(name, resource)

@@ -29,6 +29,12 @@ import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
 import type * as SubscriptionChanges from "./SubscriptionChanges.js"
 
+/** The state of the group that a renewal is of, and what is renewed besides. */
+interface Renewal {
+  readonly set: ResourceSet.ResourceSet
+  readonly returning: Heartbeat.Returning | undefined
+}
+
 const noNames: ReadonlyArray<string> = []
 
 const noResources: ReadonlyArray<Resource> = []
@@ -260,6 +266,21 @@ const heldOf = ({ cursor, names }: Subscription, resource: Resource | undefined)
   return undefined
 }
 
+/** {@link matchedAliases} of renewed resources. */
+const renewedAliases = function* (
+  self: Subscription,
+  { returning, set }: Renewal,
+  resources: ReadonlyArray<Resource>
+): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
+  if (returning === undefined) return yield* matchedAliases(self, set, resources)
+  const back = new Set(returning.resources)
+  const [there, others] = [resources.filter((each) => back.has(each)), resources.filter((each) => !back.has(each))]
+  return new Map([
+    ...(yield* matchedAliases(self, returning.newest, there)),
+    ...(yield* matchedAliases(self, set, others))
+  ])
+}
+
 /** ★ Resources with a TTL that the client still holds from an earlier stream: it would lose them before the next renewal. */
 const renewed = function* (
   self: Subscription,
@@ -289,17 +310,17 @@ const renewed = function* (
  */
 export const heartbeat = function* (
   self: Subscription,
-  set: ResourceSet.ResourceSet,
+  renewal: Renewal,
   due: ReadonlyArray<Resource>,
   now: number
 ): Steps.Steps<Response.Response> {
   return Response.make({
     protocol: "Incremental",
     typeUrl: self.typeUrl,
-    version: set.version,
+    version: renewal.set.version,
     resources: due.filter((resource) => Heartbeat.isWhole(self, resource, now)),
     heartbeats: due.filter((resource) => !Heartbeat.isWhole(self, resource, now)),
-    aliases: yield* matchedAliases(self, set, due),
+    aliases: yield* renewedAliases(self, renewal, due),
     ttl: true
   })
 }
@@ -311,7 +332,7 @@ export const heartbeat = function* (
  */
 export const withHeartbeats = function* (
   self: Subscription,
-  set: ResourceSet.ResourceSet,
+  renewal: Renewal,
   response: Response.Response,
   due: ReadonlyArray<Resource>,
   now: number
@@ -323,7 +344,7 @@ export const withHeartbeats = function* (
     ...removed,
     ...absent
   ])
-  const known = yield* matchedAliases(self, set, due)
+  const known = yield* renewedAliases(self, renewal, due)
   const isOther = ({ name }: Resource) => ![name, ...(known.get(name) ?? [])].some((each) => named.has(each))
   const others = due.filter(isOther)
   if (others.length === 0) return response
@@ -331,6 +352,6 @@ export const withHeartbeats = function* (
     ...response,
     resources: [...resources, ...others.filter((resource) => Heartbeat.isWhole(self, resource, now))],
     heartbeats: [...heartbeats, ...others.filter((resource) => !Heartbeat.isWhole(self, resource, now))],
-    aliases: new Map([...response.aliases, ...(yield* matchedAliases(self, set, others))])
+    aliases: new Map([...response.aliases, ...(yield* renewedAliases(self, renewal, others))])
   }
 }

@@ -182,7 +182,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
   const { changes, deferred, openers, set } = due
   const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
   const isRenewal = ttl && updates && now >= due.renewAt
-  const overdue = isRenewal ? Heartbeat.due(subscription, set, protocol, now) : []
+  const overdue = isRenewal ? Heartbeat.due(subscription, set, due.returning, protocol, now) : []
   if (!due.reply && !due.update && removals === "none") return yield* renew(self, turn, overdue, now)
 
   const input: Flush.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
@@ -214,7 +214,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
   // TTLs that start with this response are not due at once.
   if (renews || (ttl && subscription.cursor?.hasTtls !== true)) {
     next.renewedAt = now
-    next.mayBeLost = yield* Heartbeat.unrenewed(subscription, set, changes.gone)
+    next.mayBeLost = yield* Heartbeat.unrenewed(subscription, set, changes.gone, due.returning)
   }
   if (made === undefined) {
     self.subscriptions = put(self.subscriptions, next)
@@ -225,7 +225,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
       ? made
       : protocol === "StateOfTheWorld"
         ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
-        : yield* Incremental.withHeartbeats(subscription, set, made, overdue, now)
+        : yield* Incremental.withHeartbeats(subscription, due, made, overdue, now)
   // A full-state response carries its changes even if it is an answer.
   const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
   const output = send(self, turn, next, response, isUpdate, isHalf, now)
@@ -287,14 +287,14 @@ const renew = function* (
   const { bodylessHeartbeats, maxResponseBytes, protocol } = self.options
   const renewed = Subscriptions.draft(subscription)
   renewed.renewedAt = now
-  renewed.mayBeLost = yield* Heartbeat.unrenewed(subscription, due.set, due.changes.gone)
+  renewed.mayBeLost = yield* Heartbeat.unrenewed(subscription, due.set, due.changes.gone, due.returning)
   if (overdue.length === 0) {
     self.subscriptions = put(self.subscriptions, renewed)
     return undefined
   }
   const response = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.heartbeat(subscription, due.set, overdue, bodylessHeartbeats, now)
-    : Incremental.heartbeat(subscription, due.set, overdue, now)
+    : Incremental.heartbeat(subscription, due, overdue, now)
   self.round = Round.turn(self.round, renewed.typeUrl, place)
   const parts = mustBeWhole(self, subscription) ? response : yield* ResponseParts.split(response, maxResponseBytes)
   return emit(self, subscription, renewed, parts, false, now)
