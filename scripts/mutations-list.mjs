@@ -55,7 +55,7 @@ const server = [
     fault: "a change that comes while a request is taken is passed over",
     file: "server/GroupStream.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "    if (state.group === fanOut.group) return\n    this.changed = true\n    this.unaffected = undefined\n",
+    line: "    if (ServerStreams.groupOf(state) === fanOut.group) return\n    this.changed = true\n    this.unaffected = undefined\n",
     becomes: ""
   },
   {
@@ -3399,8 +3399,8 @@ const fanOut = [
   {
     fault: "a request is given to the reducer before the state of the group",
     file: "server/GroupStream.ts",
-    line: "if (state.group !== group) {",
-    becomes: "if (state.group !== group && this.inputs.length === 0) {"
+    line: "if (ServerStreams.groupOf(state) !== group) {",
+    becomes: "if (ServerStreams.groupOf(state) !== group && this.inputs.length === 0) {"
   },
   {
     fault: "a change that was given concerns the stream for ever",
@@ -4478,6 +4478,93 @@ const virtualHosts = [
   }
 ]
 
+const dynamicParameters = [
+  {
+    fault: "TP2: parameters without a constraint matter",
+    file: "protocol/DynamicParameters.ts",
+    by: "packages/core/test/DynamicParameters.test.ts",
+    line: "return self.constraints.some((each) => isMatch(each, parameters))",
+    becomes: "return self.constraints.every((each) => isMatch(each, parameters))"
+  },
+  {
+    fault: "TP2: variants that a client without a key gets are not compared",
+    file: "protocol/DynamicParameters.ts",
+    by: "packages/core/test/DynamicParameters.test.ts",
+    line: "tried = tried.flatMap((each) => [each, ...choices.map((value) => new Map(each).set(key, value))])",
+    becomes: "tried = tried.flatMap((each) => choices.map((value) => new Map(each).set(key, value)))"
+  },
+  {
+    fault: "TP2: a request with locators only is one without names, which is a wildcard",
+    file: "wire/Request.ts",
+    by: "packages/core/test/DynamicParameters.test.ts",
+    line: ";(subscribe ??= []).push(decodeLocator(reader, (parameters ??= new Map<string, Parameters>())))",
+    becomes: "decodeLocator(reader, (parameters ??= new Map<string, Parameters>()))"
+  },
+  {
+    fault: "TP2: what is said beside a name that is given up counts",
+    file: "wire/Request.ts",
+    by: "packages/core/test/DynamicParameters.test.ts",
+    line: ";(unsubscribe ??= []).push(decodeLocator(reader, new Map()))",
+    becomes: ";(unsubscribe ??= []).push(decodeLocator(reader, (parameters ??= new Map<string, Parameters>())))"
+  },
+  {
+    fault: "TP2: other parameters later change nothing",
+    file: "server/ServerStream.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (self.group !== undefined && view !== self.group) {",
+    becomes: "if (self.group === undefined && view !== self.group) {"
+  },
+  {
+    fault: "TP2: clients that know no constraints get them, and no name",
+    file: "resource/Variants.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "else upsert.push(parameters === undefined ? variant.plain : variant.constrained)",
+    becomes: "else upsert.push(variant.constrained)"
+  },
+  {
+    fault: "TP2: a name without a variant for the client is there, without content",
+    file: "resource/Variants.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (variant === undefined) remove.push(name)",
+    becomes: "if (variant === undefined) continue"
+  },
+  {
+    fault: "TP2: strangers let the views of a group grow",
+    file: "resource/Variants.ts",
+    by: "packages/core/test/DynamicParameters.test.ts",
+    line: "if (group.views.size >= maxViews && oldest !== undefined) group.views.delete(oldest)",
+    becomes: ""
+  },
+  {
+    fault: "TP2: a variant that another takes the place of is not removed",
+    file: "server/SentVariants.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (known !== undefined && (constraints === undefined || !equals(known, constraints)))",
+    becomes: "if (known !== undefined && constraints === undefined)"
+  },
+  {
+    fault: "TP2: a variant is removed by its name alone",
+    file: "server/SentVariants.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (known === undefined) plain.push(name)",
+    becomes: "if (known === undefined || known !== undefined) plain.push(name)"
+  },
+  {
+    fault: "TP2: the client takes a changed variant for a removed one",
+    file: "wire/ClientResponse.ts",
+    by: "packages/core/test/client/traces.test.ts",
+    line: "for (const name of variants) if (!sent.has(name)) removed.push(name)",
+    becomes: "for (const name of variants) removed.push(name)"
+  },
+  {
+    fault: "TP2: a wildcard of the client says nothing of it",
+    file: "client/NextRequest.ts",
+    by: "packages/core/test/client/traces.test.ts",
+    line: "const isSilent = !isLocated && !self.named && wildcard && !opened",
+    becomes: "const isSilent = !self.named && wildcard && !opened"
+  }
+]
+
 const localityEndpoints = [
   {
     fault: "LEDS: with the assignment of a changed cluster its endpoints are not sent again",
@@ -4490,7 +4577,7 @@ const localityEndpoints = [
     fault: "LEDS: endpoints are sent again with any change of their assignment",
     file: "server/LedsAfterEds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (HashSet.size(assignments.requested) === 0) return undefined",
+    line: "if (!HashSet.has(requested, name)) continue",
     becomes: ""
   },
   {
@@ -7057,6 +7144,7 @@ export const mutations = [
     line: "first.push(name.slice(0, longestNamed))",
     becomes: "first.push(name)"
   },
+  ...dynamicParameters,
   ...localityEndpoints,
   ...collections,
   ...clientCollections,

@@ -202,4 +202,38 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("collections in front of a 
     },
     3 * deadline
   )
+
+  it(
+    "filter chains by FCDS: a listener gets one, changes of it, and keeps it when it changes itself",
+    async () => {
+      const { directory, write } = directoryOf()
+      write("assignments", inline("cart", await backend("one")), inline("shop", await backend("two")))
+      write("clusters", cluster("cart"), cluster("shop"))
+      const by = (name: string, stat_prefix = "ingress") => {
+        const rest = { ...listener("ingress", "cart"), filter_chains: [] }
+        const typed_config = { "@type": type("google.protobuf.StringValue"), value: name }
+        const filter_chain_matcher = { on_no_match: { action: { name, typed_config } } }
+        return { ...rest, stat_prefix, filter_chain_matcher, fcds_config: { name, config_source: ads } }
+      }
+      const chain = (name: string, cluster: string) => ({
+        "@type": type("envoy.config.listener.v3.FilterChain"),
+        ...listener("ingress", cluster).filter_chains[0],
+        name
+      })
+      write("listeners", by("chain"))
+      write("chains", chain("chain", "cart"))
+      const server = await serve(directory)
+      const { admin, get, stderr } = await startEnvoy(withLocators(server.bootstrap), listenerName("ingress"))
+      await eventually(async () => expect(await get("/"), stderr() + server.stderr()).toBe("one"))
+      write("chains", chain("chain", "shop"))
+      await eventually(async () => expect(await get("/"), stderr() + server.stderr()).toBe("two"))
+      write("listeners", by("chain", "other"))
+      const listeners = () => admin("/config_dump?resource=dynamic_listeners")
+      await eventually(async () => expect(await listeners()).toContain('"stat_prefix": "other"'))
+      await eventually(async () => expect(await listeners()).not.toContain("warming_state"))
+      expect(await get("/")).toBe("two")
+      expect(server.stderr()).not.toContain("rejected")
+    },
+    3 * deadline
+  )
 })

@@ -12,6 +12,7 @@ import { isMessage, toBinary } from "@bufbuild/protobuf"
 import * as Backoff from "@effect-xds/core/client/Backoff"
 import type { Server as CoreServer } from "@effect-xds/core/client/Client"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import type { ByAuthority } from "@effect-xds/core/protocol/DynamicParameters"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
@@ -61,6 +62,12 @@ export interface Options<out E = never, out R = never> {
   readonly backoff?: BackoffOptions | undefined
   /** How long watchers may process one response. After that the client reads on without them. Default: 10 seconds. */
   readonly watcherTimeout?: Duration.DurationInput | undefined
+  /**
+   * What the client says of itself with each resource that it asks for; the server chooses the variant of a resource by it (xRFC TP2,
+   * "Dynamic Parameters"). For servers that know locators only: others take a request with them for one without names. Default:
+   * nothing, and names only are sent.
+   */
+  readonly dynamicParameters?: DynamicParameters | undefined
   /** The most resources of one type, named or from a wildcard. Default: 100 000. */
   readonly maxResources?: number | undefined
   /**
@@ -70,6 +77,23 @@ export interface Options<out E = never, out R = never> {
   readonly rules?: boolean | undefined
   /** `client_scope` in CSDS. Default: empty. */
   readonly scope?: string | undefined
+}
+
+/**
+ * Dynamic parameters, as keys and values.
+ *
+ * @since 0.1.0
+ */
+export interface DynamicParameters {
+  /** With names that are not `xdstp`. Default: none. */
+  readonly names?: Readonly<Record<string, string>> | undefined
+  /** With `xdstp` names of an authority. Default: none. */
+  readonly authorities?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined
+}
+
+const parametersOf = (self: DynamicParameters): ByAuthority => {
+  const all = { ...self.authorities, ...(self.names && { "": self.names }) }
+  return new Map(Object.entries(all).map(([authority, parameters]) => [authority, new Map(Object.entries(parameters))]))
 }
 
 /**
@@ -288,6 +312,7 @@ export const make = <E = never, R = never>(
         ),
         node: toBinary(NodeSchema, bootstrap.node),
         backoff: backoffOf(options.backoff ?? {}),
+        dynamicParameters: options.dynamicParameters && parametersOf(options.dynamicParameters),
         watcherTimeout: Duration.toMillis(options.watcherTimeout ?? "10 seconds"),
         maxResources: options.maxResources
       }

@@ -13,6 +13,7 @@
  *     > CDS [a b]                      state of the world: a request with these names
  *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions; `x:a=1` is the
  *                                      version of a=1 by the name x, and `x:` none
+ *     > CDS +a params=[env=prod]       what the client says of itself, in locators (TP2); `params=[]` nothing
  *     > CDS ack | > CDS nack "words"   answers the last response of the type
  *     made CDS a b                     what can be done about these names, which are missing, was done (option `missing=2s`)
  *     wait 5s                          time passes; deadlines fire on the way
@@ -30,8 +31,13 @@
  * A resource is `name=content`, then, in any order, `(alias other)`, `>assignment` for a cluster of type EDS, `>collection` for
  * an assignment with a locality of LEDS, `~10s` for a TTL, `@label` for a version, `+vhds` for a route configuration with VHDS. `version=label` labels the type.
  *
+ * `a={1:env=prod,2:!env}` has variants (TP2): each a content and its constraints, of which all hold: `1:env=prod&!version`. What a client
+ * gets and loses of them is `a=1{env=prod}`.
+ *
  * Versions made from content are shown as v1, v2 … in the order in which they appear in the section; v0 is that of nothing.
  */
+import * as Authority from "@effect-xds/core/protocol/Authority"
+import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as Digest from "@effect-xds/core/resource/Digest"
 import type * as Request from "@effect-xds/core/wire/Request"
 import { incremental, stateOfTheWorld } from "@effect-xds/core/wire/Request"
@@ -39,6 +45,7 @@ import { fieldOf, utf8 } from "@effect-xds/core/wire/Wire"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as Resources from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Variants from "@effect-xds/core/resource/Variants"
 import type { Response } from "@effect-xds/core/wire/Response"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -107,6 +114,33 @@ const parseResource = (typeUrl: string, word: string): ResourceSpec => {
   }
 }
 
+const constraintOf = (text: string): DynamicParameters.Constraints => {
+  if (text.startsWith("!")) return { _tag: "Not", constraints: constraintOf(text.slice(1)) }
+  const [key = "", value] = text.split("=")
+  return value === undefined ? { _tag: "Exists", key } : { _tag: "Value", key, value }
+}
+
+const withVariants = (spec: ResourceSpec): Resource => {
+  const inputs = String(spec.content)
+    .slice(1, -1)
+    .split(",")
+    .map((each) => {
+      const [content = "", text = ""] = each.split(":")
+      const { value } = toResource({ ...spec, content })
+      contents.set(value, content)
+      const list = text === "" ? [] : text.split("&").map(constraintOf)
+      const [only] = list
+      return {
+        value,
+        constraints: list.length === 1 && only !== undefined ? only : { _tag: "And" as const, constraints: list }
+      }
+    })
+  return Either.getOrThrow(Variants.make(spec, inputs))
+}
+
+const constraintsOf = (bytes: Uint8Array | undefined): string =>
+  bytes === undefined ? "" : `{${DynamicParameters.toText(DynamicParameters.decode(bytes)).replaceAll(" ", "")}}`
+
 /** With a locality whose endpoints are a collection, if it is an assignment. */
 const resourceOf = (spec: ResourceSpec): Resource => {
   const { assignment: collection, ...plain } = spec
@@ -167,6 +201,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
     const aliases = response.aliases.get(resource.name)
     return (
       `${resource.name}=${contents.get(resource.value) ?? decoder.decode(resource.value)}` +
+      constraintsOf(resource.constraints) +
       (aliases === undefined ? "" : `(${aliases.join(" ")})`) +
       (response.ttl && resource.ttl !== undefined ? `~${seconds(resource.ttl)}` : "")
     )
@@ -185,13 +220,16 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
     const type = ResourceType.shortNameOf(typeUrl)
     switch (_tag) {
       case "Send": {
-        const { absent, heartbeats, removed, resources, version } = output.response
+        const { absent, heartbeats, removed, removedVariants, resources, version } = output.response
         return print(
           `< ${type} ${symbol(version)} nonce=${output.nonce} [${resources
             .map((each) => nameWith(each, output.response))
             .sort()
             .join(" ")}]` +
-            list("removed", removed) +
+            list("removed", [
+              ...removed,
+              ...removedVariants.map(({ constraints, name }) => name + constraintsOf(constraints))
+            ]) +
             list("absent", absent) +
             list(
               "heartbeats",
@@ -278,7 +316,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
           const spec = parseResource(typeUrl, word)
           const resource = resourceOf(spec)
           contents.set(resource.value, String(spec.content))
-          upsert.push(resource)
+          upsert.push(String(spec.content).startsWith("{") ? withVariants(spec) : resource)
         }
       }
     }
@@ -306,6 +344,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
     const unsubscribe: Array<string> = []
     let names: ReadonlyArray<string> | undefined
     let initial: ReadonlyMap<string, string> = new Map()
+    let parameters: ReadonlyMap<string, string> | undefined
     let isReply = false
     let errorDetail: Request.ErrorDetail | undefined
     let nonce: string | undefined
@@ -319,7 +358,11 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
         errorDetail = { code: 3, message: "" }
       } else if (word.startsWith('"')) errorDetail = { code: 3, message: word.slice(1, -1) }
       else if (word.startsWith("[")) names = listOf(word)
-      else if (word.startsWith("nonce=")) nonce = versionOf(word.slice(6))
+      else if (word.startsWith("params=")) {
+        parameters = new Map(
+          listOf(word).map((each) => [each.replace(/=.*/, ""), each.slice(each.indexOf("=") + 1)] as const)
+        )
+      } else if (word.startsWith("nonce=")) nonce = versionOf(word.slice(6))
       else if (word.startsWith("version=")) version = versionOf(word.slice(8))
       else if (word.startsWith("protocol=")) protocol = word === "protocol=delta" ? "Incremental" : "StateOfTheWorld"
       else if (word.startsWith("initial=")) {
@@ -334,6 +377,9 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
       else if (word.startsWith("-")) unsubscribe.push(word.slice(1))
       else throw new Error(`not understood in a request: ${word}`)
     }
+    const authorities = [...subscribe, ...(names ?? [])].map((name) => Authority.ofName(name) ?? "")
+    const said = parameters
+    const located = said && { parameters: new Map(authorities.map((authority) => [authority, said])) }
     if (isReply && errorDetail === undefined) state.version = state.lastVersion
     const before = printed
     if (protocol === "Incremental") {
@@ -346,7 +392,8 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
             resourceNamesUnsubscribe: unsubscribe,
             initialResourceVersions: initial,
             responseNonce: nonce ?? (isReply ? state.nonce : ""),
-            errorDetail
+            errorDetail,
+            ...located
           })
         )
       })
@@ -361,7 +408,8 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
             resourceNames,
             versionInfo: version ?? state.version,
             responseNonce: nonce ?? state.nonce,
-            errorDetail
+            errorDetail,
+            ...located
           })
         )
       })

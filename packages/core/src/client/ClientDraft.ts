@@ -206,13 +206,13 @@ export class ClientDraft {
   }
 
   private makeStream(server: Server, typeUrl: string): StreamToServer {
-    const { backoff, node } = this.options
+    const { backoff, dynamicParameters: parameters, node } = this.options
     const { protocol, resourceTimerIsTransientError: isTransient } = server
     const resourceTimeout = server.resourceTimeout ?? (isTransient === true ? 30_000 : 15_000)
     return {
       server,
       typeUrl: server.isAggregated === false ? typeUrl : undefined,
-      stream: { ...ClientStream.make({ protocol, node, resourceTimeout, backoff }), paused: this.paused }
+      stream: { ...ClientStream.make({ protocol, node, resourceTimeout, backoff, parameters }), paused: this.paused }
     }
   }
 

@@ -4,6 +4,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A47-xds-federation.md
  * @since 0.1.0
  */
+import type { ByAuthority } from "../protocol/DynamicParameters.js"
 import type { Protocol } from "../wire/Request.js"
 import * as Backoff from "./Backoff.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
@@ -47,6 +48,12 @@ export interface Options {
   readonly authorities: ReadonlyMap<string, ReadonlyArray<Server>>
   /** The decoders of the types that can be watched. */
   readonly decoders: ReadonlyArray<ResourceDecoder>
+  /**
+   * What the client says of itself with each name, by the authority of the name; empty text: old names (TP2). The server chooses the
+   * variant of a resource by it. A server that does not know locators takes such a request for one without names. Default: nothing, and
+   * names only are sent.
+   */
+  readonly dynamicParameters: ByAuthority | undefined
   /** The encoded `Node`. */
   readonly node: Uint8Array | undefined
   readonly backoff: Backoff.Options
@@ -72,6 +79,7 @@ export const withDefaults = (given: OptionsInput): Options => ({
   servers: given.servers,
   decoders: given.decoders ?? [],
   authorities: given.authorities ?? new Map(),
+  dynamicParameters: given.dynamicParameters,
   node: given.node,
   backoff: given.backoff ?? Backoff.defaults,
   maxResources: given.maxResources ?? 100_000,

@@ -12,6 +12,7 @@ import * as HashSet from "effect/HashSet"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail, Protocol, Request } from "../wire/Request.js"
 import * as Backoff from "./Backoff.js"
+import type { ByAuthority } from "../protocol/DynamicParameters.js"
 import type { ClientSubscription } from "./ClientSubscription.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
 import * as NextRequest from "./NextRequest.js"
@@ -29,6 +30,8 @@ export interface Options {
   /** Milliseconds from a request until a resource that did not come counts as missing. Default: 15 000. */
   readonly resourceTimeout: number
   readonly backoff: Backoff.Options
+  /** Beside all names, in locators (TP2). `undefined`: names only. */
+  readonly parameters: ByAuthority | undefined
 }
 
 /**
@@ -125,7 +128,7 @@ const closed: ErrorDetail = { code: StatusCode.codes.OK, message: "" }
  * @since 0.1.0
  */
 export const make = (options: Pick<Options, "protocol"> & Partial<Options>): ClientStream => ({
-  options: { node: undefined, resourceTimeout: 15_000, backoff: Backoff.defaults, ...options },
+  options: { node: undefined, resourceTimeout: 15_000, backoff: Backoff.defaults, parameters: undefined, ...options },
   connection: "idle",
   retryAt: Number.NEGATIVE_INFINITY,
   backoff: Backoff.initial,
@@ -329,8 +332,10 @@ const flush = (
   if (self.connection !== "connected" || self.writing !== undefined) return [self, before]
   const next = nextDue(self)
   if (next === undefined) return [self, before]
-  const { node, protocol } = self.options
-  const [after, sent] = NextRequest.send(next, protocol, self.nodeSent ? undefined : node, () => held(next.typeUrl))
+  const { node, parameters, protocol } = self.options
+  const shown = self.nodeSent ? undefined : node
+  const isLocated = parameters !== undefined
+  const [after, sent] = NextRequest.send(next, protocol, shown, () => held(next.typeUrl), isLocated)
   const { fresh, request } = sent
   if (request === undefined) {
     // The wildcard already covers these names, so no request is due.
@@ -339,7 +344,7 @@ const flush = (
   }
   return [
     { ...put(self, after), nodeSent: true, writing: { typeUrl: next.typeUrl, names: fresh } },
-    [...before, { _tag: "Send", request }]
+    [...before, { _tag: "Send", request: parameters === undefined ? request : { ...request, parameters } }]
   ]
 }
 

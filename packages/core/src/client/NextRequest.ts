@@ -43,6 +43,7 @@ export interface Sent {
 /**
  * Makes the request that is due. Returns it with the state after it.
  *
+ * @param isLocated whether names go in locators (TP2): a wildcard is named then, since what the client says of itself stands beside names
  * @param held incremental, for the first request of a stream: name → version of the resources from this server
  * @since 0.1.0
  */
@@ -50,15 +51,19 @@ export const send = (
   self: ClientSubscription,
   protocol: Protocol,
   node: Uint8Array | undefined,
-  held: () => ReadonlyMap<string, string>
+  held: () => ReadonlyMap<string, string>,
+  isLocated = false
 ): readonly [ClientSubscription, Sent] =>
-  protocol === "StateOfTheWorld" ? sendStateOfTheWorld(self, node) : sendIncremental(self, node, held)
+  protocol === "StateOfTheWorld"
+    ? sendStateOfTheWorld(self, node, isLocated)
+    : sendIncremental(self, node, held, isLocated)
 
 const sendStateOfTheWorld = (
   self: ClientSubscription,
-  node: Uint8Array | undefined
+  node: Uint8Array | undefined,
+  isLocated: boolean
 ): readonly [ClientSubscription, Sent] => {
-  const isQuiet = isImplicitWildcard(self)
+  const isQuiet = !isLocated && isImplicitWildcard(self)
   const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
   // A legacy wildcard cannot be ended by an empty list: first `*` is named, then the next request drops it.
   const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
@@ -104,14 +109,15 @@ const noVersions: ReadonlyMap<string, string> = new Map()
 const sendIncremental = (
   self: ClientSubscription,
   node: Uint8Array | undefined,
-  held: () => ReadonlyMap<string, string>
+  held: () => ReadonlyMap<string, string>,
+  isLocated: boolean
 ): readonly [ClientSubscription, Sent] => {
   const { opened, wildcard } = self
   const fresh = Array.from(self.fresh).filter((name) => (name === "*" ? wildcard : HashSet.has(self.names, name)))
   const gone = opened
     ? Array.from(self.dropped).filter((name) => (name === "*" ? !wildcard : !HashSet.has(self.names, name)))
     : noList
-  const isSilent = !self.named && wildcard && !opened
+  const isSilent = !isLocated && !self.named && wildcard && !opened
   // Servers end a legacy wildcard in different ways. So `*` is subscribed explicitly before any other change.
   const isLegacy = opened && !self.explicit
   const star = isLegacy && (fresh.length > 0 || gone.length > 0)

@@ -44,7 +44,7 @@ const ofLocality = (locality: Uint8Array): string => {
     if (field !== LEDS_CLUSTER_LOCALITY_CONFIG || type !== WireType.LengthDelimited) return false
     fields(reader.bytes(), (inner, innerField, innerType) => {
       if (innerField !== LEDS_COLLECTION_NAME || innerType !== WireType.LengthDelimited) return false
-      name = inner.string()
+      name = inner.string(true)
       return true
     })
     return true

@@ -8,6 +8,7 @@ import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as Digest from "./Digest.js"
 import * as EdsCluster from "./EdsCluster.js"
+import type { Constraints } from "../protocol/DynamicParameters.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
@@ -35,6 +36,22 @@ export interface Resource {
   readonly assignment: string | undefined
   /** For a RouteConfiguration: whether its virtual hosts are fetched by VHDS. */
   readonly onDemandVirtualHosts: boolean
+  /** In a set: the variants of the name; the resource itself has no content then. Absent: it has none. */
+  readonly variants?: ReadonlyArray<Variant>
+  /** In what a client sees: the encoded constraints of the variant (TP2). Absent: it has none, or the client knows none. */
+  readonly constraints?: Uint8Array
+}
+
+/**
+ * A variant of a resource (TP2): for whom it is, and what it is for clients that give locators, and for others, which know no
+ * constraints.
+ *
+ * @since 0.1.0
+ */
+export interface Variant {
+  readonly constraints: Constraints
+  readonly constrained: Resource
+  readonly plain: Resource
 }
 
 /**

@@ -22,7 +22,30 @@ export class ResourceGroup {
   /** `null` until it is computed. */
   #api: ResourceType.Api | undefined | null = null
 
-  constructor(readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>) {}
+  #hasVariants: boolean | undefined
+  #views: Map<string, ResourceGroup> | undefined
+
+  /** @param whole of a view: the group that it is a view of */
+  constructor(
+    readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>,
+    readonly whole?: ResourceGroup
+  ) {
+    if (whole !== undefined) this.#hasVariants = false
+  }
+
+  /** Whether a set has variants; see `Variants`. `undefined`: not known yet. */
+  get hasVariants(): boolean | undefined {
+    return this.#hasVariants
+  }
+
+  set hasVariants(is: boolean | undefined) {
+    this.#hasVariants = is
+  }
+
+  /** The views of a group with variants; see `Variants.viewOf`. */
+  get views(): Map<string, ResourceGroup> {
+    return (this.#views ??= new Map())
+  }
 
   /** The empty set of a type. Always the same one for a type of the table, so that what is computed for it is shared. */
   emptySet(typeUrl: string): ResourceSet.ResourceSet {

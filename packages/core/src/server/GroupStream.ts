@@ -164,11 +164,15 @@ export class GroupStream<A> {
     if (ServerStreams.isWorking(state)) return goOn
     const { group } = this.fanOut
     if (this.moved !== undefined) return this.move(group, this.moved)
-    if (state.group !== group) {
+    if (ServerStreams.groupOf(state) !== group) {
       // A stream that this change concerns may lag behind many changes that did not concern it.
       const passed = this.changed ? this.unaffected : group
       this.unaffected = undefined
-      if (state.group !== undefined && passed !== undefined && passed !== state.group) {
+      if (
+        ServerStreams.groupOf(state) !== undefined &&
+        passed !== undefined &&
+        passed !== ServerStreams.groupOf(state)
+      ) {
         return { _tag: "Advance", group: passed }
       }
       if (this.changed && !this.isCredited()) this.held = true
@@ -196,7 +200,8 @@ export class GroupStream<A> {
   hasWork(): boolean {
     const { due, fanOut, inputs, state } = this
     if (state.ended) return false
-    if (inputs.length > 0 || due || state.group !== fanOut.group || ServerStreams.isWorking(state)) return true
+    if (inputs.length > 0 || due || ServerStreams.groupOf(state) !== fanOut.group || ServerStreams.isWorking(state))
+      return true
     return this.isUnfinished() || this.moved !== undefined
   }
 
@@ -244,7 +249,7 @@ export class GroupStream<A> {
     const { fanOut, state } = this
     this.indexing = fanOut.index(this, ServerStreams.interests(state))
     // ★ A change during the processing of a request did not concern this stream by its former names. By the new ones it may.
-    if (state.group === fanOut.group) return
+    if (ServerStreams.groupOf(state) === fanOut.group) return
     this.changed = true
     this.unaffected = undefined
   }

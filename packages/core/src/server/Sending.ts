@@ -29,6 +29,7 @@ import * as ResponseParts from "./ResponseParts.js"
 import * as ReturningClient from "./ReturningClient.js"
 import * as Round from "./Round.js"
 import { planRound, wakeAt } from "./RoundPlan.js"
+import * as SentVariants from "./SentVariants.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import type { Draft, Options, Output, ServerStream } from "./StreamState.js"
 import { find, never, put } from "./StreamState.js"
@@ -337,13 +338,14 @@ const emit = (
   const sent = { ...Subscriptions.noSent, nonce, version: response.version, at: now }
   Acknowledgement.send(subscription, sent, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
+  const told = self.parameters === undefined ? response : SentVariants.send(self, response)
   if (before !== undefined && response.next !== undefined) {
     const { names, wildcard } = subscription
     self.parts = { next: response.next, update, names, wildcard }
   }
   self.credit = false
   self.deadline = never
-  return { _tag: "Send", typeUrl, nonce, response, from: revisionBefore(before?.cursor, subscription.cursor) }
+  return { _tag: "Send", typeUrl, nonce, response: told, from: revisionBefore(before?.cursor, subscription.cursor) }
 }
 
 /** The revision that a response starts from; `undefined` if it carries no change, like the answer to a repeated `*`. */

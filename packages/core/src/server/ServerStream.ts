@@ -13,9 +13,11 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as DynamicParameters from "../protocol/DynamicParameters.js"
 import { isSame } from "../resource/Cursor.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
+import * as Variants from "../resource/Variants.js"
 import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as ApiVersion from "./ApiVersion.js"
@@ -23,6 +25,7 @@ import * as AwaitedNames from "./AwaitedNames.js"
 import * as Collections from "./Collections.js"
 import * as Round from "./Round.js"
 import { flush, isIdle, tell } from "./Sending.js"
+import * as SentVariants from "./SentVariants.js"
 import { goOn, hear, isHeard, isRepeated, onRequest, violate } from "./StreamRequest.js"
 import type { Draft, Options, PhaseOptions, ServerStream, Step } from "./StreamState.js"
 import { draft, never, none, put } from "./StreamState.js"
@@ -93,6 +96,8 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
     ...options
   },
   group: undefined,
+  parameters: undefined,
+  variants: SentVariants.none,
   subscriptions: [],
   credit: false,
   ended: false,
@@ -103,6 +108,16 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   partialRequest: undefined,
   deadline: never
 })
+
+/** Most characters of what is remembered of a client's dynamic parameters. */
+const maxParameters = 65_536
+
+/**
+ * The group that the stream was given last, of which it serves what its client sees.
+ *
+ * @since 0.1.0
+ */
+export const groupOf = ({ group }: ServerStream): ResourceGroup | undefined => group?.whole ?? group
 
 /**
  * Time of the next `Deadline` input in milliseconds, on the clock of `now`; Infinity if none is due.
@@ -243,17 +258,18 @@ export const step = (self: ServerStream, input: Input, now: number): Step =>
  *
  * @since 0.1.0
  */
-export const stepping = function* (self: ServerStream, input: Input, now: number): Steps.Steps<Step> {
+export const stepping = function* (self: ServerStream, given: Input, now: number): Steps.Steps<Step> {
   if (self.ended) return [self, none]
+  const input = seen(self, given)
   if (input._tag === "Continue" && self.partialRequest !== undefined)
     return yield* goOn(self, self.partialRequest, self.options.namesPerStep, now)
   if (input._tag === "Request") {
-    if (self.partialRequest === undefined) return yield* onRequest(self, input.request, now)
+    if (self.partialRequest === undefined) return yield* onLocated(self, input.request, now)
     // A driver that does not wait gets all of it in this step.
     const [taken, outputs] = yield* goOn(self, self.partialRequest, Number.POSITIVE_INFINITY, now)
     if (taken.ended) return [taken, outputs]
     const [next, more] = yield* taken.partialRequest === undefined
-      ? onRequest(taken, input.request, now)
+      ? onLocated(taken, input.request, now)
       : stepping(taken, input, now)
     return [next, [...outputs, ...more]]
   }
@@ -295,6 +311,34 @@ export const stepping = function* (self: ServerStream, input: Input, now: number
   return [next, output === undefined ? missing : [...missing, output]]
 }
 
+/** An input with the group as this client sees it. */
+const seen = (self: ServerStream, input: Input): Input => {
+  if (!("group" in input) || input.group === undefined) return input
+  const group = Variants.viewOf(input.group, self.parameters)
+  return group === input.group ? input : { ...input, group }
+}
+
+/** Handles a request. What its locators say of the client chooses the variants from now on. */
+const onLocated = function* (self: ServerStream, request: Request, now: number): Steps.Steps<Step> {
+  if (request.parameters === undefined) return yield* onRequest(self, request, now)
+  const parameters = DynamicParameters.joined(self.parameters, request.parameters)
+  if (parameters === self.parameters) return yield* onRequest(self, request, now)
+  if (DynamicParameters.keyOf(parameters).length > maxParameters) {
+    const message = `the dynamic parameters have more than ${maxParameters} characters`
+    return violate(self, "TooManyParameters", message)
+  }
+  const next = draft(self)
+  next.parameters = parameters
+  const view = self.group === undefined ? undefined : Variants.viewOf(self.group.whole ?? self.group, parameters)
+  if (self.group !== undefined && view !== self.group) {
+    // As after a move to another group: it gets the difference.
+    next.group = view
+    next.subscriptions = yield* Collections.follow(yield* leave(self.subscriptions, self.group), undefined, view)
+    next.round = Round.departed(self.round)
+  }
+  return yield* onRequest(next, request, now)
+}
+
 /** The subscriptions of a client that left a group. */
 const leave = function* (
   subscriptions: ReadonlyArray<Subscription>,
@@ -313,13 +357,17 @@ const leave = function* (
  *
  * @since 0.1.0
  */
-export const short = (self: ServerStream, input: Input, now: number): Step | undefined => {
+export const short = (self: ServerStream, given: Input, now: number): Step | undefined => {
   if (self.ended || self.partialRequest !== undefined) return undefined
+  const input = seen(self, given)
   if (input._tag === "Advance" && self.group !== undefined) return untouched(self, self.group, input.group, now)
   const next = draft(self)
   let outputs = none
   switch (input._tag) {
     case "Request": {
+      const { parameters } = input.request
+      if (parameters !== undefined && DynamicParameters.joined(self.parameters, parameters) !== self.parameters)
+        return undefined
       const heard = hear(self, input.request, now)
       if (!isHeard(heard)) return heard
       const { known, replied } = heard

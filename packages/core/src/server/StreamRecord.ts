@@ -135,7 +135,10 @@ export const fromJSON = (record: StreamRecord): Either.Either<ServerStream, Inva
       case "Object": {
         const made = objectFrom(of.map(pairOf))
         if (is === "ResourceSet" && isSetFields(made)) return new ResourceSet(made)
-        if (is === "ResourceGroup" && "sets" in made && isSets(made.sets)) return new ResourceGroup(made.sets)
+        if (is === "ResourceGroup" && "sets" in made && isSets(made.sets)) {
+          const whole = "whole" in made && made.whole instanceof ResourceGroup ? made.whole : undefined
+          return new ResourceGroup(made.sets, whole)
+        }
         return made
       }
     }

@@ -5,6 +5,7 @@
  */
 import type * as HashMap from "effect/HashMap"
 import type * as HashSet from "effect/HashSet"
+import type { ByAuthority } from "../protocol/DynamicParameters.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import type { Response } from "../wire/Response.js"
@@ -78,7 +79,12 @@ export interface Options extends PhaseOptions {
  */
 export interface ServerStream {
   readonly options: Options
+  /** As this client sees it; see `Variants.viewOf`. */
   readonly group: ResourceGroup | undefined
+  /** What the client said of itself in locators; `undefined`: it gave none. */
+  readonly parameters: ByAuthority | undefined
+  /** Type URL and name → encoded constraints of the variant that the client was sent. */
+  readonly variants: HashMap.HashMap<string, Uint8Array>
   /** In the order of types. */
   readonly subscriptions: ReadonlyArray<Subscription>
   readonly credit: boolean
@@ -188,6 +194,7 @@ export type ViolationReason =
   | "NameTooLong"
   | "NamesCollide"
   | "TooManyTypes"
+  | "TooManyParameters"
   | "WrongApi"
 
 /**
@@ -212,6 +219,8 @@ export type Draft = { -readonly [Key in keyof ServerStream]: ServerStream[Key] }
 export const draft = (self: ServerStream): Draft => ({
   options: self.options,
   group: self.group,
+  parameters: self.parameters,
+  variants: self.variants,
   subscriptions: self.subscriptions,
   credit: self.credit,
   ended: self.ended,

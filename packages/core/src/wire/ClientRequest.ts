@@ -5,7 +5,8 @@
  * @since 0.1.0
  */
 import { WireType } from "@bufbuild/protobuf/wire"
-import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, Status } from "./Fields.js"
+import * as DynamicParameters from "../protocol/DynamicParameters.js"
+import { DeltaDiscoveryRequest as Delta, DiscoveryRequest, MapEntry, ResourceLocator, Status } from "./Fields.js"
 import type { ErrorDetail, Request, StateOfTheWorldRequest } from "./Request.js"
 import { fieldOf, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
@@ -23,6 +24,29 @@ const textField = (field: number, text: string): Uint8Array => (text === "" ? no
 
 const namesField = (field: number, names: ReadonlyArray<string>): Uint8Array =>
   concat(names.map((name) => fieldOf(field, utf8(name))))
+
+/** Names, with what the client says of itself in locators (TP2). A client that says nothing gives names only. */
+const namesOrLocators = (
+  names: ReadonlyArray<string>,
+  field: number,
+  locatorField: number,
+  { parameters }: Pick<Request, "parameters">
+): Uint8Array =>
+  parameters === undefined ? namesField(field, names) : concat(names.map(locator(locatorField, parameters)))
+
+const locator = (field: number, parameters: DynamicParameters.ByAuthority) => (name: string) =>
+  fieldOf(
+    field,
+    concat([
+      textField(ResourceLocator.name, name),
+      ...Array.from(DynamicParameters.ofName(parameters, name), ([key, value]) =>
+        fieldOf(
+          ResourceLocator.dynamicParameters,
+          concat([textField(MapEntry.key, key), textField(MapEntry.value, value)])
+        )
+      )
+    ])
+  )
 
 const statusField = (field: number, error: ErrorDetail | undefined): Uint8Array => {
   if (error === undefined) return nothing
@@ -48,26 +72,34 @@ const encodeWith = (request: Request, listOf: (request: StateOfTheWorldRequest) 
   for (const [name, version] of request.initialResourceVersions) {
     versions.push(
       fieldOf(
-        DeltaDiscoveryRequest.initialResourceVersions,
+        Delta.initialResourceVersions,
         concat([textField(MapEntry.key, name), textField(MapEntry.value, version)])
       )
     )
   }
   return concat([
-    node(DeltaDiscoveryRequest.node),
-    textField(DeltaDiscoveryRequest.typeUrl, request.typeUrl),
-    ...request.resourceNamesSubscribe.map((name) => fieldOf(DeltaDiscoveryRequest.resourceNamesSubscribe, utf8(name))),
-    ...request.resourceNamesUnsubscribe.map((name) =>
-      fieldOf(DeltaDiscoveryRequest.resourceNamesUnsubscribe, utf8(name))
+    node(Delta.node),
+    textField(Delta.typeUrl, request.typeUrl),
+    namesOrLocators(
+      request.resourceNamesSubscribe,
+      Delta.resourceNamesSubscribe,
+      Delta.resourceLocatorsSubscribe,
+      request
+    ),
+    namesOrLocators(
+      request.resourceNamesUnsubscribe,
+      Delta.resourceNamesUnsubscribe,
+      Delta.resourceLocatorsUnsubscribe,
+      request
     ),
     ...versions,
-    textField(DeltaDiscoveryRequest.responseNonce, request.responseNonce),
-    statusField(DeltaDiscoveryRequest.errorDetail, request.errorDetail)
+    textField(Delta.responseNonce, request.responseNonce),
+    statusField(Delta.errorDetail, request.errorDetail)
   ])
 }
 
 const resourceNames = (request: StateOfTheWorldRequest): Uint8Array =>
-  namesField(DiscoveryRequest.resourceNames, request.resourceNames)
+  namesOrLocators(request.resourceNames, DiscoveryRequest.resourceNames, DiscoveryRequest.resourceLocators, request)
 
 /**
  * The bytes of a request.

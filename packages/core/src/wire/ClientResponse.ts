@@ -37,7 +37,7 @@ export interface ClientResponse {
   readonly version: string
   readonly nonce: string
   readonly resources: ReadonlyArray<Received.ReceivedResource>
-  /** `removed_resources`. Incremental only. */
+  /** `removed_resources` and `removed_resource_names`, without variants that others take the place of. Incremental only. */
   readonly removed: ReadonlyArray<string>
   /** `resource_errors`. */
   readonly errors: ReadonlyArray<ResourceError>
@@ -108,6 +108,7 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
   const resources: Array<Received.ReceivedResource> = []
   const removed: Array<string> = []
   const errors: Array<ResourceError> = []
+  let variants: Array<string> | undefined
   const typeUrls = new Received.TypeUrls()
   fields(bytes, (reader, field, type) => {
     if (type !== WireType.LengthDelimited) return false
@@ -127,9 +128,12 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
       case DeltaDiscoveryResponse.removedResources:
         removed.push(reader.string(true))
         return true
-      case DeltaDiscoveryResponse.removedResourceNames:
-        removed.push(Received.decodeName(reader))
+      case DeltaDiscoveryResponse.removedResourceNames: {
+        const { isVariant, name } = Received.decodeVariant(reader)
+        if (isVariant) (variants ??= []).push(name)
+        else removed.push(name)
         return true
+      }
       case DeltaDiscoveryResponse.resourceErrors:
         errors.push(decodeResourceError(reader))
         return true
@@ -137,6 +141,11 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
         return false
     }
   })
+  if (variants !== undefined) {
+    // ★ A variant that another one takes the place of is removed in the same response: for this client the resource changes (TP2).
+    const sent = new Set(resources.map(({ name }) => name))
+    for (const name of variants) if (!sent.has(name)) removed.push(name)
+  }
   return { protocol: "Incremental", ...head, resources, removed, errors }
 }
 

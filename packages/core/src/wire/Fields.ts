@@ -17,7 +17,8 @@ export const DiscoveryRequest = {
   resourceNames: 3,
   typeUrl: 4,
   responseNonce: 5,
-  errorDetail: 6
+  errorDetail: 6,
+  resourceLocators: 7
 } as const
 
 /**
@@ -32,7 +33,9 @@ export const DeltaDiscoveryRequest = {
   resourceNamesUnsubscribe: 4,
   initialResourceVersions: 5,
   responseNonce: 6,
-  errorDetail: 7
+  errorDetail: 7,
+  resourceLocatorsSubscribe: 8,
+  resourceLocatorsUnsubscribe: 9
 } as const
 
 /**
@@ -77,7 +80,35 @@ export const Resource = { version: 1, resource: 2, name: 3, aliases: 4, ttl: 6, 
  *
  * @since 0.1.0
  */
-export const ResourceName = { name: 1 } as const
+export const ResourceName = { name: 1, dynamicParameterConstraints: 2 } as const
+
+/**
+ * `envoy.service.discovery.v3.ResourceLocator`
+ *
+ * @since 0.1.0
+ */
+export const ResourceLocator = { name: 1, dynamicParameters: 2 } as const
+
+/**
+ * `envoy.service.discovery.v3.DynamicParameterConstraints`
+ *
+ * @since 0.1.0
+ */
+export const DynamicParameterConstraints = { constraint: 1, or: 2, and: 3, not: 4 } as const
+
+/**
+ * `envoy.service.discovery.v3.DynamicParameterConstraints.SingleConstraint`
+ *
+ * @since 0.1.0
+ */
+export const DynamicParameterSingleConstraint = { key: 1, value: 2, exists: 3 } as const
+
+/**
+ * `envoy.service.discovery.v3.DynamicParameterConstraints.ConstraintList`
+ *
+ * @since 0.1.0
+ */
+export const DynamicParameterConstraintList = { constraints: 1 } as const
 
 /**
  * `envoy.service.discovery.v3.ResourceError`

@@ -268,14 +268,24 @@ const decodeDuration = (reader: BinaryReader): number => {
  *
  * @since 0.1.0
  */
-export const decodeName = (reader: BinaryReader): string => {
+export const decodeName = (reader: BinaryReader): string => decodeVariant(reader).name
+
+/**
+ * {@link decodeName}, and whether it names a variant: there are constraints beside it.
+ *
+ * @since 0.1.0
+ */
+export const decodeVariant = (reader: BinaryReader): { readonly name: string; readonly isVariant: boolean } => {
   let name = ""
+  let isVariant = false
   fields(reader.bytes(), (inner, field, type) => {
-    if (field !== ResourceName.name || type !== WireType.LengthDelimited) return false
-    name = inner.string(true)
+    if (type !== WireType.LengthDelimited) return false
+    if (field === ResourceName.name) name = inner.string(true)
+    else if (field === ResourceName.dynamicParameterConstraints) isVariant = inner.bytes().byteLength > 0
+    else return false
     return true
   })
-  return name
+  return { name, isVariant }
 }
 
 /**

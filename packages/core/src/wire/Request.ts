@@ -11,9 +11,12 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import * as Authority from "../protocol/Authority.js"
 import type { Protocol } from "../protocol/Protocol.js"
 import type { HeldVersions } from "../resource/HeldVersions.js"
-import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, Status } from "./Fields.js"
+
+import type { ByAuthority, Parameters } from "../protocol/DynamicParameters.js"
+import { DeltaDiscoveryRequest, DiscoveryRequest, MapEntry, ResourceLocator, Status } from "./Fields.js"
 import { fields } from "./Wire.js"
 
 export type { Protocol } from "../protocol/Protocol.js"
@@ -47,6 +50,8 @@ export interface StateOfTheWorldRequest {
   readonly errorDetail: ErrorDetail | undefined
   /** The encoded `Node`, if the request has one. */
   readonly node: Uint8Array | undefined
+  /** What the locators of a request say beside names (TP2); their names are among the others. Absent without locators. */
+  readonly parameters?: ByAuthority
 }
 
 /**
@@ -64,6 +69,8 @@ export interface IncrementalRequest {
   readonly responseNonce: string
   readonly errorDetail: ErrorDetail | undefined
   readonly node: Uint8Array | undefined
+  /** See {@link StateOfTheWorldRequest}. */
+  readonly parameters?: ByAuthority
 }
 
 /**
@@ -222,6 +229,7 @@ const stateOfTheWorldVisit = (): Decoding => {
   let versionInfo = ""
   let responseNonce = ""
   let resourceNames: Array<string> | undefined
+  let parameters: Map<string, Parameters> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
   const visit: Visit = (reader, field, type) => {
@@ -235,6 +243,9 @@ const stateOfTheWorldVisit = (): Decoding => {
         return true
       case DiscoveryRequest.resourceNames:
         ;(resourceNames ??= []).push(reader.string(true))
+        return true
+      case DiscoveryRequest.resourceLocators:
+        ;(resourceNames ??= []).push(decodeLocator(reader, (parameters ??= new Map<string, Parameters>())))
         return true
       case DiscoveryRequest.typeUrl:
         typeUrl = reader.string(true)
@@ -256,7 +267,8 @@ const stateOfTheWorldVisit = (): Decoding => {
     resourceNames: resourceNames ?? noStrings,
     responseNonce,
     errorDetail,
-    node
+    node,
+    ...(parameters !== undefined && { parameters })
   })
   return { visit, result }
 }
@@ -266,6 +278,7 @@ const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
   let responseNonce = ""
   let subscribe: Array<string> | undefined
   let unsubscribe: Array<string> | undefined
+  let parameters: Map<string, Parameters> | undefined
   let versions: Map<string, string> | undefined
   let errorDetail: ErrorDetail | undefined
   let node: Uint8Array | undefined
@@ -283,6 +296,13 @@ const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
         return true
       case DeltaDiscoveryRequest.resourceNamesUnsubscribe:
         ;(unsubscribe ??= []).push(reader.string(true))
+        return true
+      case DeltaDiscoveryRequest.resourceLocatorsSubscribe:
+        ;(subscribe ??= []).push(decodeLocator(reader, (parameters ??= new Map<string, Parameters>())))
+        return true
+      case DeltaDiscoveryRequest.resourceLocatorsUnsubscribe:
+        // What it is not subscribed to any more says nothing of the client.
+        ;(unsubscribe ??= []).push(decodeLocator(reader, new Map()))
         return true
       case DeltaDiscoveryRequest.initialResourceVersions: {
         const [name, version] = decodeMapEntry(reader)
@@ -307,7 +327,8 @@ const incrementalVisit = (held: ReadVersions | undefined): Decoding => {
     initialResourceVersions: held?.versions(versions ?? noVersions) ?? versions ?? noVersions,
     responseNonce,
     errorDetail,
-    node
+    node,
+    ...(parameters !== undefined && { parameters })
   })
   return { visit, result }
 }
@@ -341,7 +362,7 @@ const decodeStatus = (reader: BinaryReader): ErrorDetail => {
       return true
     }
     if (field === Status.message && type === WireType.LengthDelimited) {
-      message = inner.string()
+      message = inner.string(true)
       return true
     }
     return false
@@ -349,10 +370,30 @@ const decodeStatus = (reader: BinaryReader): ErrorDetail => {
   return { code, message }
 }
 
-const decodeMapEntry = (reader: BinaryReader): readonly [name: string, version: string] => {
+/** The name in a locator. What it says beside it is put under the authority of the name. */
+const decodeLocator = (reader: BinaryReader, into: Map<string, Parameters>): string => {
+  let name = ""
+  const parameters = new Map<string, string>()
+  fieldsInside(reader, "a resource locator", (inner, field, type) => {
+    if (type !== WireType.LengthDelimited) return false
+    if (field === ResourceLocator.name) name = inner.string(true)
+    else if (field === ResourceLocator.dynamicParameters) {
+      const [key, value] = decodeMapEntry(inner, "an entry of dynamic_parameters")
+      parameters.set(key, value)
+    } else return false
+    return true
+  })
+  into.set(Authority.ofName(name) ?? "", parameters)
+  return name
+}
+
+const decodeMapEntry = (
+  reader: BinaryReader,
+  where = "an entry of initial_resource_versions"
+): readonly [name: string, version: string] => {
   let name = ""
   let version = ""
-  fieldsInside(reader, "an entry of initial_resource_versions", (inner, field, type) => {
+  fieldsInside(reader, where, (inner, field, type) => {
     if (type !== WireType.LengthDelimited) return false
     if (field === MapEntry.key) name = inner.string(true)
     else if (field === MapEntry.value) version = inner.string(true)

@@ -19,6 +19,7 @@ import {
   DiscoveryResponse,
   Duration,
   Resource as Fields,
+  ResourceName,
   tagOf
 } from "./Fields.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
@@ -36,6 +37,8 @@ export interface Response {
   readonly resources: ReadonlyArray<Resource>
   /** `removed_resources`. Incremental only. */
   readonly removed: ReadonlyArray<string>
+  /** Variants that are removed, by name and encoded constraints: `removed_resource_names` (TP2). Incremental only. */
+  readonly removedVariants: ReadonlyArray<RemovedVariant>
   /** Resources sent without a body: they renew a TTL and are no update. */
   readonly heartbeats: ReadonlyArray<Resource>
   /** VHDS: names of missing hosts, each answered by a resource without a body. */
@@ -51,6 +54,17 @@ export interface Response {
   readonly next: Response | undefined
 }
 
+/**
+ * A variant of a resource that a client has, and is removed.
+ *
+ * @since 0.1.0
+ */
+export interface RemovedVariant {
+  readonly name: string
+  readonly constraints: Uint8Array
+}
+
+const noVariants: ReadonlyArray<RemovedVariant> = []
 const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
 const noResources: ReadonlyArray<Resource> = []
 const noNames: ReadonlyArray<string> = []
@@ -66,6 +80,7 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
   version: response.version,
   resources: response.resources ?? noResources,
   removed: response.removed ?? noNames,
+  removedVariants: response.removedVariants ?? noVariants,
   heartbeats: response.heartbeats ?? noResources,
   absent: response.absent ?? noNames,
   aliases: response.aliases ?? noAliases,
@@ -163,17 +178,29 @@ const writeDuration = (to: Encoder, field: number, milliseconds: number): void =
   to.close(field, duration)
 }
 
+/** `envoy.service.discovery.v3.ResourceName` */
+const writeName = (to: Encoder, field: number, name: string, constraints: Uint8Array): void => {
+  const opened = to.open(field)
+  to.text(ResourceName.name, name)
+  to.bytes(ResourceName.dynamicParameterConstraints, constraints)
+  to.close(field, opened)
+}
+
+/** What is written of a resource beside its content. */
+type Written = Pick<Resource, "name" | "ttl" | "version" | "constraints">
+
 /** The fields of an `envoy.service.discovery.v3.Resource`; no body if the value is `undefined`. */
 const writeResource = (
   to: Encoder,
-  { name, ttl, version }: Pick<Resource, "name" | "ttl" | "version">,
+  { constraints, name, ttl, version }: Written,
   aliases: ReadonlyArray<string>,
   typeUrl: Uint8Array,
   value: Uint8Array | undefined
 ): void => {
   to.text(Fields.version, version)
   if (value !== undefined) writeAny(to, Fields.resource, typeUrl, value)
-  to.text(Fields.name, name)
+  if (constraints === undefined) to.text(Fields.name, name)
+  else writeName(to, Fields.resourceName, name, constraints)
   for (const alias of aliases) to.text(Fields.aliases, alias)
   if (ttl !== undefined) writeDuration(to, Fields.ttl, ttl)
 }
@@ -186,7 +213,7 @@ type Write = (to: Encoder, response: Response, typeUrl: Uint8Array, from: number
 
 const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
   const { resources } = response
-  const writeWrapped = (resource: Pick<Resource, "name" | "version" | "ttl">, value: Uint8Array | undefined) => {
+  const writeWrapped = (resource: Written, value: Uint8Array | undefined) => {
     const any = to.open(DiscoveryResponse.resources)
     to.bytes(Any.typeUrl, RESOURCE_TYPE_URL)
     const wrapper = to.open(Any.value)
@@ -200,7 +227,7 @@ const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
   for (let index = from; index < before; index++) {
     const resource = resources[index]
     if (resource === undefined) break
-    if (isNamed && (!response.ttl || resource.ttl === undefined))
+    if (isNamed && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
       writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
     else writeWrapped(withoutTtl(resource, response), resource.value)
   }
@@ -209,18 +236,15 @@ const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
   to.bytes(DiscoveryResponse.typeUrl, typeUrl)
 }
 
-const withoutTtl = (resource: Resource, response: Response): Pick<Resource, "name" | "version" | "ttl"> =>
-  response.ttl || resource.ttl === undefined
-    ? resource
-    : { name: resource.name, version: resource.version, ttl: undefined }
+const withoutTtl = (resource: Resource, response: Response): Written => {
+  if (response.ttl || resource.ttl === undefined) return resource
+  const { constraints, name, version } = resource
+  return { name, version, ttl: undefined, ...(constraints !== undefined && { constraints }) }
+}
 
 const writeIncremental: Write = (to, response, typeUrl, from, before) => {
   const { resources } = response
-  const write = (
-    resource: Pick<Resource, "name" | "version" | "ttl">,
-    aliases: ReadonlyArray<string>,
-    value: Uint8Array | undefined
-  ) => {
+  const write = (resource: Written, aliases: ReadonlyArray<string>, value: Uint8Array | undefined) => {
     const wrapper = to.open(DeltaDiscoveryResponse.resources)
     writeResource(to, resource, aliases, typeUrl, value)
     to.close(DeltaDiscoveryResponse.resources, wrapper)
@@ -237,6 +261,8 @@ const writeIncremental: Write = (to, response, typeUrl, from, before) => {
   for (const name of response.absent) write({ name, version: "", ttl: undefined }, [name], undefined)
   to.bytes(DeltaDiscoveryResponse.typeUrl, typeUrl)
   for (const name of response.removed) to.text(DeltaDiscoveryResponse.removedResources, name, true)
+  for (const { constraints, name } of response.removedVariants)
+    writeName(to, DeltaDiscoveryResponse.removedResourceNames, name, constraints)
 }
 
 const writeOf = ({ protocol }: Response): Write =>
@@ -305,6 +331,7 @@ class SharedResponse implements Response {
   readonly version: string
   readonly resources: ReadonlyArray<Resource>
   readonly removed: ReadonlyArray<string>
+  readonly removedVariants: ReadonlyArray<RemovedVariant>
   readonly heartbeats: ReadonlyArray<Resource>
   readonly absent: ReadonlyArray<string>
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
@@ -321,6 +348,7 @@ class SharedResponse implements Response {
     this.version = response.version
     this.resources = response.resources
     this.removed = response.removed
+    this.removedVariants = response.removedVariants
     this.heartbeats = response.heartbeats
     this.absent = response.absent
     this.aliases = response.aliases

@@ -31,9 +31,10 @@
  *
  * A resource is `name=content`, then, in any order, `(alias other)`, `~10s` for a TTL, `@version`, `:RDS` for another
  * type inside. `name=` has no body, `=content` no name. Content that begins with `bad` is rejected. `name=1{a.x,*.y}` is a
- * virtual host with domains.
+ * virtual host with domains. `name=1!` is a variant, named with constraints (TP2); `variants=[a]` in a response removes one.
  */
 import * as Client from "@effect-xds/core/client/Client"
+import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as Request from "@effect-xds/core/wire/Request"
@@ -99,6 +100,10 @@ const text = (field: number, value: string): Uint8Array =>
 
 const anyOf = (typeUrl: string, value: Uint8Array): Uint8Array => concat([text(1, typeUrl), fieldOf(2, value)])
 
+/** A `ResourceName` with constraints (TP2). */
+const variantOf = (name: string): Uint8Array =>
+  concat([text(1, name), fieldOf(2, DynamicParameters.encode({ _tag: "Exists", key: "env" }))])
+
 /** The bytes of a resource in a response. */
 const resourceOf = (typeUrl: string, word: string, isWrapped: boolean, form: Form | undefined): Uint8Array => {
   const match = /^([^=(]*)=([^(~@:]*)(.*)$/.exec(word)
@@ -106,7 +111,8 @@ const resourceOf = (typeUrl: string, word: string, isWrapped: boolean, form: For
   const [, name = "", content = "", rest = ""] = match
   const part = (pattern: RegExp) => pattern.exec(rest)?.[1]
   const ttl = part(/~(-?\d+)s/)
-  const version = part(/@([^(~:]+)/)
+  const version = part(/@([^(~:!]+)/)
+  const named = rest.includes("!") ? fieldOf(8, variantOf(name)) : text(3, name)
   const aliases = part(/\(([^)]*)\)/)?.split(" ") ?? []
   const other = part(/:([^(~@]+)/)
   const encode = form?.typeUrl === typeUrl ? form.encode : bytesOf
@@ -120,7 +126,7 @@ const resourceOf = (typeUrl: string, word: string, isWrapped: boolean, form: For
       : concat([
           text(1, version ?? (isWrapped ? `v${content}` : "")),
           content === "" ? new Uint8Array() : fieldOf(2, any),
-          text(3, name),
+          named,
           ...aliases.map((alias) => text(4, alias)),
           ttl === undefined ? new Uint8Array() : fieldOf(6, varint(1, Number(ttl)))
         ])
@@ -136,6 +142,8 @@ const errorOf = (word: string): Uint8Array => {
 
 const plain = (request: Request.Request): unknown => ({
   ...request,
+  // Of those only what goes with the names of the request is in it.
+  parameters: undefined,
   ...(request._tag === "Incremental" && { initialResourceVersions: new Map(request.initialResourceVersions) }),
   node: request.node?.length
 })
@@ -201,7 +209,11 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
       request.errorDetail === undefined
         ? ""
         : ` nack ${request.errorDetail.code} ${JSON.stringify(request.errorDetail.message)}`
-    const nonce = request.responseNonce === "" ? "" : ` nonce=${request.responseNonce}`
+    const said = Array.from(read.parameters ?? [], ([authority, parameters]) => {
+      const pairs = Array.from(parameters, ([key, text]) => `${key}=${text}`)
+      return ` params${authority === "" ? "" : `@${authority}`}=[${pairs.join(" ")}]`
+    }).join("")
+    const nonce = (request.responseNonce === "" ? "" : ` nonce=${request.responseNonce}`) + said
     const node = request.node === undefined ? "" : " node"
     const type = shortName(request.typeUrl)
     if (request._tag === "StateOfTheWorld") {
@@ -292,7 +304,21 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
     })
     const value = (name: string) => options.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1)
     const timeout = value("timeout")
-    const known = ["failOnDataErrors", "transientTimer", "timeout", "servers", "maxResources", "maxErrorBytes"]
+    // `params=env:prod,one/env:test`: beside old names, and beside those of an authority.
+    const said = value("params")
+      ?.split(",")
+      .map((each) => /^(?:(.*)\/)?(.*):(.*)$/.exec(each) ?? [])
+    const dynamicParameters =
+      said && new Map(said.map(([, authority = "", key = "", text = ""]) => [authority, new Map([[key, text]])]))
+    const known = [
+      "params",
+      "failOnDataErrors",
+      "transientTimer",
+      "timeout",
+      "servers",
+      "maxResources",
+      "maxErrorBytes"
+    ]
     const servers = value("servers")?.split(",") ?? ["s"]
     const authorities = options.filter((word) => !known.includes(word.replace(/=.*$/, "")))
     const [maxResources, maxErrorBytes] = [value("maxResources"), value("maxErrorBytes")]
@@ -306,6 +332,7 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
       ),
       decoders,
       node: Uint8Array.of(1),
+      dynamicParameters,
       ...(maxResources === undefined ? {} : { maxResources: Number(maxResources) }),
       ...(maxErrorBytes === undefined ? {} : { maxErrorBytes: Number(maxErrorBytes) })
     })
@@ -327,6 +354,7 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
       text(4, typeUrl),
       text(5, value("nonce")),
       ...listOf(value("removed")).map((name) => fieldOf(6, utf8(name))),
+      ...listOf(value("variants")).map((name) => fieldOf(8, variantOf(name))),
       ...listOf(value("errors")).map((word) => fieldOf(isWrapped ? 9 : 7, errorOf(word))),
       // A field of the future.
       fieldOf(99, utf8("unknown"))

@@ -127,7 +127,8 @@ const limits: ReadonlySet<ServerStream.ViolationReason> = new Set([
   "TooManyNames",
   "NameTooLong",
   "NamesCollide",
-  "TooManyTypes"
+  "TooManyTypes",
+  "TooManyParameters"
 ])
 
 /** Responses from this many resources are encoded in turns of their own. */

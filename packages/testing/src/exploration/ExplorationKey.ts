@@ -22,6 +22,7 @@ import type { ClientStream } from "@effect-xds/core/client/ClientStream"
 import type { ClientSubscription } from "@effect-xds/core/client/ClientSubscription"
 import type { ErrorDetail } from "@effect-xds/core/wire/Request"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
+import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { Cursor } from "@effect-xds/core/resource/Cursor"
 import { isSame, resourceAt } from "@effect-xds/core/resource/Cursor"
@@ -205,6 +206,10 @@ export const ofServer = (self: ServerStream, now: number): string =>
   fieldsOf({
     options: left,
     group: left,
+    parameters: self.parameters === undefined ? "" : DynamicParameters.keyOf(self.parameters),
+    variants: Array.from(self.variants, ([key, constraints]) => `${key} ${constraints.join()}`)
+      .sort()
+      .join(";"),
     subscriptions: self.subscriptions
       .map((each) => {
         const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, each.typeUrl)
@@ -227,7 +232,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
  * @since 0.1.0
  */
 export const ofResponse = (response: Response): string => {
-  const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
+  const { absent, aliases, heartbeats, removed, removedVariants, resources, typeUrl, version } = response
   return [
     typeUrl,
     version,
@@ -235,6 +240,7 @@ export const ofResponse = (response: Response): string => {
     Array.from(aliases, ([name, each]) => `${name} ${each.join(" ")}`).join(","),
     heartbeats.map(({ name }) => name).join(","),
     removed.join(","),
+    removedVariants.map(({ constraints, name }) => `${name} ${constraints.join()}`).join(),
     absent.join(",")
   ].join(";")
 }
