@@ -3,6 +3,7 @@ import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type ResourceEvent } from "@effect-xds/client"
 import type * as Request from "@effect-xds/core/wire/Request"
 import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Variants from "@effect-xds/core/resource/Variants"
 import * as Response from "@effect-xds/core/wire/Response"
 import { ResourceType } from "@effect-xds/proto"
 import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
@@ -844,3 +845,21 @@ describe("XdsClient", () => {
     })
   )
 })
+
+it.scoped("says its dynamic parameters with each name, and takes the variant that it gets for the resource (TP2)", () =>
+  Effect.gen(function* () {
+    const { heard } = yield* watching("a")
+    const stream = yield* only
+    stream.accept()
+    yield* settle
+    const parameters = new Map([["", new Map([["env", "prod"]])]])
+    expect(last(stream)).toMatchObject({ resourceNames: ["a"], parameters })
+    const variant = Variants.make({ typeUrl: CDS, name: "a" }, [
+      { constraints: { _tag: "Value", key: "env", value: "prod" }, value: cluster("a", "one").value }
+    ])
+    const sent = Either.getOrThrow(variant).variants?.map(({ constrained }) => constrained) ?? []
+    stream.respond(clusters("1", ...sent), "1")
+    yield* settle
+    expect(heard.map((event) => event.replace(/@.*$/, ""))).toEqual(["a=one"])
+  }).pipe(Effect.provide(setup({ bootstrap: oneServer, dynamicParameters: { names: { env: "prod" } } })))
+)
