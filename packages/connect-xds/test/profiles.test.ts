@@ -14,7 +14,8 @@ const milliseconds = (value: number) => ({ nanos: value * 1_000_000 })
 /** Checks by the health service, under a name of their own. */
 const healthChecks = [
   {
-    timeout: { seconds: 1n },
+    // Long: a busy machine is no failure.
+    timeout: { seconds: 30n },
     interval: milliseconds(20),
     noTrafficInterval: milliseconds(20),
     unhealthyThreshold: 1,
