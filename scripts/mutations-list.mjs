@@ -5085,6 +5085,20 @@ const calls = [
     becomes: "Effect.void.pipe("
   },
   {
+    fault: "calls: a call that waits does not say that the control plane cannot be reached",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    by: "packages/connect-xds/test/transport.test.ts",
+    line: 'return lost === "" ? this.channel.told.message',
+    becomes: "return true ? this.channel.told.message"
+  },
+  {
+    fault: "client: a server that ended its stream counts as connected",
+    file: "packages/client/src/internal/Driver.ts",
+    by: "packages/connect-xds/test/transport.test.ts",
+    line: "this.links.ended(this.addressOf(key), error.message)",
+    becomes: ""
+  },
+  {
     fault: "calls: who finds no endpoint is told the name of a policy",
     file: "packages/routing/src/policy/Cds.ts",
     by: "packages/connect-xds/test/policies.test.ts",

@@ -37,6 +37,7 @@ import { Driver } from "./internal/Driver.js"
 import type { ServerLink } from "./internal/Environment.js"
 import * as Environment from "./internal/Environment.js"
 import type { ResourceEvent } from "./ResourceEvent.js"
+import type { ServerConnection } from "./ServerConnection.js"
 import type * as VirtualHosts from "./VirtualHosts.js"
 import { WatchableType } from "./WatchableType.js"
 import * as WatchableTypes from "./WatchableType.js"
@@ -232,6 +233,8 @@ export interface Service {
    * last error. Fields that Envoy's API marks as sensitive are `[redacted]`, in resources and in error texts.
    */
   readonly dump: Effect.Effect<ClientConfig>
+  /** The connections to the servers that were asked so far: what a watcher waits for that is told nothing. */
+  readonly connections: Effect.Effect<ReadonlyArray<ServerConnection>>
 }
 
 /**
@@ -417,7 +420,8 @@ export const make = <E = never, R = never>(
       watchAll,
       get,
       virtualHosts,
-      dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump()))
+      dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump())),
+      connections: Effect.sync(() => driver.connections())
     }
   })
 

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { Bootstrap, FileWatcher } from "@effect-xds/client/Bootstrap"
+import type { ServerConnection } from "@effect-xds/client/ServerConnection"
 import { XdsClient } from "@effect-xds/client/XdsClient"
 import type { Outcome } from "@effect-xds/discovery/Outlier"
 import * as Resolvers from "@effect-xds/discovery-node/Resolver"
@@ -73,8 +74,8 @@ export interface XdsChannel {
   readonly report: (endpoint: Endpoint, outcome: Outcome | undefined) => void
   /** The headers of an answer: they may say that the endpoint is to get no more calls. */
   readonly hear: (endpoint: Endpoint, headers: Headers) => void
-  /** Where resources come from, for people. */
-  readonly servers: () => string
+  /** The servers that resources come from. */
+  readonly servers: () => ReadonlyArray<ServerConnection>
 }
 
 /**
@@ -121,7 +122,6 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
     }
     const rings = new RingStore()
     const connectTimeout = Duration.toMillis(options.connectTimeout ?? "20 seconds")
-    const addresses = options.bootstrap?.servers.map(({ address }) => address).join(", ") ?? "the control plane"
     return {
       open: (name) =>
         Effect.gen(function* () {
@@ -174,6 +174,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
                     const fiber = runFork(resources.watch(kind, of, watcher))
                     return () => fiber.unsafeInterruptAsFork(fiber.id())
                   },
+                  detail: (kind, of) => (kind === "Cluster" ? members.waitsFor(of) : undefined),
                   resolveAgain: () => again.unsafeOpen()
                 })
             ),
@@ -192,7 +193,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
             hear: ({ member }, headers) => {
               if (member !== undefined && headers.has(immediateFailure)) members.passiveFailure(member)
             },
-            servers: () => addresses
+            servers: () => Effect.runSync(client.connections)
           }
         })
     }

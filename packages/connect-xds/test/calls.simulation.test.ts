@@ -220,7 +220,7 @@ const play = (seed: number, kind: "plain" | Profile) =>
         driver,
         environment,
         { path: "/shop.Cart/Add", headers: CallHeaders.empty, waitForReady, timeout, signal: controller.signal },
-        () => "the control plane"
+        () => []
       )
       try {
         for (;;) {

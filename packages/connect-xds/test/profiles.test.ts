@@ -115,6 +115,19 @@ describe("health checks", () => {
       }).pipe(Effect.provide(Mesh.mesh))
   )
 
+  it.scopedLive("a call that waits for the first health check says so", () =>
+    Effect.gen(function* () {
+      const { port } = yield* Mesh.silent
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({ ...Mesh.service("shop", port), clusters: [Mesh.cluster("shop", { healthChecks })] })
+      const client = yield* Mesh.checker()
+      const error = yield* Mesh.failure(() => client.check({}, { timeoutMs: 400 }))
+      expect(error.rawMessage).toMatch(
+        new RegExp(`, waited for the first health check of cluster "shop" at 127.0.0.1:${port} for \\d.\\d s$`)
+      )
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
   it.scopedLive("grpc: a cluster that cannot be checked is called without checks, and that is logged", () =>
     Effect.gen(function* () {
       const said: Array<string> = []

@@ -5,6 +5,7 @@ import { Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { RouteInit } from "./Mesh.js"
 import * as Mesh from "./Mesh.js"
@@ -187,6 +188,25 @@ describe("a Connect transport", () => {
           'no route of virtual host "shop" matches /grpc.reflection.v1.ServerReflection/ServerReflectionInfo'
         )
       }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("says how it stands with the control plane that a call waits for", () =>
+    Effect.gen(function* () {
+      const { port, server, sockets } = yield* Mesh.silent
+      const layer = Mesh.channelsOf(`127.0.0.1:${port}`).pipe(Layer.provide(Mesh.quiet))
+      yield* Effect.gen(function* () {
+        const client = yield* checker("xds:///shop")
+        const silent = yield* failure(() => client.check({}, { timeoutMs: 300 }))
+        expect(silent.rawMessage).toMatch(new RegExp(`, waited for LDS "shop" from 127.0.0.1:${port} for 0.\\d s$`))
+        server.close()
+        for (const socket of sockets) socket.destroy()
+        const options = { timeoutMs: 1_500, contextValues: XdsTransport.waiting() }
+        const refused = yield* failure(() => client.check({}, options))
+        expect(refused.rawMessage).toMatch(
+          new RegExp(`; 127.0.0.1:${port}: connecting for \\d.\\d s, last error: .*ECONNREFUSED 127.0.0.1:${port}$`)
+        )
+      }).pipe(Effect.provide(layer))
+    })
   )
 
   it.scopedLive("says what was waited for", () =>

@@ -19,6 +19,8 @@ import * as Either from "effect/Either"
 import * as LogLevel from "effect/LogLevel"
 import type { ResourceEvent } from "../ResourceEvent.js"
 import type { WatchableType } from "../WatchableType.js"
+import type { ServerConnection } from "../ServerConnection.js"
+import { Connections } from "./Connections.js"
 import type { Environment, ServerLink, StreamSpan } from "./Environment.js"
 import { Observations } from "./Observations.js"
 import { Watcher, type Bearing } from "./Watcher.js"
@@ -63,6 +65,7 @@ export class Driver {
   /** Streams with a request that was sent in this turn. */
   private unwritten = new Map<string, OpenStream>()
   private readonly observations = new Observations()
+  private readonly links: Connections
   private countAt = never
 
   constructor(
@@ -70,11 +73,17 @@ export class Driver {
     options: Parameters<typeof FlowControl.make>[0]
   ) {
     this.state = FlowControl.make(options)
+    this.links = new Connections(environment.now)
   }
 
   /** The status of every resource. */
   dump(): ReadonlyArray<Client.ResourceStatus> {
     return FlowControl.dump(this.state)
+  }
+
+  /** The connections to servers. */
+  connections(): ReadonlyArray<ServerConnection> {
+    return this.links.all
   }
 
   /** Begins a watch; `*` is a wildcard. */
@@ -258,6 +267,7 @@ export class Driver {
     const link = this.environment.servers.get(server.id)
     if (link === undefined) return
     const { protocol } = server
+    this.links.connecting(link.address)
     const span = this.environment.span({
       "xds.server": link.address,
       "xds.protocol": protocol,
@@ -269,7 +279,9 @@ export class Driver {
       { protocol, typeUrl },
       {
         onOpen: () => {
-          if (isCurrent()) this.run({ _tag: "Connected", stream: key })
+          if (!isCurrent()) return
+          this.links.connected(link.address)
+          this.run({ _tag: "Connected", stream: key })
         },
         onMessage: (message) => {
           if (isCurrent()) this.onMessage(key, protocol, message)
@@ -331,6 +343,7 @@ export class Driver {
 
   /** A stream ended. `end`: this client ended it, so the transport must end it too. */
   private ended(key: string, error: ErrorDetail, end: boolean): void {
+    this.links.ended(this.addressOf(key), error.message)
     this.forget(key, error.message, end)
     this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
   }

@@ -3,6 +3,7 @@
  * answer is whole, it failed, was given up, or its deadline came.
  */
 import { Code, ConnectError } from "@connectrpc/connect"
+import type { ServerConnection } from "@effect-xds/client/ServerConnection"
 import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
 import type { CallStatus } from "@effect-xds/routing/CallStatus"
 import type { Selected } from "@effect-xds/routing/ConfigSelector"
@@ -71,7 +72,7 @@ export class Call<C extends Connection = Http2Connection> implements Caller<C> {
     private readonly driver: ChannelDriver<C>,
     private readonly environment: Environment,
     private readonly request: Request,
-    private readonly servers: () => string
+    private readonly servers: () => ReadonlyArray<ServerConnection>
   ) {
     this.started = environment.now()
     const { headers, path, signal, timeout, waitForReady } = request

@@ -2,6 +2,7 @@
  * Drives a channel: its inputs go in one after another, and its outputs are carried out at once. It holds the
  * connections and the watches; what is decided, `Channel` decides.
  */
+import type { ServerConnection } from "@effect-xds/client/ServerConnection"
 import type { Cluster } from "@effect-xds/routing/Cluster"
 import type { CallStatus } from "@effect-xds/routing/CallStatus"
 import type { CallCounters } from "@effect-xds/routing/CallCounters"
@@ -45,6 +46,8 @@ export interface Options<C extends Connection> {
   readonly securityOf: (cluster: Cluster) => string
   /** Begins to watch. The result ends it. */
   readonly watch: (kind: XdsConfig.Kind, name: string) => () => void
+  /** What a resource that is not known yet waits for, beside the control plane. */
+  readonly detail?: ((kind: XdsConfig.Kind, name: string) => string | undefined) | undefined
   /** Addresses of names may be old. */
   readonly resolveAgain: () => void
 }
@@ -151,19 +154,28 @@ export class ChannelDriver<C extends Connection> {
   }
 
   /** What a call that was not sent waits for, for people. */
-  waitsFor(id: number, servers: string): string {
+  waitsFor(id: number, servers: ReadonlyArray<ServerConnection>): string {
     const now = this.options.environment.now()
-    const seconds = (since: number): string => `${(Math.max(0, now - since) / 1_000).toFixed(1)} s`
+    const seconds = (since: number): string => secondsOf(now - since)
     const going = Option.getOrUndefined(HashMap.get(this.channel.calls, id))
     if (going?.selected === undefined) {
       for (const kind of kinds) {
         for (const [name, known] of this.channel.xds.resources[kind]) {
           if (known !== undefined) continue
           const since = this.watches.get(`${kind} ${name}`)?.since ?? now
-          return `${labels[kind]} ${JSON.stringify(name)} ${kind === "Dns" ? "" : `from ${servers} `}for ${seconds(since)}`
+          const detail = this.options.detail?.(kind, name)
+          if (detail !== undefined) return `${detail} for ${seconds(since)}`
+          const what = `${labels[kind]} ${JSON.stringify(name)}`
+          if (kind === "Dns") return `${what} for ${seconds(since)}`
+          const lost = lostOf(servers)
+          if (lost !== "") return `${what} from ${lost}`
+          const where = servers.map(({ server }) => server).join(", ")
+          return `${what} from ${where === "" ? "the control plane" : where} for ${seconds(since)}`
         }
       }
-      return this.channel.told?._tag === "Failed" ? this.channel.told.message : "the configuration"
+      if (this.channel.told?._tag !== "Failed") return "the configuration"
+      const lost = lostOf(servers)
+      return lost === "" ? this.channel.told.message : `${this.channel.told.message}; ${lost}`
     }
     const { cluster } = going.selected
     const connecting: Array<string> = []
@@ -393,6 +405,19 @@ function* addressesIn({ assignment }: XdsConfig.ClusterConfig & { readonly _tag:
     }
   }
 }
+
+const secondsOf = (milliseconds: number): string => `${(Math.max(0, milliseconds) / 1_000).toFixed(1)} s`
+
+/** Servers that there is no connection to, and why; empty: there is one. */
+const lostOf = (servers: ReadonlyArray<ServerConnection>): string =>
+  servers.some(({ state }) => state === "Connected")
+    ? ""
+    : servers
+        .map(({ lastError, milliseconds, server }) => {
+          const why = lastError === undefined ? "" : `, last error: ${lastError}`
+          return `${server}: connecting for ${secondsOf(milliseconds)}${why}`
+        })
+        .join("; ")
 
 const maxFailures = 100
 /** Addresses in a message. */

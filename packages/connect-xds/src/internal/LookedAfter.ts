@@ -41,6 +41,8 @@ export interface LookedAfter {
     tell: (known: XdsConfig.Known<Cluster>) => void,
     cut: (address: string) => void
   ) => Effect.Effect<void>
+  /** What a cluster waits for that is not told yet, for people; `undefined`: the control plane. */
+  readonly waitsFor: (cluster: string) => string | undefined
   /** What became of a call or a connection. */
   readonly report: (member: Member, outcome: Outlier.Outcome) => void
   /** An answer said that its server is to get no more calls. */
@@ -48,6 +50,9 @@ export interface LookedAfter {
   /** There is a connection for calls of a cluster. */
   readonly trafficSeen: (cluster: string) => void
 }
+
+/** Addresses in a message. */
+const maxShown = 3
 
 /** What is not there for the rules of who looks after members is an error of it, and no end of its watch. */
 const mapped = <A, B>(
@@ -149,8 +154,19 @@ export const make = ({
           })
         )
       }).pipe(Effect.scoped)
+    const waitsFor: LookedAfter["waitsFor"] = (name) => {
+      const held = open.get(name)
+      const warming = held === undefined ? undefined : Effect.runSync(held.service.status).warming
+      if (warming === undefined) return undefined
+      const what = `of cluster ${JSON.stringify(name)}`
+      const awaited = warming.hosts.filter(({ checks }) => checks.some(({ last }) => last === undefined))
+      if (awaited.length === 0) return `the endpoints ${what}`
+      const addresses = awaited.slice(0, maxShown).map(({ address }) => address)
+      return `the first health check ${what} at ${addresses.join(", ")}${awaited.length > maxShown ? " and others" : ""}`
+    }
     return {
       watch,
+      waitsFor,
       report: ({ cluster: name, id }, outcome) => open.get(name)?.service.unsafeReport(id, outcome),
       passiveFailure: ({ cluster: name, id }) => {
         const held = open.get(name)
