@@ -6,7 +6,12 @@
 import type { ContextKey, ContextValues, Transport } from "@connectrpc/connect"
 import { createContextValues } from "@connectrpc/connect"
 import type { GrpcTransportOptions } from "@connectrpc/connect-node"
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node"
+import type { CommonTransportOptions } from "@connectrpc/connect/protocol"
+import { validateReadWriteMaxBytes } from "@connectrpc/connect/protocol"
+import * as Connect from "@connectrpc/connect/protocol-connect"
+import * as Grpc from "@connectrpc/connect/protocol-grpc"
+import * as GrpcWeb from "@connectrpc/connect/protocol-grpc-web"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Calls from "./internal/Calls.js"
@@ -75,24 +80,30 @@ export const make = ({
       channel,
       timeoutHeader: protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout"
     })
-    const options = {
+    const { acceptCompression = [compressionGzip, compressionBrotli], useBinaryFormat = true } = rest
+    const { compressMinBytes, readMaxBytes, sendCompression = null, writeMaxBytes } = rest
+    const options: CommonTransportOptions = {
       ...rest,
+      ...validateReadWriteMaxBytes(readMaxBytes, writeMaxBytes, compressMinBytes),
+      acceptCompression,
+      sendCompression,
+      useBinaryFormat,
       baseUrl: Calls.origin,
-      sessionManager: calls.sessions,
+      httpClient: calls.httpClient,
       // The first of the list is the outermost.
       interceptors: [...interceptors, calls.interceptor]
     }
     return withDeadlines(transportOf(protocol, options), defaultTimeoutMs)
   })
 
-const transportOf = (protocol: Protocol, options: GrpcTransportOptions): Transport => {
+const transportOf = (protocol: Protocol, options: CommonTransportOptions): Transport => {
   switch (protocol) {
     case "grpc":
-      return createGrpcTransport(options)
+      return Grpc.createTransport(options)
     case "grpc-web":
-      return createGrpcWebTransport({ ...options, httpVersion: "2" })
+      return GrpcWeb.createTransport(options)
     case "connect":
-      return createConnectTransport({ ...options, httpVersion: "2" })
+      return Connect.createTransport(options)
   }
 }
 

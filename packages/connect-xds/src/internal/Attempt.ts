@@ -12,23 +12,26 @@ export class Attempt {
   /** `grpc-status`; empty if there is none. */
   private status = ""
 
-  /** @param authority `:authority` */
+  /**
+   * @param authority `:authority`
+   * @param isUnary its request is one message
+   */
   constructor(
     readonly connection: Http2Connection,
-    private readonly authority: string
+    private readonly authority: string,
+    readonly isUnary: boolean
   ) {
     connection.reserve()
   }
 
+  /** @param headers pseudo headers are added to them */
   open(method: string, path: string, headers: OutgoingHttpHeaders): ClientHttp2Stream {
     try {
-      const stream = this.connection.open({
-        ...headers,
-        ":method": method,
-        ":path": path,
-        ":authority": this.authority,
-        ":scheme": this.connection.scheme
-      })
+      headers[":method"] = method
+      headers[":path"] = path
+      headers[":authority"] = this.authority
+      headers[":scheme"] = this.connection.scheme
+      const stream = this.connection.open(headers)
       this.stream = stream
       stream.once("response", (_: IncomingHttpHeaders, flags: number) => {
         this.hasResponse = true

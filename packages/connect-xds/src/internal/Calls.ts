@@ -1,11 +1,11 @@
 /**
  * The calls of a transport. The codecs are those of `@connectrpc/connect-node`: an interceptor, the innermost, places each
- * attempt and calls on with a URL that has the attempt's number in front of its path; what the codec then asks of the
- * session manager is a stream for that path, and goes where the attempt goes.
+ * attempt and calls on with a URL that has the attempt's number in front of its path; what the codec then sends to that
+ * URL goes where the attempt goes.
  */
 import type { Interceptor, StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect"
-import type { GrpcTransportOptions } from "@connectrpc/connect-node"
+import type { UniversalClientFn } from "@connectrpc/connect/protocol"
 import * as StatefulSession from "@effect-xds/routing/StatefulSession"
 import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
@@ -14,6 +14,7 @@ import { Call } from "./Call.js"
 import type { Sent } from "./ChannelDriver.js"
 import type { Http2Connection } from "./Http2Connection.js"
 import * as Errors from "./Errors.js"
+import * as Exchange from "./Exchange.js"
 import * as Outcomes from "./Outcomes.js"
 import { Replay } from "./Replay.js"
 
@@ -35,7 +36,7 @@ type Request = UnaryRequest | StreamRequest
 type Response = UnaryResponse | StreamResponse
 type Next = (request: Request) => Promise<Response>
 
-/** What the codecs think they are connected to. */
+/** What the codecs think they send to. */
 export const origin = "http://xds"
 
 export class Calls {
@@ -44,17 +45,13 @@ export class Calls {
 
   constructor(private readonly options: Options) {}
 
-  /** Gives the codec the stream of the attempt whose number is in front of the path. */
-  readonly sessions: NonNullable<GrpcTransportOptions["sessionManager"]> = {
-    authority: origin,
-    request: (method, path, headers) =>
-      new Promise((resolve) => {
-        const slash = path.indexOf("/", 1)
-        const attempt = this.attempts.get(Number(path.slice(1, slash)))
-        if (attempt === undefined) throw new ConnectError("the call is over", Code.Canceled)
-        resolve(attempt.open(method, path.slice(slash), headers))
-      }),
-    notifyResponseByteRead: () => undefined
+  /** Sends what the codec made as the attempt whose number is in front of the path. */
+  readonly httpClient: UniversalClientFn = (request) => {
+    const { url } = request
+    const slash = url.indexOf("/", origin.length + 1)
+    const attempt = this.attempts.get(Number(url.slice(origin.length + 1, slash)))
+    if (attempt === undefined) return Promise.reject(new ConnectError("the call is over", Code.Canceled))
+    return Exchange.send(attempt, url.slice(slash), request)
   }
 
   readonly interceptor: Interceptor = (next) => (request) => this.run(request, next)
@@ -85,7 +82,7 @@ export class Calls {
         call.over(undefined)
         throw error
       }
-      const attempt = new Attempt(sent.connection, authorityOf(sent.endpoint, sent.selected))
+      const attempt = new Attempt(sent.connection, authorityOf(sent.endpoint, sent.selected), !request.stream)
       const id = ++this.ids
       this.attempts.set(id, attempt)
       this.setHeaders(header, call)

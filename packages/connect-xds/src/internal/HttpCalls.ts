@@ -57,8 +57,8 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
     try {
       sent = await call.place()
       const { connection, endpoint, selected } = sent
-      attempt = new Attempt(connection, channel.authorityOf(endpoint, selected))
-      const stream = attempt.open(request.method, `${path}${request.query}`, fields)
+      attempt = new Attempt(connection, channel.authorityOf(endpoint, selected), false)
+      const stream = attempt.open(request.method, `${path}${request.query}`, { ...fields })
       const response = await answerOf(stream, payload, call.signal)
       channel.hear(endpoint, response.headers)
       channel.report(endpoint, { _tag: "Response", status: response.status })

@@ -1,0 +1,204 @@
+/**
+ * One HTTP/2 stream as the codecs of `@connectrpc/connect` want it: bytes of a request in, headers, bytes and trailers of
+ * the answer out. A signal that aborts resets it.
+ */
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { UniversalClientRequest, UniversalClientResponse } from "@connectrpc/connect/protocol"
+import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
+import { constants } from "node:http2"
+import type { Attempt } from "./Attempt.js"
+
+/** Sends a request. Rejects with a ConnectError if no headers come. */
+export const send = (
+  attempt: Attempt,
+  path: string,
+  request: UniversalClientRequest
+): Promise<UniversalClientResponse> =>
+  new Promise((resolve, reject) => {
+    const { header, method, signal } = request
+    if (signal?.aborted === true) return reject(givenUp(signal))
+    const fields: Record<string, string> = {}
+    header.forEach((value, name) => {
+      fields[name] = value
+    })
+    const exchange = new Exchange(attempt.open(method, path, fields), signal, resolve, reject)
+    exchange.write(request.body, attempt.isUnary)
+  })
+
+const givenUp = (signal: AbortSignal): ConnectError => ConnectError.from(signal.reason, Code.Canceled)
+
+/** Bytes that wait for the reader; with more, the server waits. */
+const maxWaiting = 65_536
+
+type Step = IteratorResult<Uint8Array, undefined>
+
+class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
+  private readonly trailer = new Headers()
+  private chunks: Array<Uint8Array> = []
+  private waiting = 0
+  private hasEnded = false
+  private failure: ConnectError | undefined
+  private isRead = false
+  private reader: { readonly resolve: (step: Step) => void; readonly reject: (error: ConnectError) => void } | undefined
+
+  constructor(
+    private readonly stream: ClientHttp2Stream,
+    private readonly signal: AbortSignal | undefined,
+    private readonly resolve: (response: UniversalClientResponse) => void,
+    private readonly reject: (error: ConnectError) => void
+  ) {
+    signal?.addEventListener("abort", this.onAbort)
+    stream.on("error", (error: Error) => this.fail(errorOf(error)))
+    stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader) => this.onResponse(headers))
+    stream.once("trailers", (trailers: IncomingHttpHeaders) => append(this.trailer, trailers))
+    stream.once("close", () => {
+      const error = resetError(stream.rstCode)
+      if (error !== undefined) this.fail(error)
+      // What was read to its end has ended before.
+      else if (!this.hasEnded) this.fail(new ConnectError("the stream was closed", Code.Internal))
+    })
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<Step> {
+    const chunk = this.chunks.shift()
+    if (chunk !== undefined) {
+      this.waiting -= chunk.byteLength
+      if (this.waiting < maxWaiting && this.stream.isPaused()) this.stream.resume()
+      return Promise.resolve({ done: false, value: chunk })
+    }
+    if (this.failure !== undefined) return Promise.reject(this.failure)
+    if (this.hasEnded) {
+      this.done()
+      return Promise.resolve({ done: true, value: undefined })
+    }
+    return new Promise((resolve, reject) => {
+      this.reader = { resolve, reject }
+    })
+  }
+
+  throw(error: unknown): Promise<Step> {
+    this.fail(ConnectError.from(error))
+    return Promise.reject(ConnectError.from(error))
+  }
+
+  /** @param isOne the body is one message: ★ its bytes end the stream, in one frame and not in two */
+  write(body: AsyncIterable<Uint8Array> | undefined, isOne: boolean): void {
+    if (body === undefined) this.stream.end()
+    else void this.writeAll(body[Symbol.asyncIterator](), isOne)
+  }
+
+  private async writeAll(body: AsyncIterator<Uint8Array>, isOne: boolean): Promise<void> {
+    try {
+      for (let next = await body.next(); next.done !== true;) {
+        if (this.isOver) return
+        const { value } = next
+        if (isOne) {
+          next = await body.next()
+          if (next.done === true) {
+            this.stream.end(value)
+            return
+          }
+        }
+        const error = await this.writeOne(value)
+        if (error !== null) {
+          // ★ Who writes is told; what the server has answered is still to be read.
+          await body.throw?.(errorOf(error)).catch(() => undefined)
+          if (!this.stream.writableEnded) this.fail(errorOf(error))
+          return
+        }
+        if (!isOne) next = await body.next()
+      }
+      this.stream.end()
+    } catch (error) {
+      this.fail(ConnectError.from(error))
+    }
+  }
+
+  private writeOne(value: Uint8Array): Promise<Error | null> {
+    return new Promise((resolve) => this.stream.write(value, (error) => resolve(error ?? null)))
+  }
+
+  private get isOver(): boolean {
+    return this.failure !== undefined || this.isRead
+  }
+
+  private onResponse(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+    const { stream } = this
+    stream.on("data", (chunk: Uint8Array) => this.onData(chunk))
+    stream.once("end", () => {
+      this.hasEnded = true
+      const { reader } = this
+      this.reader = undefined
+      if (reader === undefined) return
+      this.done()
+      reader.resolve({ done: true, value: undefined })
+    })
+    const header = new Headers()
+    append(header, headers)
+    this.resolve({ status: headers[":status"] ?? 0, header, body: this, trailer: this.trailer })
+  }
+
+  private onData(chunk: Uint8Array): void {
+    const { reader } = this
+    if (reader !== undefined) {
+      this.reader = undefined
+      return reader.resolve({ done: false, value: chunk })
+    }
+    this.chunks.push(chunk)
+    this.waiting += chunk.byteLength
+    if (this.waiting >= maxWaiting) this.stream.pause()
+  }
+
+  private fail(error: ConnectError): void {
+    if (this.isOver) return
+    this.failure = error
+    this.signal?.removeEventListener("abort", this.onAbort)
+    this.reject(error)
+    this.reader?.reject(error)
+    this.reader = undefined
+    if (this.stream.closed) return
+    this.stream.close(error.code === Code.Canceled ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  /** All was read. */
+  private done(): void {
+    this.isRead = true
+    this.signal?.removeEventListener("abort", this.onAbort)
+  }
+
+  private readonly onAbort = (): void => {
+    if (this.signal !== undefined) this.fail(givenUp(this.signal))
+  }
+}
+
+const append = (to: Headers, fields: IncomingHttpHeaders): void => {
+  for (const name in fields) {
+    const value = fields[name]
+    if (value === undefined || name.startsWith(":")) continue
+    if (typeof value === "string") to.append(name, value)
+    else for (const each of value) to.append(name, each)
+  }
+}
+
+/** @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#errors */
+const resetCodes: ReadonlyMap<number, Code> = new Map([
+  [constants.NGHTTP2_REFUSED_STREAM, Code.Unavailable],
+  [constants.NGHTTP2_CANCEL, Code.Canceled],
+  [constants.NGHTTP2_ENHANCE_YOUR_CALM, Code.ResourceExhausted],
+  [constants.NGHTTP2_INADEQUATE_SECURITY, Code.PermissionDenied]
+])
+
+const resetError = (code: number): ConnectError | undefined =>
+  code === constants.NGHTTP2_NO_ERROR || code === constants.NGHTTP2_STREAM_CLOSED
+    ? undefined
+    : new ConnectError(`the stream was reset with HTTP/2 error ${code}`, resetCodes.get(code) ?? Code.Internal)
+
+const codeOf = (error: Error): unknown => ("code" in error ? error.code : undefined)
+
+/** ★ What is written after the server has ended the stream is Aborted: the codec then reads the server's own error. */
+const errorOf = (error: Error): ConnectError =>
+  ConnectError.from(error, codeOf(error) === "ERR_STREAM_WRITE_AFTER_END" ? Code.Aborted : Code.Internal)
