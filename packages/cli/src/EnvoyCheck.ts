@@ -7,7 +7,9 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -54,7 +56,7 @@ const maxWords = 500
 
 /**
  * Prepares to ask the Envoy at a path. Bootstraps are written into a directory that is gone with the scope; equal ones are asked
- * about once.
+ * about once, also at the same time.
  *
  * @since 0.1.0
  */
@@ -65,20 +67,28 @@ export const make = (path: string): Effect.Effect<EnvoyCheck, never, Scope.Scope
       (made) => Effect.promise(() => rm(made, { recursive: true, force: true }))
     )
     const end = (yield* Clock.currentTimeMillis) + wholeTime
-    const verdicts = new Map<string, string | undefined>()
+    const verdicts = new Map<string, Deferred.Deferred<string | undefined, CommandFailure>>()
 
-    const ask: EnvoyCheck["verdict"] = (bootstrap) =>
+    const question = (text: string, file: string) =>
       Effect.gen(function* () {
-        const text = JSON.stringify(bootstrap)
-        const digest = createHash("sha256").update(text).digest("hex")
-        if (verdicts.has(digest)) return verdicts.get(digest)
-        const file = join(directory, `${digest}.json`)
         // Certificates may be in it.
         yield* Effect.promise(() => writeFile(file, text, { mode: 0o600 }))
         const verdict = yield* run(path, file)
         yield* Effect.promise(() => rm(file, { force: true }))
-        verdicts.set(digest, verdict)
         return verdict
+      })
+
+    const ask: EnvoyCheck["verdict"] = (bootstrap) =>
+      Effect.suspend(() => {
+        const text = JSON.stringify(bootstrap)
+        const digest = createHash("sha256").update(text).digest("hex")
+        const known = verdicts.get(digest)
+        if (known !== undefined) return Deferred.await(known)
+        // ★ Known from now on: who asks the same meanwhile would else have its file taken away by the first answer.
+        const verdict = Deferred.unsafeMake<string | undefined, CommandFailure>(FiberId.none)
+        verdicts.set(digest, verdict)
+        const file = join(directory, `${digest}.json`)
+        return Effect.zipRight(Effect.intoDeferred(question(text, file), verdict), Deferred.await(verdict))
       })
 
     return {

@@ -58,6 +58,19 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("A real Envoy", envoy), () 
     2 * deadline
   )
 
+  it.scopedLive(
+    "is asked about equal bootstraps once, also at the same time",
+    () =>
+      Effect.gen(function* () {
+        const check = yield* EnvoyCheck.make(path)
+        const items = yield* StaticBootstrap.items(yield* Effect.promise(() => resources({ clusters: [cluster()] })))
+        const bootstrap = StaticBootstrap.make(items, [])
+        const verdicts = yield* Effect.replicateEffect(check.verdict(bootstrap), 12, { concurrency: "unbounded" })
+        expect(new Set(verdicts)).toEqual(new Set([undefined]))
+      }),
+    deadline
+  )
+
   test("is asked by validate, and its words are told with the resource, as long as there is one", async () => {
     const directory = temporaryDirectory()
     const write = (name: string, ...documents: ReadonlyArray<object>): void => {
