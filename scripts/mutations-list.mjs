@@ -4858,13 +4858,6 @@ const badInput = [
     becomes: "if (bytes.byteLength > 1e9)"
   },
   {
-    fault: "Envoy is asked about an equal bootstrap while the first one is answered",
-    file: "packages/cli/src/EnvoyCheck.ts",
-    by: "packages/cli/test/mistakes.envoy.test.ts",
-    line: "        verdicts.set(digest, verdict)\n",
-    becomes: ""
-  },
-  {
     fault: "get: resources that the client did not take are not told",
     file: "packages/cli/src/Getting.ts",
     by: "packages/cli/test/badInput.test.ts",
