@@ -61,7 +61,7 @@ const directory = (): string => {
   return path
 }
 
-// Nobody listens on port 1. The bounds are a tenth above what is loaded; every command's module is read to explain it.
+// Nobody listens on port 1. The bounds are a twentieth above what is loaded; every command's module is read to explain it.
 const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | undefined]> = [
   [18, ["--version"], undefined],
   [19, ["--help"], undefined],
@@ -70,13 +70,13 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [18, ["srve"], undefined],
   [190, ["bootstrap", "envoy"], undefined],
   [265, ["status", "127.0.0.1:1"], undefined],
-  [475, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
-  [480, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
-  [510, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
-  [485, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
-  [520, ["validate", "DIR"], undefined],
-  [560, ["diff", "DIR", "DIR"], undefined],
-  [740, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
+  [500, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
+  [505, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
+  [535, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
+  [510, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
+  [540, ["validate", "DIR"], undefined],
+  [580, ["diff", "DIR", "DIR"], undefined],
+  [770, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
 ]
 
 describe("Modules", { timeout: 3 * deadline }, () => {
