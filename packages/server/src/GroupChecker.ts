@@ -35,8 +35,8 @@ export interface Next {
  * @since 0.1.0
  */
 export interface GroupChecker {
-  /** The places of resources that have one: given to `Validator.encode`, and told with what is broken. */
-  readonly places: WeakMap<Resource, string>
+  /** Takes the places of resources that have one, from `Validator.encode`: they are told with what is broken. */
+  readonly placed: (places: ReadonlyMap<Resource, string>) => void
   /** A group is over another one than before: both are looked at soon. */
   readonly layered: (before: string | undefined, over: string | undefined) => void
   /** What was broken in a group when it was last checked, soon after its last change. */
@@ -66,7 +66,6 @@ const maxReports = 256
  */
 export const make = (held: HeldGroups.HeldGroups, options: Validator.Options): Effect.Effect<GroupChecker> =>
   Effect.gen(function* () {
-    const places = new WeakMap<Resource, string>()
     const published = yield* PubSub.sliding<GroupReport>(maxReports)
     const usual = options.groupRules ?? "warn"
     const checks = new GroupChecks(held, {
@@ -74,7 +73,6 @@ export const make = (held: HeldGroups.HeldGroups, options: Validator.Options): E
       mode: usual,
       loop: yield* EventLoop.guarded,
       runtime: yield* Effect.runtime(),
-      places,
       onReport: (report) => void published.unsafeOffer(report)
     })
     const scope = Option.getOrUndefined(yield* Effect.serviceOption(Scope.Scope))
@@ -89,7 +87,7 @@ export const make = (held: HeldGroups.HeldGroups, options: Validator.Options): E
       yield* Scope.make()
     )
     return {
-      places,
+      placed: (places) => checks.placed(places),
       layered: (before, over) => {
         if (before === over) return
         checks.changed(before)

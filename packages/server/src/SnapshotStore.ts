@@ -175,7 +175,7 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
 
 const noOptions: WriteOptions = {}
 
-const nothing: Validator.Validated = { resources: [], invalid: [] }
+const nothing: Validator.Validated = { resources: [], places: new Map(), invalid: [] }
 
 /** The next state of a group. */
 interface Next {
@@ -346,7 +346,12 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
 
     /** Encodes and checks the resources of a call. */
     const encode = (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
-      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate, checker.places))
+      Effect.suspend(() =>
+        Effect.map(validator.encode(group, resources, held.stored(group)?.own, validate), (validated) => {
+          checker.placed(validated.places)
+          return validated
+        })
+      )
 
     return {
       set: (group, snapshot, write = noOptions) =>

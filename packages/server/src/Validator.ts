@@ -5,7 +5,6 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage, Message } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type { Fault } from "@effect-xds/validate/Fault"
@@ -86,12 +85,11 @@ export const optionsOf = (given: Mode | Options = {}): Options =>
   typeof given !== "string" ? given : given === "off" ? { rules: given, groupRules: given } : { rules: given }
 
 /**
- * Encoded resources, and those among them that break rules and are served all the same.
+ * Encoded resources with their places, and those among them that break rules and are served all the same.
  *
  * @since 0.1.0
  */
-export interface Validated {
-  readonly resources: ReadonlyArray<Resource>
+export interface Validated extends Snapshot.EncodedSnapshot {
   /** Empty unless the mode is `warn`. */
   readonly invalid: ReadonlyArray<InvalidResource>
 }
@@ -111,9 +109,7 @@ export interface Validator {
     resources: Snapshot.Resources,
     held: ResourceGroup.ResourceGroup | undefined,
     /** The mode of this call. Default: the validator's. */
-    mode?: Mode,
-    /** Gets the places of resources that have one. */
-    places?: WeakMap<Resource, string>
+    mode?: Mode
   ) => Effect.Effect<Validated, Snapshot.SnapshotError | InvalidResources>
 }
 
@@ -141,11 +137,10 @@ const lengthOf = ({ path, problem, rule, value }: Fault): number =>
   path.length + problem.length + rule.length + (value?.length ?? 0)
 
 /** Checks the resources of one change, one after the other. */
-class Pass implements Snapshot.Inspector {
+class Pass {
   readonly invalid: Array<InvalidResource> = []
   /** Whether the limit was exceeded; further resources are not checked. */
   more = false
-  private waiting: Effect.Effect<void> | undefined
   private faults: number
   private text: number
 
@@ -159,23 +154,18 @@ class Pass implements Snapshot.Inspector {
     this.text = maxText
   }
 
-  look(resource: Resource, type: DescMessage, content: Message | Uint8Array, place: string | undefined): void {
-    if (this.more || this.good.has(resource.fingerprint)) return
-    const after = (wait: Effect.Effect<void>): void => {
-      this.waiting = Effect.map(wait, () => this.look(resource, type, content, place))
-    }
+  /** Types are loaded at most once in a process, one `Any` within another after the other: then it looks again. */
+  readonly inspect: Snapshot.Inspector = (resource, type, content, place) => {
+    if (this.more || this.good.has(resource.fingerprint)) return undefined
+    const after = (wait: Effect.Effect<void>): Effect.Effect<void> =>
+      Effect.flatMap(wait, () => this.inspect(resource, type, content, place) ?? Effect.void)
     if (loaded === undefined) return after(load)
     const { rules, toText } = loaded
     const result = rules.attempt(type, content, { maxFaults: this.faults, off: this.off, now: this.now })
-    if (!("faults" in result)) after(rules.loadTypes(result))
-    else if (result.faults.length === 0 && !result.more) this.good.add(resource.fingerprint)
+    if (!("faults" in result)) return after(rules.loadTypes(result))
+    if (result.faults.length === 0 && !result.more) this.good.add(resource.fingerprint)
     else this.add(resource, result, place, toText)
-  }
-
-  rest(): Effect.Effect<void> | undefined {
-    const { waiting } = this
-    this.waiting = undefined
-    return waiting
+    return undefined
   }
 
   private add(
@@ -230,23 +220,21 @@ export const make = (given: Mode | Options = {}): Validator => {
   const good = new Remembered(options.maxRemembered ?? 65_536)
   const off = new Set(options.off)
   return {
-    encode: (group, resources, held, mode = usual, places) => {
+    encode: (group, resources, held, mode = usual) => {
       if (mode === "off") {
-        return Effect.map(Snapshot.encode(resources, held, undefined, places), (encoded) => ({
-          resources: encoded,
-          invalid: []
-        }))
+        return Effect.map(Snapshot.encode(resources, held), (encoded) => ({ ...encoded, invalid: [] }))
       }
       return Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const pass = new Pass(good, off, now, options)
-        return Effect.flatMap(Snapshot.encode(resources, held, pass, places), (encoded) => {
+        return Effect.flatMap(Snapshot.encode(resources, held, pass.inspect), ({ places, resources: encoded }) => {
           const { invalid, more } = pass
-          if (invalid.length === 0) return Effect.succeed({ resources: encoded, invalid })
+          const validated = { resources: encoded, places, invalid }
+          if (invalid.length === 0) return Effect.succeed(validated)
           for (const { typeUrl } of invalid) {
             XdsServerMetrics.invalidResources.unsafeUpdate(1, [...XdsServerMetrics.typeTags(typeUrl), outcomes[mode]])
           }
           if (mode === "refuse") return Effect.fail(new InvalidResources({ group, resources: invalid, more }))
-          return Effect.as(warn(group, pass), { resources: encoded, invalid })
+          return Effect.as(warn(group, pass), validated)
         })
       })
     }

@@ -16,13 +16,14 @@ import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/
 import { Snapshot } from "@effect-xds/server"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either } from "effect"
+import { refused } from "./StoreWrites.js"
 
 const cluster = create(ClusterSchema, { name: "a" })
 const clusterBytes = toBinary(ClusterSchema, cluster)
 const virtualHost = create(VirtualHostSchema, { name: "web", domains: ["web", "web.example", "*.web.example"] })
 
 const encodeOne = (input: Snapshot.Snapshot) =>
-  Effect.map(Snapshot.encode(input), ([resource]) => {
+  Effect.map(Snapshot.encode(input), ({ resources: [resource] }) => {
     if (resource === undefined) throw new Error("nothing was encoded")
     return resource
   })
@@ -88,10 +89,10 @@ describe("Snapshot.encode", () => {
       const resource = yield* encodeOne({ clusters: [cluster] })
       const held = Either.getOrThrow(ResourceGroup.replace(ResourceGroup.empty, [resource]))
       const again = yield* Snapshot.encode({ clusters: [cluster] }, held)
-      expect(again[0]).toBe(resource)
+      expect(again.resources[0]).toBe(resource)
       for (const options of [{ ttl: "1 minute" }, { version: "1" }, { aliases: ["b"] }] as const) {
         const entry = Snapshot.resource(cluster, options)
-        const other = yield* Snapshot.encode({ clusters: [entry] }, held)
+        const { resources: other } = yield* Snapshot.encode({ clusters: [entry] }, held)
         expect(other[0]).not.toBe(resource)
         expect(other[0]).not.toEqual(resource)
       }
@@ -203,7 +204,7 @@ describe("Snapshot.encode", () => {
   for (const [what, input, reason, message] of cases) {
     it.effect(`refuses ${what}`, () =>
       Effect.gen(function* () {
-        const error = yield* Effect.flip(Snapshot.encode(input))
+        const error = yield* refused(Snapshot.encode(input))
         expect(error.message).toContain(message)
         expect(error.reason).toBe(reason)
       })

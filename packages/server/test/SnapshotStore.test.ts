@@ -46,12 +46,14 @@ describe("SnapshotStore.layerMemory", () => {
   it.effect("labels versions, and forgets a label when the content changes without one", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      const version = ({ own }: HeldGroups.Stored) =>
-        ResourceGroup.set(own, "type.googleapis.com/envoy.config.cluster.v3.Cluster").version
+      const typeUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+      const version = ({ own }: HeldGroups.Stored) => ResourceGroup.set(own, typeUrl).version
       const first = yield* store.set("edge", { clusters: [cluster("a")], versions: { clusters: "v1" } })
       expect(version(first)).toBe("v1")
       const second = yield* store.update("edge", { upsert: clusters("b"), versions: { clusters: "v2" } })
       expect(version(second)).toBe("v2")
+      // By type URL, for types that have no property.
+      expect(version(yield* store.set("edge", { ...clusters("c"), versions: { [typeUrl]: "v3" } }))).toBe("v3")
       expect(version(yield* store.set("edge", clusters("a")))).toMatch(/^[0-9a-f]{16}$/)
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )

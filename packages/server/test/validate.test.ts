@@ -4,6 +4,8 @@ import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { BufferSchema } from "@effect-xds/proto/envoy/extensions/filters/http/buffer/v3/buffer"
+import { HttpProtocolOptionsSchema } from "@effect-xds/proto/envoy/extensions/upstreams/http/v3/http_protocol_options"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { Snapshot, SnapshotStore, Validator, XdsServerMetrics } from "@effect-xds/server"
 import { Remembered } from "../src/internal/Remembered.js"
@@ -105,6 +107,24 @@ describe("a store", () => {
       const own = { typeUrl: "type.googleapis.com/corp.Own", name: "b", value }
       yield* store.set("edge", { resources: [Snapshot.resource(own, { isUnknownType: true })] })
       expect(yield* store.groups).toEqual(["edge"])
+    })
+  )
+
+  it.effect("★ waits for types within types that are not loaded yet, also of the last resource", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory()
+      const buffer = anyPack(BufferSchema, create(BufferSchema))
+      const httpFilters = [{ name: "buffer", configType: { case: "typedConfig" as const, value: buffer } }]
+      const options = anyPack(HttpProtocolOptionsSchema, create(HttpProtocolOptionsSchema, { httpFilters }))
+      const clusters = ["a", "b"].map((name) =>
+        create(ClusterSchema, { name, typedExtensionProtocolOptions: { [name]: options } })
+      )
+      const error = yield* refused(store.set("edge", { clusters }))
+      // The first one waits twice, for the options and for what is in them.
+      for (const name of ["a", "b"]) {
+        expect("resources" in error && error.resources).toContainEqual(expect.objectContaining({ name }))
+      }
+      expect(error.message).toContain("max_request_bytes")
     })
   )
 

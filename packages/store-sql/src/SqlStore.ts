@@ -143,7 +143,7 @@ export class SqlStore extends Context.Tag("@effect-xds/store-sql/SqlStore")<SqlS
 
 const noOptions: SnapshotStore.WriteOptions = {}
 
-const nothing: Validator.Validated = { resources: [], invalid: [] }
+const nothing: Validator.Validated = { resources: [], places: new Map(), invalid: [] }
 
 /** UTF-16 code units of an author and a note. */
 const mostOfAuthor = 256
@@ -262,7 +262,12 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     }
 
     const encode = (group: string, resources: Snapshot.Resources, { validate }: SnapshotStore.WriteOptions) =>
-      Effect.suspend(() => validator.encode(group, resources, held.stored(group)?.own, validate, checker.places))
+      Effect.suspend(() =>
+        Effect.map(validator.encode(group, resources, held.stored(group)?.own, validate), (validated) => {
+          checker.placed(validated.places)
+          return validated
+        })
+      )
 
     const stored = (group: string) => (found: HeldGroups.Stored | undefined) =>
       found === undefined

@@ -30,7 +30,6 @@ interface Options extends Pick<Validator.Options, "off" | "maxBroken" | "maxInde
   readonly mode: Validator.GroupMode
   readonly loop: EventLoop.Service
   readonly runtime: Runtime.Runtime<never>
-  readonly places: WeakMap<Resource, string>
   /** Must not throw. */
   readonly onReport: (report: GroupReport) => void
 }
@@ -133,6 +132,7 @@ export class GroupChecks {
   /** What is broken, in words: of all groups together at most `maxKept` rules. */
   readonly #broken = new Map<string, Broken>()
   #kept = 0
+  readonly #places = new WeakMap<Resource, string>()
   /** Groups whose size was said to be over the limit. */
   readonly #tooLarge = new Set<string>()
   /** Groups to check, the longest waiting first. */
@@ -155,6 +155,11 @@ export class GroupChecks {
     this.#maxBroken = Math.max(1, options.maxBroken ?? 100)
     this.#off = new Set(options.off)
     this.#maxIndexed = options.maxIndexed ?? 262_144
+  }
+
+  /** Resources come from these places. */
+  placed(places: ReadonlyMap<Resource, string>): void {
+    for (const [resource, place] of places) this.#places.set(resource, place)
   }
 
   /** The group changed, or what is around it did. Returns at once. */
@@ -380,7 +385,7 @@ export class GroupChecks {
   #told({ GroupFault }: Loaded, own: ResourceGroup.ResourceGroup, { faults, omitted }: GroupIndex.Faults): Broken {
     const rules = faults.map((fault): BrokenRule => {
       const resource = ResourceGroup.get(own, fault)
-      const place = resource && this.options.places.get(resource)
+      const place = resource && this.#places.get(resource)
       const message = cut(`${place === undefined ? "" : `${place}: `}${GroupFault.toText(fault)}`)
       return { ...fault, place, message: `${message} (${fault.rule})` }
     })

@@ -1,0 +1,144 @@
+/**
+ * The properties of a snapshot: which holds resources of which type.
+ *
+ * @since 0.1.0
+ */
+import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { TypedExtensionConfig } from "@effect-xds/proto/envoy/config/core/v3/extension"
+import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import type { Listener } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
+import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type { ScopedRouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
+import type { Secret } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import type { Runtime } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
+import type { Entry, Item, ResourceOptions } from "./Source.js"
+
+const slotTypes = {
+  clusters: ResourceType.Cluster,
+  endpoints: ResourceType.ClusterLoadAssignment,
+  listeners: ResourceType.Listener,
+  routes: ResourceType.RouteConfiguration,
+  scopedRoutes: ResourceType.ScopedRouteConfiguration,
+  virtualHosts: ResourceType.VirtualHost,
+  secrets: ResourceType.Secret,
+  runtimes: ResourceType.Runtime,
+  extensionConfigs: ResourceType.TypedExtensionConfig
+} as const
+
+/**
+ * The properties of {@link Resources} for resources of one type.
+ *
+ * @since 0.1.0
+ */
+export type Slot = keyof typeof slotTypes
+
+const isSlot = (key: string): key is Slot => Object.hasOwn(slotTypes, key)
+
+const slots: ReadonlyArray<Slot> = Object.keys(slotTypes).filter(isSlot)
+
+/**
+ * Version labels of whole types, which clients get as `version_info`, by slot or by type URL. Default: a digest of the
+ * type's content. A label never decides what changed: that is found from the content.
+ *
+ * @since 0.1.0
+ */
+export type Versions = { readonly [S in Slot]?: string | undefined } & {
+  readonly [typeUrl: `${string}/${string}`]: string
+}
+
+/**
+ * Resources by type.
+ *
+ * @since 0.1.0
+ */
+export interface Resources {
+  /** CDS */
+  readonly clusters?: Iterable<Item<Cluster>> | undefined
+  /** EDS */
+  readonly endpoints?: Iterable<Item<ClusterLoadAssignment>> | undefined
+  /** LDS */
+  readonly listeners?: Iterable<Item<Listener>> | undefined
+  /** RDS */
+  readonly routes?: Iterable<Item<RouteConfiguration>> | undefined
+  /** SRDS */
+  readonly scopedRoutes?: Iterable<Item<ScopedRouteConfiguration>> | undefined
+  /** VHDS; see `Snapshot.virtualHost` for their names. */
+  readonly virtualHosts?: Iterable<Item<VirtualHost>> | undefined
+  /** SDS */
+  readonly secrets?: Iterable<Item<Secret>> | undefined
+  /** RTDS */
+  readonly runtimes?: Iterable<Item<Runtime>> | undefined
+  /** ECDS */
+  readonly extensionConfigs?: Iterable<Item<TypedExtensionConfig>> | undefined
+  /** Resources of any type of the Envoy API, mixed. */
+  readonly resources?: Iterable<Item> | undefined
+}
+
+/**
+ * Names of resources by slot, like {@link Resources}.
+ *
+ * @since 0.1.0
+ */
+export type Names = { readonly [S in Slot]?: Iterable<string> | undefined } & {
+  /** Resources of any type, mixed. */
+  readonly resources?: Iterable<ResourceGroup.ResourceKey> | undefined
+}
+
+/**
+ * Version labels by type URL.
+ *
+ * @since 0.1.0
+ */
+export const versionsByTypeUrl = (versions: Versions): Readonly<Record<string, string>> => {
+  const labels: Record<string, string> = {}
+  for (const [key, label] of Object.entries(versions)) {
+    if (typeof label === "string") labels[isSlot(key) ? slotTypes[key].typeUrl : key] = label
+  }
+  return labels
+}
+
+/**
+ * The keys of names by slot.
+ *
+ * @since 0.1.0
+ */
+export const keys = (names: Names): ReadonlyArray<ResourceGroup.ResourceKey> => {
+  const found = Array.from(names.resources ?? [])
+  for (const slot of slots) {
+    for (const name of names[slot] ?? []) found.push({ typeUrl: slotTypes[slot].typeUrl, name })
+  }
+  return found
+}
+
+/**
+ * A resource with the type of its slot, if that has one.
+ *
+ * @since 0.1.0
+ */
+export interface Slotted extends Entry {
+  readonly expected: ResourceType.ResourceType | undefined
+}
+
+const noOptions: ResourceOptions = {}
+
+const slotted = (item: Item, expected: ResourceType.ResourceType | undefined): Slotted =>
+  "_tag" in item
+    ? { _tag: "Entry", source: item.source, options: item.options, expected }
+    : { _tag: "Entry", source: item, options: noOptions, expected }
+
+/**
+ * All resources, slot after slot. The iterables are consumed.
+ *
+ * @since 0.1.0
+ */
+export const entries = (resources: Resources): ReadonlyArray<Slotted> => {
+  const all: Array<Slotted> = []
+  for (const slot of slots) {
+    for (const item of resources[slot] ?? []) all.push(slotted(item, slotTypes[slot]))
+  }
+  for (const item of resources.resources ?? []) all.push(slotted(item, undefined))
+  return all
+}
