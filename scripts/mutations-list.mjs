@@ -5036,6 +5036,48 @@ const badInput = [
 
 const calls = [
   {
+    fault: "calls: a request of HTTP/1.1 that was given up while it waited is sent",
+    file: "packages/connect-xds/src/internal/Http1Stream.ts",
+    by: "packages/connect-xds/test/http1.test.ts",
+    line: "    this.onClosed(this)\n    setImmediate",
+    becomes: "    setImmediate"
+  },
+  {
+    fault: "calls: more connections of HTTP/1.1 than the bound says",
+    file: "packages/connect-xds/src/internal/Http1Carrier.ts",
+    by: "packages/connect-xds/test/http1.test.ts",
+    line: "if (this.going.size < this.maxSockets) this.start(stream)",
+    becomes: "if (this.maxSockets > 0) this.start(stream)"
+  },
+  {
+    fault: "calls: idle connections of HTTP/1.1 stay when nothing more is sent there",
+    file: "packages/connect-xds/src/internal/Http1Carrier.ts",
+    by: "packages/connect-xds/test/http1.test.ts",
+    line: "for (const socket of sockets ?? []) socket.destroy()",
+    becomes: ""
+  },
+  {
+    fault: "calls: a request that may have been done is sent again over HTTP/1.1",
+    file: "packages/connect-xds/src/internal/Http1Stream.ts",
+    by: "packages/connect-xds/test/http1.test.ts",
+    line: "this.isReused && idempotent.has(this.method)",
+    becomes: "this.isReused"
+  },
+  {
+    fault: "calls: where a cluster says HTTP/2, HTTP/1.1 is tried",
+    file: "packages/connect-xds/src/XdsChannels.ts",
+    by: "packages/connect-xds/test/http1.test.ts",
+    line: '(http1 ? (httpVersion ?? "Any") : "Http2")',
+    becomes: '(http1 ? (httpVersion === "Http1" ? httpVersion : "Any") : "Http2")'
+  },
+  {
+    fault: "calls: HTTP/1.1 is offered where TLS is spoken, and not taken",
+    file: "packages/connect-xds/src/internal/EndpointConnection.ts",
+    by: "packages/connect-xds/test/tls.test.ts",
+    line: 'return versions === "Http2" ? undefined : "Http1"',
+    becomes: "return undefined"
+  },
+  {
     fault: "calls: a connection that is not needed any more stays",
     file: "packages/connect-xds/src/internal/ChannelDriver.ts",
     by: "packages/connect-xds/test/transport.test.ts",
@@ -5046,7 +5088,7 @@ const calls = [
     fault: "calls: connections go on without TLS, or with the one before, when the cluster says otherwise",
     file: "packages/connect-xds/src/internal/ChannelDriver.ts",
     by: "packages/connect-xds/test/tls.test.ts",
-    line: "if (owner !== undefined && this.options.securityOf(owner) === link.security) continue",
+    line: "if (owner !== undefined && this.options.wayOf(owner) === link.way) continue",
     becomes: "if (owner !== undefined) continue"
   },
   {

@@ -23,11 +23,12 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { ChannelCounters } from "./internal/ChannelCounters.js"
 import { ChannelDriver } from "./internal/ChannelDriver.js"
+import type { Versions } from "./internal/Carrier.js"
 import type { Events } from "./internal/Connection.js"
 import * as Environments from "./internal/Environment.js"
 import type { Environment } from "./internal/Environment.js"
-import type { Security } from "./internal/Http2Connection.js"
-import { Http2Connection } from "./internal/Http2Connection.js"
+import type { Security } from "./internal/Dial.js"
+import { EndpointConnection } from "./internal/EndpointConnection.js"
 import type { LookedAfter } from "./internal/LookedAfter.js"
 import * as Resources from "./internal/Resources.js"
 import * as Secrets from "./internal/Secrets.js"
@@ -57,6 +58,23 @@ export interface Options {
   readonly profile?: Profile | undefined
   /** How long a connection to an endpoint may take, with its handshake. Default: 20 seconds. */
   readonly connectTimeout?: Duration.DurationInput | undefined
+  /**
+   * The most connections of HTTP/1.1 of a channel to an address; more calls than that wait for one of them, but for their
+   * deadline. Default: 256.
+   */
+  readonly maxHttp1Connections?: number | undefined
+}
+
+/**
+ * What a channel is to be like.
+ *
+ * @since 0.1.0
+ */
+export interface ChannelOptions {
+  /**
+   * Whether HTTP/1.1 is spoken where the cluster says so, or the server has nothing else. Default: false, only HTTP/2.
+   */
+  readonly http1?: boolean | undefined
 }
 
 /**
@@ -66,7 +84,7 @@ export interface Options {
  */
 export interface XdsChannel {
   readonly target: Target.Target
-  readonly driver: ChannelDriver<Http2Connection>
+  readonly driver: ChannelDriver<EndpointConnection>
   readonly environment: Environment
   /** `:authority` of a call: that of the target, or the endpoint's where the control plane may say so (A81). */
   readonly authorityOf: (endpoint: Endpoint, selected: Selected) => string
@@ -85,7 +103,10 @@ export interface XdsChannel {
  */
 export interface Service {
   /** Opens a channel to a target, `xds:///service`, until the scope closes; then all its calls end. */
-  readonly open: (target: string) => Effect.Effect<XdsChannel, Target.TargetError, Scope.Scope>
+  readonly open: (
+    target: string,
+    options?: ChannelOptions
+  ) => Effect.Effect<XdsChannel, Target.TargetError, Scope.Scope>
 }
 
 /**
@@ -122,8 +143,9 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
     }
     const rings = new RingStore()
     const connectTimeout = Duration.toMillis(options.connectTimeout ?? "20 seconds")
+    const maxSockets = options.maxHttp1Connections ?? 256
     return {
-      open: (name) =>
+      open: (name, { http1 = false } = {}) =>
         Effect.gen(function* () {
           const target = yield* Either.match(Target.make(name, options.bootstrap), {
             onLeft: Effect.fail,
@@ -132,16 +154,17 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
           const environment = yield* Environments.make
           const runFork = Runtime.runFork(yield* Effect.runtime())
           const again = Effect.unsafeMakeLatch(false)
-          const driver: ChannelDriver<Http2Connection> = yield* Effect.acquireRelease(
+          const versionsOf = ({ httpVersion }: Cluster): Versions => (http1 ? (httpVersion ?? "Any") : "Http2")
+          const driver: ChannelDriver<EndpointConnection> = yield* Effect.acquireRelease(
             Effect.sync(
               () =>
-                new ChannelDriver<Http2Connection>({
+                new ChannelDriver<EndpointConnection>({
                   name: target.listener,
                   authority: target.authority,
                   counters: new ChannelCounters(),
                   rings,
                   environment,
-                  securityOf: (cluster) => securityOf(cluster)?.key ?? "",
+                  wayOf: (cluster) => `${versionsOf(cluster)} ${securityOf(cluster)?.key ?? ""}`,
                   connect: (address, events, cluster) => {
                     const tls = securityOf(cluster)
                     const security: Security | undefined =
@@ -163,7 +186,11 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
                             return () => fiber.unsafeInterruptAsFork(fiber.id())
                           }
                     const told = reporting(members, address, cluster, events)
-                    return new Http2Connection(address, { security, connectTimeout }, told)
+                    return new EndpointConnection(
+                      address,
+                      { security, versions: versionsOf(cluster), connectTimeout, maxSockets },
+                      told
+                    )
                   },
                   watch: (kind, of) => {
                     const watcher: Resources.Watcher = {

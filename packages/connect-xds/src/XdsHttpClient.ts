@@ -1,5 +1,6 @@
 /**
- * An `HttpClient` of `@effect/platform` whose requests go where xDS says, over HTTP/2.
+ * An `HttpClient` of `@effect/platform` whose requests go where xDS says, over HTTP/2, or over HTTP/1.1 where the cluster says so or a server has
+ * nothing else.
  *
  * It is not in the index: `@effect/platform` is loaded only by programs that import this module.
  *
@@ -46,7 +47,7 @@ export const make = ({
 }: Options): Effect.Effect<HttpClient.HttpClient, TargetError, XdsChannels | Scope.Scope> =>
   Effect.gen(function* () {
     const channels = yield* XdsChannels
-    const channel = yield* channels.open(target)
+    const channel = yield* channels.open(target, { http1: true })
     const client = HttpClient.make((request, url, signal) => {
       const failed = (cause: unknown) => new HttpClientError.RequestError({ request, reason: "Transport", cause })
       const { headers } = request

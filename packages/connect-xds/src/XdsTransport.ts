@@ -19,7 +19,7 @@ import type { TargetError } from "./Target.js"
 import { XdsChannels } from "./XdsChannels.js"
 
 /**
- * A protocol of RPC over HTTP/2.
+ * A protocol of RPC. All over HTTP/2; `connect` also over HTTP/1.1, where the cluster says so or a server has nothing else.
  *
  * @since 0.1.0
  */
@@ -75,7 +75,7 @@ export const make = ({
 }: Options): Effect.Effect<Transport, TargetError, XdsChannels | Scope.Scope> =>
   Effect.gen(function* () {
     const channels = yield* XdsChannels
-    const channel = yield* channels.open(target)
+    const channel = yield* channels.open(target, { http1: protocol === "connect" })
     const calls = new Calls.Calls({
       channel,
       timeoutHeader: protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout"

@@ -32,6 +32,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Http from "node:http"
 import * as Http2 from "node:http2"
+import * as Https from "node:https"
 import type { Socket } from "node:net"
 import * as Net from "node:net"
 import { TLSSocket } from "node:tls"
@@ -177,7 +178,7 @@ export interface Backend {
   readonly connections: () => number
   /** Cuts all connections and listens no longer. */
   readonly kill: Effect.Effect<void>
-  /** Says GOAWAY on all connections. */
+  /** Says GOAWAY on all connections; closes those of HTTP/1.1 that are idle. */
   readonly goAway: () => void
 }
 
@@ -231,7 +232,9 @@ export const backend = (options: BackendOptions = {}) =>
       const sockets = new Set<Socket>()
       const server =
         options.http1 === true
-          ? Http.createServer(adapter)
+          ? options.tls === undefined
+            ? Http.createServer(adapter)
+            : Https.createServer({ ...options.tls, requestCert: true, rejectUnauthorized: true }, adapter)
           : options.tls === undefined
             ? Http2.createServer(handler)
             : Http2.createSecureServer({ ...options.tls, requestCert: true, rejectUnauthorized: true }, handler)
@@ -259,6 +262,7 @@ export const backend = (options: BackendOptions = {}) =>
             })
         ),
         goAway: () => {
+          if ("closeIdleConnections" in server) server.closeIdleConnections()
           for (const session of sessions) session.goaway(0)
         }
       }

@@ -178,7 +178,7 @@ const play = (seed: number, kind: "plain" | Profile) =>
       counters,
       rings: new RingStore(),
       environment,
-      securityOf: () => "",
+      wayOf: () => "",
       connect: (address, events) => new SimulatedConnection(world, address, events),
       watch: (what, name) => {
         const fiber = runFork(

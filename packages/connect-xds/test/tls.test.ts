@@ -111,6 +111,26 @@ describe("TLS to endpoints", () => {
     }).pipe(Effect.provide(Mesh.mesh))
   )
 
+  it.scopedLive("HTTP/1.1 where the server chooses that, and h2 where it can, for the Connect protocol (ALPN)", () =>
+    Effect.gen(function* () {
+      const mutual = yield* Certificates.mutual
+      const tls = { ...mutual.server, ca: mutual.authority.cert }
+      const [old, young] = yield* Effect.all([Mesh.backend({ http1: true, tls }), Mesh.backend({ tls })])
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({
+        ...Mesh.service("shop", old.port, young.port),
+        clusters: [Mesh.cluster("shop", { transportSocket: bySds })],
+        secrets: secrets(mutual.authority.cert, mutual.client)
+      })
+      const client = yield* checker("xds:///shop", { protocol: "connect" })
+      yield* Mesh.answeredBy(client, old.port, young.port)
+      yield* Mesh.counts(client, 20)
+      expect(young.connections()).toBe(1)
+      expect(young.seen.at(-1)?.peer).toBe("node one")
+      expect(old.connections()).toBeGreaterThan(0)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
   it.scopedLive(
     "with files of the bootstrap; a wrong name, a stranger and an unknown provider are refused, with words",
     () =>

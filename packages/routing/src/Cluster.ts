@@ -23,6 +23,7 @@ import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters
 import * as Either from "effect/Either"
 import type { Assignment } from "./Assignment.js"
 import type { Health } from "./Endpoint.js"
+import * as HttpVersion from "./HttpVersion.js"
 import type { Configured } from "./Policy.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
 import * as Registry from "./PolicyRegistry.js"
@@ -73,6 +74,8 @@ export interface Cluster {
   readonly sessions?: OverrideHost.Settings | undefined
   /** How connections are secured, by name and configuration; `undefined`: they are not. */
   readonly transportSocket: { readonly name: string; readonly config: Any | undefined } | undefined
+  /** What servers speak; `undefined`: the cluster does not say. */
+  readonly httpVersion?: HttpVersion.HttpVersion | undefined
 }
 
 const aggregate = `type.googleapis.com/${ClusterConfigSchema.typeName}`
@@ -110,6 +113,7 @@ export const make = (
     maxRequests: thresholds?.maxRequests,
     outlierDetection: outliers,
     sessions,
+    httpVersion: HttpVersion.make(message),
     transportSocket:
       transportSocket === undefined
         ? undefined

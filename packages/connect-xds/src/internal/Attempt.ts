@@ -1,11 +1,12 @@
-/** One attempt of a call: where it goes, and what its HTTP/2 stream told. */
-import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2"
+/** One attempt of a call: where it goes, and what its stream told. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2"
 import { constants } from "node:http2"
 import type { Outcome } from "./Call.js"
-import type { Http2Connection } from "./Http2Connection.js"
+import type { CallStream } from "./Carrier.js"
+import type { EndpointConnection } from "./EndpointConnection.js"
 
 export class Attempt {
-  private stream: ClientHttp2Stream | undefined
+  private stream: CallStream | undefined
   private isReserved = true
   private isAnswered = false
   private hasResponse = false
@@ -17,7 +18,7 @@ export class Attempt {
    * @param isUnary its request is one message
    */
   constructor(
-    readonly connection: Http2Connection,
+    readonly connection: EndpointConnection,
     private readonly authority: string,
     readonly isUnary: boolean
   ) {
@@ -25,7 +26,7 @@ export class Attempt {
   }
 
   /** @param headers pseudo headers are added to them */
-  open(method: string, path: string, headers: OutgoingHttpHeaders): ClientHttp2Stream {
+  open(method: string, path: string, headers: OutgoingHttpHeaders): CallStream {
     try {
       headers[":method"] = method
       headers[":path"] = path
@@ -90,6 +91,6 @@ export class Attempt {
 
   /** The connection was lost before the answer was whole. */
   get isLost(): boolean {
-    return !this.isAnswered && this.connection.isLost
+    return !this.isAnswered && (this.stream?.isLost === true || this.connection.isLost)
   }
 }

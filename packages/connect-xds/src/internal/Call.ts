@@ -11,7 +11,7 @@ import * as RetryPolicy from "@effect-xds/routing/RetryPolicy"
 import type { Caller, ChannelDriver, Sent } from "./ChannelDriver.js"
 import type { Connection } from "./Connection.js"
 import type { Environment } from "./Environment.js"
-import type { Http2Connection } from "./Http2Connection.js"
+import type { EndpointConnection } from "./EndpointConnection.js"
 
 export type Outcome = "Succeeded" | "Failed"
 
@@ -49,7 +49,7 @@ const retryCodes: ReadonlyMap<Code, RetryPolicy.RetryCode> = new Map([
 /** Attempts that were not sent, after which it counts as a failure: so many connections end at once only where all do. */
 const maxUnsent = 10
 
-export class Call<C extends Connection = Http2Connection> implements Caller<C> {
+export class Call<C extends Connection = EndpointConnection> implements Caller<C> {
   /** Aborted when the caller gives up, and at the deadline. */
   readonly signal: AbortSignal
   /** Attempts that count, so far. */

@@ -12,7 +12,7 @@ import { Attempt } from "./Attempt.js"
 import type { Failure } from "./Call.js"
 import { Call } from "./Call.js"
 import type { Sent } from "./ChannelDriver.js"
-import type { Http2Connection } from "./Http2Connection.js"
+import type { EndpointConnection } from "./EndpointConnection.js"
 import * as Errors from "./Errors.js"
 import * as Exchange from "./Exchange.js"
 import * as Outcomes from "./Outcomes.js"
@@ -75,12 +75,17 @@ export class Calls {
     // Of what is sent in many messages only that is kept which cannot be much.
     const replay = request.stream && method.methodKind === "server_streaming" ? new Replay(request.message) : undefined
     for (;;) {
-      let sent: Sent<Http2Connection>
+      let sent: Sent<EndpointConnection>
       try {
         sent = await call.place()
       } catch (error) {
         call.over(undefined)
         throw error
+      }
+      if (!sent.connection.isDuplex && method.methodKind === "bidi_streaming") {
+        call.over(undefined)
+        const where = `${sent.address} speaks HTTP/1.1`
+        throw new ConnectError(`streams in both directions need HTTP/2; ${where}`, Code.Unimplemented)
       }
       const attempt = new Attempt(sent.connection, authorityOf(sent.endpoint, sent.selected), !request.stream)
       const id = ++this.ids

@@ -42,8 +42,8 @@ export interface Options<C extends Connection> {
   readonly rings: RingStore
   readonly environment: Environment
   readonly connect: Connect<C>
-  /** What tells apart how connections to clusters are secured. */
-  readonly securityOf: (cluster: Cluster) => string
+  /** What tells apart how connections to clusters are made: how they are secured, and the versions of HTTP. */
+  readonly wayOf: (cluster: Cluster) => string
   /** Begins to watch. The result ends it. */
   readonly watch: (kind: XdsConfig.Kind, name: string) => () => void
   /** What a resource that is not known yet waits for, beside the control plane. */
@@ -60,7 +60,7 @@ interface Watch {
 
 interface Link<C> {
   readonly connection: C
-  readonly security: string
+  readonly way: string
   /** Milliseconds. */
   readonly since: number
   isReady: boolean
@@ -83,7 +83,7 @@ export class ChannelDriver<C extends Connection> {
   private readonly failures = new Map<string, string>()
   /** Calls that nothing is chosen for yet. */
   private readonly unselected = new Set<number>()
-  private secured: ReadonlyMap<string, Cluster | undefined> = new Map()
+  private owned: ReadonlyMap<string, Cluster | undefined> = new Map()
   private ids = 0
   private due = never
   private stopTimer = (): void => undefined
@@ -199,7 +199,7 @@ export class ChannelDriver<C extends Connection> {
   }
 
   /**
-   * By address, the cluster that says how a connection to it is secured; `undefined` if those that have the address
+   * By address, the cluster that says how a connection to it is made; `undefined` if those that have the address
    * do not agree.
    */
   private owners(): ReadonlyMap<string, Cluster | undefined> {
@@ -209,33 +209,33 @@ export class ChannelDriver<C extends Connection> {
     for (const config of told.config.clusters.values()) {
       if (config._tag !== "Leaf") continue
       const { cluster } = config
-      const key = this.options.securityOf(cluster)
+      const key = this.options.wayOf(cluster)
       for (const address of addressesIn(config)) {
         const before = owners.get(address)
-        const isShared = owners.has(address) && (before === undefined || this.options.securityOf(before) !== key)
+        const isShared = owners.has(address) && (before === undefined || this.options.wayOf(before) !== key)
         owners.set(address, isShared ? undefined : cluster)
       }
     }
     return owners
   }
 
-  /** ★ A connection that is no longer secured as its cluster says takes no new calls. */
+  /** ★ A connection that is no longer made as its cluster says takes no new calls. */
   private onConfig(): void {
     const owners = new Map(this.owners())
     for (const address of this.links.keys()) {
-      // Of an address that no cluster has any more it is known how it was secured, for as long as there is a connection.
-      if (!owners.has(address) && this.secured.has(address)) owners.set(address, this.secured.get(address))
+      // Of an address that no cluster has any more it is known how it was made, for as long as there is a connection.
+      if (!owners.has(address) && this.owned.has(address)) owners.set(address, this.owned.get(address))
     }
-    this.secured = owners
+    this.owned = owners
     for (const [address, link] of this.links) {
       const owner = owners.get(address)
-      if (owner !== undefined && this.options.securityOf(owner) === link.security) continue
+      if (owner !== undefined && this.options.wayOf(owner) === link.way) continue
       this.drain(address, link)
       this.give({
         _tag: "Connection",
         address,
         state: link.isReady ? "IDLE" : "TRANSIENT_FAILURE",
-        message: "it is secured in another way now"
+        message: "it is connected to in another way now"
       })
     }
   }
@@ -337,11 +337,11 @@ export class ChannelDriver<C extends Connection> {
   private connect(address: string): void {
     const before = this.links.get(address)
     if (before !== undefined) this.drain(address, before)
-    const owner = this.secured.get(address)
+    const owner = this.owned.get(address)
     if (owner === undefined) {
       // ★ Never in the way of one of them: a call of the other would go out as it must not.
-      const message = this.secured.has(address)
-        ? "clusters that have this address secure it in different ways"
+      const message = this.owned.has(address)
+        ? "clusters that have this address connect to it in different ways"
         : "no cluster has this address"
       this.failed(address, message)
       return this.give({ _tag: "Connection", address, state: "TRANSIENT_FAILURE", message })
@@ -352,7 +352,7 @@ export class ChannelDriver<C extends Connection> {
     const link: Link<C> = {
       isReady: false,
       since: this.options.environment.now(),
-      security: this.options.securityOf(owner),
+      way: this.options.wayOf(owner),
       connection: this.options.connect(
         address,
         {

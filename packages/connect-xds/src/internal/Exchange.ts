@@ -1,19 +1,23 @@
 /**
- * One HTTP/2 stream as the codecs of `@connectrpc/connect` want it: bytes of a request in, headers, bytes and trailers of
+ * One stream as the codecs of `@connectrpc/connect` want it: bytes of a request in, headers, bytes and trailers of
  * the answer out. A signal that aborts resets it.
  */
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { UniversalClientRequest, UniversalClientResponse } from "@connectrpc/connect/protocol"
-import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
+import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
 import { constants } from "node:http2"
 import type { Attempt } from "./Attempt.js"
+import type { CallStream } from "./Carrier.js"
+
+/** An answer, whose body can be given up. */
+export interface Answer extends UniversalClientResponse {
+  readonly body: Exchange
+}
+
+type Request = Pick<UniversalClientRequest, "method" | "header" | "body" | "signal">
 
 /** Sends a request. Rejects with a ConnectError if no headers come. */
-export const send = (
-  attempt: Attempt,
-  path: string,
-  request: UniversalClientRequest
-): Promise<UniversalClientResponse> =>
+export const send = (attempt: Attempt, path: string, request: Request): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { header, method, signal } = request
     if (signal?.aborted === true) return reject(givenUp(signal))
@@ -32,7 +36,7 @@ const maxWaiting = 65_536
 
 type Step = IteratorResult<Uint8Array, undefined>
 
-class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
+export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
   private readonly trailer = new Headers()
   private chunks: Array<Uint8Array> = []
   private waiting = 0
@@ -42,9 +46,9 @@ class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, u
   private reader: { readonly resolve: (step: Step) => void; readonly reject: (error: ConnectError) => void } | undefined
 
   constructor(
-    private readonly stream: ClientHttp2Stream,
+    private readonly stream: CallStream,
     private readonly signal: AbortSignal | undefined,
-    private readonly resolve: (response: UniversalClientResponse) => void,
+    private readonly resolve: (answer: Answer) => void,
     private readonly reject: (error: ConnectError) => void
   ) {
     signal?.addEventListener("abort", this.onAbort)
@@ -52,7 +56,7 @@ class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, u
     stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader) => this.onResponse(headers))
     stream.once("trailers", (trailers: IncomingHttpHeaders) => append(this.trailer, trailers))
     stream.once("close", () => {
-      const error = resetError(stream.rstCode)
+      const error = resetError(stream.rstCode ?? constants.NGHTTP2_NO_ERROR)
       if (error !== undefined) this.fail(error)
       // What was read to its end has ended before.
       else if (!this.hasEnded) this.fail(new ConnectError("the stream was closed", Code.Internal))
@@ -83,6 +87,11 @@ class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, u
   throw(error: unknown): Promise<Step> {
     this.fail(ConnectError.from(error))
     return Promise.reject(ConnectError.from(error))
+  }
+
+  /** The rest is not wanted. */
+  cancel(): void {
+    this.fail(new ConnectError("the answer is not wanted any more", Code.Canceled))
   }
 
   /** @param isOne the body is one message: ★ its bytes end the stream, in one frame and not in two */

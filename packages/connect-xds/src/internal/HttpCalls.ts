@@ -1,15 +1,14 @@
 /** Plain HTTP requests as calls of a channel. */
-import { Code, ConnectError } from "@connectrpc/connect"
+import { Code } from "@connectrpc/connect"
 import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
-import type { ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
-import { constants } from "node:http2"
-import { Readable } from "node:stream"
 import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
 import { Call } from "./Call.js"
 import type { Sent } from "./ChannelDriver.js"
+import type { EndpointConnection } from "./EndpointConnection.js"
 import * as Errors from "./Errors.js"
-import type { Http2Connection } from "./Http2Connection.js"
+import * as Exchange from "./Exchange.js"
+import { hopByHop } from "./Http1Stream.js"
 import * as Outcomes from "./Outcomes.js"
 
 /** Bytes can be sent again; of a stream nobody knows. */
@@ -38,9 +37,6 @@ const codes: ReadonlyMap<number, Code> = new Map([
   [500, Code.Internal]
 ])
 
-/** Of HTTP/1.1 and of one connection alone; HTTP/2 has none of them (RFC 9113, 8.2.2). */
-const hopByHop = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "host"])
-
 /** Rejects with a ConnectError when there is no answer. */
 export const send = async (channel: XdsChannel, request: Request): Promise<Response> => {
   const { callHeaders: headers, path, payload, signal, timeout, waitForReady } = request
@@ -50,20 +46,27 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
     { path, headers, waitForReady, timeout, signal },
     channel.servers
   )
-  const fields = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !hopByHop.has(name)))
+  // HTTP/2 has none of them (RFC 9113, 8.2.2), and the connections of HTTP/1.1 have their own.
+  const header = new Headers(Object.entries(request.headers).filter(([name]) => !hopByHop.has(name) && name !== "host"))
+  const isSentAgain = payload === undefined || payload instanceof Uint8Array
   for (;;) {
     let attempt: Attempt | undefined
-    let sent: Sent<Http2Connection> | undefined
+    let sent: Sent<EndpointConnection> | undefined
     try {
       sent = await call.place()
       const { connection, endpoint, selected } = sent
-      attempt = new Attempt(connection, channel.authorityOf(endpoint, selected), false)
-      const stream = attempt.open(request.method, `${path}${request.query}`, { ...fields })
-      const response = await answerOf(stream, payload, call.signal)
+      attempt = new Attempt(connection, channel.authorityOf(endpoint, selected), isSentAgain)
+      const response = responseOf(
+        await Exchange.send(attempt, `${path}${request.query}`, {
+          method: request.method,
+          header,
+          ...(payload === undefined ? {} : { body: bodyOf(payload) }),
+          signal: call.signal
+        })
+      )
       channel.hear(endpoint, response.headers)
       channel.report(endpoint, { _tag: "Response", status: response.status })
       const code = codes.get(response.status)
-      const isSentAgain = payload === undefined || payload instanceof Uint8Array
       const failure = { code, isCommitted: !isSentAgain, isUnsent: false, isRefused: false, pushback: undefined }
       if (code === undefined || !(await call.again({ ...failure, code }))) {
         const isFailed = response.status >= 500
@@ -79,10 +82,9 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
       }
       const error = Errors.of(cause, call, attempt)
       channel.report(sent.endpoint, Outcomes.ofError(error, call, attempt))
-      const isSentAgain = !(payload instanceof globalThis.ReadableStream) || attempt.isUnsent
       const failure = {
         code: error.code,
-        isCommitted: !isSentAgain,
+        isCommitted: !isSentAgain && !attempt.isUnsent,
         isUnsent: attempt.isUnsent,
         isRefused: attempt.isRefused,
         pushback: undefined
@@ -97,48 +99,25 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
   }
 }
 
-const answerOf = (stream: ClientHttp2Stream, payload: Payload, signal: AbortSignal): Promise<Response> =>
-  new Promise((resolve, reject) => {
-    const abort = (): void => {
-      reject(ConnectError.from(signal.reason, Code.Canceled))
-      stream.close(constants.NGHTTP2_CANCEL)
-    }
-    if (signal.aborted) return abort()
-    signal.addEventListener("abort", abort, { once: true })
-    stream.once("close", () => signal.removeEventListener("abort", abort))
-    stream.on("error", reject)
-    stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader) => {
-      const status = headers[":status"] ?? 0
-      const fields = new Headers()
-      for (const [name, value] of Object.entries(headers)) {
-        if (name.startsWith(":") || value === undefined) continue
-        for (const each of Array.isArray(value) ? value : [value]) fields.append(name, each)
-      }
-      const hasNoBody = status === 204 || status === 205 || status === 304
-      if (hasNoBody) stream.resume()
-      const body = hasNoBody ? null : webOf(stream)
-      resolve(new Response(body, { status, headers: fields }))
-    })
-    if (payload === undefined || payload instanceof Uint8Array) stream.end(payload)
-    else {
-      const source = payload[Symbol.asyncIterator]()
-      const body = Readable.from({ [Symbol.asyncIterator]: () => source }, { objectMode: false })
-      body.on("error", (error) => stream.destroy(error))
-      body.pipe(stream)
-    }
+/** The answer as the web has it. A reader that gives its body up ends the stream. */
+const responseOf = ({ body, header: headers, status }: Exchange.Answer): Response => {
+  const isEmpty = status === 204 || status === 205 || status === 304
+  return new Response(isEmpty ? null : webOf(body), { status, headers })
+}
+
+const webOf = (body: Exchange.Exchange): globalThis.ReadableStream<Uint8Array> =>
+  new globalThis.ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const next = await body.next()
+      if (next.done === true) controller.close()
+      else controller.enqueue(next.value)
+    },
+    cancel: () => body.cancel()
   })
 
-/** The body as the web has it. A reader that gives it up resets the stream. */
-const webOf = (stream: ClientHttp2Stream): globalThis.ReadableStream<Uint8Array> => {
-  const iterator: AsyncIterator<unknown> = stream[Symbol.asyncIterator]()
-  return new globalThis.ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      const next: IteratorResult<unknown, unknown> = await iterator.next()
-      if (next.done === true) controller.close()
-      else if (next.value instanceof Uint8Array) controller.enqueue(next.value)
-    },
-    cancel: () => {
-      stream.close(constants.NGHTTP2_CANCEL)
-    }
-  })
+async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes)
 }
+
+const bodyOf = (payload: Exclude<Payload, undefined>): AsyncIterable<Uint8Array> =>
+  payload instanceof Uint8Array ? single(payload) : payload
