@@ -3,6 +3,23 @@ import { defineConfig, globalIgnores } from "eslint/config"
 import tseslint from "typescript-eslint"
 
 const notPure = "The core is pure: no I/O, clock, randomness or logging."
+const notPlain =
+  "The state of the core is plain data. What is computed once is a field of the value it is computed from."
+const noState = "The core has no state of its own: give it an owner."
+
+const noSpread = [
+  {
+    selector: ":matches(CallExpression, NewExpression) > SpreadElement.arguments",
+    message: "Every element becomes an argument, and a hundred thousand overflow the stack: use a loop, or concat."
+  },
+  {
+    selector: "CallExpression[callee.property.name='apply'][arguments.length=2][callee.object.type='MemberExpression']",
+    message: "Every element becomes an argument, and a hundred thousand overflow the stack: use a loop, or concat."
+  }
+]
+
+/** A variable of a module. */
+const ofModule = ":matches(Program, Program > ExportNamedDeclaration) > VariableDeclaration"
 
 export default defineConfig(
   globalIgnores([
@@ -70,20 +87,7 @@ export default defineConfig(
     files: ["packages/*/src/**"],
     ignores: ["packages/testing/**"],
     rules: {
-      "no-restricted-syntax": [
-        "error",
-        {
-          selector: ":matches(CallExpression, NewExpression) > SpreadElement.arguments",
-          message:
-            "Every element becomes an argument, and a hundred thousand overflow the stack: use a loop, or concat."
-        },
-        {
-          selector:
-            "CallExpression[callee.property.name='apply'][arguments.length=2][callee.object.type='MemberExpression']",
-          message:
-            "Every element becomes an argument, and a hundred thousand overflow the stack: use a loop, or concat."
-        }
-      ]
+      "no-restricted-syntax": ["error", ...noSpread]
     }
   },
   {
@@ -124,6 +128,30 @@ export default defineConfig(
         "error",
         { object: "Date", property: "now", message: notPure },
         { object: "Math", property: "random", message: notPure }
+      ]
+    }
+  },
+  {
+    files: ["packages/core/src/**"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        ...noSpread,
+        { selector: "Identifier[name=/^(WeakMap|WeakSet|WeakRef|FinalizationRegistry)$/]", message: notPlain },
+        { selector: `${ofModule}[kind!='const']`, message: noState },
+        {
+          selector: `${ofModule} > VariableDeclarator[id.typeAnnotation.typeAnnotation.typeName.name=/^(Array|Map|Set)$/]`,
+          message: noState
+        },
+        {
+          selector: `${ofModule} > VariableDeclarator:not([id.typeAnnotation]) > NewExpression[callee.name=/^(Map|Set)$/]`,
+          message: noState
+        },
+        // One of no bytes never changes.
+        {
+          selector: `${ofModule} > VariableDeclarator > NewExpression[callee.name=/^(\\w+Array|DataView)$/][arguments.length>0]`,
+          message: noState
+        }
       ]
     }
   },

@@ -55,7 +55,7 @@ const server = [
     fault: "a change that comes while a request is taken is passed over",
     file: "server/GroupStream.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "    if (ServerStreams.groupOf(state) === fanOut.group) return\n    this.changed = true\n    this.unaffected = undefined\n",
+    line: "    if (ServerStreams.groupOf(state) === fanOut.group) return\n    this.changed = true\n    this.advanceTo = undefined\n",
     becomes: ""
   },
   {
@@ -3387,20 +3387,20 @@ const fanOut = [
   {
     fault: "a stream is brought past a change that concerns it",
     file: "server/GroupStream.ts",
-    line: "const passed = this.changed ? this.unaffected : group",
+    line: "const passed = this.changed ? this.advanceTo : group",
     becomes: "const passed = group"
   },
   {
     fault: "the first of two changes that concern a stream is passed over",
     file: "server/GroupStream.ts",
-    line: "if (!this.changed) this.unaffected = before",
-    becomes: "this.unaffected = before"
+    line: "if (!this.changed) this.advanceTo = before",
+    becomes: "this.advanceTo = before"
   },
   {
     fault: "a request is given to the reducer before the state of the group",
     file: "server/GroupStream.ts",
     line: "if (ServerStreams.groupOf(state) !== group) {",
-    becomes: "if (ServerStreams.groupOf(state) !== group && this.inputs.length === 0) {"
+    becomes: "if (ServerStreams.groupOf(state) !== group && this.inputs === undefined) {"
   },
   {
     fault: "a change that was given concerns the stream for ever",
@@ -3418,7 +3418,7 @@ const fanOut = [
     fault: "a request that is taken in parts waits for the next one",
     file: "server/GroupStream.ts",
     line: "if (ServerStreams.isWorking(state)) return goOn",
-    becomes: "if (ServerStreams.isWorking(state) && this.inputs.length > 0) return goOn"
+    becomes: "if (ServerStreams.isWorking(state) && this.inputs !== undefined) return goOn"
   },
   {
     fault: "a stream that is over is given what comes",
@@ -3435,7 +3435,7 @@ const fanOut = [
   {
     fault: "a change for which credit is on its way waits for credit",
     file: "server/GroupStream.ts",
-    line: "return this.state.credit || this.inputs.includes(writable)",
+    line: "return this.state.credit || this.inputs?.includes(writable) === true",
     becomes: "return this.state.credit"
   },
   {

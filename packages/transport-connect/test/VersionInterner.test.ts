@@ -14,7 +14,8 @@ import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import { HeldVersionsReader, WholeRequestReader } from "../src/server/HeldVersionsReader.js"
 import { Numbers } from "../src/server/InternedVersions.js"
-import { type HashOf, VersionInterner } from "../src/server/VersionInterner.js"
+import type { HashOf } from "../src/server/PairHash.js"
+import { VersionInterner } from "../src/server/VersionInterner.js"
 
 /** A field of a request: at 4 there is the name, of this length. */
 const fieldOf = (name: string, version: string): Uint8Array => {

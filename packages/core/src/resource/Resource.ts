@@ -96,12 +96,12 @@ const noAliases: ReadonlyArray<string> = []
 /**
  * Makes a resource from its encoded message. Fails with {@link InvalidResource}.
  *
- * @param sha256 hash for the digest; see {@link Digest.ofParts}
+ * @param hasher for the digest, of the platform; see {@link Digest.ofParts}
  * @since 0.1.0
  */
 export const make = (
   input: { readonly typeUrl: string; readonly name: string; readonly value: Uint8Array } & Options,
-  sha256?: Digest.Sha256
+  hasher?: Digest.Hasher
 ): Either.Either<Resource, InvalidResource> => {
   const { name, ttl, typeUrl, value } = input
   const invalid = (reason: string) => Either.left(new InvalidResource({ typeUrl, name, reason }))
@@ -113,7 +113,7 @@ export const make = (
     return invalid("an alias is given twice or repeats the name")
   if (ttl !== undefined && !(ttl >= minimumTtl && Number.isFinite(ttl)))
     return invalid(`a TTL of ${ttl} ms is too short: heartbeats go out at half of it; give at least ${minimumTtl} ms`)
-  const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases], sha256)
+  const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases], hasher)
   const fingerprint = Digest.toHex(digest)
   return Either.right({
     typeUrl,

@@ -34,7 +34,7 @@ export interface Input extends Pick<Options, "version" | "ttl"> {
 export const make = (
   { name, typeUrl }: { readonly typeUrl: string; readonly name: string },
   inputs: ReadonlyArray<Input>,
-  sha256?: Digest.Sha256
+  hasher?: Digest.Hasher
 ): Either.Either<Resource, Resources.InvalidResource> => {
   const invalid = (reason: string) => Either.left(new Resources.InvalidResource({ typeUrl, name, reason }))
   if (inputs.length === 0) return invalid("it has no variants; give at least one")
@@ -43,19 +43,19 @@ export const make = (
   const variants: Array<Variant> = []
   const identities: Array<string> = []
   for (const { constraints, ttl, value, version } of inputs) {
-    const made = Resources.make({ typeUrl, name, value, version, ttl }, sha256)
+    const made = Resources.make({ typeUrl, name, value, version, ttl }, hasher)
     if (Either.isLeft(made)) return Either.left(made.left)
     const plain = made.right
     const bytes = DynamicParameters.encode(constraints)
     const identity = `${plain.fingerprint} ${plain.version} ${Array.from(bytes).join()}`
     // Constraints are a part of what a client holds.
-    const marked = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identity) }, sha256)
+    const marked = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identity) }, hasher)
     if (Either.isLeft(marked)) return Either.left(marked.left)
     const { digest, fingerprint } = marked.right
     variants.push({ constraints, plain, constrained: { ...plain, digest, fingerprint, constraints: bytes } })
     identities.push(identity)
   }
-  const whole = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identities.join("\n")) }, sha256)
+  const whole = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identities.join("\n")) }, hasher)
   return Either.map(whole, (resource) => ({ ...resource, value: new Uint8Array(), variants }))
 }
 

@@ -55,9 +55,6 @@ const timeHasCome: Input = { _tag: "Deadline" }
 
 const isMissingDone = ({ _tag }: Queued): boolean => _tag === "MissingDone"
 
-/** Shared and never changed. */
-const noInputs: Array<Queued> = []
-const oneInput: ReadonlyArray<Queued> = [writable]
 const noOutputs: ReadonlyArray<Output> = []
 
 /**
@@ -68,12 +65,12 @@ const noOutputs: ReadonlyArray<Output> = []
 export class GroupStream<A> {
   /** The state of its reducer. */
   state: ServerStream
-  /** Requests, credit and `MissingDone`, oldest first. */
-  private inputs = noInputs
+  /** Requests, credit and `MissingDone`, oldest first. None: an idle stream keeps no list. */
+  private inputs: Array<Queued> | undefined
   /** Whether a change that concerns this stream is pending for the reducer. */
   private changed = false
-  /** The state of the group before the first such change, for `Advance`. */
-  private unaffected: ResourceGroup | undefined
+  /** The state of the group before the first such change: the next `Advance` is to it. */
+  private advanceTo: ResourceGroup | undefined
   /** Whether the reducer got a change without credit, so that its response waits. */
   private held = false
   private due = false
@@ -103,11 +100,11 @@ export class GroupStream<A> {
   /** The on-demand work for a missing name is done. Returns whether the answer for it waited. */
   missingDone(typeUrl: string, name: string): boolean {
     if (!AwaitedNames.isAwaited(this.state, typeUrl, name)) return false
-    const last = this.inputs.at(-1)
+    const last = this.inputs?.at(-1)
     // Several at a time get one answer.
     const isMore = last?._tag === "MissingDone" && last.typeUrl === typeUrl
     const names = isMore ? [...last.names, name] : [name]
-    if (isMore) this.inputs = this.inputs.slice(0, -1)
+    if (isMore) this.inputs?.pop()
     this.queue({ _tag: "MissingDone", typeUrl, names })
     return true
   }
@@ -130,7 +127,7 @@ export class GroupStream<A> {
    */
   affectedAfter(before: ResourceGroup | undefined): boolean {
     const isConflated = this.changed || this.held
-    if (!this.changed) this.unaffected = before
+    if (!this.changed) this.advanceTo = before
     this.changed = true
     return isConflated
   }
@@ -166,8 +163,8 @@ export class GroupStream<A> {
     if (this.moved !== undefined) return this.move(group, this.moved)
     if (ServerStreams.groupOf(state) !== group) {
       // A stream that this change concerns may lag behind many changes that did not concern it.
-      const passed = this.changed ? this.unaffected : group
-      this.unaffected = undefined
+      const passed = this.changed ? this.advanceTo : group
+      this.advanceTo = undefined
       if (
         ServerStreams.groupOf(state) !== undefined &&
         passed !== undefined &&
@@ -179,8 +176,8 @@ export class GroupStream<A> {
       this.changed = false
       return { _tag: "Changed", group }
     }
-    const input = this.inputs.shift()
-    if (this.inputs.length === 0) this.inputs = noInputs
+    const input = this.inputs?.shift()
+    if (this.inputs?.length === 0) this.inputs = undefined
     if (input !== undefined || !this.due) return input
     this.due = false
     return timeHasCome
@@ -200,7 +197,7 @@ export class GroupStream<A> {
   hasWork(): boolean {
     const { due, fanOut, inputs, state } = this
     if (state.ended) return false
-    if (inputs.length > 0 || due || ServerStreams.groupOf(state) !== fanOut.group || ServerStreams.isWorking(state))
+    if (inputs !== undefined || due || ServerStreams.groupOf(state) !== fanOut.group || ServerStreams.isWorking(state))
       return true
     return this.isUnfinished() || this.moved !== undefined
   }
@@ -224,10 +221,11 @@ export class GroupStream<A> {
   /** The move includes changes before it and since then. */
   private move(group: ResourceGroup | undefined, phases: PhaseOptions): Input {
     this.moved = undefined
-    this.unaffected = undefined
+    this.advanceTo = undefined
     this.changed = false
     // On-demand work for the former group does not count for this one.
-    if (this.inputs.some(isMissingDone)) this.inputs = this.inputs.filter((input) => !isMissingDone(input))
+    const left = this.inputs?.filter((input) => !isMissingDone(input))
+    this.inputs = left?.length === 0 ? undefined : left
     if (!this.isCredited()) this.held = true
     this.indexing = this.fanOut.index(this, ServerStreams.interests(this.state))
     return { _tag: "Moved", group, phases }
@@ -251,16 +249,16 @@ export class GroupStream<A> {
     // ★ A change during the processing of a request did not concern this stream by its former names. By the new ones it may.
     if (ServerStreams.groupOf(state) === fanOut.group) return
     this.changed = true
-    this.unaffected = undefined
+    this.advanceTo = undefined
   }
 
   private isCredited(): boolean {
-    return this.state.credit || this.inputs.includes(writable)
+    return this.state.credit || this.inputs?.includes(writable) === true
   }
 
   /** Usually there is one input: an array that grows reserves room for 17, and a stream is idle most of its life. */
   private queue(input: Queued): void {
-    if (this.inputs.length === 0) this.inputs = oneInput.with(0, input)
+    if (this.inputs === undefined) this.inputs = [input]
     else this.inputs.push(input)
   }
 }

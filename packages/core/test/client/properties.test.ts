@@ -27,7 +27,7 @@ describe("a client and a server", () => {
         const lines = short.map((operation) => JSON.stringify(operation)).join("\n  ")
         const problems = Simulation.run(protocol, isAggregated, short).slice(0, 5).join("\n")
         assert.fail(`XDS_SEED=${seed}\n  ${lines}\n${problems}`)
-      }, 60_000)
+      }, process.env["XDS_RUNS"] === undefined ? 60_000 : 0)
     }
   }
 })

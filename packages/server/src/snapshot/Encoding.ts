@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { DescMessage, Message } from "@bufbuild/protobuf"
+import * as Digest from "@effect-xds/core/resource/Digest"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
@@ -52,7 +53,7 @@ const sameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): bo
 const noAliases: ReadonlyArray<string> = []
 
 /** Node's hash, in a fraction of the time of the platform's. */
-const sha256 = (bytes: Uint8Array): string => hash("sha256", bytes)
+const hasher = new Digest.Hasher((bytes) => hash("sha256", bytes))
 
 /** Encodes resources one after the other. */
 class Encoding implements EncodedSnapshot {
@@ -111,7 +112,7 @@ class Encoding implements EncodedSnapshot {
     // The caller's bytes are copied: they may change, or be a view into a much larger buffer. `slice` of a Buffer would
     // not copy.
     const value = encoded === given && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
-    const result = Resource.make({ typeUrl, name, value, ...made }, sha256)
+    const result = Resource.make({ typeUrl, name, value, ...made }, hasher)
     if (Either.isLeft(result)) return fail("Invalid", name, result.left.reason)
     this.put(result.right, place)
     if (schema === undefined) return undefined

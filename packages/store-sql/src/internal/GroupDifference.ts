@@ -42,7 +42,7 @@ export interface GroupDifference {
 /** Names by type URL. */
 export type Names = ReadonlyMap<string, ReadonlySet<string>>
 
-const sha256 = (bytes: Uint8Array): string => hash("sha256", bytes)
+const hasher = new Digest.Hasher((bytes) => hash("sha256", bytes))
 
 const betweenSets = function* (
   before: ResourceSet.ResourceSet,
@@ -144,7 +144,7 @@ const readResource = (from: ByteReader, typeUrl: string): Resource.Resource | un
   }
   const value = from.bytes()
   if (!from.isGood()) return undefined
-  const made = Resource.make({ typeUrl, name, value, aliases, version, ttl }, sha256)
+  const made = Resource.make({ typeUrl, name, value, aliases, version, ttl }, hasher)
   if (Either.isRight(made)) return made.right
   from.fail(made.left.message)
   return undefined
