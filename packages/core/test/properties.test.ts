@@ -87,6 +87,9 @@ const returned = function* (
 /** Of each kind; XDS_RUNS=<number> for more. */
 const scripts = Number(process.env["XDS_RUNS"] ?? "12")
 
+/** Where usually this many are run: in proportion. */
+const runs = (usually: number): number => Math.ceil((usually * scripts) / 12)
+
 const protocols = ["StateOfTheWorld", "Incremental"] as const
 
 describe("a stream and its client, whatever happens", () => {
@@ -189,14 +192,14 @@ describe("a stream and its client, whatever happens", () => {
       it(`${protocol}, separate ${Cluster.shortName}, ${namesPerStep} at a time: the client ends with what the store holds`, () =>
         checkScripts(
           Arbitraries.script({ typeUrls: [Cluster.typeUrl] }),
-          10,
+          runs(10),
           (script) =>
             Simulation.run({ protocol, typeUrl: Cluster.typeUrl, namesPerStep }, script, { lockstep: false }).problems
         ))
       it(`${protocol}, aggregated, ${namesPerStep} at a time: the client ends with what the store holds`, () =>
         checkScripts(
           Arbitraries.script({ typeUrls, unrelated: false }),
-          6,
+          runs(6),
           (script) =>
             Simulation.run({ protocol, typeUrl: undefined, namesPerStep }, script, { lockstep: false, except }).problems
         ))
@@ -243,26 +246,26 @@ describe("a stream and its client, whatever happens", () => {
         ))
     }
     it(`${protocol}, separate, with the wildcard switched off: every response is the reference server's`, () =>
-      checkScripts(Arbitraries.script({ typeUrls: [Cluster.typeUrl] }), 20, (script) => {
+      checkScripts(Arbitraries.script({ typeUrls: [Cluster.typeUrl] }), runs(20), (script) => {
         const wildcardOff = new Set([Cluster.typeUrl])
         return Simulation.run({ protocol, typeUrl: Cluster.typeUrl, wildcardOff }, script, { lockstep: true }).problems
       }))
     it(`${protocol}, separate, the log of changes overflows: every response is the reference server's`, () =>
       checkScripts(
         Arbitraries.script({ typeUrls: [Cluster.typeUrl], floods: true }),
-        4,
+        runs(4),
         (script) => Simulation.run({ protocol, typeUrl: Cluster.typeUrl }, script, { lockstep: true }).problems
       ))
     it(`${protocol}, aggregated, the log of changes overflows: the client ends with what the store holds`, () =>
       checkScripts(
         Arbitraries.script({ typeUrls, floods: true }),
-        4,
+        runs(4),
         (script) => Simulation.run({ protocol, typeUrl: undefined }, script, { lockstep: false, except }).problems
       ))
     it(`${protocol}, aggregated, with TTLs: heartbeats change nothing`, () =>
       checkScripts(
         Arbitraries.script({ typeUrls, ttl: true }),
-        15,
+        runs(15),
         (script) =>
           Simulation.run({ protocol, typeUrl: undefined, ttl: true }, script, { lockstep: false, except }).problems
       ))
@@ -303,7 +306,7 @@ describe("a stream and its client, whatever happens", () => {
     it(`Incremental, separate ${type}, ${world}, by name and alias: every response is the reference server's`, () =>
       checkScripts(
         Arbitraries.script({ ...script, wildcard: false, credit: false }),
-        12,
+        scripts,
         (each) => Simulation.run({ ...incremental, typeUrl }, each, { lockstep: true, moving: true }).problems
       ))
     for (const wildcard of [false, true]) {
@@ -311,14 +314,14 @@ describe("a stream and its client, whatever happens", () => {
       it(`Incremental, separate ${type}, ${world}, by ${by}: the client ends with what the store holds`, () =>
         checkScripts(
           Arbitraries.script({ ...script, stored, wildcard }),
-          12,
+          scripts,
           (each) => Simulation.run({ ...incremental, typeUrl }, each, { lockstep: false, moving: true }).problems
         ))
     }
     it(`Incremental, separate ${type}, ${world}, what is held is known by what was asked for: the same`, () =>
       checkScripts(
         Arbitraries.script({ ...script, wildcard: false }),
-        12,
+        scripts,
         (each) =>
           Simulation.run({ ...incremental, typeUrl }, each, { lockstep: false, moving: true, keys: "aliases" }).problems
       ))
@@ -333,7 +336,7 @@ describe("a stream and its client, whatever happens", () => {
           ttl,
           unrelated: false
         }),
-        12,
+        scripts,
         (each) =>
           Simulation.run({ ...incremental, typeUrl: undefined, ttl }, each, { lockstep: false, moving: true }).problems
       ))
@@ -342,7 +345,7 @@ describe("a stream and its client, whatever happens", () => {
     const { typeUrl } = VirtualHost
     checkScripts(
       Arbitraries.script({ typeUrls: [typeUrl], naming: Arbitraries.hosts, unrelated: false }),
-      12,
+      scripts,
       (each) =>
         Simulation.run({ ...incremental, typeUrl, wildcardOff: new Set() }, each, { lockstep: false, moving: true })
           .problems
@@ -351,7 +354,7 @@ describe("a stream and its client, whatever happens", () => {
   it("state of the world and incremental end with the same resources", () =>
     checkScripts(
       Arbitraries.script({ typeUrls: [Cluster, ClusterLoadAssignment, Listener].map((type) => type.typeUrl) }),
-      30,
+      runs(30),
       (script) => {
         const [one, other] = protocols.map((protocol) =>
           Simulation.run({ protocol, typeUrl: undefined }, script, {
