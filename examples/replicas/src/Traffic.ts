@@ -13,7 +13,7 @@ interface Report {
   readonly failure?: string
 }
 
-export interface Traffic {
+interface Traffic {
   readonly name: string
   readonly total: () => number
   readonly failed: () => number

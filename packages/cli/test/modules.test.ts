@@ -22,6 +22,10 @@ const register = script(`import { register } from "node:module"; register(${JSON
 const isOfTests = (url: string): boolean =>
   /\/(?:fast-check|pure-rand|vitest|@vitest|chai)\/|@effect-xds\/testing|\/packages\/testing\//.test(url)
 
+/** Whether a module is of a store in a database, or of its drivers. */
+const isOfStore = (url: string): boolean =>
+  /\/packages\/store-sql\/|\/@effect\/sql(?:-pg)?\/|\/node_modules\/(?:libsql|@libsql|pg|pg-[a-z]+)\//.test(url)
+
 const short = (url: string): string => url.replace(/^.*\/(?:node_modules|packages)\//, "")
 
 /** The modules, and for the first of a test library who brought it in. */
@@ -85,17 +89,38 @@ describe("Modules", { timeout: 3 * deadline }, () => {
     const given = args.map((arg) => arg.replace("DIR", path).replace("OUT", join(temporaryDirectory(), "out")))
     const { modules, tests } = await loadedBy([program, ...given], isThere)
     expect(tests).toBe("")
+    // It is for `--store` only.
+    expect(modules.filter(isOfStore)).toEqual([])
     expect(modules.length).toBeGreaterThan(5)
     expect(modules.length).toBeLessThanOrEqual(most)
     // What only explains itself needs nothing but itself: these modules are read in 40 ms.
     if (most < 20) expect(modules.filter((url) => !/packages\/cli\/dist/.test(url))).toEqual([])
   })
 
+  // @effect/sql loads effect/Schema, and that a test library: with a store in a database it is there.
+  it.each([
+    ["sqlite", 1_060, ["serve", "--store", "sqlite:DIR/xds.db", "--port", "0", "--admin-port", "0"], /^admin:$/m],
+    ["postgres", 720, ["history", "edge", "--store", "postgres://127.0.0.1:1/xds"], undefined]
+  ] as const)(
+    "a store in %s is loaded when it is asked for, and at most %i modules",
+    async (name, most, args, isThere) => {
+      const path = directory()
+      const { modules } = await loadedBy([program, ...args.map((arg) => arg.replace("DIR", path))], isThere)
+      const ofStore = modules.filter((url) => /\/packages\/store-sql\/dist\/[A-Z]/.test(url)).map(short)
+      expect(ofStore).toContain("store-sql/dist/SqlStore.js")
+      // The driver of the other one is not loaded.
+      expect(ofStore.includes("store-sql/dist/Sqlite.js")).toBe(name === "sqlite")
+      expect(ofStore.includes("store-sql/dist/Postgres.js")).toBe(name === "postgres")
+      expect(modules.some((url) => /\/node_modules\/pg\//.test(url))).toBe(name === "postgres")
+      expect(modules.length).toBeLessThanOrEqual(most)
+    }
+  )
+
   // They are for HTTP servers and clients of @effect/platform, which loads effect/Schema, and that a test library.
   const ofPlatform = ["RestApp", "AdminApp", "XdsHttpClient"]
 
   const packages = fileURLToPath(new URL("../..", import.meta.url))
-  // @effect/sql, which store-sql is made of, loads Schema, too: the program loads it with a store in a database only.
+  // For store-sql see above.
   const names = readdirSync(packages).filter((name) => name !== "testing" && name !== "cli" && name !== "store-sql")
 
   it("none of a test library are loaded by what packages export", async () => {
@@ -112,6 +137,7 @@ describe("Modules", { timeout: 3 * deadline }, () => {
     const { modules, tests } = await loadedBy([main])
     expect(tests).toBe("")
     expect(modules).toEqual(expect.arrayContaining(entries))
+    expect(modules.filter(isOfStore)).toEqual([])
   })
 
   it("a chain to a test library is named", async () => {
