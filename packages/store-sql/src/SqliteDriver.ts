@@ -28,6 +28,9 @@ export interface SqliteDriver {
 /** What the drivers have in common. */
 interface Statement {
   readonly all: (...params: ReadonlyArray<unknown>) => ReadonlyArray<object>
+  /** Whether it has rows; only better-sqlite3 asks for `run` where it has none. */
+  readonly reader?: boolean | undefined
+  readonly run: (...params: ReadonlyArray<unknown>) => unknown
 }
 
 interface Handle {
@@ -40,8 +43,22 @@ type Constructor = new (file: string) => Handle
 /** Statements that are kept, since the same few come again and again. */
 const mostStatements = 64
 
-/** A connection of a driver. `spread`: parameters are given one by one, not as an array. */
-const connect = (handle: Handle, spread: boolean): Connection => {
+/** Runs a statement as a driver wants it. */
+type Run = (statement: Statement, params: ReadonlyArray<unknown>) => ReadonlyArray<object>
+
+/** Parameters are given one by one. */
+const oneByOne: Run = (statement, params) => Reflect.apply(statement.all, statement, params)
+
+/** Parameters are an array: `libsql` ends the process when the only one is a buffer that is given alone. */
+const asArray: Run = (statement, params) => statement.all(params)
+
+const asReader: Run = (statement, params) => {
+  if (statement.reader !== false) return statement.all(params)
+  statement.run(params)
+  return []
+}
+
+const connect = (handle: Handle, run: Run): Connection => {
   const statements = new Map<string, Statement>()
   const prepared = (sql: string): Statement => {
     const known = statements.get(sql)
@@ -51,10 +68,7 @@ const connect = (handle: Handle, spread: boolean): Connection => {
     return made
   }
   return {
-    all: (sql, params) => {
-      const statement = prepared(sql)
-      return spread ? Reflect.apply(statement.all, statement, params) : statement.all(params)
-    },
+    all: (sql, params) => run(prepared(sql), params),
     close: () => {
       statements.clear()
       handle.close()
@@ -86,7 +100,7 @@ export const node = async (): Promise<SqliteDriver | undefined> => {
   if (major < 22 || (major === 22 && minor < 13)) return undefined
   const specifier = "node:sqlite"
   const Database = await load(specifier, "DatabaseSync")
-  return Database && { name: specifier, open: (file) => connect(new Database(file), true) }
+  return Database && { name: specifier, open: (file) => connect(new Database(file), oneByOne) }
 }
 
 /**
@@ -96,7 +110,7 @@ export const node = async (): Promise<SqliteDriver | undefined> => {
  */
 export const libsql = async (): Promise<SqliteDriver | undefined> => {
   const Database = constructorOf(await import("libsql"), "default")
-  return Database && { name: "libsql", open: (file) => connect(new Database(file), false) }
+  return Database && { name: "libsql", open: (file) => connect(new Database(file), asArray) }
 }
 
 /**
@@ -107,7 +121,7 @@ export const libsql = async (): Promise<SqliteDriver | undefined> => {
 export const betterSqlite3 = async (): Promise<SqliteDriver | undefined> => {
   const specifier = "better-sqlite3"
   const Database = await load(specifier, "default")
-  return Database && { name: specifier, open: (file) => connect(new Database(file), false) }
+  return Database && { name: specifier, open: (file) => connect(new Database(file), asReader) }
 }
 
 /**

@@ -9,10 +9,16 @@ import { openSync, readFileSync, statSync, writeFileSync, writeSync } from "node
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { folder } from "./folder.js"
-import { clusters, contentOf, follow, live, many, namesOf, opened, tagOf, until } from "./replicas.js"
+import { clusters, contentOf, failing, follow, live, many, namesOf, opened, tagOf, until } from "./replicas.js"
 
+/** That of `npm run test:nodes`, or else the one that a store takes by itself. */
+const named: Readonly<Record<string, () => Promise<SqliteDriver.SqliteDriver | undefined>>> = {
+  libsql: SqliteDriver.libsql,
+  "better-sqlite3": SqliteDriver.betterSqlite3
+}
 const driver = Effect.promise(async () => {
-  const found = (await SqliteDriver.node()) ?? (await SqliteDriver.libsql())
+  const wanted = process.env["XDS_SQLITE_DRIVERS"]?.split(",").at(-1)
+  const found = (await named[wanted ?? ""]?.()) ?? (await SqliteDriver.node()) ?? (await SqliteDriver.libsql())
   if (found === undefined) throw new Error("there is no driver")
   return found
 })
@@ -60,7 +66,7 @@ describe("a database that fails in the middle", () => {
       const store = yield* opened(open, { writeTimeout: "100 millis" })
       yield* store.set("g", clusters("a"))
       plan.fault = (sql) => (sql.startsWith("INSERT") ? { code: "SQLITE_FULL", when: "before" } : undefined)
-      const error = yield* Effect.flip(store.update("g", { upsert: clusters("b") }))
+      const error = yield* failing(store.update("g", { upsert: clusters("b") }))
       expect(error.message).toContain("SQLITE_FULL on purpose; make room on the disk")
       expect(namesOf(store, "g")).toEqual(["a"])
       const { trouble } = yield* store.status
@@ -84,7 +90,7 @@ describe("a database that fails in the middle", () => {
         isLost = true
         return { code: "SQLITE_IOERR", when: "after" }
       }
-      const error = yield* Effect.flip(store.update("g", { upsert: clusters("b") }))
+      const error = yield* failing(store.update("g", { upsert: clusters("b") }))
       expect(error.message).toContain("(its answer was lost: see the group's history whether the change is there)")
       plan.fault = () => undefined
       yield* until(() => namesOf(store, "g")?.length === 2, "what was written is applied")
@@ -101,7 +107,7 @@ describe("a database that fails in the middle", () => {
       const error = yield* sql.withTransaction(
         Effect.zipRight(
           sql`UPDATE xds_head SET epoch = epoch WHERE id = 1`,
-          Effect.flip(store.update("g", { upsert: clusters("b") }))
+          failing(store.update("g", { upsert: clusters("b") }))
         )
       )
       expect(error._tag).toBe("StoreUnavailable")
@@ -118,7 +124,7 @@ describe("files that are no store", () => {
       const file = join(yield* folder, "store.db")
       const text = "resources:\n".repeat(1_000)
       writeFileSync(file, text)
-      const error = yield* Effect.flip(opened(Sqlite.make({ file })))
+      const error = yield* failing(opened(Sqlite.make({ file })))
       expect([error.reason, error.detail]).toEqual([
         "Damaged",
         "file is not a database; restore the file from a backup, or move it away"
@@ -142,7 +148,7 @@ describe("files that are no store", () => {
       const at = openSync(file, "r+")
       for (let place = 8_192; place < size; place += 8_192) writeSync(at, Buffer.alloc(512, 0x5a), 0, 512, place)
       const before = readFileSync(file)
-      const error = yield* Effect.flip(opened(Sqlite.make({ file })))
+      const error = yield* failing(opened(Sqlite.make({ file })))
       expect(error.reason).toBe("Damaged")
       expect(error.message).toMatch(/restore the (file|database) from a backup/)
       expect(readFileSync(file).equals(before)).toBe(true)
@@ -152,7 +158,7 @@ describe("files that are no store", () => {
   live("a folder that is not there", () =>
     Effect.gen(function* () {
       const file = join(yield* folder, "no", "store.db")
-      const error = yield* Effect.flip(opened(Sqlite.make({ file })))
+      const error = yield* failing(opened(Sqlite.make({ file })))
       expect(error.reason).toBe("Unreachable")
       expect(error.message).toContain(`the store sqlite:${file} cannot be opened: `)
     })

@@ -9,7 +9,18 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import { clusters, contentOf, describeReplicas, follow, live, namesOf, opened, tagOf, until } from "./replicas.js"
+import {
+  clusters,
+  contentOf,
+  describeReplicas,
+  failing,
+  follow,
+  live,
+  namesOf,
+  opened,
+  tagOf,
+  until
+} from "./replicas.js"
 
 const peer = Peer.forTest("postgres")
 
@@ -54,7 +65,7 @@ if (peer._tag === "Missing") {
         yield* one.set("g", clusters("a"))
         yield* follow(one, other)
         yield* own.kill
-        const error = yield* Effect.flip(one.update("g", { upsert: clusters("b") }))
+        const error = yield* failing(one.update("g", { upsert: clusters("b") }))
         expect(error._tag).toBe("StoreUnavailable")
         expect(error.message).toContain(`the store is not available: postgres://127.0.0.1:${own.port}/postgres: `)
         yield* until(() => Effect.runSync(other.status).trouble !== undefined, "the other is told")
@@ -91,7 +102,7 @@ if (peer._tag === "Missing") {
         // A standby cannot be written to, and says so.
         const replica = yield* opened(other, { writeTimeout: "100 millis" })
         expect(namesOf(replica, "g")).toEqual(["a", "b"])
-        const error = yield* Effect.flip(replica.update("g", { upsert: clusters("c") }))
+        const error = yield* failing(replica.update("g", { upsert: clusters("c") }))
         expect(error.message).toContain("it is a standby: give the address of the primary")
         yield* primary.kill
         yield* sql`SELECT pg_promote()`

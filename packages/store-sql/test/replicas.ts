@@ -96,6 +96,13 @@ export const follow = (one: SqlStore.Service, other: SqlStore.Service) =>
 export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
   Effect.match(effect, { onFailure: ({ _tag }) => _tag, onSuccess: () => "none" })
 
+/** The error of an effect. One that does not fail is told in words: a whole group is too much for a report. */
+export const failing = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<E, never, R> =>
+  Effect.matchEffect(effect, {
+    onFailure: (error) => Effect.succeed(error),
+    onSuccess: () => Effect.dieMessage("it did not fail")
+  })
+
 /** A new database, which may be opened several times. */
 export type Place = Effect.Effect<Effect.Effect<Database, OpenError, Scope.Scope>, never, Scope.Scope>
 
@@ -272,7 +279,7 @@ export const describeReplicas = (name: string, place: Place): void => {
         // A revision of the store at which another group changed is one of this group, too.
         yield* store.rollback("g", second.revision)
         expect(namesOf(store, "g")).toEqual(["b", "c"])
-        const unknown = yield* Effect.flip(store.rollback("g", 99))
+        const unknown = yield* failing(store.rollback("g", 99))
         expect(unknown.message).toBe('group "g" has no revision 99: the store is at revision 5; see its history')
         expect(yield* tagOf(store.rollback("g", first.revision, { ifRevision: first.revision }))).toBe("Conflict")
         yield* store.clear("g")
@@ -290,7 +297,7 @@ export const describeReplicas = (name: string, place: Place): void => {
           Effect.gen(function* () {
             const leader = yield* opened(open, { writers: "exclusive", process: "leader" })
             yield* leader.update("g", { upsert: clusters("b") })
-            const error = yield* Effect.flip(shared.update("g", { upsert: clusters("c") }))
+            const error = yield* failing(shared.update("g", { upsert: clusters("c") }))
             expect(error.message).toBe(
               'group "g" was not changed: this process may not write any more: leader took the right to write (epoch 2); ' +
                 "write there, or restart this process when it has given it up"
@@ -338,7 +345,7 @@ export const describeReplicas = (name: string, place: Place): void => {
           const oldest = entries.at(-1)?.revision ?? 0
           const { own } = yield* store.at("g", oldest)
           expect(ResourceGroup.all(own)).toHaveLength(400)
-          const unknown = yield* Effect.flip(store.rollback("g", 1))
+          const unknown = yield* failing(store.rollback("g", 1))
           expect(unknown.message).toContain('group "g" has no revision 1: its history begins with revision ')
           const told: Array<string> = []
           yield* late.listen((group) => void told.push(group))
@@ -385,11 +392,11 @@ export const describeReplicas = (name: string, place: Place): void => {
           yield* sql.withTransaction(Log.append(database, [{ row: { ...row, digest, chain }, body: bodies[what] }]))
           yield* until(() => Effect.runSync(replica.status).trouble !== undefined, "it is told")
           expect(namesOf(replica, "g")).toEqual(["a"])
-          const error = yield* Effect.flip(replica.set("g", clusters("b")))
+          const error = yield* failing(replica.set("g", clusters("b")))
           expect(error._tag).toBe("StoreUnavailable")
           const rows = yield* sql<{ n: unknown }>`SELECT COUNT(*) AS n FROM xds_change`
           expect(Number(rows[0]?.n)).toBe(2)
-          const fresh = yield* Effect.flip(opened(open))
+          const fresh = yield* failing(opened(open))
           expect(fresh.reason).toBe("Damaged")
           expect(fresh.message).toContain(`the change of group "g" at revision 2 cannot be used: ${reasons[what]}; `)
         })
@@ -402,7 +409,7 @@ export const describeReplicas = (name: string, place: Place): void => {
         const database = yield* open
         yield* Effect.scoped(Effect.asVoid(opened(open)))
         yield* database.sql`UPDATE xds_head SET schema_version = 9 WHERE id = 1`
-        const error = yield* Effect.flip(opened(open))
+        const error = yield* failing(opened(open))
         expect(error.reason).toBe("LaterSchema")
         expect(error.detail).toBe(
           "its tables are of version 9, and this program knows version 1; run the program's newer release"
@@ -429,7 +436,7 @@ export const describeReplicas = (name: string, place: Place): void => {
         expect(namesOf(fresh, "g")).toEqual(["a"])
         yield* fresh.set("g", clusters("c"))
         yield* fresh.set("g", clusters("d"))
-        const error = yield* Effect.flip(store.update("g", { upsert: clusters("e") }))
+        const error = yield* failing(store.update("g", { upsert: clusters("e") }))
         expect(error.message).toContain("does not follow the one that this process has: the database lost changes")
         expect(namesOf(store, "g")).toEqual(["b"])
       })
@@ -517,7 +524,7 @@ export const describeReplicas = (name: string, place: Place): void => {
           apis.delete(undefined)
           expect(apis.size).toBe(1)
         }
-        const error = yield* Effect.flip(
+        const error = yield* failing(
           one
             .set("new", { ...v2("a"), over: "mixed" }, { validate: "off" })
             .pipe(Effect.zipRight(one.set("mixed", clusters("a"))))
