@@ -79,7 +79,8 @@ const folderIn = (place: string): Effect.Effect<string, never, Scope.Scope> =>
   )
 
 /** For data, none of which is kept. */
-const folder = Effect.suspend(() => folderIn(memory() ?? tmpdir()))
+const folder = ({ durable = false }: Options): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.suspend(() => folderIn((durable ? undefined : memory()) ?? tmpdir()))
 
 /** The program, where the other user may run it: a clone may be in a folder that only its owner may read. */
 const runnable = (program: string): Effect.Effect<string, never, Scope.Scope> => {
@@ -92,12 +93,22 @@ const runnable = (program: string): Effect.Effect<string, never, Scope.Scope> =>
   })
 }
 
-const settings = (port: number): ReadonlyArray<string> =>
+/**
+ * Options of a server.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Its data are on a disk, and a commit is there when it returns; default: in memory, where there is such a place. */
+  readonly durable?: boolean | undefined
+}
+
+const settings = (port: number, { durable = false }: Options): ReadonlyArray<string> =>
   [
     "listen_addresses=127.0.0.1",
     `port=${port}`,
     "unix_socket_directories=",
-    "fsync=off",
+    `fsync=${durable ? "on" : "off"}`,
     "shared_buffers=32MB",
     "max_connections=300",
     "log_min_messages=fatal"
@@ -125,7 +136,11 @@ const gone = (child: ChildProcess): Effect.Effect<void> =>
     else child.once("exit", () => resume(Effect.void))
   })
 
-const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
+const serverAt = (
+  program: string,
+  data: string,
+  options: Options
+): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
   Effect.gen(function* () {
     const port = yield* freePort
     let child: ChildProcess | undefined
@@ -140,7 +155,7 @@ const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, 
     const start = Effect.suspend(() => {
       if (child !== undefined) return Effect.void
       // It says that it is ready only in its log.
-      const args = ["-D", data, ...settings(port), "-c", "log_min_messages=log"]
+      const args = ["-D", data, ...settings(port, options), "-c", "log_min_messages=log"]
       child = spawn("sh", ["-c", guarded, "sh", program, ...args], {
         ...asUser,
         env: environment,
@@ -160,7 +175,7 @@ const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, 
       kill: end("SIGKILL"),
       start,
       standby: Effect.gen(function* () {
-        const copy = join(yield* folder, "data")
+        const copy = join(yield* folder(options), "data")
         yield* end("SIGINT")
         cpSync(data, copy, { recursive: true })
         writeFileSync(join(copy, "standby.signal"), "")
@@ -171,7 +186,7 @@ const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, 
         if (nobody !== undefined) spawnSync("chown", ["-R", `${nobody}:${nobody}`, copy])
         spawnSync("chmod", ["-R", "go-rwx", copy])
         yield* start
-        return yield* serverAt(program, copy)
+        return yield* serverAt(program, copy, options)
       })
     }
   })
@@ -182,15 +197,18 @@ const serverAt = (program: string, data: string): Effect.Effect<PostgresServer, 
  * @param program the path of the peer `postgres`
  * @since 0.1.0
  */
-export const make = (program: string): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
+export const make = (
+  program: string,
+  options: Options = {}
+): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
   Effect.gen(function* () {
     const postgres = yield* runnable(program)
-    const data = join(yield* folder, "data")
+    const data = join(yield* folder(options), "data")
     const args = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
     const made = spawnSync(join(dirname(postgres), "initdb"), args, { ...asUser, env: environment, cwd: dirname(data) })
     if (made.status !== 0) {
       const detail = made.error?.message ?? made.stderr.toString().trim().split("\n").at(-1) ?? ""
       return yield* Effect.fail(new PostgresServerError({ detail: `initdb: ${detail}` }))
     }
-    return yield* serverAt(postgres, data)
+    return yield* serverAt(postgres, data, options)
   })
