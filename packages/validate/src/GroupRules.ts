@@ -12,6 +12,7 @@ import type { Registry } from "@bufbuild/protobuf"
 import * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupFaults from "./GroupFault.js"
+import { breathe, Pace, toEnd } from "./internal/Turns.js"
 import { type Cache, cache, GroupIndex, loadTypes, type Resource } from "./GroupIndex.js"
 
 export { type Cache, cache, type GroupFault, type Resource }
@@ -88,40 +89,10 @@ export const check = (resources: Iterable<Resource>, options?: Options): Effect.
       index.put(resource)
       if (pace.isTurnOver(read + 1)) yield* breathe
     }
-    yield* toEnd(index.settling(0), pace)
-    const { faults, omitted } = yield* toEnd(index.listing(Math.max(1, options?.maxFaults ?? 100)), pace)
+    yield* toEnd(index.settling(0), pace, perStep)
+    const { faults, omitted } = yield* toEnd(index.listing(Math.max(1, options?.maxFaults ?? 100)), pace, perStep)
     return { faults, more: omitted > 0, messages }
   })
 
-/** Messages, or resources that are compared, of one turn of the event loop: some milliseconds. */
-const perTurn = 2000
-
-/** Counts what is done, so that others come between. */
-class Pace {
-  private done = 0
-
-  isTurnOver(count: number): boolean {
-    this.done += count
-    if (this.done < perTurn) return false
-    this.done = 0
-    return true
-  }
-}
-
-/** Waits for one turn of the event loop; not by the clock, which a test may hold. */
-const breathe = Effect.async<void>((resume) => {
-  const timer = setTimeout(() => resume(Effect.void), 0)
-  return Effect.sync(() => clearTimeout(timer))
-})
-
 /** Resources between two yields of an index. */
 const perStep = 64
-
-const toEnd = <A>(work: Generator<undefined, A>, pace: Pace): Effect.Effect<A> =>
-  Effect.gen(function* () {
-    for (;;) {
-      const next = work.next()
-      if (next.done === true) return next.value
-      if (pace.isTurnOver(perStep)) yield* breathe
-    }
-  })

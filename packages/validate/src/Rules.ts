@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import type { DescMessage, Message, MessageShape, Registry } from "@bufbuild/protobuf"
+import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Clock from "effect/Clock"
@@ -16,7 +17,8 @@ import * as Effect from "effect/Effect"
 import type { Fault } from "./Fault.js"
 import { InvalidMessage } from "./InvalidMessage.js"
 import * as MessageRules from "./internal/MessageRules.js"
-import { Report, type TypeOf } from "./internal/Report.js"
+import { Report, run, type TypeOf } from "./internal/Report.js"
+import * as Turns from "./internal/Turns.js"
 
 /**
  * @since 0.1.0
@@ -64,7 +66,24 @@ const guarded = (report: Report, run: () => void): void => {
   }
 }
 
+/** The same in steps. */
+const guardedInSteps = function* (report: Report, work: MessageSteps.Steps<void>): MessageSteps.Steps<void> {
+  try {
+    yield* work
+  } catch (cause) {
+    report.add("type", `cannot be read: ${Redaction.ofDefect(cause)}`)
+  }
+}
+
 const unknown: TypeOf = () => undefined
+
+/** Of the types that were given, and no others. */
+const typeOfGiven = (options: Options | undefined): TypeOf => {
+  const { registry } = options ?? {}
+  return registry === undefined || options?.insideAny === false
+    ? unknown
+    : (typeUrl) => registry.getMessage(TypeRegistry.typeName(typeUrl))
+}
 
 /**
  * Checks a message at once, without Effect. Of the `Any`s in it those are entered whose types are in `registry`. Never throws.
@@ -85,12 +104,7 @@ export const check = <Desc extends DescMessage>(
   message: MessageShape<Desc>,
   options?: Options & { readonly now?: number | undefined }
 ): Result => {
-  const { registry } = options ?? {}
-  const typeOf: TypeOf =
-    registry === undefined || options?.insideAny === false
-      ? unknown
-      : (typeUrl) => registry.getMessage(TypeRegistry.typeName(typeUrl))
-  const report = reportOf(options, typeOf, options?.now)
+  const report = reportOf(options, typeOfGiven(options), options?.now)
   guarded(report, () => MessageRules.of(type).check(message, report))
   return resultOf(report)
 }
@@ -98,37 +112,35 @@ export const check = <Desc extends DescMessage>(
 // Only generated types get in here: there are as many as Envoy's API has. `undefined`: it is no message, but an enum or a service.
 const loaded = new Map<string, DescMessage | undefined>()
 
-/**
- * One check with the types that are loaded; those of `Any`s that are known and not loaded are put into `missing`.
- */
-const once = (
-  options: Options | undefined,
-  now: number,
-  missing: Set<string>,
-  run: (report: Report) => void
-): Report => {
+/** A check that has begun; the names of types of `Any`s that are known and not loaded are put into `missing`. */
+const begun = (options: Options | undefined, now: number, missing: Set<string>): Report => {
   const typeOf: TypeOf = (typeUrl) => {
     const name = TypeRegistry.typeName(typeUrl)
     const type = options?.registry?.getMessage(name) ?? loaded.get(name)
     if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
     return type
   }
-  const report = reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
-  guarded(report, () => run(report))
-  return report
+  return reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
 }
 
 /** Runs a check; where types in `Any`s have not been loaded, loads them and runs it again: once for each in a process. */
-const withTypes = (options: Options | undefined, run: (report: Report) => void): Effect.Effect<Report> =>
+const withTypes = (
+  options: Options | undefined,
+  run: (report: Report) => MessageSteps.Steps<void>
+): Effect.Effect<Report> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     for (;;) {
       const missing = new Set<string>()
-      const report = once(options, now, missing, run)
+      const report = begun(options, now, missing)
+      yield* Turns.toEnd(guardedInSteps(report, run(report)), new Turns.Pace(), perStep)
       if (missing.size === 0) return report
       yield* loadTypes(missing)
     }
   })
+
+/** Messages of one step of a check, more or less. */
+const perStep = 256
 
 const load = (name: string): Effect.Effect<DescMessage | undefined> =>
   Effect.tap(
@@ -160,11 +172,52 @@ export const attempt = (
   options: Options & { readonly now: number }
 ): Result | ReadonlySet<string> => {
   const missing = new Set<string>()
-  const report = once(options, options.now, missing, (report) => {
+  const report = begun(options, options.now, missing)
+  guarded(report, () => {
     if (value instanceof Uint8Array) MessageRules.decoded(type, value, report)
     else MessageRules.of(type).check(value, report)
   })
   return missing.size > 0 ? missing : resultOf(report)
+}
+
+/**
+ * {@link attempt} in steps, for what is large.
+ *
+ * @param large what is large in a message: it was found when the message was encoded or decoded; not for bytes
+ * @since 0.1.0
+ */
+export const attemptInSteps = function* (
+  type: DescMessage,
+  value: Message | Uint8Array,
+  options: Options & { readonly now: number },
+  large?: MessageSteps.Large
+): MessageSteps.Steps<Result | ReadonlySet<string>> {
+  const missing = new Set<string>()
+  const report = begun(options, options.now, missing)
+  yield* guardedInSteps(
+    report,
+    value instanceof Uint8Array
+      ? MessageRules.decodedInSteps(type, value, report)
+      : run(MessageRules.of(type).check, value, report, large ?? nothing)
+  )
+  return missing.size > 0 ? missing : resultOf(report)
+}
+
+const nothing: MessageSteps.Large = { has: () => false }
+
+/**
+ * {@link check} in steps, of a message that was decoded in steps.
+ *
+ * @since 0.1.0
+ */
+export const checkInSteps = function* <Desc extends DescMessage>(
+  type: Desc,
+  { large, message }: MessageSteps.Decoded<MessageShape<Desc>>,
+  options?: Options & { readonly now?: number | undefined }
+): MessageSteps.Steps<Result> {
+  const report = reportOf(options, typeOfGiven(options), options?.now)
+  yield* guardedInSteps(report, run(MessageRules.of(type).check, message, report, large))
+  return resultOf(report)
 }
 
 const verdict = (
@@ -187,7 +240,7 @@ export const message = <Desc extends DescMessage>(
   options?: Options & { readonly resourceName?: string | undefined }
 ): Effect.Effect<void, InvalidMessage> =>
   Effect.flatMap(
-    withTypes(options, (report) => MessageRules.of(type).check(value, report)),
+    withTypes(options, (report) => run(MessageRules.of(type).check, value, report, nothing)),
     (report) => verdict(report, `type.googleapis.com/${type.typeName}`, options?.resourceName)
   )
 
@@ -206,7 +259,7 @@ export const resource = (
     const typeName = TypeRegistry.typeName(typeUrl)
     const type = options?.registry?.getMessage(typeName) ?? loaded.get(typeName) ?? (yield* load(typeName))
     if (type === undefined) return false
-    const report = yield* withTypes(options, (report) => MessageRules.decoded(type, value, report))
+    const report = yield* withTypes(options, (report) => MessageRules.decodedInSteps(type, value, report))
     yield* verdict(report, typeUrl, name)
     return true
   })

@@ -1,13 +1,14 @@
 /**
- * Goes through the fields of an encoded message without making the message.
+ * Goes through the fields of an encoded message without making the message, at once or in steps.
  *
  * ★ It says that bytes are a message, or nothing: whatever it does not know for sure, what is wrong and why, is for the library.
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf"
 import { ScalarType } from "@bufbuild/protobuf"
 import { WireType } from "@bufbuild/protobuf/wire"
+import { bytesAtOnce, type Steps } from "./InSteps.js"
+import * as JsonFields from "./JsonFields.js"
 import { maxPieces } from "./MessageLimits.js"
-import * as WireFault from "./WireFault.js"
 
 /** How a field stands in the bytes. */
 interface FieldPlan {
@@ -15,8 +16,8 @@ interface FieldPlan {
   /** A list of numbers may also stand as one string of bytes. */
   readonly packed: boolean
   readonly isText: boolean
-  /** Whether protobuf-es keeps it as JSON, and goes through all of it again for each further piece. */
-  readonly isJson: boolean
+  /** A bit, if each further piece of it may cost as much as all that is there already; else 0. */
+  readonly costly: number
   /** Of a message, or of the entries of a map. */
   message: Plan | undefined
 }
@@ -49,9 +50,16 @@ const planOf = (schema: DescMessage): Plan => {
   const plan: Plan = { fields: [], unsureFrom: Infinity }
   // Before its fields: a message may hold others of its own type.
   plans.set(schema, plan)
-  for (const field of schema.fields) put(plan, field.number, fieldPlan(field))
+  let costly = 1
+  for (const field of schema.fields) {
+    put(plan, field.number, fieldPlan(field, costly))
+    // What has no bit of its own shares the last one.
+    if (field.fieldKind === "message" && JsonFields.isCostly(field) && costly < lastBit) costly *= 2
+  }
   return plan
 }
+
+const lastBit = 2 ** 30
 
 const put = (plan: Plan, number: number, field: FieldPlan | undefined): void => {
   if (number > maxNumber || field === undefined) {
@@ -63,11 +71,11 @@ const put = (plan: Plan, number: number, field: FieldPlan | undefined): void => 
   plan.fields[number] = field
 }
 
-const ofMessage = (message: Plan, isJson = false): FieldPlan => ({
+const ofMessage = (message: Plan, costly = 0): FieldPlan => ({
   wireType: delimited,
   packed: false,
   isText: false,
-  isJson,
+  costly,
   message
 })
 
@@ -77,7 +85,7 @@ const ofScalar = (scalar: ScalarType, isList: boolean): FieldPlan => {
     wireType,
     packed: isList && wireType !== delimited,
     isText: scalar === ScalarType.STRING,
-    isJson: false,
+    costly: 0,
     message: undefined
   }
 }
@@ -100,14 +108,15 @@ const wireTypeOf = (scalar: ScalarType): number => {
   }
 }
 
-const fieldPlan = (field: DescField): FieldPlan | undefined => {
+const fieldPlan = (field: DescField, bit: number): FieldPlan | undefined => {
+  const costly = JsonFields.isCostly(field) ? bit : 0
   switch (field.fieldKind) {
     case "scalar":
       return ofScalar(field.scalar, false)
     case "enum":
       return ofScalar(ScalarType.INT32, false)
     case "message":
-      return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message), WireFault.isJson(field))
+      return field.delimitedEncoding ? undefined : ofMessage(planOf(field.message), costly)
     case "list":
       if (field.listKind !== "message")
         return ofScalar(field.listKind === "enum" ? ScalarType.INT32 : field.scalar, true)
@@ -119,7 +128,7 @@ const fieldPlan = (field: DescField): FieldPlan | undefined => {
         entry,
         2,
         field.mapKind === "message"
-          ? ofMessage(planOf(field.message), WireFault.isJson(field))
+          ? ofMessage(planOf(field.message), costly && 1)
           : ofScalar(field.mapKind === "enum" ? ScalarType.INT32 : field.scalar, false)
       )
       return ofMessage(entry)
@@ -130,17 +139,24 @@ const fieldPlan = (field: DescField): FieldPlan | undefined => {
 /** Goes through bytes; what it does not know for sure is no message to it. */
 class Walk {
   #at = 0
+  /** Pieces of costly fields, but for the first of each. */
+  #pieces = 0
+  /** The costly fields of the message that was gone through last. */
+  #seen = 0
   readonly #bytes: Uint8Array
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes
   }
 
-  /** Whether the fields of a message stand up to the end, and nothing else: none of them ends behind it. */
-  message(plan: Plan, end: number, depth: number): boolean {
+  /**
+   * Whether the fields of a message stand up to the end, and nothing else: none of them ends behind it.
+   *
+   * @param seen the costly fields before
+   */
+  message(plan: Plan, end: number, depth: number, seen = 0): boolean {
     if (depth > deepest) return false
     const { fields, unsureFrom } = plan
-    let pieces = 0
     while (this.#at < end) {
       const tag = this.#uint32(end)
       const number = tag >>> 3
@@ -149,13 +165,77 @@ class Walk {
       if (field === undefined) {
         if (tag < 8 || number >= unsureFrom || !this.#unknown(wireType, end)) return false
       } else if (wireType === delimited) {
-        if (field.isJson && ++pieces > maxPieces) return false
+        if (field.costly !== 0) {
+          if ((seen & field.costly) !== 0 && !this.#isMerged()) return false
+          seen |= field.costly
+        }
         if (!this.#delimited(field, end, depth)) return false
       } else if (wireType !== field.wireType || !this.#number(wireType, end)) {
         return false
       }
     }
+    this.#seen = seen
     return true
+  }
+
+  /** The same in steps: runs of fields that are not large, and what is large by itself. */
+  *steps(plan: Plan, end: number, depth: number): Steps<boolean> {
+    if (depth > deepest) return false
+    let seen = 0
+    let from = this.#at
+    const run = (to: number): boolean => {
+      this.#at = from
+      const isMessage = this.message(plan, to, depth, seen)
+      seen = this.#seen
+      return isMessage
+    }
+    while (this.#at < end) {
+      const begin = this.#at
+      const tag = this.#uint32(end)
+      const isLong = (tag & 7) === delimited
+      const length = isLong ? this.#uint32(end) : 0
+      const value = this.#at
+      const last = value + length
+      if (length < 0 || last > end || (!isLong && !this.#number(tag & 7, end))) return false
+      const field = length > bytesAtOnce ? plan.fields[tag >>> 3] : undefined
+      if (field !== undefined) {
+        if (!run(begin) || ((seen & field.costly) !== 0 && !this.#isMerged())) return false
+        seen |= field.costly
+        this.#at = value
+        yield
+        if (!(yield* this.#large(field, last, depth))) return false
+        from = last
+      } else if (isLong) this.#at = last
+      if (this.#at - from < bytesAtOnce) continue
+      const next = this.#at
+      if (!run(next)) return false
+      from = next
+      yield
+    }
+    return run(end)
+  }
+
+  /** A value with a length, in steps. */
+  *#large(field: FieldPlan, last: number, depth: number): Steps<boolean> {
+    if (field.message !== undefined) return yield* this.steps(field.message, last, depth + 1)
+    const decoder = new TextDecoder("utf-8", { fatal: true })
+    while (this.#at < last) {
+      const end = Math.min(last, this.#at + bytesAtOnce)
+      if (field.packed) {
+        while (this.#at < end) if (!this.#number(field.wireType, last)) return false
+      } else if (field.isText) {
+        if (!isPart(decoder, this.#bytes.subarray(this.#at, end), end === last)) return false
+        this.#at = end
+      } else if (field.wireType === delimited) this.#at = last
+      else return false
+      yield
+    }
+    return true
+  }
+
+  /** ★ Whether a costly field may come once more. */
+  #isMerged(): boolean {
+    return ++this.#pieces < maxPieces
   }
 
   #delimited(field: FieldPlan, end: number, depth: number): boolean {
@@ -225,6 +305,19 @@ const isUtf8 = (bytes: Uint8Array): boolean => {
   }
 }
 
+const isPart = (decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, isLast: boolean): boolean => {
+  try {
+    decoder.decode(bytes, { stream: !isLast })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Whether bytes are a message of the type for sure. */
 export const isMessage = (schema: DescMessage, bytes: Uint8Array): boolean =>
   new Walk(bytes).message(planOf(schema), bytes.byteLength, 1)
+
+/** The same in steps. */
+export const inSteps = (schema: DescMessage, bytes: Uint8Array): Steps<boolean> =>
+  new Walk(bytes).steps(planOf(schema), bytes.byteLength, 1)

@@ -7,6 +7,9 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf"
 import { ScalarType } from "@bufbuild/protobuf"
 import { WireType } from "@bufbuild/protobuf/wire"
+import * as FieldNumbers from "./FieldNumbers.js"
+import { bytesAtOnce, type Steps, toEnd } from "./InSteps.js"
+import * as JsonFields from "./JsonFields.js"
 import { maxDepth, maxPieces } from "./MessageLimits.js"
 import * as PathText from "./PathText.js"
 
@@ -21,9 +24,7 @@ const endGroup: number = WireType.EndGroup
 /** As in the documentation of the wire format. */
 const wireTypeNames = ["VARINT", "I64", "LEN", "SGROUP", "EGROUP", "I32"] as const
 
-class Wrong extends Error {
-  readonly path: Array<PathText.Segment> = []
-}
+class Wrong extends Error {}
 
 /** A value in a field, as it must stand there. */
 interface Expected {
@@ -71,65 +72,103 @@ const expectedOf = (field: DescField): Expected => {
   }
 }
 
-const structName = "google.protobuf.Struct"
+/**
+ * What was there before of what is merged: of a field in several pieces, and of the fields in them. Of a message in a list there
+ * was nothing.
+ */
+class Merged {
+  #pieces = 0
+  #fields: Map<number, Merged> | undefined
 
-/** protobuf-es keeps a Struct as JSON, which it makes a message of again for each further piece. */
-export const isJson = (field: DescField): boolean =>
-  field.fieldKind !== "list" &&
-  field.message?.typeName === structName &&
-  field.parent.typeName !== "google.protobuf.Value"
+  /** The same of a field. */
+  of(field: DescField): Merged | undefined {
+    if (field.fieldKind !== "message" || !JsonFields.isCostly(field)) return undefined
+    const fields = (this.#fields ??= new Map<number, Merged>())
+    const merged = fields.get(field.number) ?? new Merged()
+    fields.set(field.number, merged)
+    return merged
+  }
+
+  /** One more piece of a Struct. */
+  add(): void {
+    if (++this.#pieces > maxPieces) throw new Wrong(`is a ${JsonFields.structName} in more than ${maxPieces} pieces`)
+  }
+}
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-/** Goes through bytes up to the first fault; every byte is looked at once. */
+/** Goes through bytes up to the first fault, in steps; every byte is looked at once. */
 class Search {
+  /** To where it is. */
+  readonly path: Array<PathText.Segment> = []
   private at = 0
+  private pause = bytesAtOnce
 
   constructor(private readonly bytes: Uint8Array) {}
 
-  message(schema: DescMessage, end: number, depth: number): void {
+  *message(schema: DescMessage, end: number, depth: number, merged: Merged | undefined): Steps<void> {
     if (depth > maxDepth) throw new Wrong(`is nested more than ${maxDepth} messages deep`)
     const lists = new Map<number, number>()
-    const fields = new Map(schema.fields.map((field) => [field.number, field]))
-    let pieces = 0
+    const fields = FieldNumbers.of(schema)
+    const before = merged ?? new Merged()
     while (this.at < end) {
+      if (this.at >= this.pause) yield* this.rest()
       const [number, wireType] = this.tag(end)
       const field = fields.get(number)
       if (field === undefined) {
-        this.within(`field ${number}`, () => this.skip(number, wireType, end, depth))
+        this.path.push(`field ${number}`)
+        yield* this.skip(number, wireType, end, depth)
+        this.path.pop()
         continue
       }
-      const index = lists.get(number) ?? 0
-      lists.set(number, index + 1)
-      this.within(field.name, () => {
-        if (isJson(field) && field.fieldKind === "message" && ++pieces > maxPieces) throw tooManyPieces()
-        if (field.fieldKind === "map") return this.entry(field, wireType, end, depth)
-        if (field.fieldKind === "list" && field.listKind === "message") {
-          return this.within(index, () => this.value(expectedOf(field), wireType, end, depth))
-        }
-        if (field.fieldKind === "message" && field.delimitedEncoding) return this.skip(number, wireType, end, depth)
-        this.value(expectedOf(field), wireType, end, depth)
-      })
+      this.path.push(field.name)
+      if (field.fieldKind === "map") {
+        yield* this.entry(field, wireType, end, depth)
+      } else if (field.fieldKind === "list" && field.listKind === "message") {
+        const index = lists.get(number) ?? 0
+        lists.set(number, index + 1)
+        this.path.push(index)
+        yield* this.value(expectedOf(field), wireType, end, depth)
+        this.path.pop()
+      } else if (field.fieldKind === "message" && field.delimitedEncoding) {
+        yield* this.skip(number, wireType, end, depth)
+      } else {
+        const pieces = before.of(field)
+        if (JsonFields.isJson(field)) pieces?.add()
+        yield* this.value(expectedOf(field), wireType, end, depth, pieces)
+      }
+      this.path.pop()
     }
   }
 
-  private entry(field: DescField & { readonly fieldKind: "map" }, wireType: number, end: number, depth: number): void {
+  private *rest(): Steps<void> {
+    yield
+    this.pause = this.at + bytesAtOnce
+  }
+
+  private *entry(
+    field: DescField & { readonly fieldKind: "map" },
+    wireType: number,
+    end: number,
+    depth: number
+  ): Steps<void> {
     this.isOf(delimited, wireType)
     const last = this.last(end)
     let key = "?"
-    let pieces = 0
+    const pieces = new Merged()
     while (this.at < last) {
+      if (this.at >= this.pause) yield* this.rest()
       const [number, wireType] = this.tag(last)
       if (number === 1) {
         const begin = this.at
-        this.value(ofScalar(field.mapKey, false), wireType, last, depth)
+        yield* this.value(ofScalar(field.mapKey, false), wireType, last, depth)
         if (field.mapKey === ScalarType.STRING) key = this.textFrom(begin)
       } else if (number === 2) {
-        this.within(PathText.key(key), () => {
-          if (isJson(field) && ++pieces > maxPieces) throw tooManyPieces()
-          this.value(expectedOf(field), wireType, last, depth)
-        })
-      } else this.skip(number, wireType, last, depth)
+        this.path.push(PathText.key(key))
+        if (JsonFields.isJson(field)) pieces.add()
+        yield* this.value(expectedOf(field), wireType, last, depth, pieces)
+        this.path.pop()
+      } else yield* this.skip(number, wireType, last, depth)
     }
   }
 
@@ -143,41 +182,54 @@ class Search {
     return text
   }
 
-  private value(expected: Expected, wireType: number, end: number, depth: number): void {
+  /** @param merged of a message: what it is merged with */
+  private *value(expected: Expected, wireType: number, end: number, depth: number, merged?: Merged): Steps<void> {
     if (!(expected.isPackable && wireType === delimited)) this.isOf(expected.wireType, wireType)
     if (wireType !== delimited) return this.number(wireType, end)
     const last = this.last(end)
-    if (expected.message !== undefined) return this.message(expected.message, last, depth + 1)
+    if (expected.message !== undefined) return yield* this.message(expected.message, last, depth + 1, merged)
     if (expected.isPackable) {
-      while (this.at < last) this.number(expected.wireType, last)
-      return
-    }
-    if (expected.isText) {
-      try {
-        decoder.decode(this.bytes.subarray(this.at, last))
-      } catch {
-        throw new Wrong("is not UTF-8")
+      while (this.at < last) {
+        if (this.at >= this.pause) yield* this.rest()
+        this.number(expected.wireType, last)
       }
-    }
-    this.at = last
+    } else if (expected.isText) yield* this.text(last)
+    else this.at = last
   }
 
-  private skip(number: number, wireType: number, end: number, depth: number): void {
+  private *text(last: number): Steps<void> {
+    // One that is long in parts, for which it takes a decoder of its own.
+    const text = last - this.at > bytesAtOnce ? new TextDecoder("utf-8", { fatal: true }) : decoder
+    try {
+      for (;;) {
+        const end = Math.min(last, this.at + bytesAtOnce)
+        text.decode(this.bytes.subarray(this.at, end), { stream: end < last })
+        this.at = end
+        if (end === last) return
+        yield
+      }
+    } catch {
+      throw new Wrong("is not UTF-8")
+    }
+  }
+
+  private *skip(number: number, wireType: number, end: number, depth: number): Steps<void> {
     if (wireType === delimited) this.at = this.last(end)
-    else if (wireType === startGroup) this.group(number, end, depth)
+    else if (wireType === startGroup) yield* this.group(number, end, depth)
     else if (wireType === endGroup) throw new Wrong("is the end of a group that did not begin")
     else this.number(wireType, end)
   }
 
   /** Without recursion: a group is two bytes. */
-  private group(number: number, end: number, depth: number): void {
+  private *group(number: number, end: number, depth: number): Steps<void> {
     const open = [number]
     while (open.length > 0) {
       if (depth + open.length > maxDepth) throw new Wrong(`holds groups that are nested more than ${maxDepth} deep`)
       if (this.at >= end) throw new Wrong("is a group without an end")
+      if (this.at >= this.pause) yield* this.rest()
       const [inner, wireType] = this.tag(end)
       if (wireType === startGroup) open.push(inner)
-      else if (wireType !== endGroup) this.skip(inner, wireType, end, depth)
+      else if (wireType !== endGroup) yield* this.skip(inner, wireType, end, depth)
       else if (open.pop() !== inner) throw new Wrong("is a group that ends with the number of another")
     }
   }
@@ -225,31 +277,27 @@ class Search {
     }
     throw new Wrong(`holds ${what} of more than 64 bits`)
   }
-
-  private within(segment: PathText.Segment, look: () => void): void {
-    try {
-      look()
-    } catch (cause) {
-      if (cause instanceof Wrong) cause.path.push(segment)
-      throw cause
-    }
-  }
 }
-
-const tooManyPieces = (): Wrong => new Wrong(`is a ${structName} in more than ${maxPieces} pieces`)
 
 const nameOf = (wireType: number): string => wireTypeNames[wireType] ?? String(wireType)
 
+/** A fault, and where it is. */
+interface Found {
+  readonly path: string
+  readonly problem: string
+}
+
 /** The first fault; `undefined`: there is none. */
-export const find = (
-  schema: DescMessage,
-  bytes: Uint8Array
-): { readonly path: string; readonly problem: string } | undefined => {
+export const find = (schema: DescMessage, bytes: Uint8Array): Found | undefined => toEnd(inSteps(schema, bytes))
+
+/** The same in steps. */
+export const inSteps = function* (schema: DescMessage, bytes: Uint8Array): Steps<Found | undefined> {
+  const search = new Search(bytes)
   try {
-    new Search(bytes).message(schema, bytes.byteLength, 1)
+    yield* search.message(schema, bytes.byteLength, 1, undefined)
     return undefined
   } catch (cause) {
     if (!(cause instanceof Wrong)) throw cause
-    return { path: PathText.of(cause.path.reverse()), problem: cause.message }
+    return { path: PathText.of(search.path), problem: cause.message }
   }
 }

@@ -6,21 +6,15 @@ import type { DescEnum, DescField, DescMessage, DescOneof, Message } from "@bufb
 import { getOption, ScalarType } from "@bufbuild/protobuf"
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import { isSensitive } from "@effect-xds/proto/MessageRedaction"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import {
-  disabled,
-  type FieldRules,
-  ignored,
-  type MapRules,
-  required,
-  type RepeatedRules,
-  rules as rulesOption
-} from "@effect-xds/proto/validate/validate"
+import { disabled, type FieldRules, ignored, required, rules as rulesOption } from "@effect-xds/proto/validate/validate"
+import * as CollectionRules from "./CollectionRules.js"
 import * as NumberRules from "./NumberRules.js"
-import { type Check, counted, given, notA, type Report, shownText } from "./Report.js"
+import { type Check, notA, type Report, run, shownText, withSteps } from "./Report.js"
 import * as TextRules from "./TextRules.js"
 import * as TimeRules from "./TimeRules.js"
 
@@ -60,12 +54,21 @@ const make = (type: DescMessage): MessageRules => {
   let isNeeded: boolean | undefined
   return {
     isNeeded: () => (isNeeded ??= canBreak(type)),
-    check: (message, report) => {
-      if (!report.enter()) return
-      checks ??= compile(type)
-      for (const check of checks) check(message, report)
-      report.depth--
-    }
+    check: withSteps(
+      (message, report) => {
+        if (!report.enter()) return
+        checks ??= compile(type)
+        for (const check of checks) check(message, report)
+        report.depth--
+      },
+      function* (message, report, large) {
+        if (!report.enter()) return
+        yield
+        checks ??= compile(type)
+        for (const check of checks) yield* run(check, message, report, large)
+        report.depth--
+      }
+    )
   }
 }
 
@@ -103,20 +106,25 @@ const isHeaderValue = (field: DescField): boolean =>
 
 /** The check of the value of a field that is set; faults inside of it get the name of the field. */
 const named = (field: DescField, check: Check): Check => {
-  if (isSensitive(field) || isHeaderValue(field)) {
-    return (value, report) => {
+  const sensitive = isSensitive(field) || isHeaderValue(field) ? 1 : 0
+  const { inSteps } = check
+  return withSteps(
+    (value, report) => {
       const before = report.found.length
-      report.sensitive++
+      report.sensitive += sensitive
       check(value, report)
-      report.sensitive--
+      report.sensitive -= sensitive
       if (report.found.length > before) report.inside(before, field.name)
-    }
-  }
-  return (value, report) => {
-    const before = report.found.length
-    check(value, report)
-    if (report.found.length > before) report.inside(before, field.name)
-  }
+    },
+    inSteps &&
+      function* (value, report, large) {
+        const before = report.found.length
+        report.sensitive += sensitive
+        yield* inSteps(value, report, large)
+        report.sensitive -= sensitive
+        if (report.found.length > before) report.inside(before, field.name)
+      }
+  )
 }
 
 const fieldCheck = (field: DescField): Check | undefined => {
@@ -128,10 +136,17 @@ const fieldCheck = (field: DescField): Check | undefined => {
   const isOptional = field.proto.proto3Optional
   const isAlwaysThere = field.fieldKind === "message" && requiredRule(getOption(field, rulesOption)) !== undefined
   const isSkipped = isOptional || (field.fieldKind === "message" && !isAlwaysThere)
-  return (message, report) => {
-    const value = isProperties(message) ? message[localName] : undefined
-    if (value !== undefined || !isSkipped) inField(value, report)
-  }
+  return withSteps(
+    (message, report) => {
+      const value = isProperties(message) ? message[localName] : undefined
+      if (value !== undefined || !isSkipped) inField(value, report)
+    },
+    inField.inSteps &&
+      function* (message, report, large) {
+        const value = isProperties(message) ? message[localName] : undefined
+        if (value !== undefined || !isSkipped) yield* run(inField, value, report, large)
+      }
+  )
 }
 
 /** The member that is set is checked, also where `required` asks only for one. */
@@ -144,15 +159,24 @@ const oneofCheck = (oneof: DescOneof): Check | undefined => {
   const isNeeded = getOption(oneof, required)
   if (checks.size === 0 && !isNeeded) return undefined
   const problem = `must be set: one of ${oneof.fields.map(({ name }) => name).join(", ")}`
-  return (message, report) => {
-    const set = isProperties(message) ? message[oneof.localName] : undefined
-    if (isProperties(set) && typeof set["case"] === "string") checks.get(set["case"])?.(set["value"], report)
-    else if (isNeeded) {
-      const before = report.found.length
-      report.add("oneof.required", problem)
-      report.inside(before, oneof.name)
-    }
+  const missing = (report: Report): void => {
+    const before = report.found.length
+    report.add("oneof.required", problem)
+    report.inside(before, oneof.name)
   }
+  return withSteps(
+    (message, report) => {
+      const set = isProperties(message) ? message[oneof.localName] : undefined
+      if (isProperties(set) && typeof set["case"] === "string") checks.get(set["case"])?.(set["value"], report)
+      else if (isNeeded) missing(report)
+    },
+    function* (message, report, large) {
+      const set = isProperties(message) ? message[oneof.localName] : undefined
+      if (isProperties(set) && typeof set["case"] === "string")
+        yield* run(checks.get(set["case"]), set["value"], report, large)
+      else if (isNeeded) missing(report)
+    }
+  )
 }
 
 /** The check of a field's value, list or map; `undefined`: there is nothing that it could break. */
@@ -166,13 +190,13 @@ const valueOf = (field: DescField): Check | undefined => {
     case "message":
       return messageCheck(rules, field.message, field.oneof === undefined)
     case "list":
-      return listCheck(
+      return CollectionRules.lists(
         rules.type.case === "repeated" ? rules.type.value : undefined,
         elementCheck(rules.type.case === "repeated" ? rules.type.value.items : undefined, field)
       )
     case "map": {
       const own = rules.type.case === "map" ? rules.type.value : undefined
-      return mapCheck(
+      return CollectionRules.maps(
         own,
         own?.keys === undefined ? undefined : keyCheck(own.keys),
         elementCheck(own?.values, field),
@@ -236,10 +260,10 @@ const messageCheck = (rules: FieldRules | undefined, type: DescMessage, isUnwrap
   const inside = rules === undefined ? insideCheck(undefined, type) : contentCheck(rules, type, isUnwrapped)
   const rule = rules && requiredRule(rules)
   if (rule === undefined) return inside
-  return (value, report) => {
+  return withSteps((value, report) => {
     if (value === undefined) report.add(rule, "must be set")
     else inside?.(value, report)
-  }
+  }, inside?.inSteps)
 }
 
 const contentCheck = (rules: FieldRules, type: DescMessage, isUnwrapped: boolean): Check | undefined => {
@@ -272,36 +296,74 @@ const anyCheck = (rules: FieldRules, type: DescMessage): Check => {
   const own = rules.type.case === "any" ? rules.type.value : undefined
   const oneOf = own?.in ?? []
   const noneOf = own?.notIn ?? []
-  return (value, report) => {
+  /** Whether what is in it is to be checked. */
+  const checkType = (value: unknown, report: Report): boolean => {
     const typeUrl = isProperties(value) ? value["typeUrl"] : undefined
-    if (typeof typeUrl !== "string") return notA(report, "an Any", value)
+    if (typeof typeUrl !== "string") {
+      notA(report, "an Any", value)
+      return false
+    }
     if (oneOf.length > 0) {
       if (!oneOf.includes(typeUrl))
         report.add("any.in", `must be of one of the types ${oneOf.join(", ")}`, shownText(typeUrl))
     } else if (noneOf.includes(typeUrl)) {
       report.add("any.not_in", `must be of none of the types ${noneOf.join(", ")}`, shownText(typeUrl))
     }
-    inside?.(value, report)
+    return true
   }
+  return withSteps(
+    (value, report) => {
+      if (checkType(value, report)) inside?.(value, report)
+    },
+    function* (value, report, large) {
+      if (checkType(value, report)) yield* run(inside, value, report, large)
+    }
+  )
+}
+
+/** The content of an `Any` whose type is known. */
+interface Packed {
+  readonly type: DescMessage
+  readonly value: Uint8Array
+  readonly segment: string
+}
+
+/** What is to be checked of an `Any`; `undefined`: nothing. */
+const packedIn = (any: unknown, report: Report): Packed | undefined => {
+  if (report.isFull || !isProperties(any)) return undefined
+  const { typeUrl, value } = any
+  if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) {
+    notA(report, "an Any", any)
+    return undefined
+  }
+  const type = report.typeOf(typeUrl)
+  if (type === undefined) return undefined
+  // What is in it counts by itself, but for an `Any`: that may hold another, and so on.
+  if (type.typeName === anyName && !report.enter()) return undefined
+  return { type, value, segment: `[${TypeRegistry.typeName(typeUrl)}]` }
 }
 
 /** ★ The rules of Envoy's API end at an `Any`; Envoy checks what is in it when it comes to use it, and so do we. */
 const anyRules: MessageRules = {
   isNeeded: () => true,
-  check: (any, report) => {
-    if (report.isFull || !isProperties(any)) return
-    const { typeUrl, value } = any
-    if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) return notA(report, "an Any", any)
-    const type = report.typeOf(typeUrl)
-    if (type === undefined) return
-    // What is in it counts by itself, but for an `Any`: that may hold another, and so on.
-    const isAny = type.typeName === anyName
-    if (isAny && !report.enter()) return
-    const before = report.found.length
-    decoded(type, value, report)
-    if (isAny) report.depth--
-    if (report.found.length > before) report.inside(before, `[${TypeRegistry.typeName(typeUrl)}]`)
-  }
+  check: withSteps(
+    (any, report) => {
+      const packed = packedIn(any, report)
+      if (packed === undefined) return
+      const before = report.found.length
+      decoded(packed.type, packed.value, report)
+      if (packed.type.typeName === anyName) report.depth--
+      if (report.found.length > before) report.inside(before, packed.segment)
+    },
+    function* (any, report) {
+      const packed = packedIn(any, report)
+      if (packed === undefined) return
+      const before = report.found.length
+      yield* decodedInSteps(packed.type, packed.value, report)
+      if (packed.type.typeName === anyName) report.depth--
+      if (report.found.length > before) report.inside(before, packed.segment)
+    }
+  )
 }
 
 /** Checks a message that is encoded. Bytes that are none of the type are a fault. */
@@ -310,67 +372,39 @@ export const decoded = (type: DescMessage, bytes: Uint8Array, report: Report): v
   try {
     message = MessageBytes.decode(type, bytes)
   } catch (cause) {
-    const fault = MessageBytes.fault(type, bytes)
-    const before = report.found.length
-    const words = fault?.problem ?? Redaction.ofParser(Reason.of(cause))
-    report.add("decode", fault?.path ? words : `must be a ${type.typeName}: it ${words}`)
-    if (fault !== undefined && fault.path !== "") report.inside(before, fault.path)
-    return
+    return undecodable(type, MessageBytes.fault(type, bytes), cause, report)
   }
   const rules = of(type)
   if (rules.isNeeded()) rules.check(message, report)
 }
 
-const listCheck = (rules: RepeatedRules | undefined, item: Check | undefined): Check | undefined => {
-  const least = rules === undefined ? undefined : given(rules, "minItems")
-  const most = rules === undefined ? undefined : given(rules, "maxItems")
-  const isUnique = rules?.unique ?? false
-  const size = sizeCheck("repeated", "item", least, most)
-  if (size === undefined && !isUnique && item === undefined) return undefined
-  return (value, report) => {
-    if (!Array.isArray(value)) return notA(report, "a list", value)
-    if (value.length === 0 && rules?.ignoreEmpty === true) return
-    size?.(value.length, report)
-    if (!isUnique && item === undefined) return
-    const seen = isUnique ? new Set<unknown>() : undefined
-    for (let index = 0; index < value.length && !report.isFull; index++) {
-      const before = report.found.length
-      const each: unknown = value[index]
-      if (seen !== undefined) unique(each, seen, report)
-      item?.(each, report)
-      if (report.found.length > before) report.inside(before, `[${index}]`)
-    }
+/** The same in steps. */
+export const decodedInSteps = function* (
+  type: DescMessage,
+  bytes: Uint8Array,
+  report: Report
+): MessageSteps.Steps<void> {
+  if (bytes.byteLength < MessageSteps.least) return decoded(type, bytes, report)
+  let message: MessageSteps.Decoded
+  try {
+    message = yield* MessageSteps.decode(type, bytes)
+  } catch (cause) {
+    return undecodable(type, yield* MessageSteps.fault(type, bytes), cause, report)
   }
+  const rules = of(type)
+  if (rules.isNeeded()) yield* run(rules.check, message.message, report, message.large)
 }
 
-const unique = (item: unknown, seen: Set<unknown>, report: Report): void => {
-  // ★ No NaN is another one, as in Go; to a Set they all are one. Bytes are compared by what they hold.
-  if (Number.isNaN(item)) return
-  const key = item instanceof Uint8Array ? item.join() : item
-  if (seen.has(key)) report.add("repeated.unique", "must not be in the list twice")
-  seen.add(key)
-}
-
-const sizeCheck = (
-  kind: "repeated" | "map",
-  unit: "item" | "pair",
-  least: bigint | undefined,
-  most: bigint | undefined
-): ((size: number, report: Report) => void) | undefined => {
-  if (least === undefined && most === undefined) return undefined
-  const problem =
-    least !== undefined && least === most
-      ? `must have exactly ${counted(least, unit)}`
-      : [
-          ...(least === undefined ? [] : [`at least ${counted(least, unit)}`]),
-          ...(most === undefined ? [] : [`at most ${counted(most, unit)}`])
-        ].join(" and ")
-  const said = problem.startsWith("must") ? problem : `must have ${problem}`
-  return (size, report) => {
-    const isSmall = least !== undefined && size < least
-    if (!isSmall && !(most !== undefined && size > most)) return
-    report.add(`${kind}.${isSmall ? "min" : "max"}_${unit}s`, said, counted(size, unit))
-  }
+const undecodable = (
+  type: DescMessage,
+  fault: MessageBytes.Fault | undefined,
+  cause: unknown,
+  report: Report
+): void => {
+  const before = report.found.length
+  const words = fault?.problem ?? Redaction.ofParser(Reason.of(cause))
+  report.add("decode", fault?.path ? words : `must be a ${type.typeName}: it ${words}`)
+  if (fault !== undefined && fault.path !== "") report.inside(before, fault.path)
 }
 
 /** protobuf-es has all keys as strings. */
@@ -384,38 +418,5 @@ const keyCheck = (rules: FieldRules): Check | undefined => {
     else if (isBoolean) check(key === "true", report)
     else if (typeof key === "string" && /^-?\d+$/.test(key)) check(BigInt(key), report)
     else notA(report, "a number", key)
-  }
-}
-
-const mapCheck = (
-  rules: MapRules | undefined,
-  key: Check | undefined,
-  element: Check | undefined,
-  isKeyText: boolean
-): Check | undefined => {
-  const size = sizeCheck(
-    "map",
-    "pair",
-    rules === undefined ? undefined : given(rules, "minPairs"),
-    rules === undefined ? undefined : given(rules, "maxPairs")
-  )
-  const isDense = rules?.noSparse ?? false
-  if (size === undefined && !isDense && key === undefined && element === undefined) return undefined
-  return (value, report) => {
-    if (!isProperties(value)) return notA(report, "a map", value)
-    const keys = Object.keys(value)
-    if (keys.length === 0 && rules?.ignoreEmpty === true) return
-    size?.(keys.length, report)
-    if (!isDense && key === undefined && element === undefined) return
-    // Always the same order, whatever the order on the wire.
-    if (keys.length > 1) keys.sort(isKeyText ? undefined : (a, b) => Number(a) - Number(b))
-    for (const each of keys) {
-      if (report.isFull) return
-      const before = report.found.length
-      if (isDense && value[each] === undefined) report.add("map.no_sparse", "must have a value")
-      key?.(each, report)
-      element?.(value[each], report)
-      if (report.found.length > before) report.inside(before, `[${shownText(each)}]`)
-    }
   }
 }

@@ -2,6 +2,7 @@
  * What one check finds, and what it knows on its way through a message.
  */
 import type { DescMessage } from "@bufbuild/protobuf"
+import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import type { Fault } from "../Fault.js"
 
@@ -109,7 +110,27 @@ export const counted = (count: number | bigint, what: string): string =>
   `${count} ${what}${Number(count) === 1 ? "" : "s"}`
 
 /** Checks one value; adds its faults. */
-export type Check = (value: unknown, report: Report) => void
+export interface Check {
+  (value: unknown, report: Report): void
+  /** The same in steps, of what is large. Absent: there is nothing in it that is long. */
+  readonly inSteps?: (value: unknown, report: Report, large: MessageSteps.Large) => MessageSteps.Steps<void>
+}
+
+/** A check that can be done in steps, too. */
+export const withSteps = (check: (value: unknown, report: Report) => void, inSteps: Check["inSteps"]): Check =>
+  inSteps === undefined ? check : Object.assign(check, { inSteps })
+
+/** In steps if the value is large, else at once. */
+export const run = function* (
+  check: Check | undefined,
+  value: unknown,
+  report: Report,
+  large: MessageSteps.Large
+): MessageSteps.Steps<void> {
+  if (check?.inSteps === undefined || typeof value !== "object" || value === null || !large.has(value))
+    check?.(value, report)
+  else yield* check.inSteps(value, report, large)
+}
 
 /** What a rule says of a value that is not of its type: such a message was made without the help of its type. */
 export const notA = (report: Report, type: string, value: unknown): void =>

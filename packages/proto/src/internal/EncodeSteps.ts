@@ -1,0 +1,249 @@
+/**
+ * Encodes a message object in steps, to the bytes that protobuf-es writes: it writes some fields, or some items of a list, at a
+ * time, and the parts are put one behind the other.
+ */
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { FeatureSet_FieldPresence, StructSchema } from "@bufbuild/protobuf/wkt"
+import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import type { Steps } from "./InSteps.js"
+import * as JsonFields from "./JsonFields.js"
+import { isJsonObject, setOwn, StructSteps } from "./StructSteps.js"
+
+/** Items of a list, or entries of a map, of one step; none of them is large. */
+const atOnce = 16
+
+/** Numbers, and unknown fields. */
+const manyAtOnce = 1_024
+
+/** A message as a record of its properties, which the descriptor names. */
+type Properties = Record<string, unknown>
+
+const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
+
+const propertiesOf = (message: unknown): Properties => (isProperties(message) ? message : {})
+
+const isMessage = (value: unknown): value is Message => isProperties(value) && "$typeName" in value
+
+/** What of a field is set; of the others of its oneof nothing is. */
+const valueOf = (message: Properties, { localName, oneof }: DescField): unknown => {
+  if (oneof === undefined) return message[localName]
+  const set = message[oneof.localName]
+  return isProperties(set) && set["case"] === localName ? set["value"] : undefined
+}
+
+/** ★ In the order of their numbers, as they are written. */
+const sorted = new WeakMap<DescMessage, ReadonlyArray<DescField>>()
+
+const fieldsOf = (schema: DescMessage): ReadonlyArray<DescField> => {
+  const known = sorted.get(schema)
+  if (known !== undefined) return known
+  const fields = schema.fields.toSorted((one, other) => one.number - other.number)
+  sorted.set(schema, fields)
+  return fields
+}
+
+/** Some fields of a message, in a message of its own. */
+class Carrier {
+  readonly #properties: Properties
+  readonly #message: Message
+  #isEmpty = true
+
+  constructor(private readonly schema: DescMessage) {
+    this.#message = create(schema)
+    this.#properties = propertiesOf(this.#message)
+  }
+
+  /** As it is in a message, whatever that is. */
+  take(message: Properties, { localName, oneof, presence }: DescField): void {
+    const key = oneof?.localName ?? localName
+    if (oneof !== undefined) {
+      const set = message[key]
+      if (isProperties(set) && set["case"] !== localName) return
+    } else if (presence !== FeatureSet_FieldPresence.IMPLICIT && !Object.hasOwn(message, key)) return
+    this.put(key, message[key])
+  }
+
+  put(key: string, value: unknown): void {
+    this.#properties[key] = value
+    this.#isEmpty = false
+  }
+
+  bytes(): Uint8Array {
+    return this.#isEmpty ? new Uint8Array() : toBinary(this.schema, this.#message)
+  }
+}
+
+class Encoding {
+  readonly #structs: StructSteps
+
+  constructor(private readonly large: WeakSet<object>) {
+    this.#structs = new StructSteps(large)
+  }
+
+  *message(schema: DescMessage, message: Message): Steps<Uint8Array> {
+    if (!this.large.has(message)) return toBinary(schema, message)
+    const properties = propertiesOf(message)
+    const writer = new BinaryWriter()
+    let some = new Carrier(schema)
+    for (const field of fieldsOf(schema)) {
+      const value = valueOf(properties, field)
+      const parts = isProperties(value) && this.large.has(value) ? this.field(schema, field, value) : undefined
+      if (parts === undefined) {
+        some.take(properties, field)
+        continue
+      }
+      writer.raw(some.bytes())
+      yield
+      some = new Carrier(schema)
+      for (;;) {
+        const part = parts.next()
+        if (part.done === true) break
+        if (part.value !== undefined) writer.raw(part.value)
+        yield
+      }
+    }
+    writer.raw(some.bytes())
+    for (const each of unknownIn(properties)) {
+      const carrier = new Carrier(schema)
+      carrier.put("$unknown", each)
+      writer.raw(carrier.bytes())
+      yield
+    }
+    return writer.finish()
+  }
+
+  /** The parts of a large field; `undefined`: it is not divided. */
+  private field(schema: DescMessage, field: DescField, value: Properties): Parts | undefined {
+    switch (field.fieldKind) {
+      case "message":
+        return field.delimitedEncoding ? undefined : this.inside(field, value)
+      case "list":
+        if (!Array.isArray(value)) return undefined
+        if (field.listKind !== "message")
+          return field.packed ? this.packed(schema, field, value) : listParts(schema, field, value, manyAtOnce)
+        return field.delimitedEncoding ? listParts(schema, field, value, atOnce) : this.list(schema, field, value)
+      case "map":
+        return this.map(schema, field, value)
+      default:
+        return undefined
+    }
+  }
+
+  private *inside(field: DescField, value: unknown): Parts {
+    yield new BinaryWriter()
+      .tag(field.number, WireType.LengthDelimited)
+      .bytes(yield* this.child(field, value))
+      .finish()
+  }
+
+  /** The bytes of a message in a field, a list or a map. */
+  private *child(field: DescField, value: unknown): Parts<Uint8Array> {
+    const schema = field.message ?? StructSchema
+    if (!JsonFields.isJson(field)) return yield* this.message(schema, isMessage(value) ? value : create(schema))
+    const struct = yield* this.#structs.struct(isJsonObject(value) ? value : {})
+    return yield* this.message(StructSchema, struct)
+  }
+
+  private *list(schema: DescMessage, field: DescField, list: ReadonlyArray<unknown>): Parts {
+    let some: Array<unknown> = []
+    for (const item of list) {
+      const isLarge = isProperties(item) && this.large.has(item)
+      if (!isLarge) some.push(item)
+      if (some.length > 0 && (isLarge || some.length === atOnce)) {
+        yield partOf(schema, field, some)
+        some = []
+      }
+      if (isLarge) yield* this.inside(field, item)
+    }
+    yield partOf(schema, field, some)
+  }
+
+  /** ★ Numbers of a list stand in one string of bytes. */
+  private *packed(schema: DescMessage, field: DescField, list: ReadonlyArray<unknown>): Parts {
+    const writer = new BinaryWriter()
+    for (const part of listParts(schema, field, list, manyAtOnce)) {
+      const reader = new BinaryReader(part ?? new Uint8Array())
+      reader.tag()
+      writer.raw(reader.bytes())
+      yield
+    }
+    yield new BinaryWriter().tag(field.number, WireType.LengthDelimited).bytes(writer.finish()).finish()
+  }
+
+  private *map(schema: DescMessage, field: DescField, map: Properties): Parts {
+    let some: Properties = {}
+    let count = 0
+    for (const key of Object.keys(map)) {
+      const value = map[key]
+      const isLarge = isProperties(value) && this.large.has(value)
+      if (!isLarge) {
+        setOwn(some, key, value)
+        count++
+      }
+      if (count > 0 && (isLarge || count === atOnce)) {
+        yield partOf(schema, field, some)
+        some = {}
+        count = 0
+      }
+      if (isLarge) yield yield* this.entry(schema, field, key, value)
+    }
+    yield partOf(schema, field, some)
+  }
+
+  /** An entry of a map with a large value. */
+  private *entry(schema: DescMessage, field: DescField, key: string, value: unknown): Parts<Uint8Array> {
+    if (field.fieldKind !== "map" || field.mapKind !== "message") return partOf(schema, field, withOwn(key, value))
+    // What is made of the key is up to protobuf-es; it is the first field of an entry, and the empty value the second.
+    const empty = JsonFields.isJson(field) ? {} : create(field.message)
+    const reader = new BinaryReader(partOf(schema, field, withOwn(key, empty)))
+    reader.tag()
+    const head = reader.bytes()
+    const entry = new BinaryWriter()
+    entry.raw(head.subarray(0, head.byteLength - emptyValue))
+    entry.tag(2, WireType.LengthDelimited).bytes(yield* this.child(field, value))
+    return new BinaryWriter().tag(field.number, WireType.LengthDelimited).bytes(entry.finish()).finish()
+  }
+}
+
+/** Bytes of a message field without content: its tag and its length. */
+const emptyValue = 2
+
+/** A record of one entry. */
+const withOwn = (key: string, value: unknown): Properties => {
+  const record: Properties = {}
+  setOwn(record, key, value)
+  return record
+}
+
+/** Parts of what is written, one after the other; `undefined`: there is none yet. */
+type Parts<A = void> = Generator<Uint8Array | undefined, A>
+
+const partOf = (schema: DescMessage, { localName }: DescField, value: unknown): Uint8Array => {
+  const carrier = new Carrier(schema)
+  carrier.put(localName, value)
+  return carrier.bytes()
+}
+
+const listParts = function* (
+  schema: DescMessage,
+  field: DescField,
+  list: ReadonlyArray<unknown>,
+  count: number
+): Parts {
+  for (let at = 0; at < list.length; at += count) yield partOf(schema, field, list.slice(at, at + count))
+}
+
+/** Unknown fields, some at a time. */
+const unknownIn = function* ({ $unknown }: Properties): Generator<ReadonlyArray<unknown>, void> {
+  if (!Array.isArray($unknown)) return
+  for (let at = 0; at < $unknown.length; at += manyAtOnce) yield $unknown.slice(at, at + manyAtOnce)
+}
+
+/**
+ * The bytes of a message. Fails as `toBinary` does.
+ *
+ * @param large what in it is large: {@link ObjectWalk.inSteps}
+ */
+export const encode = (schema: DescMessage, message: Message, large: WeakSet<object>): Steps<Uint8Array> =>
+  new Encoding(large).message(schema, message)
