@@ -3567,8 +3567,8 @@ const validating = [
     fault: "validation: types that have to be loaded count as checked",
     file: "packages/validate/src/Rules.ts",
     by: "packages/server/test/validate.test.ts",
-    line: "return missing.size > 0 ? missing : resultOf(report)",
-    becomes: "return resultOf(report)"
+    line: "missing.size > 0 ? missing : resultOf(report)",
+    becomes: "resultOf(report)"
   },
   {
     fault: "rules: those that are off are broken all the same",
@@ -3579,10 +3579,10 @@ const validating = [
   },
   {
     fault: "rules: a long key of a map is told as a whole",
-    file: "packages/validate/src/internal/MessageRules.ts",
+    file: "packages/validate/src/internal/CollectionRules.ts",
     by: "packages/validate/test/Rules.test.ts",
-    line: "report.inside(before, `[${shownText(each)}]`)",
-    becomes: "report.inside(before, `[${JSON.stringify(each)}]`)"
+    line: "`[${shownText(key)}]`",
+    becomes: "`[${JSON.stringify(key)}]`"
   },
   {
     fault: "client: rules of the type are not asked",
@@ -3660,7 +3660,7 @@ const validation = [
   },
   {
     fault: "rules: two NaNs in a list are one",
-    file: "packages/validate/src/internal/MessageRules.ts",
+    file: "packages/validate/src/internal/CollectionRules.ts",
     by: "packages/validate/test/kinds.test.ts",
     line: "if (Number.isNaN(item)) return",
     becomes: ""
@@ -3697,8 +3697,8 @@ const validation = [
     fault: "rules: what an Any holds is not checked",
     file: "packages/validate/src/internal/MessageRules.ts",
     by: "packages/validate/test/Rules.test.ts",
-    line: "decoded(type, value, report)",
-    becomes: "void decoded"
+    line: "decoded(packed.type, packed.value, report)\n      if",
+    becomes: "void decoded\n      if"
   },
   {
     fault: "rules: messages may be nested without end",
@@ -3709,24 +3709,25 @@ const validation = [
   },
   {
     fault: "rules: everything is looked at after there are enough faults",
-    file: "packages/validate/src/internal/MessageRules.ts",
+    file: "packages/validate/src/internal/CollectionRules.ts",
     by: "packages/validate/test/Rules.test.ts",
-    line: "for (let index = 0; index < value.length && !report.isFull; index++) {",
-    becomes: "report.isFull = false; for (let index = 0; index < value.length; index++, report.isFull = false) {"
+    line: "index < items.length && !report.isFull; index++) {\n        const before",
+    becomes:
+      "index < items.length; index++, report.isFull = false) {\n        report.isFull = false\n        const before"
   },
   {
     fault: "rules: a fault says the value of a sensitive field",
     file: "packages/validate/src/internal/MessageRules.ts",
     by: "packages/validate/test/kinds.test.ts",
-    line: "if (isSensitive(field) || isHeaderValue(field)) {",
-    becomes: "if (isHeaderValue(field)) {"
+    line: "isSensitive(field) || isHeaderValue(field) ? 1 : 0",
+    becomes: "isHeaderValue(field) ? 1 : 0"
   },
   {
     fault: "rules: a fault says the value of a header",
     file: "packages/validate/src/internal/MessageRules.ts",
     by: "packages/validate/test/Rules.test.ts",
-    line: "if (isSensitive(field) || isHeaderValue(field)) {",
-    becomes: "if (isSensitive(field)) {"
+    line: "isSensitive(field) || isHeaderValue(field) ? 1 : 0",
+    becomes: "isSensitive(field) ? 1 : 0"
   },
   {
     fault: "rules: an Any that names an enum is looked up for ever",
@@ -4278,7 +4279,7 @@ const groupRules = [
   },
   {
     fault: "a group is checked in one turn of the event loop",
-    file: "packages/validate/src/GroupRules.ts",
+    file: "packages/validate/src/internal/Turns.ts",
     by: "packages/validate/test/GroupRules.test.ts",
     line: "if (this.done < perTurn) return false",
     becomes: "return false"
@@ -4938,7 +4939,7 @@ const badInput = [
     fault: "bytes: a Struct may come in any number of pieces",
     file: "packages/proto/src/internal/MessageWalk.ts",
     by: "packages/testing/test/BadInput.test.ts",
-    line: "if (field.isJson && ++pieces > maxPieces) return false",
+    line: "if ((seen & field.costly) !== 0 && !this.#isMerged()) return false",
     becomes: ""
   },
   {
@@ -4959,7 +4960,7 @@ const badInput = [
     fault: "message objects: unknown fields that are none are written",
     file: "packages/proto/src/internal/ObjectWalk.ts",
     by: "packages/server/test/badInput.test.ts",
-    line: "// Nobody says that it is right.\n          this.isSure = false",
+    line: "// Nobody says that it is right.\n    this.isSure = false",
     becomes: ""
   },
   {
@@ -4973,15 +4974,16 @@ const badInput = [
     fault: "rules: an Any in an Any in an Any has no end",
     file: "packages/validate/src/internal/MessageRules.ts",
     by: "packages/server/test/badInput.test.ts",
-    line: "if (isAny && !report.enter()) return",
+    line: "if (type.typeName === anyName && !report.enter()) return undefined",
     becomes: ""
   },
   {
     fault: "rules: a getter that throws ends the process",
     file: "packages/validate/src/Rules.ts",
     by: "packages/validate/test/badInput.test.ts",
-    line: 'report.add("type", `cannot be read',
-    becomes: 'throw cause\n    report.add("type", `cannot be read'
+    line: "const unreadable = (report: Report, cause: unknown): void =>\n  report.add",
+    becomes:
+      "const unreadable = (report: Report, cause: unknown): void => {\n  throw cause\n}\nexport const never = (report: Report, cause: unknown): void =>\n  report.add"
   },
   {
     fault: "a client does not say what is wrong with bytes in which it finds no name",
@@ -7248,5 +7250,110 @@ export const mutations = [
   ...groupChecks,
   ...badInput,
   ...calls,
-  ...inDatabase
+  ...inDatabase,
+  {
+    fault: "large messages: a small piece of a large Struct is read at once",
+    file: "packages/proto/src/internal/DecodeSteps.ts",
+    line: "place.end - at > this.atOnce || this.#isLarge(target, field)",
+    becomes: "place.end - at > this.atOnce",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: what a oneof was before is merged with what it is now",
+    file: "packages/proto/src/internal/DecodeSteps.ts",
+    line: 'return isProperties(oneof) && oneof["case"] === field.localName ? oneof["value"] : undefined',
+    becomes: 'return isProperties(oneof) ? oneof["value"] : undefined',
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: the value of a map comes under the key of an empty one",
+    file: "packages/proto/src/internal/DecodeSteps.ts",
+    line: "this.bytes.subarray(key.begin, key.end)",
+    becomes: "new Uint8Array()",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: a list of small items is checked at once",
+    file: "packages/proto/src/internal/DecodeSteps.ts",
+    line: "if (isProperties(items)) this.large.add(items)",
+    becomes: "",
+    by: "packages/validate/test/rulesInSteps.test.ts"
+  },
+  {
+    fault: "large messages: bytes are read in one step",
+    file: "packages/proto/src/internal/DecodeSteps.ts",
+    line: "place.end - from >= this.atOnce",
+    becomes: "place.end - from >= 1e9",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: bytes are checked in one step",
+    file: "packages/proto/src/internal/MessageWalk.ts",
+    line: "if (this.#at - from < bytesAtOnce) continue",
+    becomes: "if (this.#at - from < 1e9) continue",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: a fault is looked for in one step",
+    file: "packages/proto/src/internal/WireFault.ts",
+    line: "const before = merged ?? new Merged()\n    while (this.at < end) {\n      if (this.at >= this.pause) yield* this.rest()",
+    becomes: "const before = merged ?? new Merged()\n    while (this.at < end) {",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "bytes: a Struct in pieces of what it is in takes the square of its size",
+    file: "packages/proto/src/internal/JsonFields.ts",
+    line: "isJson(field) || reaches(field.message)",
+    becomes: "isJson(field)",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: fields are written in the order in which they are declared",
+    file: "packages/proto/src/internal/EncodeSteps.ts",
+    line: "schema.fields.toSorted((one, other) => one.number - other.number)",
+    becomes: "schema.fields",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: numbers are written one list for each step",
+    file: "packages/proto/src/internal/EncodeSteps.ts",
+    line: "field.packed ? this.packed(schema, field, value) :",
+    becomes: "false ? this.packed(schema, field, value) :",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: a list is written in one step",
+    file: "packages/proto/src/internal/EncodeSteps.ts",
+    line: "isLarge || some.length === atOnce",
+    becomes: "isLarge",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: objects are looked at in one step",
+    file: "packages/proto/src/internal/ObjectWalk.ts",
+    line: "if (objects >= this.looked + step.objects || content",
+    becomes: "if (content",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "large messages: what is large is encoded at once",
+    file: "packages/proto/src/internal/ObjectWalk.ts",
+    line: "new Walk(small)",
+    becomes: "new Walk()",
+    by: "packages/proto/test/MessageSteps.test.ts"
+  },
+  {
+    fault: "rules: a large list is checked in one step",
+    file: "packages/validate/src/internal/CollectionRules.ts",
+    line: "if (index % atOnce === atOnce - 1) yield",
+    becomes: "",
+    by: "packages/validate/test/rulesInSteps.test.ts"
+  },
+  {
+    fault: "rules: what is in a list in a large message is not checked",
+    file: "packages/validate/src/internal/CollectionRules.ts",
+    line: "yield* run(item, items[index], report, large)",
+    becomes: "yield",
+    by: "packages/validate/test/rulesInSteps.test.ts"
+  }
 ]

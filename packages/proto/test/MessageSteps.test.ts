@@ -141,6 +141,16 @@ describe("★ no step does much", () => {
     expect(steps).toBeGreaterThan(bytes.byteLength / 9_000)
   })
 
+  it("of bytes that are wrong at their end, too", () => {
+    const wrong = Uint8Array.from([...bytes, 0x0a, 0x7f])
+    const { steps } = counted(WireFault.inSteps(ClusterLoadAssignmentSchema, wrong), () => 0)
+    expect(steps).toBeGreaterThan(bytes.byteLength / 9_000)
+    const inside = new BinaryWriter().tag(33, WireType.LengthDelimited).bytes(wrong).finish()
+    const found = counted(WireFault.inSteps(ClusterSchema, inside), () => 0)
+    expect(found.steps).toBeGreaterThan(bytes.byteLength / 9_000)
+    expect(WireFault.find(ClusterSchema, inside)?.path).toBe("load_assignment.cluster_name")
+  })
+
   it("of a message that is decoded: at most 300 endpoints are made", () => {
     const work = DecodeSteps.decode(ClusterLoadAssignmentSchema, bytes, new WeakSet())
     let steps = 0

@@ -62,16 +62,19 @@ const guarded = (report: Report, run: () => void): void => {
   try {
     run()
   } catch (cause) {
-    report.add("type", `cannot be read: ${Redaction.ofDefect(cause)}`)
+    unreadable(report, cause)
   }
 }
+
+const unreadable = (report: Report, cause: unknown): void =>
+  report.add("type", `cannot be read: ${Redaction.ofDefect(cause)}`)
 
 /** The same in steps. */
 const guardedInSteps = function* (report: Report, work: MessageSteps.Steps<void>): MessageSteps.Steps<void> {
   try {
     yield* work
   } catch (cause) {
-    report.add("type", `cannot be read: ${Redaction.ofDefect(cause)}`)
+    unreadable(report, cause)
   }
 }
 
@@ -159,6 +162,9 @@ const load = (name: string): Effect.Effect<DescMessage | undefined> =>
 export const loadTypes = (names: Iterable<string>): Effect.Effect<void> =>
   Effect.forEach(names, load, { discard: true })
 
+const answerOf = (report: Report, missing: ReadonlySet<string>): Result | ReadonlySet<string> =>
+  missing.size > 0 ? missing : resultOf(report)
+
 /**
  * Checks a message, or the bytes of one, and what its `Any`s hold, at once: for those who check thousands. What is given back in
  * place of a result are the names of types that have to be loaded first, with {@link loadTypes}: then try again. Never throws.
@@ -177,7 +183,7 @@ export const attempt = (
     if (value instanceof Uint8Array) MessageRules.decoded(type, value, report)
     else MessageRules.of(type).check(value, report)
   })
-  return missing.size > 0 ? missing : resultOf(report)
+  return answerOf(report, missing)
 }
 
 /**
@@ -200,7 +206,7 @@ export const attemptInSteps = function* (
       ? MessageRules.decodedInSteps(type, value, report)
       : run(MessageRules.of(type).check, value, report, large ?? nothing)
   )
-  return missing.size > 0 ? missing : resultOf(report)
+  return answerOf(report, missing)
 }
 
 const nothing: MessageSteps.Large = { has: () => false }

@@ -80,6 +80,9 @@ const sizeCheck = (
   }
 }
 
+/** An entry of a map in a path. */
+const segmentOf = (key: string): string => `[${shownText(key)}]`
+
 export const maps = (
   rules: MapRules | undefined,
   key: Check | undefined,
@@ -115,7 +118,7 @@ export const maps = (
         const before = report.found.length
         checkKey(each, value[each], report)
         element?.(value[each], report)
-        if (report.found.length > before) report.inside(before, `[${shownText(each)}]`)
+        if (report.found.length > before) report.inside(before, segmentOf(each))
       }
     },
     function* (value, report, large) {
@@ -127,7 +130,7 @@ export const maps = (
         const before = report.found.length
         checkKey(each, value[each], report)
         yield* run(element, value[each], report, large)
-        if (report.found.length > before) report.inside(before, `[${shownText(each)}]`)
+        if (report.found.length > before) report.inside(before, segmentOf(each))
       }
     }
   )
