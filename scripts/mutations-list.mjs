@@ -5482,14 +5482,14 @@ export const mutations = [
   },
   {
     fault: "a poll by many names is answered with some of them",
-    file: "packages/server/src/internal/Connection.ts",
-    line: "const isWhole = unary || this.accepted.whole === true",
-    becomes: "const isWhole = unary",
+    file: "packages/server/src/internal/ResponseWriter.ts",
+    line: "if (method.unary || whole === true) return unbounded",
+    becomes: "if (method.unary) return unbounded",
     by: "packages/transport-rest/test/Polling.test.ts"
   },
   {
     fault: "a large answer that must be whole is written in the turn in which it is made",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/ResponseWriter.ts",
     line: "return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)",
     becomes:
       "return response.resources.length >= manyResources && !Response.isWritten(response) && this.accepted.whole !== true",
@@ -5581,7 +5581,7 @@ export const mutations = [
   },
   {
     fault: "a large response is written in the turn in which it was made",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/ResponseWriter.ts",
     line: "return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)",
     becomes: "return false",
     by: "packages/server/test/XdsServer.test.ts"
@@ -5623,10 +5623,10 @@ export const mutations = [
   },
   {
     fault: "any number of requests wait until the group is known",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/GroupSearch.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "if (early.length < maxEarlyRequests) early.push(withoutNode(request))",
-    becomes: "if (early.length <= maxEarlyRequests) early.push(withoutNode(request))"
+    line: "this.requests.length >= this.environment.settings.maxEarlyRequests",
+    becomes: "this.requests.length > this.environment.settings.maxEarlyRequests"
   },
   {
     fault: "a node may have any number of fields",
@@ -5941,6 +5941,62 @@ export const mutations = [
     becomes: "if (given === 0) {"
   },
   {
+    fault: "server: of names that come in one turn the first moves the client",
+    file: "packages/server/src/internal/GroupSearch.ts",
+    by: "packages/server/test/moves.test.ts",
+    line: "        last = name\n",
+    becomes: "        last ??= name\n"
+  },
+  {
+    fault: "server: a search for a group goes on when its stream has ended",
+    file: "packages/server/src/internal/GroupSearch.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "    this.stopSearch?.()\n",
+    becomes: ""
+  },
+  {
+    fault: "server: what a client without a group holds counts when it is gone",
+    file: "packages/server/src/internal/GroupSearch.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "    this.isStopped = true\n    this.environment.admitting.delete(this)\n",
+    becomes: "    this.isStopped = true\n"
+  },
+  {
+    fault: "server: clients are let in without room for what they hold",
+    file: "packages/server/src/internal/GroupSearch.ts",
+    by: "packages/server/test/functions.test.ts",
+    line: "admitting.size === 0 || admitting.hasRoom(bytes)",
+    becomes: "bytes >= 0"
+  },
+  {
+    fault: "server: a NACK quotes secrets of the response that it answers",
+    file: "packages/server/src/internal/ResponseWriter.ts",
+    by: "packages/server/test/secrets.test.ts",
+    line: "UnansweredResponses.quotable(unanswered, request.typeUrl)",
+    becomes: "UnansweredResponses.quotable(this.unanswered, request.typeUrl)"
+  },
+  {
+    fault: "server: the time to an ACK is not measured",
+    file: "packages/server/src/internal/ResponseWriter.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "return AckLatency.answeredBy(unacked, output)",
+    becomes: "return AckLatency.answeredBy(this.unacked, output)"
+  },
+  {
+    fault: "server: a host that could not be given up counts no more",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "if (left !== undefined) made.set(left[0], left[1])",
+    becomes: ""
+  },
+  {
+    fault: "server: a host that was given up in another group counts again when the change fails",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "                left = undefined\n",
+    becomes: ""
+  },
+  {
     fault: "server: an Effect that never finds the group is waited for",
     file: "packages/server/src/internal/Connection.ts",
     by: "packages/server/test/functions.test.ts",
@@ -6075,10 +6131,10 @@ export const mutations = [
   },
   {
     fault: "server: a client stays in its first group, whatever names come later",
-    file: "packages/server/src/internal/Connection.ts",
+    file: "packages/server/src/internal/GroupSearch.ts",
     by: "packages/server/test/moves.test.ts",
-    line: 'if (this.phase._tag === "Serving") this.environment.later(moving)',
-    becomes: 'if (this.phase._tag === "Serving") return'
+    line: "if (requests === undefined) return this.environment.later(moving)",
+    becomes: "if (requests === undefined) return"
   },
   {
     fault: "server: a group's own deadline of phases is passed over",

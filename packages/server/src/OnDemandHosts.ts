@@ -131,15 +131,24 @@ export const make = <R = never>({
         if (old !== undefined) made.delete(old[0])
         made.set(key, { group, resource, names: namesOf(routes, virtualHost) })
         const upsert = { virtualHosts: [Snapshot.virtualHost(routes, virtualHost)] }
-        const removed = (host: Made) => ({ remove: { virtualHosts: [host.resource] } })
-        const isOfGroup = old !== undefined && old[1].group === group
-        return Effect.gen(function* () {
-          if (old !== undefined && !isOfGroup) yield* Effect.ignore(store.update(old[1].group, removed(old[1])))
-          yield* store.update(group, { upsert, ...(isOfGroup ? removed(old[1]) : {}) })
-        }).pipe(
+        const removal = old === undefined ? {} : { remove: { virtualHosts: [old[1].resource] } }
+        const isElsewhere = old !== undefined && old[1].group !== group
+        // It counts again if the change fails and it is still in the store.
+        let left = old
+        const giveUp = isElsewhere
+          ? store.update(old[1].group, removal).pipe(
+              // A group that was cleared has no hosts.
+              Effect.catchTag("GroupNotSet", () => Effect.void),
+              Effect.map(() => {
+                left = undefined
+              })
+            )
+          : Effect.void
+        return Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) })).pipe(
           Effect.onError(() =>
             Effect.sync(() => {
               if (known === undefined) made.delete(key)
+              if (left !== undefined) made.set(left[0], left[1])
             })
           )
         )

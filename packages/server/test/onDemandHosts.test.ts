@@ -1,4 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -7,7 +8,7 @@ import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route
 import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { capture, lines, settled } from "./OnDemandServer.js"
 
 const VHDS = ResourceType.VirtualHost.typeUrl
@@ -41,9 +42,9 @@ const serving = (resolve: OnDemandHosts.Options["resolve"], maxHosts?: number) =
     return { asked, hosts, resources, server, store }
   })
 
-const world = Layer.merge(SnapshotStore.layerMemory({ validate: "off" }), MemoryTransport.layer).pipe(
-  Layer.provideMerge(capture)
-)
+const worldOf = (validate: "off" | "refuse") =>
+  Layer.merge(SnapshotStore.layerMemory({ validate }), MemoryTransport.layer).pipe(Layer.provideMerge(capture))
+const world = worldOf("off")
 
 describe("virtual hosts on demand", () => {
   it.scoped(
@@ -102,6 +103,38 @@ describe("virtual hosts on demand", () => {
       expect(yield* hosts.size).toBe(2)
     }).pipe(Effect.provide(world))
   )
+
+  for (const where of ["the same group", "another group"] as const) {
+    it.scoped(`★ a host that was to be given up counts as long as it is in the store: in ${where}`, () =>
+      Effect.gen(function* () {
+        const { hosts, store } = yield* serving(
+          (_group, _routes, name) => Effect.succeed(name === "bad" ? create(VirtualHostSchema, { name }) : host(name)),
+          1
+        )
+        yield* store.set("other", { routes: [create(RouteConfigurationSchema, { name: "main" })] })
+        const names = Effect.forEach(["edge", "other"], (group) =>
+          Effect.map(store.get(group), (found) =>
+            Option.match(found, {
+              onNone: () => [],
+              onSome: ({ own }) =>
+                ResourceGroup.all(own).flatMap(({ name, typeUrl }) => (typeUrl === VHDS ? [`${group} ${name}`] : []))
+            })
+          )
+        ).pipe(Effect.map((found) => found.flat()))
+        const first = where === "the same group" ? "edge" : "other"
+        yield* hosts.onMissing(first, VHDS, "main/a")
+        expect(yield* names).toEqual([`${first} main/a`])
+        // A virtual host without domains breaks a rule: the store refuses it, and with it the removal in the same group.
+        yield* Effect.flip(Effect.as(hosts.onMissing("edge", VHDS, "main/bad"), "it is added"))
+        const left = yield* names
+        expect(left).toEqual(first === "edge" ? ["edge main/a"] : [])
+        expect(yield* hosts.size).toBe(left.length)
+        yield* hosts.onMissing("edge", VHDS, "main/c")
+        expect(yield* names).toEqual(["edge main/c"])
+        expect(yield* hosts.size).toBe(1)
+      }).pipe(Effect.provide(worldOf("refuse")))
+    )
+  }
 
   it.scoped("★ hosts that nobody knows leave nothing behind; a resolver that fails is logged", () =>
     Effect.gen(function* () {

@@ -3,92 +3,30 @@
  * synchronously and without a fiber. Core decides what is sent, and when the reducer gets its inputs: see
  * `GroupStream`.
  */
-import type { FanOut } from "@effect-xds/core/server/FanOut"
-import type { GroupStream, Some } from "@effect-xds/core/server/GroupStream"
+import type { GroupStream } from "@effect-xds/core/server/GroupStream"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
-import type { PhaseOptions } from "@effect-xds/core/server/StreamState"
-import type * as Steps from "@effect-xds/core/Steps"
 import type * as Request from "@effect-xds/core/wire/Request"
-import * as Response from "@effect-xds/core/wire/Response"
 import * as Redaction from "@effect-xds/proto/Redaction"
-import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
-import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
-import type { Refusing } from "@effect-xds/transport/TransportMetrics"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import type * as Client from "../ConnectedClient.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
-import * as AckLatency from "./AckLatency.js"
 import * as Admission from "./Admission.js"
-import type { ChangeTimes } from "./ChangeTimes.js"
+import type { Environment, Group, Work } from "./Environment.js"
 import type * as GroupNames from "./GroupNames.js"
-import type { MissingResources } from "./MissingResources.js"
-import * as ResponseSize from "./ResponseSize.js"
-import type * as Secrets from "./Secrets.js"
+import { GroupSearch } from "./GroupSearch.js"
+import { ResponseWriter } from "./ResponseWriter.js"
 import * as Settings from "./Settings.js"
 import * as StreamReport from "./StreamReport.js"
 import * as StreamSpan from "./StreamSpan.js"
-import * as UnansweredResponses from "./UnansweredResponses.js"
-
-/** The streams of one group, and the times of its changes. */
-export interface Group {
-  readonly name: string
-  readonly fanOut: FanOut<Connection>
-  readonly changes: ChangeTimes
-}
-
-/** An item of the server's work queue. */
-export interface Work {
-  /** Whether it is in the queue. */
-  queued: boolean
-  readonly run: (now: number) => void
-}
-
-/** What a connection uses of its server. */
-export interface Environment extends StreamReport.Report {
-  readonly settings: Settings.Settings
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
-  readonly deadline: (connection: Connection, at: number) => void
-  /** Runs some steps of the work; returns its result, or `undefined` if a turn ends before. */
-  readonly some: Some
-  readonly bodies: Response.Bodies
-  /** Runs the work again in a later turn. */
-  readonly later: (work: Work) => void
-  /** The group of that name, even if it has no streams yet. */
-  readonly group: (name: string) => Group
-  /** The stream ended; `stream` is set if it was served. */
-  readonly leave: (
-    connection: Connection,
-    group: Group | undefined,
-    stream: GroupStream<Connection> | undefined
-  ) => void
-  /** Moves the stream to another group. */
-  readonly move: (from: Group, stream: GroupStream<Connection>, to: Group, phases: PhaseOptions) => void
-  readonly span: StreamSpan.StreamSpan
-  readonly secrets: Secrets.Secrets
-  /** Gets every subscribed name without a resource; `undefined` if there is no hook. */
-  readonly missing: MissingResources | undefined
-  /** The bytes held for clients whose group is not known yet. */
-  readonly admitting: ByteBudget
-  /** Whether clients are refused for lack of room. */
-  readonly refusing: Refusing
-  /**
-   * Why a client may no longer read a group; `undefined` if it may. Called when it is served, and after every
-   * revocation.
-   */
-  readonly revoked: (origin: () => Client.Origin, group: string) => Status.Status | undefined
-  /** Calls the application's `group` function; throws what it throws. */
-  readonly nameOf: (node: Node, origin: Client.Origin) => GroupNames.Given
-}
 
 type Phase =
   | { readonly _tag: "Opening" }
   /** The group is being searched. */
-  | { readonly _tag: "Admitting"; readonly early: Array<Request.Request> }
+  | { readonly _tag: "Admitting"; readonly search: GroupSearch }
   | { readonly _tag: "Serving"; readonly group: Group; readonly stream: GroupStream<Connection> }
   | { readonly _tag: "Ended" }
 
@@ -103,17 +41,6 @@ const tooManyStreams = (group: string, { maxStreams }: Settings.OfGroup): Status
 
 const opening: Phase = { _tag: "Opening" }
 const ended: Phase = { _tag: "Ended" }
-
-type Send = ServerStream.Output & { readonly _tag: "Send" }
-
-/** A response whose body is being written. */
-interface Unwritten {
-  readonly output: Send
-  readonly work: Steps.Steps<Uint8Array>
-}
-
-/** The longest possible nonce. */
-const longestNonce = String(Number.MAX_SAFE_INTEGER)
 
 /** Without the node, which would keep the request's bytes in memory. */
 const withoutNode = (request: Request.Request): Request.Request =>
@@ -131,23 +58,15 @@ const limits: ReadonlySet<ServerStream.ViolationReason> = new Set([
   "TooManyParameters"
 ])
 
-/** Responses from this many resources are encoded in turns of their own. */
-const manyResources = 1_000
-
 /** One stream of one client. */
-export class Connection implements ServerTransport.StreamHandler, Work, Holder, StreamReport.Subject {
+export class Connection implements ServerTransport.StreamHandler, Work, StreamReport.Subject {
   private phase: Phase = opening
   private node: Client.NodeIdentity | undefined
-  /** The resources that the client may quote in a NACK. */
-  private unanswered = UnansweredResponses.none
-  private unacked = AckLatency.none
-  private oversized = ResponseSize.none
+  private readonly writer: ResponseWriter
   /** {@link run} is running. */
   private stepping = false
   /** The group is not set. */
   private waiting = false
-  /** A large response whose body is encoded in later turns. */
-  private unsent: Unwritten | undefined
   /** The transport must not read on. */
   private busy = false
   private due = false
@@ -155,7 +74,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   queued = false
   /** When the stream ends without a first request, a group, or the answer of a unary call. */
   private giveUpAt: number
-  private stopSearch: (() => void) | undefined
+  private search: GroupSearch | undefined
   private readonly connectedAt: number
   readonly span: Tracer.Span | undefined
 
@@ -167,6 +86,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     this.connectedAt = environment.clock.unsafeCurrentTimeMillis()
     this.giveUpAt = environment.now() + environment.settings.firstRequestTimeout
     this.span = environment.span(StreamSpan.attributesOf(accepted.method))
+    this.writer = new ResponseWriter(environment, accepted, this)
     environment.deadline(this, this.giveUpAt)
   }
 
@@ -182,14 +102,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       case "Opening":
         return this.open(request)
       case "Admitting": {
-        const { early } = this.phase
-        const { maxEarlyRequests } = this.environment.settings
-        if (early.length < maxEarlyRequests) early.push(withoutNode(request))
-        else {
-          const message = `more than ${maxEarlyRequests} requests before the group of the stream was known`
-          this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
-        }
-        return
+        if (this.phase.search.add(withoutNode(request))) return
+        const message = `more than ${this.environment.settings.maxEarlyRequests} requests before the group of the stream was known`
+        return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
       }
       case "Serving":
         this.phase.stream.request(this.withoutSecrets(withoutNode(request)))
@@ -227,11 +142,6 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     if (this.phase._tag === "Serving") this.endIfRevoked(this.phase.group.name)
   }
 
-  /** Called only if this request alone exceeds the budget. */
-  evict(): void {
-    this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
-  }
-
   // Reports.
 
   get report(): StreamReport.Report {
@@ -249,7 +159,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       method: this.accepted.method,
       connectedAt: this.connectedAt,
       waiting: this.waiting,
-      oversized: this.oversized,
+      oversized: this.writer.oversized,
       types: this.phase._tag === "Serving" ? ServerStream.status(this.phase.stream.state) : []
     }
   }
@@ -268,48 +178,39 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     } catch (cause) {
       return this.fail(groupFunction, cause)
     }
-    const first = withoutNode(request)
-    if (given._tag === "Searched") {
-      if (this.hold(Admission.weight(request, settings))) this.admit(given.search, node.clientFeatures, first)
-      return
-    }
+    if (given._tag === "Searched") return this.admit(given.search, node.clientFeatures, request)
     const group = Admission.groupName(given.name, groupFunction, settings)
-    if (typeof group === "string") this.serve(group, node.clientFeatures, [first])
+    if (typeof group === "string") this.serve(group, node.clientFeatures, [withoutNode(request)])
     else this.deny(group)
   }
 
-  /** Waits until the group is known. Nothing here keeps the node in memory. */
-  private admit(search: GroupNames.Search, features: ReadonlyArray<string>, first: Request.Request): void {
-    this.phase = { _tag: "Admitting", early: [first] }
+  /** Waits until the group is known. */
+  private admit(given: GroupNames.Search, features: ReadonlyArray<string>, request: Request.Request): void {
+    const { environment } = this
+    const search = new GroupSearch(environment, {
+      found: (name, requests) => this.found(name, features, requests),
+      foundLater: (name) => this.move(name),
+      ended: (exit) => this.searched(exit),
+      evicted: () => this.refuse(Status.make("RESOURCE_EXHAUSTED", "the first request is too large"))
+    })
+    this.search = search
+    if (!search.hold(Admission.weight(request, environment.settings))) {
+      const message = "the control plane finds the groups of as many clients as it has room for; try again"
+      return this.refuse(Status.make("UNAVAILABLE", message))
+    }
+    if (this.hasEnded()) return
+    this.phase = { _tag: "Admitting", search }
     // Later requests stay in the socket.
     this.setBusy(true)
     this.giveUpAt = this.environment.now() + this.environment.settings.groupTimeout
-    this.environment.deadline(this, this.giveUpAt)
-    let last: unknown
-    // Several names in one turn are one move.
-    const moving: Work = { queued: false, run: () => this.move(last) }
-    const stop = search(
-      (name) => {
-        last = name
-        if (this.phase._tag === "Serving") this.environment.later(moving)
-        else this.found(name, features)
-      },
-      (exit) => {
-        this.stopSearch = undefined
-        this.searched(exit)
-      }
-    )
-    if (this.hasEnded()) stop?.()
-    else this.stopSearch = stop
+    environment.deadline(this, this.giveUpAt)
+    search.start(given, withoutNode(request))
   }
 
   /** The name of the group was found. */
-  private found(given: unknown, features: ReadonlyArray<string>): void {
-    if (this.phase._tag !== "Admitting") return
-    const { early } = this.phase
-    this.admitted()
+  private found(given: unknown, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {
     const name = Admission.groupName(given, groupFunction, this.environment.settings)
-    if (typeof name === "string") this.serve(name, features, early)
+    if (typeof name === "string") this.serve(name, features, requests)
     else this.deny(name)
   }
 
@@ -337,36 +238,13 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     environment.later(this)
   }
 
-  /** The search for the group has ended. */
+  /** The search for the group failed, or ended without a name. */
   private searched(exit: Exit.Exit<void, unknown>): void {
-    if (this.hasEnded()) return
-    if (Exit.isSuccess(exit)) {
-      // A Stream may end, but not before its first name.
-      if (this.phase._tag === "Admitting") this.fail(groupFunction, new Error("its stream of names ended without one"))
-      return
-    }
-    this.admitted()
+    // A Stream may end, but not before its first name.
+    if (Exit.isSuccess(exit)) return this.fail(groupFunction, new Error("its stream of names ended without one"))
     const refusal = Cause.failureOrCause(exit.cause)
     if (refusal._tag === "Left") this.deny(Admission.refusal(refusal.left, groupFunction))
     else this.fail(groupFunction, Cause.squash(refusal.right))
-  }
-
-  private admitted(): void {
-    this.environment.admitting.delete(this)
-    this.environment.refusing.set(false)
-  }
-
-  /** Counts the bytes held until the group is known. `false`: there is no room, and the client is refused. */
-  private hold(bytes: number): boolean {
-    const { admitting } = this.environment
-    if (admitting.size > 0 && !admitting.hasRoom(bytes)) {
-      const message = "the control plane finds the groups of as many clients as it has room for; try again"
-      this.environment.refusing.set(true)
-      this.refuse(Status.make("UNAVAILABLE", message))
-      return false
-    }
-    admitting.set(this, bytes)
-    return !this.hasEnded()
   }
 
   private origin(): Client.Origin {
@@ -411,15 +289,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   private serve(name: string, features: ReadonlyArray<string>, requests: ReadonlyArray<Request.Request>): void {
     const { settings } = this.environment
     const { unary } = this.accepted.method
-    const isWhole = unary || this.accepted.whole === true
     const entered = this.enter(name, () => {
       const own = settings.ofGroup(name)
       const options = Settings.streamOptions(settings, own, this.accepted.method, features)
-      const sizes = isWhole
-        ? { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
-        : { maxResponseBytes: settings.maxResponseBytes - this.suffix(longestNonce).byteLength }
       const group = this.environment.group(name)
-      return { own, group, stream: group.fanOut.join({ ...options, ...sizes }, this) }
+      return { own, group, stream: group.fanOut.join({ ...options, ...this.writer.bounds }, this) }
     })
     if (entered === undefined) return
     const { group, own, stream } = entered
@@ -441,12 +315,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
   /** Redacts first: an error text may quote sensitive fields of resources. */
   private withoutSecrets(request: Request.Request): Request.Request {
     const { errorDetail, typeUrl } = request
-    const { unanswered } = this
-    this.unanswered = UnansweredResponses.after(unanswered, request)
+    const sent = this.writer.requested(request)
     if (errorDetail === undefined) return request
     const message = this.environment.secrets.redact(errorDetail.message, {
       typeUrl,
-      sent: UnansweredResponses.quotable(unanswered, typeUrl),
+      sent,
       group: this.phase._tag === "Serving" ? this.phase.group.fanOut.group : undefined
     })
     return { ...request, errorDetail: { code: errorDetail.code, message } }
@@ -464,8 +337,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     const { stream } = this.phase
     this.stepping = true
     try {
-      if (this.unsent === undefined) this.feed(stream, now)
-      else this.sendLong(this.unsent)
+      if (this.writer.isWriting) this.written(this.writer.goOn())
+      else this.feed(stream, now)
     } catch (cause) {
       // The reducer is total and transports do not throw. If one does, only this stream ends.
       this.fail("serving the stream", cause)
@@ -474,7 +347,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     if (this.hasEnded()) return
     this.setWaiting(ServerStream.isWaiting(stream.state))
     environment.deadline(this, Math.min(stream.deadline(), this.giveUpAt))
-    const isBusy = this.unsent !== undefined || stream.hasWork()
+    const isBusy = this.writer.isWriting || stream.hasWork()
     if (isBusy) environment.later(this)
     this.setBusy(isBusy)
   }
@@ -486,7 +359,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
       const outputs = stream.take(now, some)
       if (outputs === undefined) return
       for (const output of outputs) this.handle(output, now)
-      if (isResumed || this.unsent !== undefined || stream.isLong() || this.hasEnded()) return
+      if (isResumed || this.writer.isWriting || stream.isLong() || this.hasEnded()) return
     }
   }
 
@@ -495,23 +368,17 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     const { group } = this.phase
     switch (output._tag) {
       case "Send":
-        this.measure(output, group)
-        if (!this.isLong(output)) return this.send(output)
-        this.unsent = { output, work: Response.writing(output.response, this.environment.bodies) }
-        return
+        return this.written(this.writer.begin(output, group.changes))
       case "Subscribed":
         return StreamReport.subscribed(this, output)
       case "Named":
         return StreamReport.named(this, output, this.environment.settings.maxEventNames)
       case "Missing":
         return this.environment.missing?.asked(group, output.typeUrl, output.names)
-      case "Acked": {
-        const answered = AckLatency.answeredBy(this.unacked, output)
-        this.unacked = AckLatency.after(this.unacked, output)
-        return StreamReport.acked(this, output, answered, now)
-      }
+      case "Acked":
+        return StreamReport.acked(this, output, this.writer.answered(output), now)
       case "Nacked":
-        this.unacked = AckLatency.after(this.unacked, output)
+        this.writer.answered(output)
         return StreamReport.nacked(this, output)
       case "Ignored":
         return StreamReport.ignored(this, output)
@@ -524,60 +391,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     }
   }
 
-  /** Begins to measure the time to the ACK of a response with a change. */
-  private measure(send: Send, { changes }: Group): void {
-    const since = send.from === undefined ? undefined : changes.after(send.typeUrl, send.from)
-    if (since !== undefined) this.unacked = AckLatency.sent(this.unacked, send, since)
-  }
-
-  /** Whether a response is encoded in turns after the one that made it. */
-  private isLong({ response }: Send): boolean {
-    return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)
-  }
-
-  private sendLong({ output, work }: Unwritten): void {
-    const { done, value } = work.next()
-    if (done !== true) return
-    this.unsent = undefined
-    this.send(output, value)
-  }
-
-  private send(output: Send, body = Response.body(output.response, this.environment.bodies)): void {
-    const { nonce, response, typeUrl } = output
-    const { unary } = this.accepted.method
-    const suffix = this.suffix(nonce)
-    const size = body.byteLength + suffix.byteLength
-    StreamReport.sent(this, output, size)
-    if (response.resources.length > 0 && !unary) {
-      this.unanswered = UnansweredResponses.sent(this.unanswered, typeUrl, nonce, response.resources)
-    }
-    this.judgeSize(output, size)
-    const more = this.accepted.write({ body, suffix })
-    if (unary) this.end(Status.ok)
+  /** `more`: whether the stream takes more; `undefined`: nothing was written yet. */
+  private written(more: boolean | undefined): void {
+    if (more === undefined) return
+    if (this.accepted.method.unary) this.end(Status.ok)
     else if (more) this.onWritable()
-  }
-
-  private judgeSize(output: Send, bytes: number): void {
-    // A transport with whole responses has no gRPC limit.
-    if (this.accepted.whole === true) return
-    const { maxResponseBytes } = this.environment.settings
-    if (bytes <= maxResponseBytes) {
-      this.oversized = ResponseSize.withSmall(this.oversized, output.typeUrl)
-      return
-    }
-    this.oversized = ResponseSize.withLarge(this.oversized, output.typeUrl, bytes)
-    StreamReport.oversized(this, output, bytes, maxResponseBytes)
-  }
-
-  private suffix(nonce: string): Uint8Array {
-    const { controlPlane } = this.environment.settings
-    const field = Response.nonceField(nonce)
-    if (controlPlane === undefined) return field
-    const name = Response.controlPlaneField(this.accepted.method.protocol, controlPlane)
-    const suffix = new Uint8Array(field.byteLength + name.byteLength)
-    suffix.set(field)
-    suffix.set(name, field.byteLength)
-    return suffix
   }
 
   private setWaiting(waiting: boolean): void {
@@ -640,14 +458,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, Holder, 
     if (phase._tag === "Ended") return
     const client = this.client()
     this.setWaiting(false)
-    this.stopSearch?.()
-    this.stopSearch = undefined
-    this.environment.admitting.delete(this)
+    this.search?.stop()
     this.phase = ended
     if (phase._tag === "Serving") this.environment.leave(this, phase.group, phase.stream)
     else this.environment.leave(this, undefined, undefined)
-    this.unsent = undefined
-    this.unanswered = UnansweredResponses.none
+    this.writer.stop()
     this.environment.deadline(this, Number.POSITIVE_INFINITY)
     StreamReport.ended(this, client, reason, exit)
   }

@@ -21,7 +21,7 @@ import type * as Scope from "effect/Scope"
 import type { ServerEvent } from "../ServerEvent.js"
 import type { Options } from "../ServerOptions.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
-import type { Group, Work } from "./Connection.js"
+import type { Group, Work } from "./Environment.js"
 import { MissingNames, type MissingName } from "./MissingNames.js"
 
 /** The caller of the hook. */
