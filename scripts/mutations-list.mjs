@@ -1704,7 +1704,7 @@ const thinParts = [
   },
   {
     fault: "files: what was told of a document that is read again stays",
-    file: "packages/transport-filesystem/src/ResourceFile.ts",
+    file: "packages/transport-filesystem/src/internal/JsonFile.ts",
     line: "        reading.takeBack()\n",
     becomes: "",
     by: "packages/transport-filesystem/test/Parts.test.ts"
@@ -1725,7 +1725,7 @@ const thinParts = [
   },
   {
     fault: "binary: nobody runs while resources are read",
-    file: "packages/transport-filesystem/src/ResourceFile.ts",
+    file: "packages/transport-filesystem/src/internal/BinaryFile.ts",
     line: "      if (reading.pause.isDue) await reading.pause.turn()\n      const any: Encoded",
     becomes: "      const any: Encoded",
     by: "packages/transport-filesystem/test/Parts.test.ts"
@@ -5995,6 +5995,48 @@ export const mutations = [
     by: "packages/server/test/onDemandHosts.test.ts",
     line: "                left = undefined\n",
     becomes: ""
+  },
+  {
+    fault: "files: a name twice is taken twice",
+    file: "packages/transport-filesystem/src/internal/Reading.ts",
+    line: "if (other !== undefined) {",
+    becomes: "if (other !== undefined && other.line === 0) {",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: lines are counted from the start of each",
+    file: "packages/transport-filesystem/src/internal/Reading.ts",
+    line: "    while (this.#end < offset) {\n      this.#line++",
+    becomes: "    while (this.#end < offset) {",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: every mistake is told, however many there are",
+    file: "packages/transport-filesystem/src/internal/Problems.ts",
+    line: "const told = others.slice(0, maxProblems - 1)",
+    becomes: "const told = others.slice(0)",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: a TTL of any length is taken",
+    file: "packages/transport-filesystem/src/internal/FileElement.ts",
+    line: "ttl !== undefined && ttl < minimumTtl",
+    becomes: "ttl !== undefined && ttl < 0",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: a name outside that is not the one inside is taken",
+    file: "packages/transport-filesystem/src/internal/FileElement.ts",
+    line: "inside !== undefined && inside !== name",
+    becomes: 'inside !== undefined && inside === ""',
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: the start of a binary response is taken for all of it",
+    file: "packages/transport-filesystem/src/internal/BinaryFile.ts",
+    line: 'if (message.typeUrl !== "") return message',
+    becomes: "return message",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
   },
   {
     fault: "server: an Effect that never finds the group is waited for",
