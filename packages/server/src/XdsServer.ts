@@ -171,7 +171,7 @@ export const make = <R = never>(
             some: (work) => Slice.some(loop, work),
             group: (name) => groups.get(name)
           })
-    const environment: Environment = {
+    const environment: Environment<Connection> = {
       some: (work) => Slice.some(loop, work),
       bodies: Bodies.make(),
       settings: Settings.of(options),

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { ResourceFileError } from "./ResourceFile.js"
+import type { ResourceFileError } from "./ResourceFileError.js"
 
 /**
  * The status of one file.

@@ -38,7 +38,7 @@ import type { ReadOptions } from "./internal/ReadOptions.js"
 import { withDefaults } from "./internal/ReadOptions.js"
 import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceIndex from "./internal/ResourceIndex.js"
-import type { FileResource } from "./ResourceFile.js"
+import type { FileResource } from "./FileResource.js"
 import * as ResourceFile from "./ResourceFile.js"
 
 /**

@@ -27,7 +27,7 @@ type Phase =
   | { readonly _tag: "Opening" }
   /** The group is being searched. */
   | { readonly _tag: "Admitting"; readonly search: GroupSearch }
-  | { readonly _tag: "Serving"; readonly group: Group; readonly stream: GroupStream<Connection> }
+  | { readonly _tag: "Serving"; readonly group: Group; readonly stream: GroupStream<Work> }
   | { readonly _tag: "Ended" }
 
 /** The name of the application's function. */
@@ -79,7 +79,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
   readonly span: Tracer.Span | undefined
 
   constructor(
-    private readonly environment: Environment,
+    private readonly environment: Environment<Connection>,
     readonly id: number,
     private readonly accepted: ServerTransport.AcceptedStream
   ) {
@@ -352,7 +352,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     this.setBusy(isBusy)
   }
 
-  private feed(stream: GroupStream<Connection>, now: number): void {
+  private feed(stream: GroupStream<Work>, now: number): void {
     const { some } = this.environment
     const isResumed = stream.isUnfinished()
     for (let left = stepsPerTurn; left > 0; left--) {

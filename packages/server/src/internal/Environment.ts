@@ -9,7 +9,6 @@ import type * as Status from "@effect-xds/transport/Status"
 import type { Refusing } from "@effect-xds/transport/TransportMetrics"
 import type * as Client from "../ConnectedClient.js"
 import type { ChangeTimes } from "./ChangeTimes.js"
-import type { Connection } from "./Connection.js"
 import type * as GroupNames from "./GroupNames.js"
 import type { MissingResources } from "./MissingResources.js"
 import type * as Secrets from "./Secrets.js"
@@ -20,7 +19,7 @@ import type * as StreamSpan from "./StreamSpan.js"
 /** The streams of one group, and the times of its changes. */
 export interface Group {
   readonly name: string
-  readonly fanOut: FanOut<Connection>
+  readonly fanOut: FanOut<Work>
   readonly changes: ChangeTimes
 }
 
@@ -31,12 +30,12 @@ export interface Work {
   readonly run: (now: number) => void
 }
 
-/** What a connection uses of its server. */
-export interface Environment extends StreamReport.Report {
+/** What a connection uses of its server. `C`: a connection. */
+export interface Environment<in C> extends StreamReport.Report {
   readonly settings: Settings.Settings
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
-  readonly deadline: (connection: Connection, at: number) => void
+  readonly deadline: (connection: C, at: number) => void
   /** Runs some steps of the work; returns its result, or `undefined` if a turn ends before. */
   readonly some: Some
   readonly bodies: Response.Bodies
@@ -45,13 +44,9 @@ export interface Environment extends StreamReport.Report {
   /** The group of that name, even if it has no streams yet. */
   readonly group: (name: string) => Group
   /** The stream ended; `stream` is set if it was served. */
-  readonly leave: (
-    connection: Connection,
-    group: Group | undefined,
-    stream: GroupStream<Connection> | undefined
-  ) => void
+  readonly leave: (connection: C, group: Group | undefined, stream: GroupStream<Work> | undefined) => void
   /** Moves the stream to another group. */
-  readonly move: (from: Group, stream: GroupStream<Connection>, to: Group, phases: PhaseOptions) => void
+  readonly move: (from: Group, stream: GroupStream<Work>, to: Group, phases: PhaseOptions) => void
   readonly span: StreamSpan.StreamSpan
   readonly secrets: Secrets.Secrets
   /** Gets every subscribed name without a resource; `undefined` if there is no hook. */

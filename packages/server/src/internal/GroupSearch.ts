@@ -28,7 +28,7 @@ export class GroupSearch implements Holder {
   private isStopped = false
 
   constructor(
-    private readonly environment: Environment,
+    private readonly environment: Pick<Environment<never>, "admitting" | "refusing" | "settings" | "later">,
     private readonly searcher: Searcher
   ) {}
 

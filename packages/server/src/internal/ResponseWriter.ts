@@ -40,7 +40,7 @@ export class ResponseWriter {
   oversized = ResponseSize.none
 
   constructor(
-    private readonly environment: Environment,
+    private readonly environment: Pick<Environment<never>, "settings" | "bodies">,
     private readonly accepted: ServerTransport.AcceptedStream,
     private readonly subject: StreamReport.Subject
   ) {}

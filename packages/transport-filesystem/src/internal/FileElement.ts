@@ -11,7 +11,7 @@ import { ResourceSchema } from "@effect-xds/proto/envoy/service/discovery/v3/dis
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Either from "effect/Either"
-import type { FileResource } from "../ResourceFile.js"
+import type { FileResource } from "../FileResource.js"
 import * as JsonProblem from "./JsonProblem.js"
 import type { Encoded } from "./MessageEncoder.js"
 import { type Problem, problem, type Result } from "./Problems.js"

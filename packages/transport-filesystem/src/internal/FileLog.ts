@@ -6,7 +6,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { FileEvent } from "../FileEvent.js"
 import * as FilesystemMetrics from "../FilesystemMetrics.js"
-import type { ResourceFileError } from "../ResourceFile.js"
+import type { ResourceFileError } from "../ResourceFileError.js"
 
 /** The most events that a subscriber may be behind; then it loses the oldest. */
 const capacity = 1_024

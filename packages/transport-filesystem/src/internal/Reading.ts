@@ -1,7 +1,7 @@
 /** The resources and mistakes of a file while it is read. */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import type { FileResource } from "../ResourceFile.js"
+import type { FileResource } from "../FileResource.js"
 import * as FileElement from "./FileElement.js"
 import type { Encoded, MessageEncoder } from "./MessageEncoder.js"
 import { Pause } from "./Pause.js"

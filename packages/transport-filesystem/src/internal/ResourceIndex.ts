@@ -10,8 +10,8 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { Buffer } from "node:buffer"
 import * as Either from "effect/Either"
 import type { FileEvent } from "../FileEvent.js"
-import type { FileResource } from "../ResourceFile.js"
-import { isSame as isSameError, ResourceFileError } from "../ResourceFile.js"
+import type { FileResource } from "../FileResource.js"
+import { isSame as isSameError, ResourceFileError } from "../ResourceFileError.js"
 
 export interface IndexedFile {
   /** `undefined` if the file was never accepted. */
