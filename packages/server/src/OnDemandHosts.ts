@@ -9,9 +9,22 @@ import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDisc
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Effect from "effect/Effect"
+import type { NodeIdentity } from "./ConnectedClient.js"
 import * as Snapshot from "./Snapshot.js"
 import * as SnapshotStore from "./SnapshotStore.js"
 import type * as XdsServer from "./XdsServer.js"
+
+/**
+ * Who asks for a virtual host.
+ *
+ * @since 0.1.0
+ */
+export interface Client {
+  /** ★ The answer is for all nodes of the group: a node that is to get another one needs a group of its own. */
+  readonly group: string
+  /** Whose request named the host first; `undefined`: its virtual host was removed, and is asked for again. */
+  readonly node: NodeIdentity | undefined
+}
 
 /**
  * Options of virtual hosts on demand.
@@ -21,11 +34,13 @@ import type * as XdsServer from "./XdsServer.js"
 export interface Options<in out R = never> {
   /**
    * The virtual host of a host, or `undefined` if there is none: the client is told so at once. It may answer for other hosts,
-   * too, by its domains. The host is in lower case if the client is Envoy. A failure is logged, and the host counts as unknown
-   * until a client asks again.
+   * too, by its domains. The host is in lower case if the client is Envoy.
+   *
+   * It may fail, throw, or take too long (`missingTimeout` of the server), and what it gives may be refused by the store, or be
+   * for other hosts only: that is logged, and the host counts as unknown until a client asks again.
    */
   readonly resolve: (
-    group: string,
+    client: Client,
     routeConfiguration: string,
     host: string
   ) => Effect.Effect<VirtualHost | undefined, unknown, R>
@@ -43,7 +58,12 @@ export interface Options<in out R = never> {
  */
 export interface OnDemandHosts<out R> {
   /** For the option `onMissing` of a server. Names of other types are left alone. */
-  readonly onMissing: (group: string, typeUrl: string, name: string) => Effect.Effect<void, unknown, R>
+  readonly onMissing: (
+    group: string,
+    typeUrl: string,
+    name: string,
+    node?: NodeIdentity
+  ) => Effect.Effect<void, unknown, R>
   /** Tells which server has `onMissing`: it knows which hosts are subscribed to. Until then none is given up. */
   readonly attach: (server: XdsServer.Service) => Effect.Effect<void>
   /** The number of virtual hosts in the store. */
@@ -74,6 +94,14 @@ const namesOf = (routes: string, { domains, name }: VirtualHost): ReadonlyArray<
     ...names.filter(VirtualHostDiscovery.isWildcard)
   ]
 }
+
+const answers = (routes: string, virtualHost: VirtualHost, asked: string): boolean =>
+  namesOf(routes, virtualHost).some(
+    (name) =>
+      name === asked.toLowerCase() ||
+      name === asked ||
+      (VirtualHostDiscovery.isWildcard(name) && VirtualHostDiscovery.matches(name, asked))
+  )
 
 /**
  * Makes virtual hosts with a resolver and adds them to the store.
@@ -155,13 +183,19 @@ export const make = <R = never>({
       })
 
     return {
-      onMissing: (group, typeUrl, name) => {
+      onMissing: (group, typeUrl, name, node) => {
         const parts = typeUrl === VHDS ? VirtualHostDiscovery.split(name) : undefined
         if (parts === undefined || parts.host === "") return Effect.void
         const { host, routeConfiguration } = parts
-        return Effect.flatMap(resolve(group, routeConfiguration, host), (virtualHost) =>
-          virtualHost === undefined ? Effect.void : add(group, routeConfiguration, virtualHost)
-        )
+        return Effect.flatMap(resolve({ group, node }, routeConfiguration, host), (virtualHost) => {
+          if (virtualHost === undefined) return Effect.void
+          // ★ Each request for such a host would add one that nobody is sent.
+          return answers(routeConfiguration, virtualHost, name)
+            ? add(group, routeConfiguration, virtualHost)
+            : Effect.fail(
+                new Error(`virtual host ${JSON.stringify(virtualHost.name)} has no domain for it; it is not added`)
+              )
+        })
       },
       attach: (given) =>
         Effect.sync(() => {

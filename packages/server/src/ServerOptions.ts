@@ -8,7 +8,7 @@ import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
-import type { Origin } from "./ConnectedClient.js"
+import type { NodeIdentity, Origin } from "./ConnectedClient.js"
 import type { Refusal } from "./Refusal.js"
 
 /**
@@ -158,9 +158,18 @@ export interface Options<out R = never> {
    *
    * A call that fails, dies, returns no Effect or takes longer than `missingTimeout` is logged with group, type URL and
    * name, and has no other consequence. ★ A client can name anything: the Effect must bound what it adds to the store.
+   *
+   * `node` is whose request named it first; `undefined` if the resource was removed. ★ What is added is the group's, and for all
+   * of its nodes: a node that is to get something else needs a group of its own.
    */
   readonly onMissing?:
-    ((group: string, typeUrl: string, name: string) => Effect.Effect<unknown, unknown, R>) | undefined
+    | ((
+        group: string,
+        typeUrl: string,
+        name: string,
+        node: NodeIdentity | undefined
+      ) => Effect.Effect<unknown, unknown, R>)
+    | undefined
   /**
    * How long a client's answer for a name waits for the call. After that it is answered that the resource does not
    * exist, and is sent it when the store has it. Envoy holds an HTTP request for an on-demand cluster for 5 seconds.

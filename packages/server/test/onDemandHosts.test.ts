@@ -8,7 +8,7 @@ import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route
 import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option, TestClock } from "effect"
 import { capture, lines, settled } from "./OnDemandServer.js"
 
 const VHDS = ResourceType.VirtualHost.typeUrl
@@ -30,9 +30,9 @@ const serving = (resolve: OnDemandHosts.Options["resolve"], maxHosts?: number) =
     yield* store.set("edge", { routes: [create(RouteConfigurationSchema, { name: "main" })] })
     const asked: Array<string> = []
     const hosts = yield* OnDemandHosts.make({
-      resolve: (group, routes, name) => {
-        asked.push(`${group} ${routes} ${name}`)
-        return resolve(group, routes, name)
+      resolve: (client, routes, name) => {
+        asked.push(`${client.group} ${routes} ${name}`)
+        return resolve(client, routes, name)
       },
       maxHosts
     })
@@ -147,6 +147,41 @@ describe("virtual hosts on demand", () => {
       yield* settled
       expect(yield* hosts.size).toBe(0)
       expect(lines.join("\n")).toContain("no database")
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("the resolver is told who asks; who joins a call is not, and nobody is after a removal", () =>
+    Effect.gen(function* () {
+      const clients: Array<OnDemandHosts.Client> = []
+      const { store } = yield* serving((client, _routes, name) => {
+        clients.push(client)
+        return Effect.succeed(host(name))
+      })
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/a"]))
+      yield* settled
+      const node = { id: "n", cluster: "edge", userAgentName: "", userAgentVersion: "" }
+      expect(clients).toEqual([{ group: "edge", node }])
+      yield* store.update("edge", { remove: { virtualHosts: ["main/a"] } })
+      yield* Effect.zipRight(TestClock.adjust("2 seconds"), settled)
+      expect(clients).toEqual([
+        { group: "edge", node },
+        { group: "edge", node: undefined }
+      ])
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("★ a virtual host that is not for the host is not added, and logged: each request would add another", () =>
+    Effect.gen(function* () {
+      lines.length = 0
+      const { hosts } = yield* serving((_client, _routes, name) =>
+        Effect.succeed(name === "wide.y" ? host("w", "*.y") : host("other.x"))
+      )
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/a.x", "main/wide.y"]))
+      yield* settled
+      expect(yield* hosts.size).toBe(1)
+      expect(lines.join("\n")).toContain('virtual host "other.x" has no domain for it; it is not added')
     }).pipe(Effect.provide(world))
   )
 })

@@ -374,7 +374,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
       case "Named":
         return StreamReport.named(this, output, this.environment.settings.maxEventNames)
       case "Missing":
-        return this.environment.missing?.asked(group, output.typeUrl, output.names)
+        return this.environment.missing?.asked(group, output.typeUrl, output.names, this.node)
       case "Acked":
         return StreamReport.acked(this, output, this.writer.answered(output), now)
       case "Nacked":

@@ -6,6 +6,8 @@
  * much as the other group.
  */
 
+import type { NodeIdentity } from "../ConnectedClient.js"
+
 /** A name without a resource. */
 export interface MissingName {
   /** Unique for group, type URL and name. */
@@ -13,6 +15,8 @@ export interface MissingName {
   readonly group: string
   readonly typeUrl: string
   readonly name: string
+  /** Whose request named it first; `undefined`: its resource was removed. */
+  readonly node: NodeIdentity | undefined
   readonly bytes: number
 }
 
@@ -55,11 +59,12 @@ export class MissingNames {
   }
 
   /** Adds a name unless it is there. Returns the names that have no room: this one, or waiting ones. */
-  add(group: string, typeUrl: string, name: string): ReadonlyArray<MissingName> {
+  add(group: string, typeUrl: string, name: string, node?: NodeIdentity): ReadonlyArray<MissingName> {
     const key = JSON.stringify([group, typeUrl, name])
     if (this.#keys.has(key)) return none
     const bytes = 2 * (group.length + typeUrl.length + name.length + key.length) + bytesPerName
-    const added: MissingName = { key, group, typeUrl, name, bytes }
+    // Its texts are short, and the stream's own.
+    const added: MissingName = { key, group, typeUrl, name, node, bytes }
     const refused: Array<MissingName> = []
     const share = this.#shares.get(group) ?? { waiting: [], calls: 0, bytes: 0 }
     while (this.#keys.size >= this.options.maxNames || this.#bytes + bytes > this.options.maxBytes) {

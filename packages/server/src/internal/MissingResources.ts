@@ -18,6 +18,7 @@ import type * as Fiber from "effect/Fiber"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import type { NodeIdentity } from "../ConnectedClient.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import type { Options } from "../ServerOptions.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
@@ -27,7 +28,7 @@ import { MissingNames, type MissingName } from "./MissingNames.js"
 /** The caller of the hook. */
 export interface MissingResources {
   /** A client of the group subscribed to names that the group lacks. Returns at once. */
-  readonly asked: (group: Group, typeUrl: string, names: ReadonlyArray<string>) => void
+  readonly asked: (group: Group, typeUrl: string, names: ReadonlyArray<string>, node: NodeIdentity | undefined) => void
   /** The group changed. Returns at once. */
   readonly changed: (group: Group, before: ResourceGroup.ResourceGroup | undefined) => void
 }
@@ -112,9 +113,9 @@ export const make = <R>(
     const timed = new Set<string>()
     let ended = false
 
-    const call = ({ group, name, typeUrl }: MissingName): Effect.Effect<unknown, unknown, R> =>
+    const call = ({ group, name, node, typeUrl }: MissingName): Effect.Effect<unknown, unknown, R> =>
       Effect.suspend((): Effect.Effect<unknown, unknown, R> => {
-        const given = onMissing(group, typeUrl, name)
+        const given = onMissing(group, typeUrl, name, node)
         return Effect.isEffect(given) ? given : Effect.die(new TypeError("it gave no Effect"))
       }).pipe(
         // An uninterruptible call is not waited for either.
@@ -167,12 +168,12 @@ export const make = <R>(
     const isThere = ({ fanOut: { group } }: Group, typeUrl: string, name: string): boolean =>
       group !== undefined && ResourceSet.find(ResourceGroup.set(group, typeUrl), name) !== undefined
 
-    const add = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>): void => {
+    const add = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>, node: NodeIdentity | undefined): void => {
       const refused = new Map<string, Array<MissingName>>()
       for (const { name, typeUrl } of asked) {
         // The hook or another writer has added it meanwhile.
         if (isThere(group, typeUrl, name)) continue
-        for (const each of to.add(group.name, typeUrl, name)) {
+        for (const each of to.add(group.name, typeUrl, name, node)) {
           const subject = JSON.stringify([each.group, each.typeUrl])
           const those = refused.get(subject)
           if (those === undefined) refused.set(subject, [each])
@@ -186,12 +187,18 @@ export const make = <R>(
     }
 
     /** Adds many names, in turns. */
-    const addAll = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>, then: () => void): void => {
+    const addAll = (
+      to: MissingNames,
+      group: Group,
+      asked: ReadonlyArray<Named>,
+      then: () => void,
+      node?: NodeIdentity
+    ): void => {
       let at = 0
       const some = (): void => {
         if (ended) return
         const end = at + namesAtATime
-        add(to, group, asked.slice(at, end))
+        add(to, group, asked.slice(at, end), node)
         then()
         at = end
         if (at < asked.length) later(rest)
@@ -225,12 +232,13 @@ export const make = <R>(
     )
 
     return {
-      asked: (group, typeUrl, listed) =>
+      asked: (group, typeUrl, listed, node) =>
         addAll(
           names,
           group,
           listed.map((name) => ({ typeUrl, name })),
-          start
+          start,
+          node
         ),
       changed: (group, before) => {
         const looking = before && group.fanOut.gone(before)
