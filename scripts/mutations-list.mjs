@@ -5038,6 +5038,34 @@ const badInput = [
 
 const calls = [
   {
+    fault: "on demand: a virtual host that is for other hosts is added",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "return answers(routeConfiguration, virtualHost, name)\n",
+    becomes: "return true || answers(routeConfiguration, virtualHost, name)\n"
+  },
+  {
+    fault: "on demand: the resolver is not told who asks",
+    file: "packages/server/src/internal/Connection.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "asked(group, output.typeUrl, output.names, this.node)",
+    becomes: "asked(group, output.typeUrl, output.names, undefined)"
+  },
+  {
+    fault: "calls: an update of a virtual host counts once for each channel",
+    file: "packages/connect-xds/src/internal/HostStatistics.ts",
+    by: "packages/connect-xds/test/virtualHosts.test.ts",
+    line: "known.told = told",
+    becomes: ""
+  },
+  {
+    fault: "calls: a host without requests is held for ever",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    by: "packages/connect-xds/test/virtualHosts.test.ts",
+    line: "this.request.onOver?.()",
+    becomes: ""
+  },
+  {
     fault: "calls: a request of HTTP/1.1 that was given up while it waited is sent",
     file: "packages/connect-xds/src/internal/Http1Stream.ts",
     by: "packages/connect-xds/test/http1.test.ts",

@@ -75,6 +75,8 @@ export interface ChannelOptions {
    * Whether HTTP/1.1 is spoken where the cluster says so, or the server has nothing else. Default: false, only HTTP/2.
    */
   readonly http1?: boolean | undefined
+  /** What virtual hosts are chosen by, and `:authority` of calls. Default: the target without its scheme. */
+  readonly authority?: string | undefined
 }
 
 /**
@@ -107,6 +109,11 @@ export interface Service {
     target: string,
     options?: ChannelOptions
   ) => Effect.Effect<XdsChannel, Target.TargetError, Scope.Scope>
+  /**
+   * The statistics `http.<prefix>.vhds.<route configuration>.config_reload` and `….empty_update` of virtual hosts that were
+   * fetched on demand, by name. `:` is `_` in them.
+   */
+  readonly hostStatistics: (prefix: string) => Effect.Effect<Readonly<Record<string, number>>>
 }
 
 /**
@@ -145,12 +152,14 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
     const connectTimeout = Duration.toMillis(options.connectTimeout ?? "20 seconds")
     const maxSockets = options.maxHttp1Connections ?? 256
     return {
-      open: (name, { http1 = false } = {}) =>
+      hostStatistics: (prefix) => Effect.sync(() => resources.hosts.statistics(prefix)),
+      open: (name, { authority, http1 = false } = {}) =>
         Effect.gen(function* () {
-          const target = yield* Either.match(Target.make(name, options.bootstrap), {
+          const read = yield* Either.match(Target.make(name, options.bootstrap), {
             onLeft: Effect.fail,
             onRight: Effect.succeed
           })
+          const target = authority === undefined ? read : { ...read, authority }
           const environment = yield* Environments.make
           const runFork = Runtime.runFork(yield* Effect.runtime())
           const again = Effect.unsafeMakeLatch(false)

@@ -43,6 +43,8 @@ export interface Options extends Omit<
 > {
   /** `xds:///service`. */
   readonly target: string
+  /** What virtual hosts are chosen by, and `:authority` of calls. Default: the target without its scheme. */
+  readonly authority?: string | undefined
   /** Default: `grpc`. */
   readonly protocol?: Protocol | undefined
 }
@@ -67,6 +69,7 @@ export const waiting = (): ContextValues => createContextValues().set(waitForRea
  * @since 0.1.0
  */
 export const make = ({
+  authority,
   defaultTimeoutMs,
   interceptors = [],
   protocol = "grpc",
@@ -75,7 +78,7 @@ export const make = ({
 }: Options): Effect.Effect<Transport, TargetError, XdsChannels | Scope.Scope> =>
   Effect.gen(function* () {
     const channels = yield* XdsChannels
-    const channel = yield* channels.open(target, { http1: protocol === "connect" })
+    const channel = yield* channels.open(target, { authority, http1: protocol === "connect" })
     const calls = new Calls.Calls({
       channel,
       timeoutHeader: protocol === "connect" ? "connect-timeout-ms" : "grpc-timeout"

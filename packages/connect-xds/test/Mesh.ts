@@ -22,7 +22,7 @@ import type { HttpConnectionManager } from "@effect-xds/proto/envoy/extensions/f
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { Health, HealthCheckResponse_ServingStatus } from "@effect-xds/proto/grpc/health/v1/health"
 import type { Resources } from "@effect-xds/server/Snapshot"
-import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { Waiting } from "@effect-xds/testing"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import * as Context from "effect/Context"
@@ -299,7 +299,8 @@ export class ControlPlane extends Context.Tag("ControlPlane")<
   { readonly address: string; readonly set: (resources: Resources) => Effect.Effect<void> }
 >() {}
 
-export const controlPlane = (port = 0) =>
+/** @param resolve makes virtual hosts that are asked for */
+export const controlPlane = (port = 0, resolve: OnDemandHosts.Options["resolve"] = () => Effect.succeed(undefined)) =>
   Layer.effect(
     ControlPlane,
     Effect.gen(function* () {
@@ -308,7 +309,17 @@ export const controlPlane = (port = 0) =>
       return { address, set: (resources) => Effect.orDie(Effect.asVoid(store.set("edge", resources))) }
     })
   ).pipe(
-    Layer.provide(XdsServer.layer({ group: () => "edge" })),
+    Layer.provideMerge(
+      Layer.scoped(
+        XdsServer.XdsServer,
+        Effect.gen(function* () {
+          const hosts = yield* OnDemandHosts.make({ resolve })
+          const server = yield* XdsServer.make({ group: () => "edge", onMissing: hosts.onMissing })
+          yield* hosts.attach(server)
+          return server
+        })
+      )
+    ),
     Layer.provide(ConnectServer.layer({ port, shutdownGrace: 0 })),
     Layer.provideMerge(SnapshotStore.layerMemory())
   )

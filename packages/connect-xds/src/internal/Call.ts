@@ -23,6 +23,7 @@ export interface Request {
   /** Milliseconds; `undefined`: the caller waits as long as it takes. */
   readonly timeout: number | undefined
   readonly signal: AbortSignal
+  readonly onOver?: (() => void) | undefined
 }
 
 /** What a failed attempt means for another one. */
@@ -141,6 +142,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     this.stopTimer()
     this.request.signal.removeEventListener("abort", this.onAbort)
     this.driver.over(this.id, outcome)
+    this.request.onOver?.()
   }
 
   onSelect({ timeout }: Selected): void {

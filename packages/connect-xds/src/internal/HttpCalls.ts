@@ -26,6 +26,8 @@ export interface Request {
   /** Milliseconds. */
   readonly timeout: number | undefined
   readonly signal: AbortSignal
+  /** Called when the call is over. */
+  readonly onOver: () => void
 }
 
 const codes: ReadonlyMap<number, Code> = new Map([
@@ -39,11 +41,11 @@ const codes: ReadonlyMap<number, Code> = new Map([
 
 /** Rejects with a ConnectError when there is no answer. */
 export const send = async (channel: XdsChannel, request: Request): Promise<Response> => {
-  const { callHeaders: headers, path, payload, signal, timeout, waitForReady } = request
+  const { callHeaders: headers, onOver, path, payload, signal, timeout, waitForReady } = request
   const call = new Call(
     channel.driver,
     channel.environment,
-    { path, headers, waitForReady, timeout, signal },
+    { path, headers, waitForReady, timeout, signal, onOver },
     channel.servers
   )
   // HTTP/2 has none of them (RFC 9113, 8.2.2), and the connections of HTTP/1.1 have their own.

@@ -15,6 +15,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Addresses from "./Addresses.js"
 import * as ClusterResource from "./ClusterResource.js"
+import { HostStatistics } from "./HostStatistics.js"
 import type { LookedAfter } from "./LookedAfter.js"
 import * as Looked from "./LookedAfter.js"
 
@@ -33,6 +34,7 @@ export interface Resources {
   /** Tells what is known of a resource, and what becomes of it, until it is interrupted. */
   readonly watch: (kind: XdsConfig.Kind, name: string, watcher: Watcher) => Effect.Effect<void>
   readonly members: LookedAfter
+  readonly hosts: HostStatistics
 }
 
 export interface Options {
@@ -99,8 +101,24 @@ export const make = (
           )
         })
       }).pipe(Effect.scoped)
+    const hosts = new HostStatistics()
+    const host = (name: string, tell: Watcher["tell"]): Effect.Effect<void> =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => hosts.watched(name)),
+        () =>
+          Stream.runForEach(events(virtualHosts, name), (event) =>
+            Effect.sync(() => {
+              if (event._tag === "Updated") hosts.tell(name, event.value)
+              if (event._tag === "DoesNotExist") hosts.tell(name, undefined)
+              const known = XdsConfig.knownAfter(event)
+              if (known !== undefined) tell({ _tag: "VirtualHost", name, known })
+            })
+          ),
+        () => Effect.sync(() => hosts.unwatched(name))
+      )
     return {
       members,
+      hosts,
       watch: (kind, name, { again, cut, tell }) => {
         switch (kind) {
           case "Listener":
@@ -108,7 +126,7 @@ export const make = (
           case "RouteConfiguration":
             return follow(routes, name, (known) => tell({ _tag: kind, name, known }))
           case "VirtualHost":
-            return follow(virtualHosts, name, (known) => tell({ _tag: kind, name, known }))
+            return host(name, tell)
           case "Cluster": {
             const tellCluster = (known: XdsConfig.Known<Cluster>) => tell({ _tag: kind, name, known })
             return profile === "envoy" ? members.watch(name, tellCluster, cut) : cluster(name, tellCluster, cut)
